@@ -1,0 +1,28 @@
+# What acceptance scripts share: a project to stand in, one call, and ways to say what is wrong.
+set -euo pipefail
+mkdir -p "$ACCEPT_TMP/project"
+cd "$ACCEPT_TMP/project"
+
+fail() {
+  printf 'FAIL: %s\n' "$*" >&2
+  exit 1
+}
+
+# call TOOL INPUT_JSON: runs one tool call and prints its report.
+call() {
+  ona --eval "{\"tool\":\"$1\",\"input\":$2}"
+}
+
+sql() {
+  sqlite3 "$AGENT_SDLC_DB" "$1"
+}
+
+# has TEXT PART: fails unless PART stands in TEXT.
+has() {
+  case $1 in *"$2"*) ;; *) fail "expected «$2» in: $1" ;; esac
+}
+
+# same GOT WANTED
+same() {
+  [ "$1" = "$2" ] || fail "expected «$2», got «$1»"
+}

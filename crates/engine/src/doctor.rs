@@ -1,0 +1,48 @@
+//! What `ona doctor` reports: the store's findings, and what became of calls without an outcome.
+
+use std::path::Path;
+
+use ona_sandbox::Liveness;
+use ona_store::{Finding, Level, RunningCall, inspect};
+
+use crate::session::liveness;
+
+/// As many calls are named in a finding.
+const NAMED: usize = 5;
+
+/// Looks at the record at `path`; changes nothing.
+pub fn examine(path: &Path) -> Vec<Finding> {
+    let inspection = inspect(path);
+    let mut findings = inspection.findings;
+    let (mut running, mut interrupted) = (Vec::new(), Vec::new());
+    for call in &inspection.running {
+        match liveness(&call.owner) {
+            Liveness::Alive | Liveness::Unknown => running.push(call),
+            Liveness::Gone => interrupted.push(call),
+        }
+    }
+    if !running.is_empty() {
+        findings.push(Finding::ok("calls", format!("running: {}", names(&running))));
+    }
+    if !interrupted.is_empty() {
+        findings.push(Finding::bad(
+            "calls",
+            Level::Warn,
+            format!("{} interrupted: {}", interrupted.len(), names(&interrupted)),
+            "ona ended in the middle of them; the next call in their session records them as interrupted",
+        ));
+    }
+    findings
+}
+
+fn names(calls: &[&RunningCall]) -> String {
+    let mut names: Vec<String> = calls
+        .iter()
+        .take(NAMED)
+        .map(|call| format!("{} ({}, since {})", call.id, call.tool, call.started_at))
+        .collect();
+    if calls.len() > NAMED {
+        names.push(format!("and {} more", calls.len() - NAMED));
+    }
+    names.join(", ")
+}

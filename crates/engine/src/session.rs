@@ -1,0 +1,80 @@
+//! Joining a conversation.
+
+use std::path::{Path, PathBuf};
+
+use ona_sandbox::{Liveness, Owner};
+use ona_store::{Join, Seat, Store, StoreError};
+use ona_tools::{Host, Place, ToolSettings};
+use ona_types::ConversationId;
+use serde_json::Value;
+
+/// What every session of this process shares.
+#[derive(Debug)]
+pub struct Engine {
+    /// The record.
+    pub store: Store,
+    /// What the operator adjusted.
+    pub settings: ToolSettings,
+    /// What the process provides.
+    pub host: Host,
+}
+
+/// Which session to join.
+#[derive(Clone, Debug)]
+pub struct JoinRequest {
+    /// The directory the operator stands in, without symlinks.
+    pub cwd: PathBuf,
+    /// The conversation, if the operator named one.
+    pub conversation: Option<ConversationId>,
+}
+
+/// A seat in a conversation, ready for calls.
+#[derive(Debug)]
+pub struct Session<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) seat: Seat,
+    pub(crate) place: Place,
+}
+
+impl<'e> Session<'e> {
+    /// Joins the named conversation, else the latest of the directory, else makes one; calls that a
+    /// dead process left open there are settled first.
+    pub fn join(engine: &'e Engine, request: &JoinRequest) -> Result<Self, StoreError> {
+        let here = request.cwd.to_string_lossy();
+        let seat = engine
+            .store
+            .join(&Join { project_dir: &here, conversation: request.conversation.as_ref() })?;
+        for call in engine.store.settle_interrupted(&seat, is_gone)? {
+            // What a dead call left running is nobody's any more.
+            ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
+        }
+        let place = place(&seat, &request.cwd);
+        Ok(Self { engine, seat, place })
+    }
+
+    /// Where the session stands in the record.
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+}
+
+/// The conversation's own directory is the project, where it still exists; the shell goes on where it
+/// was left.
+fn place(seat: &Seat, here: &Path) -> Place {
+    let project = Path::new(&seat.project_dir);
+    let project = project.canonicalize().ok().filter(|dir| dir.is_dir());
+    let project_dir = project.unwrap_or_else(|| here.to_owned());
+    let cwd = seat.cwd.as_ref().map_or_else(|| here.to_owned(), PathBuf::from);
+    Place { cwd, project_dir, additional_dirs: Vec::new() }
+}
+
+/// Whether the process that started a call is certainly no more.
+fn is_gone(owner: &Value) -> bool {
+    liveness(owner) == Liveness::Gone
+}
+
+/// Whether the owner that the record names still lives. One that cannot be read is nobody we could
+/// wait for.
+pub(crate) fn liveness(owner: &Value) -> Liveness {
+    serde_json::from_value::<Owner>(owner.clone()).map_or(Liveness::Gone, |owner| owner.liveness())
+}

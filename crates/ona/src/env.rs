@@ -1,0 +1,239 @@
+//! Every environment variable ona reads or sets, in one place.
+//!
+//! `docs/ENVIRONMENT.md` is made from these declarations; a test keeps the two the same.
+
+use std::env::VarError;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ona_tools::ToolSettings;
+
+use crate::error::CliError;
+
+/// A variable, as documented.
+struct Variable {
+    name: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+}
+
+impl Variable {
+    /// A value that cannot be meant.
+    fn refuse(&self, why: impl std::fmt::Display) -> CliError {
+        CliError::usage(format!("{} {why}", self.name))
+            .hint(format!("{} Default: {}", self.meaning, self.default))
+    }
+}
+
+const DB: Variable = Variable {
+    name: "AGENT_SDLC_DB",
+    default: "`$XDG_STATE_HOME/ona/agent.db`",
+    meaning: "The SQLite file that is the record, as an absolute path. Exported to every child.",
+};
+const STATE_HOME: Variable = Variable {
+    name: "XDG_STATE_HOME",
+    default: "`$HOME/.local/state`",
+    meaning: "Where the record goes if AGENT_SDLC_DB is not set.",
+};
+const HOME: Variable = Variable { name: "HOME", default: "", meaning: "The home directory." };
+const NO_COLOR: Variable = Variable {
+    name: "NO_COLOR",
+    default: "unset",
+    meaning: "Any value: no colour. Without a terminal there is none anyway.",
+};
+const READ_TOKENS: Variable = Variable {
+    name: "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS",
+    default: "25000",
+    meaning: "Read refuses to show more than about this many tokens at once.",
+};
+const BASH_TIMEOUT: Variable = Variable {
+    name: "BASH_DEFAULT_TIMEOUT_MS",
+    default: "120000",
+    meaning: "How long a Bash command may run if the call does not say, in milliseconds.",
+};
+const BASH_MAX_TIMEOUT: Variable = Variable {
+    name: "BASH_MAX_TIMEOUT_MS",
+    default: "600000",
+    meaning: "How long a Bash command may run whatever the call says, in milliseconds.",
+};
+const KEEP_DIR: Variable = Variable {
+    name: "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR",
+    default: "0",
+    meaning: "1: every Bash command starts in the project directory.",
+};
+const NO_BACKGROUND: Variable = Variable {
+    name: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+    default: "0",
+    meaning: "1: Bash refuses run_in_background.",
+};
+const ENV_FILE: Variable = Variable {
+    name: "CLAUDE_ENV_FILE",
+    default: "unset",
+    meaning: "A file that is sourced before every Bash command.",
+};
+const GLOB_HIDDEN: Variable = Variable {
+    name: "CLAUDE_CODE_GLOB_HIDDEN",
+    default: "true",
+    meaning: "false: Glob leaves hidden files out.",
+};
+const GLOB_NO_IGNORE: Variable = Variable {
+    name: "CLAUDE_CODE_GLOB_NO_IGNORE",
+    default: "true",
+    meaning: "false: Glob leaves out what .gitignore excludes.",
+};
+const GLOB_TIMEOUT: Variable = Variable {
+    name: "CLAUDE_CODE_GLOB_TIMEOUT_SECONDS",
+    default: "20",
+    meaning: "How long a Glob or Grep may take, in seconds.",
+};
+
+/// Read by ona.
+#[cfg(test)]
+const READ: &[&Variable] = &[
+    &DB,
+    &STATE_HOME,
+    &HOME,
+    &NO_COLOR,
+    &READ_TOKENS,
+    &BASH_TIMEOUT,
+    &BASH_MAX_TIMEOUT,
+    &KEEP_DIR,
+    &NO_BACKGROUND,
+    &ENV_FILE,
+    &GLOB_HIDDEN,
+    &GLOB_NO_IGNORE,
+    &GLOB_TIMEOUT,
+];
+
+/// Set by ona for the processes it starts.
+#[cfg(test)]
+const SET_FOR_CHILDREN: &[Variable] = &[
+    Variable { name: DB.name, default: "", meaning: "The record's absolute path." },
+    Variable {
+        name: "ONA_TOOL_USE_ID",
+        default: "",
+        meaning: "The call on whose behalf the process runs; everything that carries it is killed when \
+                  the call times out.",
+    },
+    Variable {
+        name: "ONA_TASK_ID",
+        default: "",
+        meaning: "The background task the process belongs to.",
+    },
+];
+
+/// Where the record is.
+pub fn database() -> Result<PathBuf, CliError> {
+    if let Some(path) = std::env::var_os(DB.name) {
+        let path = PathBuf::from(path);
+        return if path.is_absolute() {
+            Ok(path)
+        } else {
+            Err(DB.refuse(format!("must be an absolute path, not `{}`", path.display())))
+        };
+    }
+    // The XDG specification says to ignore relative values.
+    let absolute = |variable: &Variable| {
+        std::env::var_os(variable.name).map(PathBuf::from).filter(|path| path.is_absolute())
+    };
+    absolute(&STATE_HOME)
+        .or_else(|| absolute(&HOME).map(|home| home.join(".local/state")))
+        .map(|state| state.join("ona/agent.db"))
+        .ok_or_else(|| DB.refuse("is not set, and neither is HOME"))
+}
+
+/// What a child gets on top of our own environment.
+pub fn for_children(database: &Path) -> Vec<(OsString, OsString)> {
+    vec![(DB.name.into(), database.into())]
+}
+
+/// Whether colour is welcome.
+pub fn colour() -> bool {
+    std::env::var_os(NO_COLOR.name).is_none_or(|value| value.is_empty())
+        && std::io::stdout().is_terminal()
+}
+
+/// The tools' settings with what the operator adjusted.
+pub fn tool_settings() -> Result<ToolSettings, CliError> {
+    let defaults = ToolSettings::default();
+    let duration = |variable: &Variable, unit: fn(u64) -> Duration, default: Duration| {
+        Ok::<_, CliError>(number(variable)?.map_or(default, unit))
+    };
+    Ok(ToolSettings {
+        read_max_tokens: number(&READ_TOKENS)?.unwrap_or(defaults.read_max_tokens),
+        bash_timeout: duration(&BASH_TIMEOUT, Duration::from_millis, defaults.bash_timeout)?,
+        bash_max_timeout: duration(
+            &BASH_MAX_TIMEOUT,
+            Duration::from_millis,
+            defaults.bash_max_timeout,
+        )?,
+        bash_keep_project_dir: switch(&KEEP_DIR, defaults.bash_keep_project_dir)?,
+        background_disabled: switch(&NO_BACKGROUND, defaults.background_disabled)?,
+        bash_env_file: std::env::var_os(ENV_FILE.name).filter(|f| !f.is_empty()).map(PathBuf::from),
+        glob_hidden: switch(&GLOB_HIDDEN, defaults.glob_hidden)?,
+        glob_ignored: switch(&GLOB_NO_IGNORE, defaults.glob_ignored)?,
+        search_timeout: duration(&GLOB_TIMEOUT, Duration::from_secs, defaults.search_timeout)?,
+        ..defaults
+    })
+}
+
+/// A variable's text; an empty one counts as unset.
+fn text(variable: &Variable) -> Result<Option<String>, CliError> {
+    match std::env::var(variable.name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(variable.refuse("is not UTF-8")),
+    }
+}
+
+fn number(variable: &Variable) -> Result<Option<u64>, CliError> {
+    let Some(value) = text(variable)? else { return Ok(None) };
+    match value.trim().parse() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(variable.refuse(format!("must be a whole number above 0, not `{value}`"))),
+    }
+}
+
+fn switch(variable: &Variable, default: bool) -> Result<bool, CliError> {
+    match text(variable)?.as_deref() {
+        None => Ok(default),
+        Some("1" | "true") => Ok(true),
+        Some("0" | "false") => Ok(false),
+        Some(value) => Err(variable.refuse(format!("must be 1 or 0, not `{value}`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> String {
+        let mut page = String::from(
+            "# Environment variables\n\n\
+             Made from `crates/ona/src/env.rs`; `UPDATE_DOCS=1 cargo test -p ona env` writes it anew.\n\n\
+             ## Read\n\n| Variable | Default | Meaning |\n|---|---|---|\n",
+        );
+        for v in READ {
+            page.push_str(&format!("| `{}` | {} | {} |\n", v.name, v.default, v.meaning));
+        }
+        page.push_str(
+            "\n## Set for the processes ona starts\n\n| Variable | Meaning |\n|---|---|\n",
+        );
+        for v in SET_FOR_CHILDREN {
+            page.push_str(&format!("| `{}` | {} |\n", v.name, v.meaning));
+        }
+        page
+    }
+
+    #[test]
+    fn the_page_is_true() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ENVIRONMENT.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(found, page(), "run `UPDATE_DOCS=1 cargo test -p ona env`");
+    }
+}

@@ -1,0 +1,65 @@
+//! What the user is told when something goes wrong: what, why, and what to do.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use ona_store::StoreError;
+
+/// The kinds of failure the exit code tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It did not work.
+    Failed,
+    /// The command line or the configuration is wrong; nothing was tried.
+    Usage,
+}
+
+impl Kind {
+    pub fn exit_code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+        })
+    }
+}
+
+/// The one error of the command line.
+#[derive(Debug)]
+pub struct CliError {
+    pub kind: Kind,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl CliError {
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.message)?;
+        for hint in &self.hints {
+            writeln!(f, "hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let kind = if error.is_configuration() { Kind::Usage } else { Kind::Failed };
+        Self { kind, message: error.to_string(), hints: vec![error.hint().to_owned()] }
+    }
+}

@@ -1,0 +1,21 @@
+//! Black-box tests: the real binary, real files, a real database.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
+
+mod bad_input;
+mod bash;
+mod cli;
+mod conversation;
+mod crash;
+mod doctor;
+mod edit;
+mod environment;
+mod notebook;
+mod read;
+mod search;
+
+use ona_testkit::Project;
+
+fn project() -> Project {
+    Project::new(env!("CARGO_BIN_EXE_ona"))
+}

@@ -1,0 +1,22 @@
+//! What a tool call would touch, known before it runs.
+//!
+//! A tool turns its input into [`Effects`]: the paths it reads and writes, the shell commands it
+//! starts, the hosts it speaks to. Whoever decides about a call looks only at those. Two things make
+//! them trustworthy: [`path::resolve`], which sees through `..` and symlinks, and [`shell::parse`],
+//! which reads a command line with a real grammar and says so when it cannot.
+//!
+//! The crate decides nothing and changes nothing; its only I/O is looking at symlinks.
+//!
+//! ```
+//! use ona_policy::shell;
+//! let script = shell::parse("git log > /tmp/log; rm -rf \"$DIR\"");
+//! assert_eq!(script.commands[0].text(), "git log");
+//! assert_eq!(script.redirects[0].target.literal.as_deref(), Some("/tmp/log"));
+//! assert_eq!(script.commands[1].words[2].literal, None); // depends on a variable
+//! ```
+
+mod effects;
+pub mod path;
+pub mod shell;
+
+pub use effects::Effects;

@@ -1,0 +1,393 @@
+//! A command line taken apart by the bash grammar.
+//!
+//! Every simple command is found wherever it stands: behind `&&`, in a pipeline, a loop, a function
+//! body, `$( )`, backticks or `<( )`. Here-document text is not taken for commands, commands
+//! substituted in it are. What the grammar cannot read is reported as [`Script::opaque`], never
+//! guessed at.
+
+use tree_sitter::{Node, Parser};
+
+/// What a command line contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Every simple command, in the order it stands in the text.
+    pub commands: Vec<Command>,
+    /// Every redirection from or to a file.
+    pub redirects: Vec<Redirect>,
+    /// Set when the grammar did not understand all of it, with the reason.
+    pub opaque: Option<String>,
+}
+
+/// A simple command: assignments, then words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// `NAME=value` in front of the command, or all there is.
+    pub assignments: Vec<Assignment>,
+    /// The command's name and its arguments, without redirections.
+    pub words: Vec<Word>,
+}
+
+impl Command {
+    /// The name of the command, where the text fixes it.
+    pub fn name(&self) -> Option<&str> {
+        self.words.first()?.literal.as_deref()
+    }
+
+    /// The words as written, with one space between them.
+    pub fn text(&self) -> String {
+        let words: Vec<&str> = self.words.iter().map(|word| word.source.as_str()).collect();
+        words.join(" ")
+    }
+}
+
+/// `NAME=value` before a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// The value as written.
+    pub value: String,
+}
+
+/// One word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// As it stands in the text.
+    pub source: String,
+    /// What it becomes after quote removal, where no expansion can change it.
+    pub literal: Option<String>,
+}
+
+/// A redirection from or to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    /// Which way.
+    pub direction: Direction,
+    /// The file.
+    pub target: Word,
+}
+
+/// Which way a redirection goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `<`
+    Read,
+    /// `>`, `>>`, `>|`, `&>`, `&>>`
+    Write,
+    /// `<>`
+    ReadWrite,
+}
+
+/// Takes a command line apart.
+pub fn parse(source: &str) -> Script {
+    let mut parser = Parser::new();
+    let tree = parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .ok()
+        .and_then(|()| parser.parse(source, None));
+    let Some(tree) = tree else {
+        return Script { opaque: Some("the shell grammar gave up".into()), ..Script::default() };
+    };
+    let mut script = Script::default();
+    if tree.root_node().has_error() {
+        script.opaque = Some("the shell grammar does not understand the command".into());
+    }
+    collect(tree.root_node(), source, &mut script);
+    script
+}
+
+/// Depth first, so that commands come in the order of the text. An explicit stack: nesting is the
+/// author's to choose, the thread's stack is not theirs to overflow.
+fn collect(root: Node<'_>, source: &str, script: &mut Script) {
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        match node.kind() {
+            "command" | "declaration_command" | "unset_command" | "test_command" => {
+                script.commands.push(command(node, source));
+            }
+            "file_redirect" => script.redirects.extend(redirect(node, source)),
+            "variable_assignment" if !within_command(node) => {
+                script.commands.push(Command {
+                    assignments: vec![assignment(node, source)],
+                    words: Vec::new(),
+                });
+            }
+            _ => {}
+        }
+        let mut children: Vec<Node<'_>> =
+            (0..node.child_count()).filter_map(|index| node.child(index)).collect();
+        children.reverse();
+        stack.extend(children);
+    }
+}
+
+fn within_command(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|parent| matches!(parent.kind(), "command" | "declaration_command"))
+}
+
+fn text<'s>(node: Node<'_>, source: &'s str) -> &'s str {
+    source.get(node.byte_range()).unwrap_or_default()
+}
+
+fn command(node: Node<'_>, source: &str) -> Command {
+    let mut command = Command { assignments: Vec::new(), words: Vec::new() };
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor) {
+        match child.kind() {
+            "variable_assignment" if node.kind() == "command" => {
+                command.assignments.push(assignment(child, source));
+            }
+            "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
+            _ => command.words.push(word(child, source)),
+        }
+    }
+    // The grammar hangs words that stand behind a redirection on that redirection: in `a >f b`
+    // both `f` and `b` are "destinations". All but the first are the command's own.
+    if let Some(statement) = node.parent().filter(|parent| parent.kind() == "redirected_statement")
+    {
+        let mut cursor = statement.walk();
+        for redirect in statement.children_by_field_name("redirect", &mut cursor) {
+            strays(redirect, source, &mut command.words);
+        }
+    }
+    command
+}
+
+fn strays(redirect: Node<'_>, source: &str, words: &mut Vec<Word>) {
+    let mut cursor = redirect.walk();
+    let (field, own) = match redirect.kind() {
+        "file_redirect" => ("destination", 1),
+        "heredoc_redirect" => ("argument", 0),
+        _ => return,
+    };
+    let fields = redirect.children_by_field_name(field, &mut cursor);
+    words.extend(fields.skip(own).map(|stray| word(stray, source)));
+    let mut cursor = redirect.walk();
+    for nested in redirect.children_by_field_name("redirect", &mut cursor) {
+        strays(nested, source, words);
+    }
+}
+
+fn assignment(node: Node<'_>, source: &str) -> Assignment {
+    let field = |name| node.child_by_field_name(name).map(|child| text(child, source).to_owned());
+    Assignment {
+        name: field("name").unwrap_or_default(),
+        value: field("value").unwrap_or_default(),
+    }
+}
+
+fn redirect(node: Node<'_>, source: &str) -> Option<Redirect> {
+    let target = node.child_by_field_name("destination")?;
+    let operator = (0..node.child_count())
+        .filter_map(|index| node.child(index))
+        .find(|child| !child.is_named())
+        .map(|child| child.kind().to_owned())?;
+    let direction = match operator.as_str() {
+        "<" => Direction::Read,
+        "<>" => Direction::ReadWrite,
+        // `2>&1` copies a descriptor; `>&file` writes one.
+        ">&" | "<&" | "<&-" | ">&-"
+            if text(target, source).bytes().all(|b| b.is_ascii_digit() || b == b'-') =>
+        {
+            return None;
+        }
+        _ => Direction::Write,
+    };
+    Some(Redirect { direction, target: word(target, source) })
+}
+
+fn word(node: Node<'_>, source: &str) -> Word {
+    Word { source: text(node, source).to_owned(), literal: literal(node, source) }
+}
+
+/// What the node becomes after quote removal, or nothing if an expansion could change it.
+fn literal(node: Node<'_>, source: &str) -> Option<String> {
+    let raw = text(node, source);
+    match node.kind() {
+        "command_name" => literal(node.named_child(0)?, source),
+        "number" => Some(raw.to_owned()),
+        "word" => unquoted(raw),
+        "raw_string" => Some(raw.strip_prefix('\'')?.strip_suffix('\'')?.to_owned()),
+        "string" => {
+            let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+            let fixed = |child: Node<'_>| child.kind() == "string_content";
+            let mut cursor = node.walk();
+            node.named_children(&mut cursor).all(fixed).then(|| double_quoted(inner))?
+        }
+        "concatenation" => {
+            let mut cursor = node.walk();
+            let parts: Option<String> =
+                node.named_children(&mut cursor).map(|child| literal(child, source)).collect();
+            // Braces such as `{a,b}` parse as a concatenation of words and punctuation.
+            parts.filter(|_| !raw.contains(['{', '}']))
+        }
+        // Keywords and brackets: `export`, `[`, `[[`.
+        _ if !node.is_named() => Some(raw.to_owned()),
+        _ => None,
+    }
+}
+
+/// Backslashes removed; nothing if a glob, a brace, a tilde or a variable is left unescaped.
+fn unquoted(raw: &str) -> Option<String> {
+    if raw.starts_with('~') {
+        return None;
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut characters = raw.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('\n') | None => {}
+                Some(escaped) => out.push(escaped),
+            },
+            '*' | '?' | '[' | '{' | '$' | '`' => return None,
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+/// The inside of double quotes: a backslash only quotes `$`, a backtick, `"`, `\` and newline.
+fn double_quoted(inner: &str) -> Option<String> {
+    let mut out = String::with_capacity(inner.len());
+    let mut characters = inner.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek().copied()) {
+            ('\\', Some('\n')) => {
+                characters.next();
+            }
+            ('\\', Some(escaped @ ('$' | '`' | '"' | '\\'))) => {
+                out.push(escaped);
+                characters.next();
+            }
+            ('$', Some(next)) if next.is_alphanumeric() || "_{(*@#?!-$".contains(next) => {
+                return None;
+            }
+            ('`', _) => return None,
+            _ => out.push(character),
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(source: &str) -> Vec<String> {
+        let script = parse(source);
+        assert_eq!(script.opaque, None, "{source}");
+        script.commands.iter().map(Command::text).collect()
+    }
+
+    #[test]
+    fn every_command_is_found_where_it_stands() {
+        for (source, expected) in [
+            ("ls", &["ls"][..]),
+            ("a && b || c; d | e |& f & g", &["a", "b", "c", "d", "e", "f", "g"]),
+            ("a\nb", &["a", "b"]),
+            ("echo $(rm x) `rm y`", &["echo $(rm x) `rm y`", "rm x", "rm y"]),
+            ("diff <(sort a) b", &["diff <(sort a) b", "sort a"]),
+            ("for f in x; do rm $f; done", &["rm $f"]),
+            ("if test -f x; then a; else b; fi", &["test -f x", "a", "b"]),
+            ("f() { rm z; }; f", &["rm z", "f"]),
+            ("(cd x; make)", &["cd x", "make"]),
+            ("cat <<EOF\nrm -rf /\n$(date)\nEOF", &["cat", "date"]),
+            ("ls    -l\t -a", &["ls -l -a"]),
+            ("! grep x y", &["grep x y"]),
+            ("export A=1", &["export A=1"]),
+        ] {
+            assert_eq!(texts(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn quoting_is_removed_and_expansions_are_not_guessed() {
+        let script =
+            parse(r#"cmd plain 'a b' "c d" e\ f "g"'h' $v "x$v" *.c ~/x {a,b} $'q' "p\$q""#);
+        let words: Vec<Option<&str>> =
+            script.commands[0].words.iter().map(|word| word.literal.as_deref()).collect();
+        assert_eq!(
+            words,
+            [
+                Some("cmd"),
+                Some("plain"),
+                Some("a b"),
+                Some("c d"),
+                Some("e f"),
+                Some("gh"),
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
+                Some("p$q"),
+            ]
+        );
+    }
+
+    #[test]
+    fn redirections_are_not_words() {
+        let script = parse(">first cmd a 2>&1 >'out file' <in b");
+        assert_eq!(script.commands[0].text(), "cmd a b");
+        let targets: Vec<_> = script
+            .redirects
+            .iter()
+            .map(|redirect| (redirect.direction, redirect.target.literal.as_deref()))
+            .collect();
+        assert_eq!(
+            targets,
+            [
+                (Direction::Write, Some("first")),
+                (Direction::Write, Some("out file")),
+                (Direction::Read, Some("in")),
+            ]
+        );
+    }
+
+    #[test]
+    fn words_behind_a_redirection_stay_the_commands() {
+        assert_eq!(texts("rm >log -rf /x"), ["rm -rf /x"]);
+        assert_eq!(texts("cat <<EOF -n\ntext\nEOF"), ["cat -n"]);
+        assert_eq!(texts("cat <<EOF >out -n\ntext\nEOF"), ["cat -n"]);
+        assert_eq!(texts("cat <<EOF && rm x\ntext\nEOF"), ["cat", "rm x"]);
+    }
+
+    #[test]
+    fn assignments_stand_apart() {
+        let script = parse("A=1 B=$C make all; D=2");
+        assert_eq!(script.commands[0].assignments.len(), 2);
+        assert_eq!(script.commands[0].name(), Some("make"));
+        assert_eq!(script.commands[1].assignments[0].name, "D");
+        assert_eq!(script.commands[1].name(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_said() {
+        for source in ["echo 'open", "if then", "a | | b", "echo $(", "((("] {
+            assert!(parse(source).opaque.is_some(), "{source}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_does_not_overflow() {
+        let deep = format!("{}x{}", "$(".repeat(5_000), ")".repeat(5_000));
+        let _ = parse(&deep);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(source in "[a-z '\"$(){}<>|&;\\\\\n`*]{0,60}") {
+            let _ = parse(&source);
+        }
+
+        #[test]
+        fn single_quotes_keep_everything(inner in "[^'\0]{0,30}") {
+            let script = parse(&format!("cmd '{inner}'"));
+            prop_assert_eq!(script.commands[0].words[1].literal.as_deref(), Some(inner.as_str()));
+        }
+    }
+}

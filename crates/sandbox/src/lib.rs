@@ -1,0 +1,19 @@
+//! Child processes: run with capped capture and a deadline, killed with everything they started.
+//!
+//! [`run`] starts a program in a process group of its own, keeps at most a cap of each stream and
+//! drains the rest, and ends the whole tree on timeout or interrupt. A child that forks away is found
+//! by the [`Marker`] in its environment. [`Owner`] names a process so that a later one can tell whether
+//! it still lives.
+//!
+//! It is not the place for policy: whether something may run is decided before it gets here.
+#![allow(clippy::disallowed_methods, reason = "this is the crate that starts processes")]
+
+mod child;
+mod kill;
+mod owner;
+mod supervise;
+
+pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
+pub use kill::{Marker, kill_tree};
+pub use owner::{Liveness, Owner};
+pub use supervise::{Supervised, SupervisedEnd, leave_session, supervise};

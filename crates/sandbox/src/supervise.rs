@@ -1,0 +1,144 @@
+//! Watching over a command that runs in the background: its output goes to a file within a limit.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::kill::{Marker, kill_tree};
+
+/// A command to watch over.
+#[derive(Clone, Debug)]
+pub struct Supervised<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Where it starts.
+    pub cwd: &'a Path,
+    /// Variables on top of the inherited environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// By which everything it starts is found.
+    pub marker: &'a Marker,
+    /// The file both its streams are appended to, in the order they come.
+    pub log: &'a Path,
+    /// When it has printed more than this it is killed.
+    pub limit: u64,
+    /// What the log ends with then.
+    pub truncated: &'a str,
+}
+
+/// How such a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SupervisedEnd {
+    /// With this code.
+    Exited(i32),
+    /// By a signal.
+    Signalled,
+    /// Killed for printing too much.
+    OutputLimit,
+    /// It never started; the log says why.
+    FailedToStart,
+}
+
+/// Makes this process independent of the terminal and the session it was started from.
+pub fn leave_session() {
+    // Fails only if we lead a group already, and then the terminal's hang-up does not reach us either.
+    let _ = nix::unistd::setsid();
+}
+
+/// Runs the command to its end.
+pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
+    let (mut reader, writer) = io::pipe()?;
+    let mut command = Command::new(task.program);
+    command
+        .args(&task.args)
+        .current_dir(task.cwd)
+        .envs(task.env.iter().cloned())
+        .envs([task.marker.variable()])
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .process_group(0);
+    let mut log = OpenOptions::new().append(true).open(task.log)?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            writeln!(log, "the command could not be started: {error}")?;
+            return Ok(SupervisedEnd::FailedToStart);
+        }
+    };
+    // It holds the writing end of the pipe: without this the reader would never see the end.
+    drop(command);
+    let mut written = 0;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        written += count as u64;
+        let kept = if written > task.limit {
+            kill_tree(Some(child.id()), Some(task.marker));
+            writeln!(log, "\n{}", task.truncated)
+        } else {
+            log.write_all(&buffer[..count])
+        };
+        // A log that cannot be written (a full disk) must not leave the command running unseen.
+        if written > task.limit || kept.is_err() {
+            kill_tree(Some(child.id()), Some(task.marker));
+            child.wait()?;
+            return kept.map(|()| SupervisedEnd::OutputLimit);
+        }
+    }
+    Ok(child.wait()?.code().map_or(SupervisedEnd::Signalled, SupervisedEnd::Exited))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn task(command: &str, limit: u64, cwd: &Path) -> (SupervisedEnd, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        fs::write(&log, "").unwrap();
+        let marker = Marker { name: "ONA_TEST_MARK", value: log.display().to_string() };
+        let end = supervise(&Supervised {
+            program: Path::new("/bin/bash"),
+            args: vec!["-c".into(), command.into()],
+            cwd,
+            env: Vec::new(),
+            marker: &marker,
+            log: &log,
+            limit,
+            truncated: "[cut]",
+        });
+        (end.unwrap(), fs::read_to_string(&log).unwrap())
+    }
+
+    #[test]
+    fn keeps_output_in_order_and_the_code() {
+        let (end, log) = task("echo a; echo b >&2; echo c; exit 7", 1000, Path::new("/"));
+        assert_eq!((end, log.as_str()), (SupervisedEnd::Exited(7), "a\nb\nc\n"));
+    }
+
+    #[test]
+    fn a_flood_is_stopped_at_the_limit() {
+        let (end, log) = task("yes", 200_000, Path::new("/"));
+        assert_eq!(end, SupervisedEnd::OutputLimit);
+        assert!(log.len() < 300_000 && log.ends_with("[cut]\n"), "{}", log.len());
+    }
+
+    #[test]
+    fn what_never_started_is_said_in_the_log() {
+        let (end, log) = task("true", 1000, Path::new("/no/such/dir"));
+        assert_eq!(end, SupervisedEnd::FailedToStart);
+        assert!(log.contains("could not be started"), "{log}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What can go wrong with the record, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why the record could not be opened, read or written. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file is something else.
+    #[error("{} is not a SQLite database", .0.display())]
+    NotADatabase(PathBuf),
+    /// A SQLite database of another program.
+    #[error("{} is a SQLite database, but not one of ona's: {}", .0.display(), .1)]
+    Foreign(PathBuf, String),
+    /// Written by an ona that knows more than this one.
+    #[error("{} was written by a newer ona ({found}; this one knows {known})", path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// What it says of itself.
+        found: String,
+        /// What this program can read.
+        known: String,
+    },
+    /// The file or its directory may not be written.
+    #[error("{} cannot be written: {}", .0.display(), .1)]
+    ReadOnly(PathBuf, String),
+    /// It cannot be opened or created.
+    #[error("{} cannot be opened: {}", .0.display(), .1)]
+    CannotOpen(PathBuf, String),
+    /// The disk is full.
+    #[error("no room left to write {}: {}", .0.display(), .1)]
+    Full(PathBuf, String),
+    /// Another process kept it locked for the whole of `busy_timeout`.
+    #[error("{} stayed locked by another process for {} s", .0.display(), .1)]
+    Busy(PathBuf, u64),
+    /// The file is damaged.
+    #[error("{} is damaged: {}", .0.display(), .1)]
+    Corrupt(PathBuf, String),
+    /// No conversation has this id.
+    #[error("there is no conversation `{0}`")]
+    UnknownConversation(String),
+    /// The call's outcome was recorded already, by whoever found it interrupted.
+    #[error("the call {0} was already settled")]
+    AlreadySettled(String),
+    /// Anything else SQLite says.
+    #[error("{}: {}", .0.display(), .1)]
+    Sqlite(PathBuf, #[source] rusqlite::Error),
+}
+
+impl StoreError {
+    /// Sorts an error of SQLite's by what the operator can do about it.
+    pub(crate) fn sort(path: &Path, error: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let reason = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly(path, reason),
+            Some(ErrorCode::CannotOpen) => Self::CannotOpen(path, reason),
+            Some(ErrorCode::DiskFull) => Self::Full(path, reason),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt(path, reason),
+            Some(ErrorCode::DatabaseBusy) => Self::Busy(path, crate::store::BUSY_TIMEOUT.as_secs()),
+            _ => Self::Sqlite(path, error),
+        }
+    }
+
+    /// What the operator can do.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotADatabase(_) | Self::Foreign(..) => {
+                "point AGENT_SDLC_DB at another path; `ona --init-db` creates the file"
+            }
+            Self::Newer { .. } => "use the newer ona, or point AGENT_SDLC_DB at another path",
+            Self::ReadOnly(..) => {
+                "make the file and its directory writable (SQLite keeps -wal and -shm beside it)"
+            }
+            Self::CannotOpen(..) => {
+                "check that the directory exists, is writable and that the path names no directory"
+            }
+            Self::Full(..) => "free some space, then try again; nothing was changed",
+            Self::Busy(..) => {
+                "find the process that holds it (`fuser` on the file), then try again"
+            }
+            Self::Corrupt(..) => {
+                "run `ona doctor`; keep a copy, then `sqlite3 FILE .recover` into a new file"
+            }
+            Self::UnknownConversation(_) => {
+                "leave --conversation out to join the latest one of this directory"
+            }
+            Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor`",
+        }
+    }
+
+    /// Whether the place or kind of the database is wrong, rather than the moment.
+    pub fn is_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::NotADatabase(_)
+                | Self::Foreign(..)
+                | Self::Newer { .. }
+                | Self::ReadOnly(..)
+                | Self::CannotOpen(..)
+                | Self::UnknownConversation(_)
+        )
+    }
+}

@@ -1,0 +1,354 @@
+//! `ona doctor`'s view of the record: it looks and changes nothing.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::StoreError;
+use crate::schema::{self, LATEST_MIGRATION, Version};
+use crate::store::{Failure, connect};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// Worth knowing; nothing is wrong with the record.
+    Warn,
+    /// The record is damaged or cannot be used.
+    Fail,
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was checked.
+    pub check: &'static str,
+    /// How it came out.
+    pub level: Level,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// All is well.
+    pub fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, message: message.into(), hint: None }
+    }
+
+    /// Something to know or to mend.
+    pub fn bad(check: &'static str, level: Level, message: impl Into<String>, hint: &str) -> Self {
+        Self { check, level, message: message.into(), hint: Some(hint.to_owned()) }
+    }
+}
+
+/// A call that has started and not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunningCall {
+    /// The call's id.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Who runs it.
+    pub owner: Value,
+    /// Since when.
+    pub started_at: String,
+}
+
+/// Everything an inspection saw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inspection {
+    /// One finding a check.
+    pub findings: Vec<Finding>,
+    /// Calls without an outcome; whether their owners live is for the caller to find out.
+    pub running: Vec<RunningCall>,
+}
+
+/// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
+const ORPHANS: &[(&str, &str)] = &[
+    (
+        "events of unknown conversations",
+        "SELECT count(*) FROM events WHERE conversation_id NOT IN (SELECT id FROM conversations)",
+    ),
+    (
+        "state of unknown conversations",
+        "SELECT count(*) FROM state WHERE conversation_id NOT IN (SELECT id FROM conversations)",
+    ),
+    (
+        "plans of unknown conversations",
+        "SELECT count(*) FROM plans WHERE conversation_id NOT IN (SELECT id FROM conversations)",
+    ),
+    (
+        "hook invocations of unknown sessions",
+        "SELECT count(*) FROM hook_invocations
+         WHERE session_id NOT IN (SELECT session_id FROM sessions)",
+    ),
+    (
+        "permission decisions of unknown sessions",
+        "SELECT count(*) FROM tool_permission_log
+         WHERE session_id NOT IN (SELECT session_id FROM sessions)",
+    ),
+    (
+        "tool results without their tool_use",
+        "SELECT count(*) FROM transcript_entries r WHERE r.entry_type = 'tool_result'
+         AND NOT EXISTS (SELECT 1 FROM transcript_entries u WHERE u.session_id = r.session_id
+             AND u.entry_type = 'tool_use' AND u.tool_use_id = r.tool_use_id)",
+    ),
+    (
+        "tool uses without result or running row",
+        "SELECT count(*) FROM transcript_entries u WHERE u.entry_type = 'tool_use'
+         AND u.tool_use_id NOT IN (SELECT tool_use_id FROM running_calls)
+         AND NOT EXISTS (SELECT 1 FROM transcript_entries r WHERE r.session_id = u.session_id
+             AND r.entry_type = 'tool_result' AND r.tool_use_id = u.tool_use_id)",
+    ),
+    (
+        "sessions whose sequence has a hole",
+        "SELECT count(*) FROM (SELECT 1 FROM transcript_entries GROUP BY session_id
+         HAVING max(sequence) - min(sequence) + 1 <> count(*) OR min(sequence) <> 0)",
+    ),
+    (
+        "memories missing from the full-text index",
+        "SELECT abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM memories_fts))",
+    ),
+];
+
+/// Looks at the database at `path`.
+pub fn inspect(path: &Path) -> Inspection {
+    let mut inspection = Inspection::default();
+    if let Err(error) = look(path, &mut inspection) {
+        inspection.findings.push(Finding::bad(
+            "database",
+            Level::Fail,
+            error.to_string(),
+            error.hint(),
+        ));
+    }
+    inspection
+}
+
+fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
+    if !path.exists() {
+        into.findings.push(Finding::bad(
+            "database",
+            Level::Warn,
+            format!("{} does not exist yet", path.display()),
+            "`ona --init-db` creates it, and so does the first call",
+        ));
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    let sorted = |failure| match failure {
+        Failure::Sqlite(error) => StoreError::sort(path, error),
+        Failure::Store(error) => error,
+    };
+    into.findings.push(Finding::ok("database", path.display().to_string()));
+    into.findings.push(integrity(&connection).map_err(sorted)?);
+    let usable = version(&connection, into).map_err(sorted)?;
+    into.findings.push(pragmas(&connection).map_err(sorted)?);
+    into.findings.push(foreign_keys(&connection).map_err(sorted)?);
+    if usable {
+        into.findings.extend(orphans(&connection).map_err(sorted)?);
+        into.running = running(&connection).map_err(sorted)?;
+    }
+    Ok(())
+}
+
+fn integrity(c: &Connection) -> Result<Finding, Failure> {
+    let mut statement = c.prepare("PRAGMA integrity_check")?;
+    let lines: Vec<String> =
+        statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(if lines == ["ok"] {
+        Finding::ok("integrity", "every page is sound")
+    } else {
+        Finding::bad(
+            "integrity",
+            Level::Fail,
+            lines.join("; "),
+            "keep a copy, then `sqlite3 FILE .recover | sqlite3 NEW`",
+        )
+    })
+}
+
+/// Says where the schema stands; true if the tables can be looked into.
+fn version(c: &Connection, into: &mut Inspection) -> Result<bool, Failure> {
+    let (finding, usable) = match schema::version(c)? {
+        Version::Migration(found) if found == LATEST_MIGRATION => {
+            (Finding::ok("schema", format!("schema_version 1, migration {found}")), true)
+        }
+        Version::Migration(found) => (
+            Finding::bad(
+                "schema",
+                Level::Warn,
+                format!("migration {found} of {LATEST_MIGRATION}"),
+                "`ona --init-db` brings it up to date, and so does the next call",
+            ),
+            false,
+        ),
+        Version::Empty => (
+            Finding::bad(
+                "schema",
+                Level::Warn,
+                "the file has no tables yet",
+                "`ona --init-db` creates them, and so does the first call",
+            ),
+            false,
+        ),
+        Version::Newer(found) => (
+            Finding::bad(
+                "schema",
+                Level::Fail,
+                format!("written by a newer ona ({found})"),
+                "use the newer ona, or point AGENT_SDLC_DB at another path",
+            ),
+            false,
+        ),
+        Version::Foreign(reason) => (
+            Finding::bad(
+                "schema",
+                Level::Fail,
+                format!("not one of ona's databases: {reason}"),
+                "point AGENT_SDLC_DB at another path",
+            ),
+            false,
+        ),
+    };
+    into.findings.push(finding);
+    Ok(usable)
+}
+
+fn pragmas(c: &Connection) -> Result<Finding, Failure> {
+    let number = |name: &str| c.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let journal: String = c.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let found = (
+        number("foreign_keys")?,
+        journal.as_str(),
+        number("busy_timeout")?,
+        number("synchronous")?,
+    );
+    let text = format!(
+        "foreign_keys={} journal_mode={} busy_timeout={} synchronous={}",
+        found.0, found.1, found.2, found.3
+    );
+    Ok(if found == (1, "wal", 30_000, 2) {
+        Finding::ok("pragmas", text)
+    } else {
+        Finding::bad(
+            "pragmas",
+            Level::Fail,
+            text,
+            "the file system may not support WAL (network mounts do not): move the database",
+        )
+    })
+}
+
+fn foreign_keys(c: &Connection) -> Result<Finding, Failure> {
+    let mut statement =
+        c.prepare("SELECT \"table\", count(*) FROM pragma_foreign_key_check GROUP BY 1")?;
+    let broken: Vec<String> = statement
+        .query_map([], |row| {
+            Ok(format!("{} in {}", row.get::<_, i64>(1)?, row.get::<_, String>(0)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(if broken.is_empty() {
+        Finding::ok("foreign keys", "every reference has its row")
+    } else {
+        Finding::bad(
+            "foreign keys",
+            Level::Fail,
+            format!("rows that point at nothing: {}", broken.join(", ")),
+            "`PRAGMA foreign_key_check` in the sqlite3 shell lists them",
+        )
+    })
+}
+
+fn orphans(c: &Connection) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for (name, query) in ORPHANS {
+        let count: i64 = c.query_row(query, [], |row| row.get(0))?;
+        if count > 0 {
+            findings.push(Finding::bad(
+                "rows",
+                Level::Warn,
+                format!("{count} {name}"),
+                "ona makes no such rows itself; they came by hand or from another program",
+            ));
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok("rows", "no orphans, no holes"));
+    }
+    Ok(findings)
+}
+
+fn running(c: &Connection) -> Result<Vec<RunningCall>, Failure> {
+    let mut statement = c.prepare(
+        "SELECT tool_use_id, tool_name, owner, started_at FROM running_calls ORDER BY entry_id",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(RunningCall {
+            id: row.get(0)?,
+            tool: row.get(1)?,
+            owner: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or(Value::Null),
+            started_at: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{Join, Store};
+
+    fn worst(path: &Path) -> Level {
+        inspect(path).findings.iter().map(|finding| finding.level).max().unwrap()
+    }
+
+    #[test]
+    fn a_sound_database_has_only_good_news() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        assert_eq!(worst(&path), Level::Warn, "missing");
+        assert!(!path.exists(), "looking creates nothing");
+        Store::open(&path).unwrap();
+        let inspection = inspect(&path);
+        assert!(inspection.findings.iter().all(|f| f.level == Level::Ok), "{inspection:?}");
+    }
+
+    #[test]
+    fn bad_news_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        let store = Store::open(&path).unwrap();
+        store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
+        drop(store);
+        let raw = Connection::open(&path).unwrap();
+        raw.execute_batch(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO events(conversation_id, event_type) VALUES ('nobody', 'x');
+             INSERT INTO transcript_entries(session_id, sequence, entry_type, payload_json)
+             VALUES ('nobody', 3, 'user', '{}');",
+        )
+        .unwrap();
+        let messages: Vec<String> =
+            inspect(&path).findings.into_iter().map(|finding| finding.message).collect();
+        let all = messages.join("\n");
+        assert!(all.contains("1 in transcript_entries"), "{all}");
+        assert!(all.contains("1 events of unknown conversations"), "{all}");
+        assert!(all.contains("1 sessions whose sequence has a hole"), "{all}");
+
+        let text = dir.path().join("text.db");
+        fs::write(&text, "plain text, and more than a hundred bytes of it\n".repeat(20)).unwrap();
+        assert_eq!(worst(&text), Level::Fail);
+        assert_eq!(worst(dir.path()), Level::Fail, "a directory");
+    }
+}

@@ -1,0 +1,40 @@
+//! The record: one SQLite file, seen by this crate alone.
+//!
+//! A [`Store`] is the one writer a process has. Every change is a typed transaction named for what it
+//! means (S0 §4.8), begun with `BEGIN IMMEDIATE` and durable when it returns. There is no generic
+//! "execute", and no transaction can stay open while something else runs: none of them is handed out.
+//!
+//! Many processes may share the file. A writer that finds it locked waits and tries again for as long
+//! as `busy_timeout` says.
+//!
+//! ```
+//! # let dir = std::env::temp_dir().join(format!("ona-store-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir).unwrap();
+//! use ona_store::{Join, Store};
+//! let store = Store::open(&dir.join("agent.db")).unwrap();
+//! let seat = store.join(&Join { project_dir: "/tmp/project", conversation: None }).unwrap();
+//! assert!(store.transcript(&seat.session).unwrap().is_empty());
+//! # std::fs::remove_dir_all(&dir).unwrap();
+//! ```
+
+#![allow(clippy::disallowed_methods, reason = "this is the crate that sees SQLite")]
+
+mod conversations;
+mod error;
+mod inspect;
+mod memories;
+mod schema;
+mod store;
+mod tasks;
+mod tool_calls;
+mod transcript;
+
+pub use conversations::{Join, Seat};
+pub use error::StoreError;
+pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
+pub use memories::Memory;
+pub use schema::LATEST_MIGRATION;
+pub use store::Store;
+pub use tasks::{TaskEnd, TaskRow};
+pub use tool_calls::{CallStart, StartedCall};
+pub use transcript::StoredEntry;

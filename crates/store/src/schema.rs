@@ -1,0 +1,210 @@
+//! Tables: S0 §4.3 to the letter, then numbered migrations.
+//!
+//! `schema_meta.schema_version` names S0's DDL and stays `1`; the key `migration` counts the further
+//! tables. A file made with `schema.sql` and the `sqlite3` shell is taken as it is and completed.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+
+/// S0 §4.3.
+pub(crate) const S0: &str = include_str!("../migrations/s0.sql");
+
+/// S0 §4.2.
+const SCHEMA_VERSION: i64 = 1;
+
+/// What came after, in order. A migration that was released is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tool_calls.sql")];
+
+/// The number of the latest migration.
+pub const LATEST_MIGRATION: i64 = MIGRATIONS.len() as i64;
+
+/// What a database says of itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// No table at all.
+    Empty,
+    /// Ona's, at this migration.
+    Migration(i64),
+    /// A later ona's.
+    Newer(String),
+    /// Somebody else's, and why we think so.
+    Foreign(String),
+}
+
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 {
+        return Ok(Version::Empty);
+    }
+    for table in ["schema_meta", "conversations", "transcript_entries"] {
+        let found: Option<i64> = connection
+            .query_row("SELECT 1 FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
+            .optional()?;
+        if found.is_none() {
+            return Ok(Version::Foreign(format!("it has no table {table}")));
+        }
+    }
+    let number = |key: &str, default: i64| -> rusqlite::Result<Result<i64, String>> {
+        let value: Option<String> = connection
+            .query_row("SELECT value FROM schema_meta WHERE key = ?1", [key], |row| row.get(0))
+            .optional()?;
+        Ok(match value {
+            None => Ok(default),
+            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, no number")),
+        })
+    };
+    Ok(match (number("schema_version", SCHEMA_VERSION)?, number("migration", 0)?) {
+        (Err(reason), _) | (_, Err(reason)) => Version::Foreign(reason),
+        (Ok(version), _) if version > SCHEMA_VERSION => {
+            Version::Newer(format!("schema_version {version}"))
+        }
+        (Ok(_), Ok(migration)) if migration > LATEST_MIGRATION => {
+            Version::Newer(format!("migration {migration}"))
+        }
+        (Ok(_), Ok(migration)) => Version::Migration(migration),
+    })
+}
+
+/// Refuses what is not ours to write; says at which migration the rest stands.
+fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, Failure> {
+    let path = store.path().to_owned();
+    match version(connection)? {
+        Version::Empty => Ok(None),
+        Version::Migration(migration) => Ok(Some(migration)),
+        Version::Foreign(reason) => Err(StoreError::Foreign(path, reason).into()),
+        Version::Newer(found) => {
+            let known = format!("migration {LATEST_MIGRATION}");
+            Err(StoreError::Newer { path, found, known }.into())
+        }
+    }
+}
+
+/// Creates or completes the tables, each file of them once, whoever else is opening the database.
+pub(crate) fn bring_up_to_date(store: &Store) -> Result<(), StoreError> {
+    // Looking first keeps the common start free of a write lock.
+    if store.read(|connection| migration_of(connection, store))? == Some(LATEST_MIGRATION) {
+        return Ok(());
+    }
+    store.write(|tx| {
+        let done = match migration_of(tx, store)? {
+            Some(migration) => migration,
+            None => {
+                tx.execute_batch(S0)?;
+                0
+            }
+        };
+        tx.execute(
+            "INSERT OR IGNORE INTO schema_meta(key, value) VALUES ('schema_version', ?1)",
+            [SCHEMA_VERSION.to_string()],
+        )?;
+        for migration in MIGRATIONS.iter().skip(usize::try_from(done).unwrap_or(0)) {
+            tx.execute_batch(migration)?;
+        }
+        tx.execute(
+            "INSERT OR REPLACE INTO schema_meta(key, value) VALUES ('migration', ?1)",
+            [LATEST_MIGRATION.to_string()],
+        )?;
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+
+    fn tables(connection: &Connection) -> BTreeMap<String, String> {
+        connection
+            .prepare("SELECT name, coalesce(sql, '') FROM sqlite_schema")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect()
+    }
+
+    #[test]
+    fn schema_sql_at_the_root_is_the_same_schema() {
+        let ours = Connection::open_in_memory().unwrap();
+        ours.execute_batch(S0).unwrap();
+        let root = Connection::open_in_memory().unwrap();
+        root.execute_batch(include_str!("../../../schema.sql")).unwrap();
+        assert_eq!(tables(&ours), tables(&root));
+        assert!(tables(&ours).contains_key("tool_permission_log"));
+    }
+
+    #[test]
+    fn migrations_leave_the_tables_of_s0_alone() {
+        let s0 = Connection::open_in_memory().unwrap();
+        s0.execute_batch(S0).unwrap();
+        let before = tables(&s0);
+        for migration in MIGRATIONS {
+            s0.execute_batch(migration).unwrap();
+        }
+        let after = tables(&s0);
+        for (name, sql) in before {
+            assert_eq!(after.get(&name), Some(&sql), "{name}");
+        }
+    }
+
+    /// `fixtures/migration_<n>.sql` is a database as the ona of that migration left it.
+    #[test]
+    fn every_old_database_migrates_forward() {
+        for old in 0..LATEST_MIGRATION {
+            let fixture =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/migration_{old}.sql"));
+            let sql = std::fs::read_to_string(&fixture)
+                .unwrap_or_else(|_| panic!("add {} before adding a migration", fixture.display()));
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("agent.db");
+            Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+
+            let store = Store::open(&path).unwrap();
+            store
+                .read(|c| {
+                    assert_eq!(version(c)?, Version::Migration(LATEST_MIGRATION));
+                    let rows: i64 =
+                        c.query_row("SELECT count(*) FROM transcript_entries", [], |row| {
+                            row.get(0)
+                        })?;
+                    assert!(rows > 0, "the fixture's rows are kept");
+                    Ok(())
+                })
+                .unwrap();
+            let findings = crate::inspect(&path).findings;
+            assert!(findings.iter().all(|f| f.level != crate::Level::Fail), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn other_databases_are_refused_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("other.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs(x)").unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Foreign(..))));
+        let left = tables(&Connection::open(&path).unwrap());
+        assert_eq!(left.keys().collect::<Vec<_>>(), ["theirs"]);
+    }
+
+    #[test]
+    fn newer_databases_are_refused() {
+        for (key, value) in [("schema_version", "2"), ("migration", "999")] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("agent.db");
+            drop(Store::open(&path).unwrap());
+            Connection::open(&path)
+                .unwrap()
+                .execute(
+                    "INSERT OR REPLACE INTO schema_meta(key, value) VALUES (?1, ?2)",
+                    [key, value],
+                )
+                .unwrap();
+            assert!(matches!(Store::open(&path), Err(StoreError::Newer { .. })), "{key}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Opening the file, and the one way to write it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::schema;
+
+/// S0 §4.8: how long a writer waits for another process.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_millis(30_000);
+
+/// The `-wal` file is cut back to this after a checkpoint.
+const WAL_LIMIT: i64 = 4 << 20;
+
+// Older ones have a WAL bug that can lose a commit when two processes write at once.
+const _: () = assert!(
+    rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003,
+    "the bundled SQLite must be 3.51.3 or newer"
+);
+
+/// The record, open for this process. Its one connection is also its one writer (S0 §4.8).
+#[derive(Debug)]
+pub struct Store {
+    connection: Mutex<Connection>,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the record, creates it with its directory if missing, and brings it up to the latest
+    /// migration.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)
+                .map_err(|error| StoreError::CannotOpen(path.to_owned(), error.to_string()))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = connect(path, flags)?;
+        let store = Self { connection: Mutex::new(connection), path: path.to_owned() };
+        schema::bring_up_to_date(&store)?;
+        Ok(store)
+    }
+
+    /// Where the record is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs `change` in one `BEGIN IMMEDIATE` transaction; on return it is on the disk or not at all.
+    pub(crate) fn write<T>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let connection = self.lock();
+        // `BEGIN IMMEDIATE` waits inside busy_timeout, but SQLite also answers "busy" at once where
+        // waiting could deadlock, as during another process's recovery.
+        let mut backoff = Backoff::new();
+        let transaction = loop {
+            // "Unchecked" only means that the lock, not the borrow checker, keeps it the one transaction.
+            match Transaction::new_unchecked(&connection, TransactionBehavior::Immediate) {
+                Ok(transaction) => break transaction,
+                Err(error) if is_busy(&error) && backoff.wait() => {}
+                Err(error) => return Err(StoreError::sort(&self.path, error)),
+            }
+        };
+        let value = change(&transaction).map_err(|failure| failure.sort(&self.path))?;
+        transaction.commit().map_err(|error| StoreError::sort(&self.path, error))?;
+        Ok(value)
+    }
+
+    /// Runs a query.
+    pub(crate) fn read<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        query(&self.lock()).map_err(|failure| failure.sort(&self.path))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A panic while the lock was held rolled its transaction back: the connection is sound.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a transaction's body gave up: for SQLite's reasons or for ours.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Sqlite(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl Failure {
+    fn sort(self, path: &Path) -> StoreError {
+        match self {
+            Self::Sqlite(error) => StoreError::sort(path, error),
+            Self::Store(error) => error,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Opens a connection with the pragmas of S0 §4.8.
+pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    if path.is_dir() {
+        return Err(StoreError::CannotOpen(path.to_owned(), "it is a directory".into()));
+    }
+    let sorted = |error| StoreError::sort(path, error);
+    let connection = Connection::open_with_flags(path, flags).map_err(sorted)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(sorted)?;
+    let mut backoff = Backoff::new();
+    // Two processes that switch a new file to WAL at once: one is told "busy" without waiting.
+    loop {
+        match set_pragmas(&connection) {
+            Ok(()) => break,
+            Err(error) if is_busy(&error) && backoff.wait() => {}
+            Err(error) => return Err(sorted(error)),
+        }
+    }
+    Ok(connection)
+}
+
+fn set_pragmas(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update_and_check(None, "journal_size_limit", WAL_LIMIT, |_| Ok(()))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Waits a little longer each time, for [`BUSY_TIMEOUT`] in all.
+struct Backoff {
+    deadline: Instant,
+    pause: Duration,
+}
+
+impl Backoff {
+    fn new() -> Self {
+        Self { deadline: Instant::now() + BUSY_TIMEOUT, pause: Duration::from_millis(1) }
+    }
+
+    /// Waits; false when the time is up.
+    fn wait(&mut self) -> bool {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(Duration::from_millis(50));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_connection_has_the_pragmas() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            store
+                .read(|c| {
+                    Ok(c.query_row(
+                        &format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}"),
+                        [],
+                        |row| row.get(0),
+                    )?)
+                })
+                .unwrap()
+        };
+        assert_eq!(pragma("foreign_keys"), "1");
+        assert_eq!(pragma("journal_mode"), "wal");
+        assert_eq!(pragma("synchronous"), "2");
+        let timeout: i64 = store
+            .read(|c| {
+                Ok(c.query_row("SELECT timeout FROM pragma_busy_timeout", [], |row| row.get(0))?)
+            })
+            .unwrap();
+        assert_eq!(timeout, 30_000);
+    }
+
+    #[test]
+    fn a_failed_change_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let result: Result<(), _> = store.write(|tx| {
+            tx.execute("INSERT INTO schema_meta(key, value) VALUES ('x', 'y')", [])?;
+            Err(StoreError::UnknownConversation("x".into()).into())
+        });
+        assert!(result.is_err());
+        let rows: i64 = store
+            .read(|c| {
+                Ok(c.query_row("SELECT count(*) FROM schema_meta WHERE key = 'x'", [], |row| {
+                    row.get(0)
+                })?)
+            })
+            .unwrap();
+        assert_eq!(rows, 0);
+    }
+
+    #[test]
+    fn many_threads_with_their_own_stores_lose_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        thread::scope(|scope| {
+            for worker in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let store = Store::open(path).unwrap();
+                    for n in 0..25 {
+                        store
+                            .write(|tx| {
+                                tx.execute(
+                                    "INSERT INTO schema_meta(key, value) VALUES (?1, '')",
+                                    [format!("{worker}-{n}")],
+                                )?;
+                                Ok(())
+                            })
+                            .unwrap();
+                    }
+                });
+            }
+        });
+        let store = Store::open(&path).unwrap();
+        let rows: i64 = store
+            .read(|c| {
+                Ok(c.query_row("SELECT count(*) FROM schema_meta WHERE value = ''", [], |row| {
+                    row.get(0)
+                })?)
+            })
+            .unwrap();
+        assert_eq!(rows, 100);
+    }
+
+    #[test]
+    fn the_wal_stays_small() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        let store = Store::open(&path).unwrap();
+        let blob = "x".repeat(200_000);
+        for n in 0..100 {
+            store
+                .write(|tx| {
+                    tx.execute("INSERT INTO schema_meta(key, value) VALUES (?1, ?2)", (n, &blob))?;
+                    Ok(())
+                })
+                .unwrap();
+        }
+        let wal = fs::metadata(dir.path().join("agent.db-wal")).unwrap().len();
+        assert!(wal < 3 * WAL_LIMIT as u64, "20 MB were written, the -wal holds {wal}");
+    }
+}

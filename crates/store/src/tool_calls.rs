@@ -1,0 +1,333 @@
+//! One tool call on the record: its start is committed before it runs, its outcome in one piece after.
+//!
+//! Between the two, a row in `running_calls` says who runs it. If that process dies, the row is what
+//! is left, and the call can be settled as interrupted.
+
+use std::path::Path;
+
+use ona_types::{ContentHash, Entry, FileView, SessionId, ToolOutput, ToolUseId, Viewed};
+use rusqlite::{OptionalExtension, Transaction};
+use serde_json::{Map, Value, json};
+
+use crate::conversations::{Seat, cwd_key};
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tasks;
+use crate::transcript::append;
+
+/// A call about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CallStart<'a> {
+    /// The call's id.
+    pub id: &'a ToolUseId,
+    /// The tool's name, known or not.
+    pub tool: &'a str,
+    /// Its input as given.
+    pub input: &'a Value,
+    /// Who runs it, in words that tell later whether it is still alive.
+    pub owner: &'a Value,
+}
+
+/// A call whose start is on the record and whose outcome is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedCall {
+    /// The call's id.
+    pub id: ToolUseId,
+    /// The tool's name.
+    pub tool: String,
+}
+
+impl Store {
+    /// Commits that a call starts: its `tool_use` entry, its `tool.started` event, its running row.
+    pub fn start_call(&self, seat: &Seat, call: &CallStart<'_>) -> Result<(), StoreError> {
+        self.write(|tx| {
+            let entry = Entry::tool_use(call.id, call.tool, call.input);
+            let entry_id = append(tx, &seat.session, None, &entry)?;
+            tx.prepare_cached(
+                "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute((
+                call.id.as_str(),
+                seat.session.as_str(),
+                call.tool,
+                entry_id,
+                call.owner.to_string(),
+            ))?;
+            let detail = json!({
+                "tool_use_id": call.id, "tool_name": call.tool, "owner": call.owner,
+            });
+            event(tx, seat, "tool.started", &detail)
+        })
+    }
+
+    /// Commits everything that came of a call, at once (S0 §4.8).
+    pub fn finish_call(
+        &self,
+        seat: &Seat,
+        id: &ToolUseId,
+        output: &ToolOutput,
+        duration_ms: u64,
+    ) -> Result<(), StoreError> {
+        self.write(|tx| {
+            let (tool, entry_id) = take_running(tx, id)?;
+            let result = Entry::tool_result(id, &output.content, output.is_error());
+            let result_id = append(tx, &seat.session, Some(entry_id), &result)?;
+            for attachment in &output.attachments {
+                append(tx, &seat.session, Some(result_id), &Entry::attachment(id, attachment))?;
+            }
+            for view in &output.views {
+                keep_view(tx, &seat.session, view)?;
+            }
+            if let Some(cwd) = &output.cwd {
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
+                )?
+                .execute((
+                    seat.conversation.as_str(),
+                    cwd_key(&seat.session),
+                    path_text(cwd),
+                ))?;
+            }
+            if let Some(task) = &output.task {
+                tasks::started(tx, &seat.session, id, task)?;
+            }
+            let mut detail = Map::new();
+            detail.insert("tool_use_id".into(), json!(id));
+            detail.insert("tool_name".into(), json!(tool));
+            detail.insert("class".into(), json!(output.class));
+            detail.insert("duration_ms".into(), json!(duration_ms));
+            detail.extend(output.detail.clone());
+            event(tx, seat, "tool.finished", &Value::Object(detail))?;
+            touch(tx, seat)
+        })
+    }
+
+    /// Gives every call of the session whose owner `is_gone` its missing `tool_result`, so that the
+    /// transcript is whole again and says what happened. Returns the calls.
+    pub fn settle_interrupted(
+        &self,
+        seat: &Seat,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<Vec<StartedCall>, StoreError> {
+        let left = |c: &rusqlite::Connection| -> Result<Vec<StartedCall>, Failure> {
+            let mut statement = c.prepare_cached(
+                "SELECT tool_use_id, tool_name, owner FROM running_calls WHERE session_id = ?1
+                 ORDER BY entry_id",
+            )?;
+            let rows = statement.query_map([seat.session.as_str()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            })?;
+            let mut calls = Vec::new();
+            for row in rows {
+                let (id, tool, owner) = row?;
+                let owner: Value = serde_json::from_str(&owner).unwrap_or(Value::Null);
+                if is_gone(&owner) {
+                    calls.push(StartedCall { id: ToolUseId::from_existing(id), tool });
+                }
+            }
+            Ok(calls)
+        };
+        if self.read(left)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.write(|tx| {
+            let calls = left(tx)?;
+            for call in &calls {
+                let (_, entry_id) = take_running(tx, &call.id)?;
+                let output = ToolOutput::internal(
+                    "interrupted: ona ended before the outcome was recorded; \
+                     the tool may have run in part or in full, and what it left running is killed",
+                );
+                let result = Entry::tool_result(&call.id, &output.content, output.is_error());
+                append(tx, &seat.session, Some(entry_id), &result)?;
+                let detail = json!({"tool_use_id": call.id, "tool_name": call.tool});
+                event(tx, seat, "tool.interrupted", &detail)?;
+            }
+            Ok(calls)
+        })
+    }
+
+    /// A file's content as the session last saw it.
+    pub fn last_view(
+        &self,
+        session: &SessionId,
+        path: &Path,
+    ) -> Result<Option<FileView>, StoreError> {
+        self.read(|c| {
+            let row: Option<(String, String)> = c
+                .prepare_cached(
+                    "SELECT content_hash, viewed FROM file_views WHERE session_id = ?1 AND path = ?2",
+                )?
+                .query_row((session.as_str(), path_text(path)), |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            Ok(row.map(|(hash, viewed)| FileView {
+                path: path.to_owned(),
+                hash: ContentHash::from_hex(hash),
+                viewed: if viewed == "whole" { Viewed::Whole } else { Viewed::Part },
+            }))
+        })
+    }
+}
+
+/// Ends a call's running row; its tool and the `tool_use` entry the result answers.
+fn take_running(tx: &Transaction<'_>, id: &ToolUseId) -> Result<(String, i64), Failure> {
+    tx.prepare_cached(
+        "DELETE FROM running_calls WHERE tool_use_id = ?1 RETURNING tool_name, entry_id",
+    )?
+    .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+    .optional()?
+    .ok_or_else(|| StoreError::AlreadySettled(id.to_string()).into())
+}
+
+/// A whole view stays whole when the same content is later seen in part.
+fn keep_view(tx: &Transaction<'_>, session: &SessionId, view: &FileView) -> Result<(), Failure> {
+    let viewed = match view.viewed {
+        Viewed::Whole => "whole",
+        Viewed::Part => "part",
+    };
+    tx.prepare_cached(
+        "INSERT INTO file_views(session_id, path, content_hash, viewed) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT(session_id, path) DO UPDATE SET
+             viewed = CASE WHEN content_hash = excluded.content_hash AND viewed = 'whole'
+                      THEN 'whole' ELSE excluded.viewed END,
+             content_hash = excluded.content_hash,
+             seen_at = datetime('now')",
+    )?
+    .execute((session.as_str(), path_text(&view.path), view.hash.as_str(), viewed))?;
+    Ok(())
+}
+
+fn event(tx: &Transaction<'_>, seat: &Seat, kind: &str, detail: &Value) -> Result<(), Failure> {
+    tx.prepare_cached(
+        "INSERT INTO events(conversation_id, session_id, event_type, detail) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute((seat.conversation.as_str(), seat.session.as_str(), kind, detail.to_string()))?;
+    Ok(())
+}
+
+fn touch(tx: &Transaction<'_>, seat: &Seat) -> Result<(), Failure> {
+    tx.prepare_cached("UPDATE conversations SET last_active = datetime('now') WHERE id = ?1")?
+        .execute([seat.conversation.as_str()])?;
+    Ok(())
+}
+
+/// A path as stored: its text, or for the rare name that is not UTF-8 its bytes, so that no two
+/// paths share a row.
+pub(crate) fn path_text(path: &Path) -> rusqlite::types::Value {
+    match path.to_str() {
+        Some(text) => rusqlite::types::Value::Text(text.to_owned()),
+        None => rusqlite::types::Value::Blob(path.as_os_str().as_encoded_bytes().to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::{Attachment, TaskId, TaskStarted};
+
+    use super::*;
+    use crate::Join;
+
+    fn store() -> (tempfile::TempDir, Store, Seat) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let seat = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
+        (dir, store, seat)
+    }
+
+    fn start(store: &Store, seat: &Seat, id: &str) -> ToolUseId {
+        let id = ToolUseId::from_existing(id);
+        let call =
+            CallStart { id: &id, tool: "Read", input: &json!({}), owner: &json!({"pid": 1}) };
+        store.start_call(seat, &call).unwrap();
+        id
+    }
+
+    fn events(store: &Store) -> Vec<String> {
+        store
+            .read(|c| {
+                let mut statement = c.prepare("SELECT event_type FROM events ORDER BY id")?;
+                let rows = statement.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .unwrap()
+    }
+
+    fn view(hash: &str, viewed: Viewed) -> FileView {
+        FileView { path: "/a/x".into(), hash: ContentHash::from_hex(hash), viewed }
+    }
+
+    #[test]
+    fn start_and_outcome_make_the_rows_of_s0() {
+        let (_dir, store, seat) = store();
+        let id = start(&store, &seat, "t1");
+        let mut output = ToolOutput::success("3 lines").with_view(view("h1", Viewed::Whole));
+        output.cwd = Some("/a/sub".into());
+        output.attachments =
+            vec![Attachment::Image { media_type: "image/png".into(), data: "AA==".into() }];
+        output.task = Some(TaskStarted {
+            id: TaskId::from_existing("task1"),
+            command: "make".into(),
+            output_path: "/a/log".into(),
+        });
+        store.finish_call(&seat, &id, &output, 5).unwrap();
+
+        let rows = store.transcript(&seat.session).unwrap();
+        let types: Vec<_> = rows.iter().map(|row| row.entry_type.as_str()).collect();
+        assert_eq!(types, ["tool_use", "tool_result", "attachment"]);
+        assert_eq!(rows[1].parent, Some(rows[0].id));
+        assert!(rows[1].payload_json.contains(r#""is_error":false"#));
+        assert_eq!(events(&store), ["tool.started", "tool.finished"]);
+        assert_eq!(store.last_view(&seat.session, Path::new("/a/x")).unwrap(), output.views.pop());
+        let again = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
+        assert_eq!(again.cwd.as_deref(), Some("/a/sub"));
+        assert_eq!(store.task(&TaskId::from_existing("task1")).unwrap().unwrap().command, "make");
+    }
+
+    #[test]
+    fn an_outcome_is_recorded_once() {
+        let (_dir, store, seat) = store();
+        let id = start(&store, &seat, "t1");
+        store.finish_call(&seat, &id, &ToolOutput::success(""), 0).unwrap();
+        let again = store.finish_call(&seat, &id, &ToolOutput::success("other"), 0);
+        assert!(matches!(again, Err(StoreError::AlreadySettled(_))));
+        assert_eq!(store.transcript(&seat.session).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn calls_whose_owner_is_gone_are_settled() {
+        let (_dir, store, seat) = store();
+        let gone = start(&store, &seat, "gone");
+        assert!(
+            store.settle_interrupted(&seat, |_| false).unwrap().is_empty(),
+            "alive: left alone"
+        );
+        let settled = store.settle_interrupted(&seat, |owner| owner["pid"] == 1).unwrap();
+        assert_eq!(settled, [StartedCall { id: gone.clone(), tool: "Read".into() }]);
+        let rows = store.transcript(&seat.session).unwrap();
+        assert!(rows[1].payload_json.contains("[SDLC_INTERNAL] interrupted"));
+        assert_eq!(events(&store), ["tool.started", "tool.interrupted"]);
+        let late = store.finish_call(&seat, &gone, &ToolOutput::success(""), 0);
+        assert!(matches!(late, Err(StoreError::AlreadySettled(_))));
+    }
+
+    #[test]
+    fn a_part_seen_later_does_not_lessen_a_whole_view_of_the_same_content() {
+        let (_dir, store, seat) = store();
+        for (n, (hash, viewed, expected)) in [
+            ("h1", Viewed::Part, Viewed::Part),
+            ("h1", Viewed::Whole, Viewed::Whole),
+            ("h1", Viewed::Part, Viewed::Whole),
+            ("h2", Viewed::Part, Viewed::Part),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = start(&store, &seat, &n.to_string());
+            let output = ToolOutput::success("").with_view(view(hash, viewed));
+            store.finish_call(&seat, &id, &output, 0).unwrap();
+            let kept = store.last_view(&seat.session, Path::new("/a/x")).unwrap().unwrap();
+            assert_eq!(kept.viewed, expected, "{n}");
+        }
+    }
+}

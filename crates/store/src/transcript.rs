@@ -1,0 +1,146 @@
+//! `transcript_entries` (S0 §4.5): appended with the next sequence number, never changed.
+
+use ona_types::{Entry, SessionId};
+use rusqlite::{Connection, Transaction};
+
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+
+/// A row of the transcript as it was found. Types and payloads are text, so that rows made by hand
+/// can be read too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    /// The row's id.
+    pub id: i64,
+    /// From 0, step 1 within a session.
+    pub sequence: i64,
+    /// The entry this one answers or follows.
+    pub parent: Option<i64>,
+    /// `entry_type`.
+    pub entry_type: String,
+    /// `payload_json`.
+    pub payload_json: String,
+    /// `tool_use_id`.
+    pub tool_use_id: Option<String>,
+}
+
+impl Store {
+    /// Appends entries to a session's transcript in one transaction, each following the one before.
+    pub fn append(&self, session: &SessionId, entries: &[Entry]) -> Result<(), StoreError> {
+        self.write(|tx| {
+            for entry in entries {
+                append(tx, session, None, entry)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A session's transcript in order.
+    pub fn transcript(&self, session: &SessionId) -> Result<Vec<StoredEntry>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id
+                 FROM transcript_entries WHERE session_id = ?1 ORDER BY sequence",
+            )?;
+            let rows = statement.query_map([session.as_str()], |row| {
+                Ok(StoredEntry {
+                    id: row.get(0)?,
+                    sequence: row.get(1)?,
+                    parent: row.get(2)?,
+                    entry_type: row.get(3)?,
+                    payload_json: row.get(4)?,
+                    tool_use_id: row.get(5)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// Appends one entry and returns its id. Without a `parent` it follows the session's last entry.
+pub(crate) fn append(
+    tx: &Transaction<'_>,
+    session: &SessionId,
+    parent: Option<i64>,
+    entry: &Entry,
+) -> Result<i64, Failure> {
+    let last = last_entry(tx, session)?;
+    let sequence = last.map_or(0, |(_, sequence)| sequence + 1);
+    tx.prepare_cached(
+        "INSERT INTO transcript_entries
+             (session_id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute((
+        session.as_str(),
+        sequence,
+        parent.or(last.map(|(id, _)| id)),
+        entry.entry_type.as_str(),
+        entry.payload.to_string(),
+        entry.tool_use_id.as_ref().map(|id| id.as_str()),
+    ))?;
+    Ok(tx.last_insert_rowid())
+}
+
+fn last_entry(c: &Connection, session: &SessionId) -> Result<Option<(i64, i64)>, Failure> {
+    let mut statement = c.prepare_cached(
+        "SELECT id, sequence FROM transcript_entries WHERE session_id = ?1
+         ORDER BY sequence DESC LIMIT 1",
+    )?;
+    let mut rows = statement.query([session.as_str()])?;
+    Ok(match rows.next()? {
+        Some(row) => Some((row.get(0)?, row.get(1)?)),
+        None => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::{ContentBlock, EntryType};
+
+    use super::*;
+    use crate::Join;
+
+    #[test]
+    fn sequence_starts_at_zero_and_payloads_are_compact() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let seat = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
+        let text = [ContentBlock::Text { text: "hi".into() }];
+        let entries = [
+            Entry::message(EntryType::User, "u1", &text),
+            Entry::message(EntryType::Assistant, "u2", &text),
+        ];
+        store.append(&seat.session, &entries).unwrap();
+        store.append(&seat.session, &entries[..1]).unwrap();
+
+        let rows = store.transcript(&seat.session).unwrap();
+        assert_eq!(rows.iter().map(|row| row.sequence).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(rows[2].parent, Some(rows[1].id));
+        assert_eq!(
+            rows[0].payload_json,
+            r#"{"_t":"user","uuid":"u1","content":[{"type":"text","text":"hi"}]}"#
+        );
+    }
+
+    #[test]
+    fn goes_on_after_rows_made_by_hand() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let seat = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
+        store
+            .write(|tx| {
+                tx.execute(
+                    "INSERT INTO transcript_entries(session_id, sequence, entry_type, payload_json)
+                     VALUES (?1, 7, 'whatever', 'no json')",
+                    [seat.session.as_str()],
+                )?;
+                Ok(())
+            })
+            .unwrap();
+        store.append(&seat.session, &[Entry::message(EntryType::User, "u", &[])]).unwrap();
+        let rows = store.transcript(&seat.session).unwrap();
+        assert_eq!(rows[1].sequence, 8);
+        assert_eq!(rows[0].entry_type, "whatever");
+    }
+}

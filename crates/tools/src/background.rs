@@ -1,0 +1,113 @@
+//! Background tasks: a command that goes on after its call has answered.
+//!
+//! The command runs under a supervisor, which is this program started again: it outlives the session,
+//! keeps the output within its limit, and sees how the command ends.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use ona_sandbox::{Supervised, SupervisedEnd};
+use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId, TaskStarted, ToolOutput, ToolUseId};
+use serde::{Deserialize, Serialize};
+
+use crate::bash::{bash, marker, private_file, start_dir};
+use crate::context::ToolContext;
+use crate::tool::Refusal;
+
+/// The hidden command by which the program becomes a supervisor.
+pub const TASK_HOST: &str = "task-host";
+
+/// What a supervisor is told, on its standard input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSpec {
+    /// The task.
+    pub id: TaskId,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The call that started it.
+    pub call: ToolUseId,
+    /// What to run.
+    pub command: String,
+    /// Where to run it.
+    pub cwd: PathBuf,
+    /// Sourced first.
+    pub env_file: Option<PathBuf>,
+    /// Where its output goes.
+    pub output_path: PathBuf,
+    /// When it has printed more than this it is killed.
+    pub output_limit: u64,
+}
+
+impl TaskSpec {
+    /// The task as the record knows it.
+    pub fn started(&self) -> TaskStarted {
+        TaskStarted {
+            id: self.id.clone(),
+            command: self.command.clone(),
+            output_path: self.output_path.clone(),
+        }
+    }
+}
+
+/// Starts a command in the background.
+pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+    if cx.settings.background_disabled {
+        return Err(Refusal::rejected(
+            "background tasks are switched off (CLAUDE_CODE_DISABLE_BACKGROUND_TASKS): run the command \
+             in the foreground",
+        ));
+    }
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Refusal::Internal(format!("the background task could not be started: {what}: {error}"))
+    };
+    let (cwd, _) = start_dir(cx);
+    let dir = &cx.host.tasks_dir;
+    fs::create_dir_all(dir).map_err(|error| failed(&dir.display().to_string(), &error))?;
+    let id = TaskId::generate();
+    let output_path = dir.join(format!("{id}.log"));
+    private_file(&output_path)
+        .map_err(|error| failed(&output_path.display().to_string(), &error))?;
+    let spec = TaskSpec {
+        id,
+        session: cx.session.clone(),
+        call: cx.tool_use_id.clone(),
+        command: command.to_owned(),
+        cwd,
+        env_file: cx.settings.bash_env_file.clone(),
+        output_path,
+        output_limit: cx.settings.background_output_limit,
+    };
+    let message = serde_json::to_vec(&spec).map_err(|error| failed("its description", &error))?;
+    let args = [OsString::from(TASK_HOST)];
+    ona_sandbox::start_detached(&cx.host.program, &args, &spec.cwd, &cx.host.child_env, &message)
+        .map_err(|error| failed("its supervisor", &error))?;
+    let mut output = ToolOutput::success(format!(
+        "Started background task {} ({command})\nIts output goes to {}",
+        spec.id,
+        spec.output_path.display()
+    ))
+    .with_detail("task_id", spec.id.as_str());
+    output.task = Some(spec.started());
+    Ok(output)
+}
+
+/// Runs a task to its end, in the supervisor.
+pub fn run_task(spec: &TaskSpec) -> io::Result<SupervisedEnd> {
+    let mut env: Vec<(OsString, OsString)> =
+        vec![("ONA_TASK_ID".into(), spec.id.to_string().into())];
+    if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
+        env.push(("BASH_ENV".into(), file.into()));
+    }
+    ona_sandbox::supervise(&Supervised {
+        program: &bash(),
+        args: vec!["-c".into(), spec.command.clone().into()],
+        cwd: &spec.cwd,
+        env,
+        marker: &marker(&spec.call),
+        log: &spec.output_path,
+        limit: spec.output_limit,
+        truncated: TRUNCATED_SUFFIX,
+    })
+}

@@ -1,0 +1,369 @@
+//! Bash: one command line in one new shell.
+//!
+//! The shell's directory carries over to the next call; its variables do not. Both streams are kept
+//! apart and joined as S0 §7.1 writes it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ona_policy::{Effects, path, shell};
+use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
+use ona_types::{FileView, TRUNCATED_SUFFIX, ToolOutput, ToolUseId, Viewed};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::atomic;
+use crate::background;
+use crate::context::{Place, ToolContext};
+use crate::input::{InputError, lenient_bool, lenient_count};
+use crate::tool::{BuiltIn, Refusal};
+
+/// S0 §7.1: how much of each stream the model sees.
+const STREAM_CAP: usize = 1_048_576;
+
+/// The kernel takes no argument longer than 128 KiB; a longer command goes through a file.
+const LONGEST_ARGUMENT: usize = 100_000;
+
+pub(crate) struct Bash;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case, reason = "the key is written so")]
+pub(crate) struct BashInput {
+    /// The command line to run.
+    pub(crate) command: String,
+    /// How long it may run, in milliseconds.
+    #[serde(default, deserialize_with = "lenient_count")]
+    #[schemars(with = "Option<u64>")]
+    timeout: Option<u64>,
+    /// What it is for, in a few words.
+    #[allow(dead_code, reason = "for whoever reads the transcript")]
+    description: Option<String>,
+    /// Return at once and let it run on; its output goes to a file.
+    #[serde(default, deserialize_with = "lenient_bool")]
+    #[schemars(with = "Option<bool>")]
+    run_in_background: Option<bool>,
+    /// Run outside the sandbox, where one is active and the settings allow it.
+    #[serde(default, deserialize_with = "lenient_bool")]
+    #[schemars(with = "Option<bool>")]
+    #[allow(dead_code, reason = "there is no sandbox to leave yet")]
+    dangerouslyDisableSandbox: Option<bool>,
+}
+
+impl BuiltIn for Bash {
+    const NAME: &'static str = "Bash";
+    const DESCRIPTION: &'static str = "Runs a command line in bash. The working directory carries over \
+        to the next call, variables do not. The result is standard output, then standard error behind a \
+        line `--- stderr ---`; an exit code other than 0 makes it an error. Default timeout 120000 ms, at \
+        most 600000. Set run_in_background for servers and long builds.";
+    type Input = BashInput;
+
+    fn effects(input: &BashInput, place: &Place) -> Result<Effects, InputError> {
+        if input.command.trim().is_empty() {
+            return Err(InputError::new(Self::NAME, "`command` is empty"));
+        }
+        if input.command.contains('\0') {
+            return Err(InputError::new(Self::NAME, "`command` contains a NUL byte"));
+        }
+        if input.timeout == Some(0) {
+            return Err(InputError::new(
+                Self::NAME,
+                "`timeout` is 0: leave it out for the default",
+            ));
+        }
+        Effects::of_shell(&input.command, &place.cwd)
+            .map_err(|error| InputError::path(Self::NAME, "command", &error))
+    }
+
+    async fn run(input: BashInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        if input.run_in_background == Some(true) {
+            return background::start(&input.command, cx);
+        }
+        let (cwd, mut notes) = start_dir(cx);
+        let limit = input.timeout.map_or(cx.settings.bash_timeout, Duration::from_millis);
+        let limit = limit.min(cx.settings.bash_max_timeout);
+        let shell = Shell::prepare(&input.command, cx).map_err(|error| {
+            Refusal::Internal(format!("the shell's own files cannot be written: {error}"))
+        })?;
+        let look = Look::before(&input.command, &cwd);
+        let spec = ChildSpec {
+            program: &shell.program,
+            args: shell.args.clone(),
+            cwd: &cwd,
+            env: shell.env.clone(),
+            marker: Some(marker(cx.tool_use_id)),
+            stdin: Vec::new(),
+            timeout: limit,
+            cap: STREAM_CAP,
+        };
+        let outcome = ona_sandbox::run(spec, cx.cancel)
+            .await
+            .map_err(|error| Refusal::Internal(error.to_string()))?;
+        let left_in = shell.left_in(cx, &mut notes);
+        let mut output = report(&outcome, limit, &notes);
+        output.cwd = left_in;
+        if let (false, Some(view)) = (output.is_error(), look.and_then(Look::after)) {
+            output.views.push(view);
+        }
+        Ok(output)
+    }
+}
+
+/// The variable by which everything a call started is known.
+pub fn marker(id: &ToolUseId) -> Marker {
+    Marker { name: "ONA_TOOL_USE_ID", value: id.to_string() }
+}
+
+/// The directory to start in, and a note if it is not the one the session was left in.
+pub(crate) fn start_dir(cx: &ToolContext<'_>) -> (PathBuf, Vec<String>) {
+    let project = &cx.place.project_dir;
+    if cx.settings.bash_keep_project_dir {
+        return (project.clone(), Vec::new());
+    }
+    if cx.place.cwd.is_dir() {
+        return (cx.place.cwd.clone(), Vec::new());
+    }
+    let gone = cx.place.cwd.display();
+    (project.clone(), vec![format!("{gone} is gone: started in {}", project.display())])
+}
+
+/// A shell to be started, with the files it reads and writes for us.
+pub(crate) struct Shell {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    scratch: tempfile::TempDir,
+}
+
+impl Shell {
+    /// The command itself is handed over untouched. What we need around it stands in a file that bash
+    /// reads first (`BASH_ENV`), so that error messages and line numbers stay the command's own.
+    fn prepare(command: &str, cx: &ToolContext<'_>) -> io::Result<Self> {
+        let scratch = tempfile::Builder::new().prefix("ona-shell-").tempdir()?;
+        let prelude = scratch.path().join("prelude");
+        let exit = format!("pwd -P > {}", quote(scratch.path().join("cwd")));
+        let source = |file: &Path| format!("[ -f {0} ] && . {0}\n", quote(file));
+        let env_file = cx.settings.bash_env_file.as_deref().map(source).unwrap_or_default();
+        fs::write(&prelude, format!("unset BASH_ENV\n{env_file}trap -- {} EXIT\n", quote(&exit)))?;
+        let args = if command.len() > LONGEST_ARGUMENT {
+            let script = scratch.path().join("command");
+            fs::write(&script, command)?;
+            vec!["-c".into(), ". \"$1\"".into(), "bash".into(), script.into()]
+        } else {
+            vec!["-c".into(), command.into()]
+        };
+        let mut env = cx.host.child_env.clone();
+        env.push(("BASH_ENV".into(), prelude.into()));
+        Ok(Self { program: bash(), args, env, scratch })
+    }
+
+    /// Where the shell ended, if that is another place and one the next command may start in.
+    fn left_in(&self, cx: &ToolContext<'_>, notes: &mut Vec<String>) -> Option<PathBuf> {
+        let text = fs::read_to_string(self.scratch.path().join("cwd")).ok()?;
+        let dir = PathBuf::from(text.strip_suffix('\n')?);
+        if cx.settings.bash_keep_project_dir || !dir.is_dir() || dir == cx.place.cwd {
+            return None;
+        }
+        if !cx.place.contains(&dir) {
+            let project = cx.place.project_dir.clone();
+            notes.push(format!("Shell cwd was reset to {}", project.display()));
+            return Some(project);
+        }
+        Some(dir)
+    }
+}
+
+/// S0 §5.11's order of places.
+pub(crate) fn bash() -> PathBuf {
+    let known = ["/bin/bash", "/usr/bin/bash"].map(Path::new);
+    known.into_iter().find(|path| path.exists()).unwrap_or(Path::new("bash")).to_owned()
+}
+
+/// In single quotes, for the shell.
+fn quote(text: impl AsRef<std::ffi::OsStr>) -> String {
+    format!("'{}'", text.as_ref().to_string_lossy().replace('\'', r"'\''"))
+}
+
+/// What the model sees (S0 §7.1).
+fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutput {
+    let text = joined(outcome, notes);
+    let or_else = |what: String| if text.is_empty() { what } else { text.clone() };
+    match outcome.ending {
+        Ending::Exited(0) => ToolOutput::success(text).with_detail("exit_code", 0),
+        Ending::Exited(code) => ToolOutput::rejected(or_else(format!("[exit code {code}]")))
+            .with_detail("exit_code", code),
+        Ending::Signalled(signal) => {
+            ToolOutput::rejected(or_else(format!("[killed by signal {signal}]")))
+                .with_detail("signal", signal)
+        }
+        Ending::TimedOut => ToolOutput::internal(format!(
+            "the command ran longer than {} ms and was killed with everything it had started\n{text}",
+            limit.as_millis()
+        ))
+        .with_detail("timed_out", true),
+        Ending::Interrupted => {
+            ToolOutput::internal(format!("interrupted by the user; the command was killed\n{text}"))
+                .with_detail("interrupted", true)
+        }
+    }
+}
+
+fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
+    let mut stderr = decoded(&outcome.stderr);
+    for note in notes {
+        if !stderr.is_empty() && !stderr.ends_with('\n') {
+            stderr.push('\n');
+        }
+        stderr.push_str(note);
+        stderr.push('\n');
+    }
+    let mut text = decoded(&outcome.stdout);
+    if !stderr.is_empty() {
+        text.push_str("\n--- stderr ---\n");
+        text.push_str(&stderr);
+    }
+    text
+}
+
+/// UTF-8 with replacement; a character that the cap cut in two is left out, not replaced.
+fn decoded(stream: &Captured) -> String {
+    let mut bytes = stream.bytes.as_slice();
+    if stream.truncated
+        && let Some(chunk) = bytes.utf8_chunks().last()
+        && !chunk.invalid().is_empty()
+        && chunk.invalid().len() < 4
+    {
+        bytes = &bytes[..bytes.len() - chunk.invalid().len()];
+    }
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    if stream.truncated {
+        text.push_str(TRUNCATED_SUFFIX);
+    }
+    text
+}
+
+/// A command such as `cat file` shows a file as Read would: it may then be edited.
+struct Look {
+    path: PathBuf,
+    before: ona_types::ContentHash,
+    viewed: Viewed,
+}
+
+impl Look {
+    /// Only a single plain command with one file counts; anything else shows who knows what.
+    fn before(command: &str, cwd: &Path) -> Option<Self> {
+        let script = shell::parse(command);
+        let [command] = script.commands.as_slice() else { return None };
+        if script.opaque.is_some()
+            || !script.redirects.is_empty()
+            || !command.assignments.is_empty()
+        {
+            return None;
+        }
+        let words: Option<Vec<&str>> =
+            command.words.iter().map(|word| word.literal.as_deref()).collect();
+        let words = words?;
+        let (viewed, operands) = match words.split_first()? {
+            (&"cat", files) => (Viewed::Whole, files),
+            (&("head" | "tail"), rest) => (Viewed::Part, rest),
+            (&"sed", ["-n", _, files @ ..]) => (Viewed::Part, files),
+            (&("grep" | "rg"), [_, files @ ..]) => (Viewed::Part, files),
+            _ => return None,
+        };
+        let mut files = operands.iter().filter(|word| !word.starts_with('-'));
+        let (Some(file), None) = (files.next(), files.next()) else { return None };
+        let options = operands.len() > 1;
+        if options && viewed == Viewed::Whole {
+            return None;
+        }
+        let path = path::resolve(cwd, file).ok()?;
+        let before = content_hash(&path)?;
+        Some(Self { path, before, viewed })
+    }
+
+    /// The view, if the file stayed the same while the command ran.
+    fn after(self) -> Option<FileView> {
+        (content_hash(&self.path)? == self.before).then_some(FileView {
+            path: self.path,
+            hash: self.before,
+            viewed: self.viewed,
+        })
+    }
+}
+
+fn content_hash(path: &Path) -> Option<ona_types::ContentHash> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    atomic::hash(&File::open(path).ok()?).ok()
+}
+
+/// Opens a file for output that others may not read.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(bytes: &[u8], truncated: bool) -> Captured {
+        Captured { bytes: bytes.to_vec(), truncated }
+    }
+
+    #[test]
+    fn streams_are_joined_to_the_letter() {
+        let outcome = |out: &str, err: &str| ChildOutcome {
+            ending: Ending::Exited(0),
+            stdout: captured(out.as_bytes(), false),
+            stderr: captured(err.as_bytes(), false),
+        };
+        assert_eq!(joined(&outcome("out\n", ""), &[]), "out\n");
+        assert_eq!(joined(&outcome("out\n", "err\n"), &[]), "out\n\n--- stderr ---\nerr\n");
+        assert_eq!(joined(&outcome("", "err"), &[]), "\n--- stderr ---\nerr");
+        assert_eq!(joined(&outcome("", "err"), &["note".into()]), "\n--- stderr ---\nerr\nnote\n");
+    }
+
+    #[test]
+    fn truncation_cuts_no_character_in_two() {
+        assert_eq!(decoded(&captured("aü".as_bytes(), false)), "aü");
+        assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true)), "a[SDLC_TRUNCATED]");
+        assert_eq!(decoded(&captured(b"a\xff", false)), "a\u{fffd}");
+    }
+
+    #[test]
+    fn looks_count_only_when_they_are_plain() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("f"), "x").unwrap();
+        let viewed = |command: &str| Look::before(command, dir.path()).map(|look| look.viewed);
+        assert_eq!(viewed("cat f"), Some(Viewed::Whole));
+        for part in ["head -n5 f", "tail f", "sed -n 1,3p f", "grep x f", "rg -n x f"] {
+            assert!(viewed(part).is_none_or(|viewed| viewed == Viewed::Part), "{part}");
+        }
+        assert_eq!(viewed("head -n5 f"), Some(Viewed::Part));
+        assert_eq!(viewed("sed -n 1,3p f"), Some(Viewed::Part));
+        for none in [
+            "cat -A f",
+            "cat f f",
+            "cat f | head",
+            "cat f; ls",
+            "cat <f",
+            "cat missing",
+            "cat .",
+            "cat $F",
+            "A=1 cat f",
+            "ls f",
+            "sed s/a/b/ f",
+        ] {
+            assert_eq!(viewed(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn quoting() {
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("a'b"), r"'a'\''b'");
+    }
+}

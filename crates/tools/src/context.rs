@@ -1,0 +1,114 @@
+//! What a tool is given besides its input.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ona_types::{FileView, SessionId, ToolUseId};
+use tokio_util::sync::CancellationToken;
+
+/// Where a call happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Relative paths and shell commands start here.
+    pub cwd: PathBuf,
+    /// The project's own directory.
+    pub project_dir: PathBuf,
+    /// Further working directories.
+    pub additional_dirs: Vec<PathBuf>,
+}
+
+impl Place {
+    /// A place whose current and project directory are the same.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        let dir = dir.into();
+        Self { cwd: dir.clone(), project_dir: dir, additional_dirs: Vec::new() }
+    }
+
+    /// Whether a resolved path lies in a working directory.
+    pub fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.project_dir)
+            || self.additional_dirs.iter().any(|dir| path.starts_with(dir))
+    }
+}
+
+/// What the session already knows of files: the record's answer, asked by resolved path.
+pub trait Views: Sync {
+    /// The file's content as the session last saw it, if it did.
+    fn last_view(&self, path: &Path) -> Result<Option<FileView>, String>;
+}
+
+/// What the operator can adjust. The binary fills it from the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// A file larger than this is read only through a window.
+    pub read_max_bytes: u64,
+    /// A read that would fill more tokens than this is refused.
+    pub read_max_tokens: u64,
+    /// How long a shell command may run if the call does not say.
+    pub bash_timeout: Duration,
+    /// How long it may run whatever the call says.
+    pub bash_max_timeout: Duration,
+    /// Every shell command starts in the project directory.
+    pub bash_keep_project_dir: bool,
+    /// Refuse `run_in_background`.
+    pub background_disabled: bool,
+    /// A background task is stopped when it has printed this much.
+    pub background_output_limit: u64,
+    /// A file to source before every shell command.
+    pub bash_env_file: Option<PathBuf>,
+    /// Glob lists hidden files.
+    pub glob_hidden: bool,
+    /// Glob lists files that `.gitignore` excludes.
+    pub glob_ignored: bool,
+    /// How long a Glob or Grep may take.
+    pub search_timeout: Duration,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self {
+            read_max_bytes: 256 * 1024,
+            read_max_tokens: 25_000,
+            bash_timeout: Duration::from_millis(120_000),
+            bash_max_timeout: Duration::from_millis(600_000),
+            bash_keep_project_dir: false,
+            background_disabled: false,
+            background_output_limit: 5_000_000_000,
+            bash_env_file: None,
+            glob_hidden: true,
+            glob_ignored: true,
+            search_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// What the process around the tools provides.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// This very program: it is started again to supervise background tasks and to read PDFs, so
+    /// that neither can take the session down.
+    pub program: PathBuf,
+    /// Variables every child gets on top of the inherited environment.
+    pub child_env: Vec<(OsString, OsString)>,
+    /// Where background tasks keep their output.
+    pub tasks_dir: PathBuf,
+}
+
+/// What a tool is given for one run.
+pub struct ToolContext<'a> {
+    /// The call's id.
+    pub tool_use_id: &'a ToolUseId,
+    /// The session it belongs to.
+    pub session: &'a SessionId,
+    /// Where it happens.
+    pub place: &'a Place,
+    /// What the session knows of files.
+    pub views: &'a dyn Views,
+    /// What the operator adjusted.
+    pub settings: &'a ToolSettings,
+    /// What the process provides.
+    pub host: &'a Host,
+    /// Cancelled when the user interrupts.
+    pub cancel: &'a CancellationToken,
+}

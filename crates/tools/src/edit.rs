@@ -1,0 +1,211 @@
+//! Edit: one exact string for another.
+
+use std::io::Read as _;
+
+use ona_policy::Effects;
+use ona_types::{ContentHash, FileView, ToolOutput, Viewed};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::atomic;
+use crate::context::{Place, ToolContext};
+use crate::input::{InputError, lenient_bool};
+use crate::text::{self, count, line_count};
+use crate::tool::{BuiltIn, Refusal};
+use crate::write::{existing, known, refused, resolve, target, unreadable};
+
+/// Larger files are refused: they would be held in memory several times over.
+const LARGEST: u64 = 1 << 30;
+
+pub(crate) struct Edit;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditInput {
+    /// The file to change, as an absolute path.
+    file_path: String,
+    /// The exact text to replace. It must occur once, unless replace_all is set. Empty to create a file.
+    old_string: String,
+    /// The text to put in its place.
+    new_string: String,
+    /// Replace every occurrence.
+    #[serde(default, deserialize_with = "lenient_bool")]
+    #[schemars(with = "Option<bool>")]
+    replace_all: Option<bool>,
+}
+
+impl BuiltIn for Edit {
+    const NAME: &'static str = "Edit";
+    const DESCRIPTION: &'static str = "Replaces an exact string in a file. The file must have been read \
+        in this session and be unchanged since. old_string must match exactly, white space included, and \
+        occur once; give more context to make it unique, or set replace_all.";
+    type Input = EditInput;
+
+    fn effects(input: &EditInput, place: &Place) -> Result<Effects, InputError> {
+        if input.old_string == input.new_string {
+            return Err(InputError::new(
+                Self::NAME,
+                "`old_string` and `new_string` are the same: there is nothing to change",
+            ));
+        }
+        Ok(Effects::replace(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    async fn run(input: EditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let path = resolve(cx, &input.file_path)?;
+        let shown = path.display().to_string();
+        let Some(mut file) = existing(&path)? else {
+            if !input.old_string.is_empty() {
+                return Err(Refusal::rejected(format!(
+                    "{shown} does not exist; to create it use Write, or Edit with an empty old_string"
+                )));
+            }
+            let hash = ContentHash::of(input.new_string.as_bytes());
+            atomic::create(&path, input.new_string.as_bytes()).map_err(|e| refused(&path, e))?;
+            let lines = count(line_count(&input.new_string), "line");
+            return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
+                .with_view(FileView { path, hash, viewed: Viewed::Whole }));
+        };
+        let known = known(cx, &path)?;
+        if file.metadata().is_ok_and(|meta| meta.len() > LARGEST) {
+            return Err(Refusal::rejected(format!(
+                "{shown} is larger than 1 GiB: use Bash to edit it"
+            )));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
+        let old = String::from_utf8(bytes).map_err(|_| {
+            Refusal::rejected(format!("{shown} is not UTF-8, Edit would damage it: use Bash"))
+        })?;
+        if ContentHash::of(old.as_bytes()) != known.hash {
+            return Err(refused(&path, atomic::ReplaceError::Changed));
+        }
+        let change = Change::plan(&old, &input)
+            .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
+        let new = change.apply(&old);
+        let hash = ContentHash::of(new.as_bytes());
+        atomic::replace(&path, &known.hash, new.as_bytes()).map_err(|e| refused(&path, e))?;
+        let summary = format!(
+            "Edited {shown}: {} from line {} on (now {})",
+            count(change.times, "replacement"),
+            change.first_line,
+            count(line_count(&new), "line"),
+        );
+        // What was seen in part before is no better known now.
+        Ok(ToolOutput::success(summary)
+            .with_detail("replacements", change.times)
+            .with_view(FileView { path, hash, viewed: known.viewed }))
+    }
+}
+
+/// A replacement that is known to fit.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    from: String,
+    to: String,
+    times: u64,
+    first_line: u64,
+}
+
+impl Change {
+    /// Finds what to replace; says why if it is not clear.
+    fn plan(old: &str, input: &EditInput) -> Result<Self, String> {
+        if input.old_string.is_empty() {
+            if !old.is_empty() {
+                return Err("old_string is empty, and the file exists and is not".into());
+            }
+            return Ok(Self {
+                from: String::new(),
+                to: input.new_string.clone(),
+                times: 1,
+                first_line: 1,
+            });
+        }
+        let crlf = || (text::to_crlf(&input.old_string), text::to_crlf(&input.new_string));
+        let (from, to) = if text::is_crlf(old) {
+            crlf()
+        } else if old.contains(&input.old_string) || !old.contains("\r\n") {
+            (input.old_string.clone(), input.new_string.clone())
+        } else {
+            // Mixed line ends: the place may be one where they are CR LF.
+            crlf()
+        };
+        let times = old.matches(&from).count() as u64;
+        let first = old.find(&from).ok_or(
+            "old_string was not found; it must match exactly, white space included. Read the file \
+             again and copy the text from there",
+        )?;
+        if times > 1 && input.replace_all != Some(true) {
+            return Err(format!(
+                "old_string occurs {times} times; add lines around it to make it unique, or set \
+                 replace_all"
+            ));
+        }
+        Ok(Self {
+            from,
+            to,
+            times,
+            first_line: line_count(&old[..first]).max(1) + starts_line(old, first),
+        })
+    }
+
+    fn apply(&self, old: &str) -> String {
+        if self.from.is_empty() { self.to.clone() } else { old.replace(&self.from, &self.to) }
+    }
+}
+
+/// 1 if the position begins a line other than the first: the count before it is one short then.
+fn starts_line(text: &str, position: usize) -> u64 {
+    u64::from(position > 0 && text.as_bytes()[position - 1] == b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(old: &str, from: &str, to: &str, all: bool) -> Result<(String, Change), String> {
+        let input = EditInput {
+            file_path: String::new(),
+            old_string: from.into(),
+            new_string: to.into(),
+            replace_all: Some(all),
+        };
+        Change::plan(old, &input).map(|change| (change.apply(old), change))
+    }
+
+    #[test]
+    fn one_place_or_all_places() {
+        let (new, change) = plan("a\nb\nc\n", "b", "B", false).unwrap();
+        assert_eq!((new.as_str(), change.first_line), ("a\nB\nc\n", 2));
+        assert!(plan("x x", "x", "y", false).unwrap_err().contains("occurs 2 times"));
+        assert_eq!(plan("x x", "x", "y", true).unwrap().0, "y y");
+        assert!(plan("abc", "d", "e", true).unwrap_err().contains("not found"));
+        assert!(plan("abc", "", "e", false).is_err());
+        assert_eq!(plan("", "", "new", false).unwrap().0, "new");
+    }
+
+    #[test]
+    fn line_ends_are_kept() {
+        assert_eq!(plan("a\r\nb\r\n", "a\nb", "x\ny", false).unwrap().0, "x\r\ny\r\n");
+        assert_eq!(plan("a\r\nb\r\n", "b", "x\ny", false).unwrap().0, "a\r\nx\r\ny\r\n");
+        assert!(plan("a\nb\r\nc\n", "b\nc", "x", false).unwrap_err().contains("not found"));
+        assert_eq!(plan("a\nb\r\nc\r\n", "b\nc", "x\ny", false).unwrap().0, "a\nx\r\ny\r\n");
+    }
+
+    #[test]
+    fn line_numbers() {
+        for (old, line) in [("b", 1), ("a b", 1), ("a\nb", 2), ("a\n\nb", 3), ("a\n\n x b", 3)] {
+            assert_eq!(plan(old, "b", "B", false).unwrap().1.first_line, line, "{old:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn everything_around_the_place_stays(before in "[a-z\n]{0,20}", after in "[a-z\n]{0,20}", to in "[a-z\n]{0,9}") {
+            let old = format!("{before}@{after}");
+            prop_assert_eq!(plan(&old, "@", &to, false).unwrap().0, format!("{before}{to}{after}"));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The built-in tools behind one trait.
+//!
+//! A [`Tool`] has a name, an input schema, the effects of an input, and a run. It never writes the
+//! record: whatever the record should know of a run is in the [`ToolOutput`](ona_types::ToolOutput)
+//! it returns, and whatever it needs from the record it asks of [`ToolContext`]. It reads neither the
+//! environment nor the home directory; what depends on those arrives in [`ToolSettings`] and [`Host`].
+//!
+//! ```
+//! let tool = ona_tools::find("Read").unwrap();
+//! let place = ona_tools::Place::at("/tmp");
+//! let effects = tool.prepare(&serde_json::json!({"file_path": "notes.txt"}), &place).unwrap();
+//! assert_eq!(effects.reads, [std::path::Path::new("/tmp/notes.txt")]);
+//! ```
+
+mod atomic;
+mod background;
+mod bash;
+mod context;
+mod edit;
+mod glob;
+mod grep;
+mod input;
+mod notebook;
+mod notebook_edit;
+pub mod pdf;
+mod picture;
+mod read;
+mod text;
+mod tool;
+mod walk;
+mod write;
+
+pub use background::{TASK_HOST, TaskSpec, run_task};
+pub use bash::marker;
+pub use context::{Host, Place, ToolContext, ToolSettings, Views};
+pub use input::InputError;
+pub use read::PDF_TEXT;
+pub use tool::{Running, Tool};
+
+use tool::Adapter;
+
+/// Every built-in tool, in the order of S0 §7.
+pub static TOOLS: &[&dyn Tool] = &[
+    &Adapter::<read::Read>::new(),
+    &Adapter::<write::Write>::new(),
+    &Adapter::<edit::Edit>::new(),
+    &Adapter::<notebook_edit::NotebookEdit>::new(),
+    &Adapter::<bash::Bash>::new(),
+    &Adapter::<glob::Glob>::new(),
+    &Adapter::<grep::Grep>::new(),
+];
+
+/// The built-in tool of this name; names are case-sensitive.
+pub fn find(name: &str) -> Option<&'static dyn Tool> {
+    TOOLS.iter().copied().find(|tool| tool.name() == name)
+}

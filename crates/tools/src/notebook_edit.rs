@@ -1,0 +1,77 @@
+//! NotebookEdit: one cell of a Jupyter notebook.
+
+use std::io::Read as _;
+
+use ona_policy::Effects;
+use ona_types::{ContentHash, FileView, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::atomic::{self, ReplaceError};
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::notebook::{self, CellType, Change, Mode};
+use crate::tool::{BuiltIn, Refusal};
+use crate::write::{existing, known, refused, resolve, target, unreadable};
+
+pub(crate) struct NotebookEdit;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NotebookEditInput {
+    /// The notebook, as an absolute path.
+    notebook_path: String,
+    /// The cell to change, by its id or as cell-N. A new cell goes after it, or first if it is absent.
+    cell_id: Option<String>,
+    /// The cell's new source.
+    new_source: String,
+    /// The cell's type; needed to insert.
+    cell_type: Option<CellType>,
+    /// What to do; replace if absent.
+    edit_mode: Option<Mode>,
+}
+
+impl BuiltIn for NotebookEdit {
+    const NAME: &'static str = "NotebookEdit";
+    const DESCRIPTION: &'static str = "Replaces, inserts or deletes one cell of a Jupyter notebook \
+        (.ipynb). The notebook must have been read in this session and be unchanged since.";
+    type Input = NotebookEditInput;
+
+    fn effects(input: &NotebookEditInput, place: &Place) -> Result<Effects, InputError> {
+        Ok(Effects::replace(target::<Self>(place, "notebook_path", &input.notebook_path)?))
+    }
+
+    async fn run(input: NotebookEditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let path = resolve(cx, &input.notebook_path)?;
+        let shown = path.display().to_string();
+        let Some(mut file) = existing(&path)? else {
+            return Err(Refusal::rejected(format!("{shown} does not exist")));
+        };
+        let known = known(cx, &path)?;
+        let mut old = String::new();
+        file.read_to_string(&mut old).map_err(|error| unreadable(&path, &error))?;
+        if ContentHash::of(old.as_bytes()) != known.hash {
+            return Err(refused(&path, ReplaceError::Changed));
+        }
+        let mode = input.edit_mode.unwrap_or(Mode::Replace);
+        let change = Change {
+            cell_id: input.cell_id,
+            mode,
+            cell_type: input.cell_type,
+            new_source: input.new_source,
+        };
+        let edited = notebook::edit(&old, &change)
+            .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
+        let hash = ContentHash::of(edited.text.as_bytes());
+        atomic::replace(&path, &known.hash, edited.text.as_bytes())
+            .map_err(|e| refused(&path, e))?;
+        let done = match mode {
+            Mode::Replace => "Replaced",
+            Mode::Insert => "Inserted",
+            Mode::Delete => "Deleted",
+        };
+        let (cell, kind, language) = (&edited.cell_id, &edited.cell_type, &edited.language);
+        Ok(ToolOutput::success(format!("{done} cell {cell} ({kind}, {language}) of {shown}"))
+            .with_view(FileView { path, hash, viewed: known.viewed }))
+    }
+}

@@ -1,0 +1,306 @@
+//! The text of PDF files, page by page.
+//!
+//! Reading a foreign PDF is the one thing here that may panic, loop or overflow its stack deep in
+//! other people's code. Panics end at [`extract`]; for the rest the caller runs it in a child
+//! process. Nothing here writes to stdout; a caught panic leaves its usual message on stderr.
+
+use std::any::Any;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pdf_extract::{Document, Error, PlainTextOutput, output_doc_page};
+
+/// The most pages one request may name.
+const MAX_RANGE: u32 = 20;
+/// A document up to this many pages is read whole when no range is asked for.
+const MAX_WHOLE: u32 = 10;
+
+/// Why a PDF, or some pages of it, cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PdfError {
+    /// The range is neither a page nor two pages with a dash between.
+    #[error(
+        "`{0}` is not a page range; give one page like \"3\" or a first and last page like \"1-5\""
+    )]
+    NotARange(String),
+    /// The range names page 0.
+    #[error("there is no page 0 in `{0}`; pages count from 1")]
+    PageZero(String),
+    /// The last page comes before the first.
+    #[error("the page range `{0}` runs backwards; give the first page, then the last")]
+    Backwards(String),
+    /// More pages than one request may name.
+    #[error("`{0}` is more than {MAX_RANGE} pages; ask for at most {MAX_RANGE} at a time")]
+    TooManyPages(String),
+    /// A long document, and no range asked for.
+    #[error(
+        "the PDF has {0} pages, too many to read at once; ask for some with `pages`, \
+         for example \"1-{MAX_WHOLE}\" (at most {MAX_RANGE} at a time)"
+    )]
+    NeedsRange(usize),
+    /// The range begins after the last page.
+    #[error("page {first} is beyond the end: the PDF has {total} page(s); ask for pages up to it")]
+    BeyondEnd {
+        /// The first page asked for.
+        first: u32,
+        /// How many pages there are.
+        total: usize,
+    },
+    /// The document cannot be read without a password.
+    #[error(
+        "the PDF is encrypted and its text cannot be read without the password; save a decrypted \
+         copy first, for example with `qpdf --decrypt --password=… in.pdf out.pdf`"
+    )]
+    Encrypted,
+    /// The document has no pages.
+    #[error("the PDF has no pages; check that the file is complete")]
+    NoPages,
+    /// The document cannot be parsed.
+    #[error("the PDF cannot be read ({0}); check that the file is complete and really a PDF")]
+    Broken(String),
+}
+
+/// Reads a page range: `"3"` or `"1-5"`, counted from 1, at most 20 pages.
+pub fn page_range(spec: &str) -> Result<RangeInclusive<u32>, PdfError> {
+    let page = |text: &str| {
+        let text = text.trim();
+        // `parse` alone would take "+3".
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let page = digits.then(|| text.parse::<u32>().ok()).flatten();
+        page.ok_or_else(|| PdfError::NotARange(spec.to_owned()))
+    };
+    let (first, last) = match spec.split_once('-') {
+        Some((first, last)) => (page(first)?, page(last)?),
+        None => (page(spec)?, page(spec)?),
+    };
+    if first == 0 || last == 0 {
+        Err(PdfError::PageZero(spec.to_owned()))
+    } else if last < first {
+        Err(PdfError::Backwards(spec.to_owned()))
+    } else if last - first >= MAX_RANGE {
+        Err(PdfError::TooManyPages(spec.to_owned()))
+    } else {
+        Ok(first..=last)
+    }
+}
+
+/// The pages to show of a document with `total` pages.
+pub fn choose(
+    total: usize,
+    asked: Option<RangeInclusive<u32>>,
+) -> Result<RangeInclusive<u32>, PdfError> {
+    let count = u32::try_from(total).unwrap_or(u32::MAX);
+    match asked {
+        _ if count == 0 => Err(PdfError::NoPages),
+        None if count > MAX_WHOLE => Err(PdfError::NeedsRange(total)),
+        None => Ok(1..=count),
+        Some(range) if *range.start() > count => {
+            Err(PdfError::BeyondEnd { first: *range.start(), total })
+        }
+        Some(range) => Ok(*range.start()..=count.min(*range.end())),
+    }
+}
+
+/// The text of every page. A page that cannot be read says so in its text; when none can, that is
+/// the error.
+pub fn extract(bytes: &[u8]) -> Result<Vec<String>, PdfError> {
+    let loaded = guarded(|| Document::load_mem(bytes)).map_err(PdfError::Broken)?;
+    let document = loaded.map_err(|error| explain(&error))?;
+    // A document that opens with an empty password is decrypted, and the key gone, by now.
+    if document.trailer.has(b"Encrypt") {
+        return Err(PdfError::Encrypted);
+    }
+    let numbers = guarded(|| document.get_pages()).map_err(PdfError::Broken)?.into_keys();
+    let pages: Vec<_> = numbers.map(|number| page_text(&document, number)).collect();
+    match pages.first() {
+        None => Err(PdfError::NoPages),
+        Some(Err(reason)) if pages.iter().all(Result::is_err) => {
+            Err(PdfError::Broken(reason.clone()))
+        }
+        Some(_) => {
+            let broken = |reason| format!("[this page cannot be read: {reason}]");
+            Ok(pages.into_iter().map(|page| page.unwrap_or_else(broken)).collect())
+        }
+    }
+}
+
+/// One page at a time: `extract_text_from_mem_by_pages` silently ends at the first broken one.
+fn page_text(document: &Document, number: u32) -> Result<String, String> {
+    let mut text = String::new();
+    guarded(|| output_doc_page(document, &mut PlainTextOutput::new(&mut text), number))?
+        .map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+/// Runs foreign code and makes an error of its panic. What it worked on is either only read or
+/// thrown away afterwards, so no broken state outlives it.
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| message(&*panic))
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown cause").to_owned()
+}
+
+fn explain(error: &Error) -> PdfError {
+    match error {
+        Error::Decryption(_) | Error::InvalidPassword | Error::UnsupportedSecurityHandler(_) => {
+            PdfError::Encrypted
+        }
+        other => PdfError::Broken(other.to_string()),
+    }
+}
+
+/// Shows the pages of a range, each under its number.
+pub fn render(pages: &[String], range: RangeInclusive<u32>) -> String {
+    let mut shown = String::new();
+    for number in range {
+        let Some(page) = (number as usize).checked_sub(1).and_then(|at| pages.get(at)) else {
+            continue;
+        };
+        let text = match page.trim() {
+            "" => "[no text on this page]",
+            text => text,
+        };
+        shown.push_str(&format!("--- page {number} ---\n{text}\n"));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A PDF with one line of text per page, and further entries for its trailer.
+    fn pdf(pages: &[&str], trailer: &str) -> Vec<u8> {
+        let kids: Vec<_> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + 2 * page)).collect();
+        let mut objects = vec![
+            "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+            format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), pages.len()),
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+        ];
+        for (page, text) in pages.iter().enumerate() {
+            let content = format!("BT /F1 12 Tf 72 700 Td ({text}) Tj ET");
+            objects.push(format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R \
+                 /Resources << /Font << /F1 3 0 R >> >> >>",
+                5 + 2 * page
+            ));
+            objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+        }
+        let mut file = "%PDF-1.4\n".to_owned();
+        let mut table = "0000000000 65535 f \n".to_owned();
+        for (index, object) in objects.iter().enumerate() {
+            table.push_str(&format!("{:010} 00000 n \n", file.len()));
+            file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
+        }
+        let (size, start) = (objects.len() + 1, file.len());
+        file.push_str(&format!(
+            "xref\n0 {size}\n{table}trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\n\
+             startxref\n{start}\n%%EOF\n"
+        ));
+        file.into_bytes()
+    }
+
+    fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+        assert_eq!(from.len(), to.len(), "offsets in the file must stay right");
+        String::from_utf8(bytes.to_vec()).unwrap().replacen(from, to, 1).into_bytes()
+    }
+
+    #[test]
+    fn ranges_are_read() {
+        assert_eq!(page_range("3"), Ok(3..=3));
+        assert_eq!(page_range(" 1 - 5 "), Ok(1..=5));
+        assert_eq!(page_range("81-100"), Ok(81..=100));
+        for (spec, expected) in [
+            ("", "`` is not a page range; give one page like \"3\""),
+            ("+3", "`+3` is not a page range"),
+            ("1-", "`1-` is not a page range"),
+            ("1,3", "`1,3` is not a page range"),
+            ("1-2-3", "`1-2-3` is not a page range"),
+            ("99999999999", "`99999999999` is not a page range"),
+            ("0-3", "there is no page 0 in `0-3`; pages count from 1"),
+            ("5-3", "the page range `5-3` runs backwards"),
+            ("1-21", "`1-21` is more than 20 pages; ask for at most 20 at a time"),
+            ("1-4294967295", "`1-4294967295` is more than 20 pages"),
+        ] {
+            let message = page_range(spec).unwrap_err().to_string();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn pages_are_chosen() {
+        assert_eq!(choose(10, None), Ok(1..=10));
+        assert_eq!(choose(30, Some(5..=8)), Ok(5..=8));
+        assert_eq!(choose(6, Some(5..=8)), Ok(5..=6));
+        assert_eq!(choose(0, None), Err(PdfError::NoPages));
+        let long = choose(11, None).unwrap_err().to_string();
+        assert!(long.contains("11 pages") && long.contains("`pages`"), "{long}");
+        let beyond = choose(4, Some(5..=8)).unwrap_err().to_string();
+        assert!(beyond.contains("page 5") && beyond.contains("4 page(s)"), "{beyond}");
+    }
+
+    #[test]
+    fn text_comes_page_by_page() {
+        let pages = extract(&pdf(&["Hello one", "", "And three"], "")).unwrap();
+        assert_eq!(
+            render(&pages, 1..=3),
+            "--- page 1 ---\nHello one\n--- page 2 ---\n[no text on this page]\n\
+             --- page 3 ---\nAnd three\n"
+        );
+        assert_eq!(render(&pages, 3..=9), "--- page 3 ---\nAnd three\n");
+        assert_eq!(render(&pages, 0..=0), "");
+    }
+
+    #[test]
+    fn a_broken_page_costs_no_other() {
+        // Without a MediaBox the library panics.
+        let broken = replaced(&pdf(&["one", "two"], ""), "/MediaBox", "/MadeaBox");
+        let pages = extract(&broken).unwrap();
+        assert!(pages[0].starts_with("[this page cannot be read: "), "{}", pages[0]);
+        assert_eq!(pages[1].trim(), "two");
+        let alone = replaced(&pdf(&["one"], ""), "/MediaBox", "/MadeaBox");
+        assert!(matches!(extract(&alone), Err(PdfError::Broken(_))));
+    }
+
+    #[test]
+    fn what_is_no_readable_pdf_is_refused() {
+        for bytes in [&b""[..], b"hello", b"%PDF-1.4\n%%EOF"] {
+            assert!(matches!(extract(bytes), Err(PdfError::Broken(_))));
+        }
+        assert_eq!(extract(&pdf(&[], "")), Err(PdfError::NoPages));
+    }
+
+    #[test]
+    fn encrypted_documents_open_only_without_a_password() {
+        let encrypted = |password: &str| {
+            let id = "/ID [<0123> <0123>]";
+            let mut document = Document::load_mem(&pdf(&["secret"], id)).unwrap();
+            let version = pdf_extract::EncryptionVersion::V1 {
+                document: &document,
+                owner_password: "owner",
+                user_password: password,
+                permissions: pdf_extract::Permissions::all(),
+            };
+            let state = pdf_extract::EncryptionState::try_from(version).unwrap();
+            document.encrypt(&state).unwrap();
+            let mut bytes = Vec::new();
+            document.save_to(&mut bytes).unwrap();
+            bytes
+        };
+        assert_eq!(extract(&encrypted("")).unwrap()[0].trim(), "secret");
+        assert_eq!(extract(&encrypted("password")), Err(PdfError::Encrypted));
+        let inline = pdf(&["secret"], "/Encrypt << /Filter /Standard /V 1 /R 2 >>");
+        assert_eq!(extract(&inline), Err(PdfError::Encrypted));
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_no_panic() {
+        let whole = pdf(&["one", "two"], "");
+        for cut in (0..whole.len()).step_by(5) {
+            let _ = extract(&whole[..cut]);
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! Read: a file as the model can take it in.
+//!
+//! Text comes as numbered lines in a window, pictures as attachments, PDFs page by page, notebooks cell
+//! by cell, anything else as a hex dump. Whatever was shown, the hash of the whole file is handed to the
+//! record, so that a later write can tell whether it still is that file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use ona_policy::Effects;
+use ona_sandbox::{ChildSpec, Ending};
+use ona_types::{Attachment, ContentHash, FileView, Hasher, ToolOutput, Viewed};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::context::{Place, ToolContext};
+use crate::input::{InputError, lenient_count};
+use crate::text::{self, Kind, Lines, Window, count};
+use crate::tool::{BuiltIn, Refusal};
+use crate::write::{existing, resolve, target, unreadable};
+use crate::{notebook, pdf, picture};
+
+/// How many lines a read shows if it does not say.
+const DEFAULT_LINES: u64 = 2000;
+/// How many rows of a hex dump it shows.
+const DEFAULT_ROWS: u64 = 256;
+/// Pictures, PDFs and notebooks are held in memory; larger ones are refused.
+const LARGEST_DOCUMENT: u64 = 32 << 20;
+/// PDFs up to this size also go to the model as they are.
+const LARGEST_ATTACHMENT: usize = 20 << 20;
+/// A tricky PDF may keep its reader busy for ever.
+const PDF_TIMEOUT: Duration = Duration::from_secs(60);
+/// The hidden command by which the program reads a PDF for itself.
+pub const PDF_TEXT: &str = "pdf-text";
+
+pub(crate) struct Read;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadInput {
+    /// The file, as an absolute path.
+    file_path: String,
+    /// The first line to show, counted from 1.
+    #[serde(default, deserialize_with = "lenient_count")]
+    #[schemars(with = "Option<u64>")]
+    offset: Option<u64>,
+    /// How many lines to show.
+    #[serde(default, deserialize_with = "lenient_count")]
+    #[schemars(with = "Option<u64>")]
+    limit: Option<u64>,
+    /// PDF only: the pages to show, such as "3" or "1-5"; at most 20.
+    pages: Option<String>,
+}
+
+impl BuiltIn for Read {
+    const NAME: &'static str = "Read";
+    const DESCRIPTION: &'static str = "Reads a file. Text is shown with line numbers, up to 2000 lines; \
+        use offset and limit for a window of a longer file. Also shows images, PDFs (pages), Jupyter \
+        notebooks, and a hex dump of other binary files. It cannot list directories: use Glob or Bash.";
+    type Input = ReadInput;
+
+    fn effects(input: &ReadInput, place: &Place) -> Result<Effects, InputError> {
+        if input.limit == Some(0) {
+            return Err(InputError::new(Self::NAME, "`limit` is 0: leave it out for the default"));
+        }
+        if let Some(pages) = &input.pages {
+            pdf::page_range(pages)
+                .map_err(|why| InputError::new(Self::NAME, format!("`pages`: {why}")))?;
+        }
+        Ok(Effects::read(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let path = resolve(cx, &input.file_path)?;
+        if path.is_dir() {
+            return Err(Refusal::rejected(format!(
+                "{} is a directory: list it with Glob (pattern \"*\") or with Bash (ls)",
+                path.display()
+            )));
+        }
+        let Some(file) = existing(&path)? else { return Err(missing(&path, cx)) };
+        let size = file.metadata().map_err(|error| unreadable(&path, &error))?.len();
+        let mut reader = Reader::new(file);
+        let start = reader.start(64 * 1024).map_err(|error| unreadable(&path, &error))?;
+        let is_pdf = start.starts_with(b"%PDF-");
+        if input.pages.is_some() && !is_pdf {
+            return Err(Refusal::rejected(format!(
+                "{} is no PDF: leave `pages` out",
+                path.display()
+            )));
+        }
+        let shown = if let Some(format) = picture::sniff(start) {
+            show_picture(&path, &mut reader, size, format)?
+        } else if is_pdf {
+            show_pdf(&path, &mut reader, size, input.pages.as_deref(), cx).await?
+        } else if path.extension().is_some_and(|extension| extension == "ipynb") {
+            show_notebook(&path, &mut reader, size)?
+        } else {
+            show_text(&path, &mut reader, size, &input, cx)?
+        };
+        check_tokens(&path, &shown.content, cx.settings.read_max_tokens)?;
+        let hash = reader.finish().map_err(|error| unreadable(&path, &error))?;
+        let mut output = ToolOutput::success(shown.content);
+        output.attachments = shown.attachments;
+        Ok(output.with_view(FileView { path, hash, viewed: shown.viewed }))
+    }
+}
+
+/// What a reading came to.
+struct Shown {
+    content: String,
+    attachments: Vec<Attachment>,
+    viewed: Viewed,
+}
+
+impl Shown {
+    fn text(content: String, whole: bool) -> Self {
+        let viewed = if whole { Viewed::Whole } else { Viewed::Part };
+        Self { content, attachments: Vec::new(), viewed }
+    }
+}
+
+/// A file read once from front to back, hashed on the way.
+struct Reader {
+    file: File,
+    start: Vec<u8>,
+    hasher: Hasher,
+}
+
+impl Reader {
+    fn new(file: File) -> Self {
+        Self { file, start: Vec::new(), hasher: Hasher::new() }
+    }
+
+    /// The first bytes, without consuming them.
+    fn start(&mut self, most: u64) -> io::Result<&[u8]> {
+        self.file.by_ref().take(most).read_to_end(&mut self.start)?;
+        Ok(&self.start)
+    }
+
+    /// Hands over what is left in pieces.
+    fn each(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let start = std::mem::take(&mut self.start);
+        let mut hasher = std::mem::take(&mut self.hasher).update(&start);
+        take(&start);
+        let mut buffer = vec![0; 256 * 1024];
+        loop {
+            match self.file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    hasher = hasher.update(&buffer[..count]);
+                    take(&buffer[..count]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.hasher = hasher;
+        Ok(())
+    }
+
+    fn whole(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.each(|piece| bytes.extend_from_slice(piece))?;
+        Ok(bytes)
+    }
+
+    fn finish(mut self) -> io::Result<ContentHash> {
+        self.each(|_| {})?;
+        Ok(self.hasher.finish())
+    }
+}
+
+fn show_text(
+    path: &Path,
+    reader: &mut Reader,
+    size: u64,
+    input: &ReadInput,
+    cx: &ToolContext<'_>,
+) -> Result<Shown, Refusal> {
+    let asked = input.offset.is_some() || input.limit.is_some();
+    let first = input.offset.unwrap_or(1).max(1);
+    let whole = reader.start.len() as u64 == size || size == 0;
+    match text::sniff(&reader.start, whole) {
+        Kind::Text(encoding, mark) => {
+            if !asked && size > cx.settings.read_max_bytes {
+                return Err(too_large(path, size, cx.settings.read_max_bytes));
+            }
+            let mut window = Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding);
+            let read = if text::is_bytewise(encoding) {
+                let mut skip = mark;
+                reader.each(|piece| {
+                    let skipped = skip.min(piece.len());
+                    skip -= skipped;
+                    window.feed(&piece[skipped..]);
+                })
+            } else {
+                // Its line ends cannot be found in the raw bytes.
+                window =
+                    Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding_rs::UTF_8);
+                bounded(path, size)?;
+                reader.whole().map(|bytes| window.feed(encoding.decode(&bytes).0.as_bytes()))
+            };
+            read.map_err(|error| unreadable(path, &error))?;
+            let note = match encoding.name() {
+                "UTF-8" => String::new(),
+                name => format!(", decoded from {name}"),
+            };
+            let lines = window.finish();
+            Ok(Shown::text(describe(path, &lines, &note), lines.is_whole()))
+        }
+        Kind::Binary => {
+            let rows = input.limit.unwrap_or(DEFAULT_ROWS);
+            let mut dump = Dump::new(first, rows);
+            reader.each(|piece| dump.feed(piece)).map_err(|error| unreadable(path, &error))?;
+            let (content, whole) = dump.finish(path, size);
+            Ok(Shown::text(content, whole))
+        }
+    }
+}
+
+fn describe(path: &Path, lines: &Lines, note: &str) -> String {
+    let shown = path.display();
+    let total = count(lines.total, "line");
+    if lines.total == 0 {
+        return format!("{shown} exists but is empty (0 lines)");
+    }
+    if lines.lines.is_empty() {
+        return format!("{shown} has only {total}: offset {} is past the end", lines.first);
+    }
+    let cut = match lines.cut_lines {
+        0 => String::new(),
+        cut => format!(", {} cut at {} characters", count(cut, "line"), text::LONGEST_LINE),
+    };
+    let last = lines.first + lines.lines.len() as u64 - 1;
+    let window = if lines.first == 1 && last == lines.total {
+        total
+    } else {
+        format!("lines {}-{last} of {total}", lines.first)
+    };
+    format!("{shown} ({window}{cut}{note})\n{}", lines.numbered())
+}
+
+/// A window of a hex dump; its rows are its lines.
+struct Dump {
+    rows: std::ops::Range<u64>,
+    position: u64,
+    bytes: Vec<u8>,
+}
+
+impl Dump {
+    const ROW: u64 = 16;
+
+    fn new(first: u64, count: u64) -> Self {
+        let first = first - 1;
+        Self { rows: first..first.saturating_add(count.min(4096)), position: 0, bytes: Vec::new() }
+    }
+
+    fn feed(&mut self, piece: &[u8]) {
+        let wanted = self.rows.start * Self::ROW..self.rows.end.saturating_mul(Self::ROW);
+        for (position, byte) in (self.position..).zip(piece) {
+            if wanted.contains(&position) {
+                self.bytes.push(*byte);
+            } else if position >= wanted.end {
+                break;
+            }
+        }
+        self.position += piece.len() as u64;
+    }
+
+    fn finish(self, path: &Path, size: u64) -> (String, bool) {
+        let size = size.max(self.position);
+        let start = self.rows.start * Self::ROW;
+        let mut out = format!(
+            "{} is binary ({}, shown from byte {start}; offset and limit count rows of 16 bytes)\n",
+            path.display(),
+            count(size, "byte"),
+        );
+        for (row, bytes) in self.bytes.chunks(16).enumerate() {
+            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let text: String = bytes
+                .iter()
+                .map(|byte| if matches!(byte, 0x20..=0x7e) { char::from(*byte) } else { '.' })
+                .collect();
+            let position = start + row as u64 * Self::ROW;
+            out.push_str(&format!("{position:08x}  {:<47}  {text}\n", hex.join(" ")));
+        }
+        (out, start == 0 && self.bytes.len() as u64 == size)
+    }
+}
+
+fn show_picture(
+    path: &Path,
+    reader: &mut Reader,
+    size: u64,
+    format: picture::Format,
+) -> Result<Shown, Refusal> {
+    bounded(path, size)?;
+    let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
+    let picture = picture::prepare(&bytes, format)
+        .map_err(|why| Refusal::rejected(format!("{}: {why}", path.display())))?;
+    let resized = match picture.resized {
+        None => String::new(),
+        Some((width, height)) => format!(", shown at {width}x{height}"),
+    };
+    let content = format!(
+        "{} is an image ({}, {}x{}, {}{resized})",
+        path.display(),
+        picture.media_type,
+        picture.width,
+        picture.height,
+        count(bytes.len() as u64, "byte"),
+    );
+    let image =
+        Attachment::Image { media_type: picture.media_type.to_owned(), data: picture.data_base64 };
+    Ok(Shown { content, attachments: vec![image], viewed: Viewed::Whole })
+}
+
+fn show_notebook(path: &Path, reader: &mut Reader, size: u64) -> Result<Shown, Refusal> {
+    bounded(path, size)?;
+    let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
+    let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
+    let text = String::from_utf8(bytes).map_err(|_| refuse("the notebook is not UTF-8".into()))?;
+    let rendered = notebook::render(&text).map_err(|why| refuse(why.to_string()))?;
+    let cells = count(rendered.cells as u64, "cell");
+    Ok(Shown {
+        content: format!("{} ({cells})\n{}", path.display(), rendered.content),
+        attachments: rendered.attachments,
+        viewed: Viewed::Whole,
+    })
+}
+
+/// The text comes from a child process: a broken or hostile PDF can take that down, not the session.
+async fn show_pdf(
+    path: &Path,
+    reader: &mut Reader,
+    size: u64,
+    pages: Option<&str>,
+    cx: &ToolContext<'_>,
+) -> Result<Shown, Refusal> {
+    bounded(path, size)?;
+    let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
+    let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
+    let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
+    let spec = ChildSpec {
+        program: &cx.host.program,
+        args: vec![OsString::from(PDF_TEXT)],
+        cwd: Path::new("/"),
+        env: cx.host.child_env.clone(),
+        marker: None,
+        stdin: bytes,
+        timeout: PDF_TIMEOUT,
+        cap: LARGEST_DOCUMENT as usize,
+    };
+    // The bytes go back and forth: what was hashed is what is read.
+    let stdin = spec.stdin.clone();
+    let outcome = ona_sandbox::run(spec, cx.cancel)
+        .await
+        .map_err(|error| Refusal::Internal(error.to_string()))?;
+    let texts: Vec<String> = match outcome.ending {
+        Ending::Exited(0) => serde_json::from_slice(&outcome.stdout.bytes)
+            .map_err(|_| refuse("its text is too long to be read".into()))?,
+        Ending::Exited(1) => {
+            return Err(refuse(String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned()));
+        }
+        Ending::Interrupted => return Err(Refusal::Internal("interrupted by the user".into())),
+        Ending::TimedOut => return Err(refuse("reading it took longer than 60 s".into())),
+        Ending::Exited(_) | Ending::Signalled(_) => {
+            return Err(refuse("it is broken in a way that crashed its reader".into()));
+        }
+    };
+    let range = pdf::choose(texts.len(), asked).map_err(|why| refuse(why.to_string()))?;
+    let whole = *range.start() == 1 && *range.end() as usize == texts.len();
+    let total = count(texts.len() as u64, "page");
+    let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
+    let attachments = if whole && stdin.len() <= LARGEST_ATTACHMENT {
+        let data = base64::engine::general_purpose::STANDARD.encode(&stdin);
+        vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]
+    } else {
+        Vec::new()
+    };
+    let viewed = if whole { Viewed::Whole } else { Viewed::Part };
+    Ok(Shown { content, attachments, viewed })
+}
+
+fn bounded(path: &Path, size: u64) -> Result<(), Refusal> {
+    if size > LARGEST_DOCUMENT { Err(too_large(path, size, LARGEST_DOCUMENT)) } else { Ok(()) }
+}
+
+fn too_large(path: &Path, size: u64, limit: u64) -> Refusal {
+    Refusal::rejected(format!(
+        "{} has {size} bytes, more than the {limit} that are read at once: read a window of it with \
+         offset and limit, or search it with Grep",
+        path.display()
+    ))
+}
+
+/// The provider counts tokens its own way; about 3.5 bytes make one.
+fn check_tokens(path: &Path, content: &str, most: u64) -> Result<(), Refusal> {
+    let tokens = content.len() as u64 * 2 / 7;
+    if tokens <= most {
+        return Ok(());
+    }
+    Err(Refusal::rejected(format!(
+        "{} would fill about {tokens} tokens, more than {most}: read a smaller window with offset and \
+         limit, or search it with Grep",
+        path.display()
+    )))
+}
+
+/// A missing file, with the names that come close.
+fn missing(path: &Path, cx: &ToolContext<'_>) -> Refusal {
+    let mut message = format!("{} does not exist", path.display());
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let siblings = path.parent().and_then(|dir| dir.read_dir().ok());
+    let close: Vec<String> = siblings
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| is_close(&name.to_lowercase(), &wanted))
+        .take(3)
+        .collect();
+    if close.is_empty() {
+        message.push_str(&format!(" (relative paths start in {})", cx.place.cwd.display()));
+    } else {
+        message.push_str(&format!("; did you mean {}?", close.join(" or ")));
+    }
+    Refusal::rejected(message)
+}
+
+/// The same name in another case, or with another ending.
+fn is_close(name: &str, wanted: &str) -> bool {
+    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_owned());
+    name == wanted || (stem(name) == stem(wanted) && stem(name).is_some_and(|stem| stem.len() > 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_show_offset_hex_and_text() {
+        let mut dump = Dump::new(1, 10);
+        dump.feed(b"\x7fELF\x00");
+        let (text, whole) = dump.finish(Path::new("/x"), 5);
+        assert!(whole);
+        assert!(text.contains("00000000  7f 45 4c 46 00"), "{text}");
+        assert!(text.contains(".ELF."), "{text}");
+
+        let mut dump = Dump::new(2, 1);
+        dump.feed(&[b'a'; 20]);
+        dump.feed(&[b'b'; 20]);
+        let (text, whole) = dump.finish(Path::new("/x"), 40);
+        assert!(!whole);
+        assert!(text.contains("00000010") && text.contains("aaaabbbbbbbbbbbb"), "{text}");
+        assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn close_names() {
+        assert!(is_close("readme.md", "readme.md"));
+        assert!(is_close("config.yaml", "config.yml"));
+        assert!(!is_close("a.rs", "a.py"), "too short to mean anything");
+        assert!(!is_close("other.md", "readme.md"));
+    }
+}

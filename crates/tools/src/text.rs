@@ -1,0 +1,258 @@
+//! Files as text: what kind of file it is, windows of lines, line endings.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// A line longer than this is cut.
+pub(crate) const LONGEST_LINE: usize = 2000;
+
+/// What the first bytes of a file say it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// Text in this encoding, after a byte order mark of this length.
+    Text(&'static Encoding, usize),
+    /// Not text.
+    Binary,
+}
+
+/// Looks at the beginning of a file; `whole` if it is all of it.
+pub(crate) fn sniff(start: &[u8], whole: bool) -> Kind {
+    if let Some((encoding, mark)) = Encoding::for_bom(start) {
+        return Kind::Text(encoding, mark);
+    }
+    if start.contains(&0) {
+        return Kind::Binary;
+    }
+    match std::str::from_utf8(start) {
+        Ok(_) => Kind::Text(UTF_8, 0),
+        // A character may be cut at the end of what we look at.
+        Err(error) if !whole && error.error_len().is_none() => Kind::Text(UTF_8, 0),
+        Err(_) if start.iter().all(|byte| is_texty(*byte)) => Kind::Text(WINDOWS_1252, 0),
+        Err(_) => Kind::Binary,
+    }
+}
+
+/// Control characters hardly occur in text of any single-byte encoding.
+fn is_texty(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x20..=0x7e | 0x80..)
+}
+
+/// Whether lines can be found in the raw bytes, which UTF-16 does not allow.
+pub(crate) fn is_bytewise(encoding: &'static Encoding) -> bool {
+    encoding != UTF_16LE && encoding != UTF_16BE
+}
+
+/// The lines of a window, gathered from a file that arrives in pieces. Whatever the file's size, no
+/// more than the window is kept.
+pub(crate) struct Window {
+    first: u64,
+    count: u64,
+    encoding: &'static Encoding,
+    line: u64,
+    pending: Vec<u8>,
+    in_line: bool,
+    lines: Vec<String>,
+    cut_lines: u64,
+}
+
+impl Window {
+    /// `count` lines from line `first`, which counts from 1.
+    pub(crate) fn new(first: u64, count: u64, encoding: &'static Encoding) -> Self {
+        Self {
+            first,
+            count,
+            encoding,
+            line: 1,
+            pending: Vec::new(),
+            in_line: false,
+            lines: Vec::new(),
+            cut_lines: 0,
+        }
+    }
+
+    pub(crate) fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (text, ended, rest) = match bytes.iter().position(|byte| *byte == b'\n') {
+                Some(end) => (&bytes[..end], true, &bytes[end + 1..]),
+                None => (bytes, false, &bytes[bytes.len()..]),
+            };
+            self.in_line = true;
+            if self.wanted() {
+                // Enough for the longest line shown in any encoding, and one byte to know of more.
+                let room = (LONGEST_LINE * 4 + 1).saturating_sub(self.pending.len());
+                self.pending.extend_from_slice(&text[..text.len().min(room)]);
+            }
+            if ended {
+                self.end_line();
+            }
+            bytes = rest;
+        }
+    }
+
+    fn wanted(&self) -> bool {
+        self.line >= self.first && self.line - self.first < self.count
+    }
+
+    fn end_line(&mut self) {
+        if self.wanted() {
+            let bytes = std::mem::take(&mut self.pending);
+            let bytes = bytes.strip_suffix(b"\r").unwrap_or(&bytes);
+            let (text, _) = self.encoding.decode_without_bom_handling(bytes);
+            let (shown, cut) = cut_line(&text);
+            self.cut_lines += u64::from(cut);
+            self.lines.push(shown.into_owned());
+        }
+        self.line += 1;
+        self.in_line = false;
+    }
+
+    pub(crate) fn finish(mut self) -> Lines {
+        if self.in_line {
+            self.end_line();
+        }
+        Lines {
+            first: self.first,
+            total: self.line - 1,
+            lines: self.lines,
+            cut_lines: self.cut_lines,
+        }
+    }
+}
+
+/// A window of a file's lines.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lines {
+    /// The number of the first line asked for.
+    pub(crate) first: u64,
+    /// How many lines the file has.
+    pub(crate) total: u64,
+    /// The lines in the window.
+    pub(crate) lines: Vec<String>,
+    /// How many of them were cut.
+    pub(crate) cut_lines: u64,
+}
+
+impl Lines {
+    /// Whether the window shows the file from beginning to end, uncut.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.first <= 1 && self.lines.len() as u64 == self.total && self.cut_lines == 0
+    }
+
+    /// The lines with their numbers.
+    pub(crate) fn numbered(&self) -> String {
+        let mut out = String::new();
+        for (number, line) in (self.first..).zip(&self.lines) {
+            out.push_str(&format!("{number}\t{line}\n"));
+        }
+        out
+    }
+}
+
+/// A line as shown, and whether something was cut off.
+pub(crate) fn cut_line(line: &str) -> (Cow<'_, str>, bool) {
+    match line.char_indices().nth(LONGEST_LINE) {
+        None => (Cow::Borrowed(line), false),
+        Some((end, _)) => {
+            (Cow::Owned(format!("{}… [line cut at {LONGEST_LINE} characters]", &line[..end])), true)
+        }
+    }
+}
+
+/// `1 line`, `2 lines`.
+pub(crate) fn count(number: u64, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How many lines a text has.
+pub(crate) fn line_count(text: &str) -> u64 {
+    text.lines().count() as u64
+}
+
+/// Whether every line of a text ends in CR LF.
+pub(crate) fn is_crlf(text: &str) -> bool {
+    text.contains("\r\n") && !text.replace("\r\n", "").contains('\n')
+}
+
+/// The text with CR LF line ends, whichever it had.
+pub(crate) fn to_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn window(bytes: &[u8], first: u64, count: u64, piece: usize) -> Lines {
+        let mut window = Window::new(first, count, UTF_8);
+        for piece in bytes.chunks(piece.max(1)) {
+            window.feed(piece);
+        }
+        window.finish()
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!(sniff(b"plain", true), Kind::Text(UTF_8, 0));
+        assert_eq!(sniff("grün".as_bytes(), true), Kind::Text(UTF_8, 0));
+        assert_eq!(
+            sniff(&"grün".as_bytes()[..3], false),
+            Kind::Text(UTF_8, 0),
+            "cut in a character"
+        );
+        assert_eq!(sniff(b"\xef\xbb\xbfx", true), Kind::Text(UTF_8, 3));
+        assert_eq!(sniff(b"\xff\xfex\0", true), Kind::Text(UTF_16LE, 2));
+        assert_eq!(sniff(b"gr\xfcn", true), Kind::Text(WINDOWS_1252, 0));
+        assert_eq!(sniff(b"\x7fELF\x02\x01\0", true), Kind::Binary);
+        assert_eq!(sniff(b"\x01\x02\xff\xfe\xfd", true), Kind::Binary);
+    }
+
+    #[test]
+    fn windows_of_lines() {
+        let lines = window(b"a\nb\r\nc", 2, 5, 100);
+        assert_eq!(
+            (lines.total, lines.lines.as_slice()),
+            (3, &["b".to_owned(), "c".to_owned()][..])
+        );
+        assert!(!lines.is_whole());
+        assert_eq!(lines.numbered(), "2\tb\n3\tc\n");
+        assert!(window(b"a\nb\n", 1, 2000, 1).is_whole());
+        assert_eq!(window(b"", 1, 10, 1).total, 0);
+        assert_eq!(window(b"\n", 1, 10, 1).lines, [""]);
+        assert_eq!(window(b"a\nb\n", 9, 10, 1).lines, Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_lines_are_cut_at_characters() {
+        let lines = window("ü".repeat(3000).as_bytes(), 1, 10, 7);
+        assert_eq!(lines.cut_lines, 1);
+        assert!(!lines.is_whole());
+        assert!(lines.lines[0].starts_with(&"ü".repeat(2000)));
+        assert!(!lines.lines[0].contains(char::REPLACEMENT_CHARACTER));
+    }
+
+    #[test]
+    fn line_ends() {
+        assert!(is_crlf("a\r\nb\r\n"));
+        assert!(!is_crlf("a\r\nb\n"));
+        assert!(!is_crlf("a"));
+        assert_eq!(to_crlf("a\nb\r\nc"), "a\r\nb\r\nc");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(text in "[a\n\r]{0,60}", first in 1u64..6, count in 0u64..6, piece in 1usize..9) {
+            let whole = window(text.as_bytes(), first, count, usize::MAX);
+            prop_assert_eq!(&window(text.as_bytes(), first, count, piece), &whole);
+            let expected: Vec<&str> = text
+                .split_terminator('\n')
+                .map(|line| line.strip_suffix('\r').unwrap_or(line))
+                .skip(first as usize - 1)
+                .take(count as usize)
+                .collect();
+            prop_assert_eq!(whole.lines, expected);
+        }
+    }
+}

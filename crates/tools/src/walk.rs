@@ -1,0 +1,159 @@
+//! What Glob and Grep share: where a search starts, the walk over the tree below, and how it is stopped.
+
+use std::borrow::Cow;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use ona_policy::path::{PathError, resolve};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::ToolContext;
+use crate::tool::Refusal;
+
+/// Directories of version control systems: large, and never what a search is after.
+pub(crate) const VCS_DIRS: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+/// What ends a search early.
+pub(crate) struct Halt {
+    cancel: CancellationToken,
+    timeout: Duration,
+    /// None if the timeout lies beyond what the clock can express.
+    deadline: Option<Instant>,
+}
+
+impl Halt {
+    fn new(cx: &ToolContext<'_>) -> Self {
+        let timeout = cx.settings.search_timeout;
+        // A child, so that ending this search does not cancel the session's other work.
+        let cancel = cx.cancel.child_token();
+        Self { cancel, timeout, deadline: Instant::now().checked_add(timeout) }
+    }
+
+    fn timed_out(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Whether every thread of the search should stop.
+    pub(crate) fn is_due(&self) -> bool {
+        self.cancel.is_cancelled() || self.timed_out()
+    }
+
+    /// The refusal to end with, if the search was stopped.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.cancel.is_cancelled() {
+            return Err(Refusal::Internal("interrupted by the user".to_owned()));
+        }
+        if self.timed_out() {
+            return Err(Refusal::Internal(format!(
+                "the search timed out after {} s; narrow the pattern, or search a smaller directory",
+                self.timeout.as_secs_f64()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Runs a search off the async threads. It stops when the call is cancelled, dropped or out of time.
+pub(crate) async fn search<T: Send + 'static>(
+    cx: &ToolContext<'_>,
+    work: impl FnOnce(&Halt) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let halt = Halt::new(cx);
+    let _stop_if_dropped = halt.cancel.clone().drop_guard();
+    tokio::task::spawn_blocking(move || work(&halt))
+        .await
+        .map_err(|error| Refusal::Internal(format!("the search broke off: {error}")))?
+}
+
+/// As many threads as there are cores; one more than one core has hides some of the disk's latency.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 12))
+}
+
+/// The directory or file a search starts at.
+pub(crate) fn root(cwd: &Path, path: Option<&str>) -> Result<PathBuf, PathError> {
+    resolve(cwd, path.unwrap_or("."))
+}
+
+/// What is at the root of a search, which must exist.
+pub(crate) fn inspect(root: &Path) -> Result<Metadata, Refusal> {
+    fs::metadata(root).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Refusal::rejected(format!(
+            "`path`: {} does not exist; check the spelling, or look for it with Glob",
+            root.display()
+        )),
+        _ => unreadable(root, &error),
+    })
+}
+
+/// The refusal for a root that is there but closed to us.
+pub(crate) fn unreadable(root: &Path, error: &io::Error) -> Refusal {
+    Refusal::rejected(format!(
+        "`path`: {} cannot be read ({error}); check its permissions, or search elsewhere",
+        root.display()
+    ))
+}
+
+/// A walk that follows no links, honours ignore files where `ignored` is false, and enters version
+/// control directories only if they are the root or among `entered`.
+pub(crate) fn walker(
+    root: &Path,
+    hidden: bool,
+    ignored: bool,
+    entered: Vec<&'static str>,
+) -> Result<WalkBuilder, Refusal> {
+    // The walk reports an unreadable root like any other directory, so it is tried here.
+    fs::read_dir(root).map_err(|error| unreadable(root, &error))?;
+    let mut walk = WalkBuilder::new(root);
+    walk.standard_filters(!ignored)
+        .hidden(!hidden)
+        .require_git(false)
+        // The user's own ignore file is found through the environment, which tools do not read.
+        .git_global(false)
+        .current_dir(root)
+        .threads(threads())
+        .filter_entry(move |entry| {
+            let skipped = |dir: &&str| entry.file_name() == *dir && !entered.contains(dir);
+            entry.depth() == 0
+                || !entry.file_type().is_some_and(|kind| kind.is_dir())
+                || !VCS_DIRS.iter().any(skipped)
+        });
+    Ok(walk)
+}
+
+/// What `pick` makes of the entries of a walk, in no order.
+pub(crate) fn collect<T: Send>(
+    walk: &WalkBuilder,
+    halt: &Halt,
+    pick: impl Fn(DirEntry) -> Option<T> + Sync,
+) -> Result<Vec<T>, Refusal> {
+    let (sender, picked) = mpsc::channel();
+    walk.build_parallel().run(|| {
+        let (sender, pick) = (sender.clone(), &pick);
+        Box::new(move |entry| {
+            if halt.is_due() {
+                return WalkState::Quit;
+            }
+            // What cannot be read is skipped, as ripgrep does.
+            if let Some(item) = entry.ok().and_then(pick)
+                && sender.send(item).is_err()
+            {
+                return WalkState::Quit;
+            }
+            WalkState::Continue
+        })
+    });
+    drop(sender);
+    halt.check()?;
+    Ok(picked.into_iter().collect())
+}
+
+/// A path as one line of text.
+pub(crate) fn shown(path: &Path) -> Cow<'_, str> {
+    let text = path.to_string_lossy();
+    if text.contains('\n') { Cow::Owned(text.replace('\n', "\\n")) } else { text }
+}

@@ -1,0 +1,168 @@
+//! Write: a file's whole content at once.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ona_policy::{Effects, path};
+use ona_types::{ContentHash, FileView, ToolOutput, Viewed};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::atomic::{self, ReplaceError};
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::text;
+use crate::tool::{BuiltIn, Refusal};
+
+pub(crate) struct Write;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteInput {
+    /// The file to create or overwrite, as an absolute path.
+    file_path: String,
+    /// Its whole new content.
+    content: String,
+}
+
+impl BuiltIn for Write {
+    const NAME: &'static str = "Write";
+    const DESCRIPTION: &'static str = "Creates a file, or overwrites one with new content. A file that \
+        exists must have been read in this session first, all of it, and be unchanged since. Parent \
+        directories are created. To change a part of a file use Edit.";
+    type Input = WriteInput;
+
+    fn effects(input: &WriteInput, place: &Place) -> Result<Effects, InputError> {
+        Ok(Effects::replace(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    async fn run(input: WriteInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let path = resolve(cx, &input.file_path)?;
+        let lines = text::count(text::line_count(&input.content), "line");
+        let shown = path.display();
+        let Some(old) = existing(&path)? else {
+            let hash = ContentHash::of(input.content.as_bytes());
+            atomic::create(&path, input.content.as_bytes()).map_err(|e| refused(&path, e))?;
+            return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
+                .with_view(FileView { path, hash, viewed: Viewed::Whole }));
+        };
+        let known = known(cx, &path)?;
+        if known.viewed != Viewed::Whole {
+            return Err(Refusal::rejected(format!(
+                "{shown} has been read only in part: read the rest before overwriting all of it \
+                 (Read with a larger limit), or use Edit"
+            )));
+        }
+        let content = in_style_of(&old, input.content);
+        let hash = ContentHash::of(content.as_bytes());
+        atomic::replace(&path, &known.hash, content.as_bytes()).map_err(|e| refused(&path, e))?;
+        Ok(ToolOutput::success(format!("Updated {shown} ({lines})")).with_view(FileView {
+            path,
+            hash,
+            viewed: Viewed::Whole,
+        }))
+    }
+}
+
+/// The resolved path of an input's key, for effects.
+pub(crate) fn target<T: BuiltIn>(
+    place: &Place,
+    key: &str,
+    given: &str,
+) -> Result<PathBuf, InputError> {
+    path::resolve(&place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
+}
+
+/// The resolved path, for a run.
+pub(crate) fn resolve(cx: &ToolContext<'_>, given: &str) -> Result<PathBuf, Refusal> {
+    path::resolve(&cx.place.cwd, given)
+        .map_err(|error| Refusal::rejected(format!("{given}: {error}")))
+}
+
+/// Opens the file if there is one; anything that is no regular file is refused.
+pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(path, &error)),
+        Ok(meta) if meta.is_dir() => {
+            return Err(Refusal::rejected(format!(
+                "{} is a directory: name a file in it",
+                path.display()
+            )));
+        }
+        Ok(meta) if !meta.is_file() => {
+            return Err(Refusal::rejected(format!(
+                "{} is no regular file (a device, pipe or socket)",
+                path.display()
+            )));
+        }
+        Ok(_) => {}
+    }
+    File::open(path).map(Some).map_err(|error| unreadable(path, &error))
+}
+
+/// What the session knows of a file it wants to change.
+pub(crate) fn known(cx: &ToolContext<'_>, path: &Path) -> Result<FileView, Refusal> {
+    cx.views.last_view(path).map_err(Refusal::Internal)?.ok_or_else(|| {
+        Refusal::rejected(format!(
+            "{} has not been read in this session: Read it before writing to it",
+            path.display()
+        ))
+    })
+}
+
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Refusal {
+    let shown = path.display();
+    Refusal::rejected(match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("{shown}: permission denied"),
+        io::ErrorKind::NotFound => format!("{shown} does not exist"),
+        io::ErrorKind::NotADirectory => {
+            format!("{shown}: a part of the path is a file, not a directory")
+        }
+        _ => format!("{shown} cannot be read: {error}"),
+    })
+}
+
+/// Says why a file was not replaced.
+pub(crate) fn refused(path: &Path, error: ReplaceError) -> Refusal {
+    let shown = path.display();
+    Refusal::rejected(match error {
+        ReplaceError::Changed => format!(
+            "Stale File: {shown} has changed since it was read; nothing was written. Read it again, \
+             then repeat the change"
+        ),
+        ReplaceError::Exists => {
+            format!("Stale File: {shown} exists by now; nothing was written. Read it first")
+        }
+        ReplaceError::Locked => {
+            format!("{shown} is locked by another process; nothing was written. Try again")
+        }
+        ReplaceError::Io(error) => match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                format!("{shown} cannot be written: {error}")
+            }
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
+                format!("{shown} cannot be written: {error}; the file is as it was")
+            }
+            _ => format!("{shown} cannot be written: {error}"),
+        },
+    })
+}
+
+/// New content with the byte order mark and the line ends of the file it replaces.
+fn in_style_of(old: &File, content: String) -> String {
+    let mut bytes = Vec::new();
+    let mut old = old;
+    if io::Read::read_to_end(&mut old, &mut bytes).is_err() {
+        return content;
+    }
+    let Ok(old) = String::from_utf8(bytes) else { return content };
+    let content = if text::is_crlf(&old) { text::to_crlf(&content) } else { content };
+    if old.starts_with('\u{feff}') && !content.starts_with('\u{feff}') {
+        return format!("\u{feff}{content}");
+    }
+    content
+}

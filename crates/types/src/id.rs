@@ -1,0 +1,49 @@
+//! Ids are newtypes, so that one cannot be passed where another is meant.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// A fresh id. Version 7 UUIDs sort by the time they were made.
+            pub fn generate() -> Self {
+                Self(format!(concat!($prefix, "{}"), Uuid::now_v7().simple()))
+            }
+
+            /// Takes an id that came from elsewhere as it is: a row made by hand is as good as ours.
+            pub fn from_existing(id: impl Into<String>) -> Self {
+                Self(id.into())
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// `conversations.id`: one line of work in one project directory.
+    ConversationId = "conv_";
+    /// `sessions.session_id`: one context within a conversation; a subagent has its own.
+    SessionId = "sess_";
+    /// Names one tool call in `tool_use`, `tool_result`, hooks and permission log.
+    ToolUseId = "toolu_";
+    /// Names one background task.
+    TaskId = "task_";
+}

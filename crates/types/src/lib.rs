@@ -1,0 +1,27 @@
+//! The words every other crate speaks.
+//!
+//! Ids, the closed enums of the source documents, transcript payloads, tool outcomes and canonical
+//! JSON live here. The crate is pure: it does no I/O, reads no clock and no environment, and has
+//! no error enum shared between modules.
+//!
+//! ```
+//! use ona_types::canonical;
+//! let hash = canonical::hash(&serde_json::json!({"b": 1.0, "a": null})).unwrap();
+//! assert_eq!(hash.to_string().len(), 64);
+//! ```
+
+pub mod canonical;
+mod hash;
+mod id;
+mod outcome;
+mod phase;
+mod transcript;
+
+pub use hash::{ContentHash, Hasher};
+pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
+pub use outcome::{
+    Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
+    Viewed,
+};
+pub use phase::Phase;
+pub use transcript::{ContentBlock, Entry, EntryType};

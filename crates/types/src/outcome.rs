@@ -1,0 +1,148 @@
+//! What a tool hands back: S0 §7.1's classes, the model-visible text, and what the run observed.
+//!
+//! A tool never writes the record itself. It returns everything the record should know in one
+//! [`ToolOutput`], and the engine commits that together with the `tool_result`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{ContentHash, TaskId};
+
+/// Opens the content of every `internal_failure`.
+pub const INTERNAL_PREFIX: &str = "[SDLC_INTERNAL]";
+/// Closes a text that was cut at its cap.
+pub const TRUNCATED_SUFFIX: &str = "[SDLC_TRUNCATED]";
+
+/// The closed error classes of S0 §7.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeClass {
+    /// The tool completed its contract.
+    Success,
+    /// Bad input, missing path, non-zero exit, HTTP error.
+    ToolRejected,
+    /// The host failed: timeout, broken pipe, crash.
+    InternalFailure,
+}
+
+/// How much of a file a session has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Viewed {
+    /// Every byte.
+    Whole,
+    /// A window of it.
+    Part,
+}
+
+/// A file's content as a session came to know it, by reading or by writing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileView {
+    /// The resolved path: no `..`, no symlink.
+    pub path: PathBuf,
+    /// The hash of the whole file, also when only a part was seen.
+    pub hash: ContentHash,
+    /// How much was seen.
+    pub viewed: Viewed,
+}
+
+/// A picture or document that belongs to a tool result but is no text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Attachment {
+    /// A picture the model may look at.
+    Image {
+        /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+        media_type: String,
+        /// The bytes in base64.
+        data: String,
+    },
+    /// A document the model may read itself.
+    Document {
+        /// `application/pdf`.
+        media_type: String,
+        /// The bytes in base64.
+        data: String,
+    },
+}
+
+/// A background task that a call has started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskStarted {
+    /// The task's id, as told to the model.
+    pub id: TaskId,
+    /// What runs.
+    pub command: String,
+    /// Where its output goes.
+    pub output_path: PathBuf,
+}
+
+/// Everything that came of one tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    /// S0 §7.1's class; decides `is_error`.
+    pub class: OutcomeClass,
+    /// What the model sees.
+    pub content: String,
+    /// Pictures and documents beside the text.
+    pub attachments: Vec<Attachment>,
+    /// Files whose present content the session now knows.
+    pub views: Vec<FileView>,
+    /// The directory the session's next shell command starts in, where it moved.
+    pub cwd: Option<PathBuf>,
+    /// A task that goes on in the background.
+    pub task: Option<TaskStarted>,
+    /// Facts for the event log that the model need not see, such as an exit code.
+    pub detail: Map<String, Value>,
+}
+
+impl ToolOutput {
+    fn new(class: OutcomeClass, content: String) -> Self {
+        Self {
+            class,
+            content,
+            attachments: Vec::new(),
+            views: Vec::new(),
+            cwd: None,
+            task: None,
+            detail: Map::new(),
+        }
+    }
+
+    /// The tool completed its contract.
+    pub fn success(content: impl Into<String>) -> Self {
+        Self::new(OutcomeClass::Success, content.into())
+    }
+
+    /// The tool, or the validation before it, refused.
+    pub fn rejected(content: impl Into<String>) -> Self {
+        Self::new(OutcomeClass::ToolRejected, content.into())
+    }
+
+    /// The host failed; the prefix S0 asks for is added here and nowhere else.
+    pub fn internal(content: impl AsRef<str>) -> Self {
+        let content = format!("{INTERNAL_PREFIX} {}", content.as_ref());
+        Self::new(OutcomeClass::InternalFailure, content)
+    }
+
+    /// Adds a view of a file.
+    #[must_use]
+    pub fn with_view(mut self, view: FileView) -> Self {
+        self.views.push(view);
+        self
+    }
+
+    /// Adds a fact for the event log.
+    #[must_use]
+    pub fn with_detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.detail.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Whether the call failed, as the transcript says it.
+    pub fn is_error(&self) -> bool {
+        self.class != OutcomeClass::Success
+    }
+}

@@ -1,0 +1,182 @@
+//! `transcript_entries`: the closed entry types of S0 §4.5 and the payloads of Appendix C.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{Attachment, ToolUseId};
+
+/// `transcript_entries.entry_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are those of S0 §4.5 and say all there is")]
+pub enum EntryType {
+    User,
+    Assistant,
+    System,
+    ToolUse,
+    ToolResult,
+    Progress,
+    Attachment,
+    InternalHook,
+    ContentReplacement,
+    CollapseCommit,
+    FileHistorySnapshot,
+    AttributionSnapshot,
+    QueueOperation,
+    SpeculationAccept,
+    AiTitle,
+}
+
+impl EntryType {
+    /// Every entry type with its stored name, in the order of S0 §4.5.
+    pub const ALL: [(EntryType, &'static str); 15] = [
+        (EntryType::User, "user"),
+        (EntryType::Assistant, "assistant"),
+        (EntryType::System, "system"),
+        (EntryType::ToolUse, "tool_use"),
+        (EntryType::ToolResult, "tool_result"),
+        (EntryType::Progress, "progress"),
+        (EntryType::Attachment, "attachment"),
+        (EntryType::InternalHook, "internal_hook"),
+        (EntryType::ContentReplacement, "content_replacement"),
+        (EntryType::CollapseCommit, "collapse_commit"),
+        (EntryType::FileHistorySnapshot, "file_history_snapshot"),
+        (EntryType::AttributionSnapshot, "attribution_snapshot"),
+        (EntryType::QueueOperation, "queue_operation"),
+        (EntryType::SpeculationAccept, "speculation_accept"),
+        (EntryType::AiTitle, "ai_title"),
+    ];
+
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The entry type with this stored name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(entry_type, _)| *entry_type)
+    }
+}
+
+impl fmt::Display for EntryType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A content block of a `user` or `assistant` entry (Appendix C, closed).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A call the model asks for.
+    ToolUse {
+        /// The call's id.
+        id: ToolUseId,
+        /// The tool's name.
+        name: String,
+        /// The tool's input, a JSON object.
+        input: Value,
+    },
+    /// The answer to such a call.
+    ToolResult {
+        /// The call's id.
+        tool_use_id: ToolUseId,
+        /// What the model sees.
+        content: String,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+}
+
+/// One row to be appended to a transcript: its type, payload and, where it belongs to a tool call,
+/// that call's id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// `entry_type`.
+    pub entry_type: EntryType,
+    /// `payload_json`, with the discriminator `_t` first.
+    pub payload: Value,
+    /// `tool_use_id`.
+    pub tool_use_id: Option<ToolUseId>,
+}
+
+impl Entry {
+    /// The row that says which tool was called with what.
+    pub fn tool_use(id: &ToolUseId, name: &str, input: &Value) -> Self {
+        Self {
+            entry_type: EntryType::ToolUse,
+            payload: json!({"_t": "tool_use", "id": id, "name": name, "input": input}),
+            tool_use_id: Some(id.clone()),
+        }
+    }
+
+    /// The row that says what came of it.
+    pub fn tool_result(id: &ToolUseId, content: &str, is_error: bool) -> Self {
+        Self {
+            entry_type: EntryType::ToolResult,
+            payload: json!({
+                "_t": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error,
+            }),
+            tool_use_id: Some(id.clone()),
+        }
+    }
+
+    /// An image or document that a tool result could not carry in its text.
+    pub fn attachment(id: &ToolUseId, attachment: &Attachment) -> Self {
+        Self {
+            entry_type: EntryType::Attachment,
+            payload: json!({"_t": "attachment", "attachment": attachment}),
+            tool_use_id: Some(id.clone()),
+        }
+    }
+
+    /// A `user` or `assistant` message; `uuid` is the caller's, so that a replay can keep it.
+    pub fn message(entry_type: EntryType, uuid: &str, content: &[ContentBlock]) -> Self {
+        Self {
+            entry_type,
+            payload: json!({"_t": entry_type.as_str(), "uuid": uuid, "content": content}),
+            tool_use_id: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_closed_set() {
+        for (entry_type, name) in EntryType::ALL {
+            assert_eq!(entry_type.as_str(), name);
+            assert_eq!(EntryType::from_name(name), Some(entry_type));
+        }
+        assert_eq!(EntryType::from_name("tool-use"), None);
+    }
+
+    #[test]
+    fn payloads_are_compact_and_in_appendix_c_order() {
+        let id = ToolUseId::from_existing("t1");
+        let call = Entry::tool_use(&id, "Read", &json!({"file_path": "/a"}));
+        assert_eq!(
+            call.payload.to_string(),
+            r#"{"_t":"tool_use","id":"t1","name":"Read","input":{"file_path":"/a"}}"#
+        );
+        let result = Entry::tool_result(&id, "ok", false);
+        assert_eq!(
+            result.payload.to_string(),
+            r#"{"_t":"tool_result","tool_use_id":"t1","content":"ok","is_error":false}"#
+        );
+    }
+
+    #[test]
+    fn blocks_keep_their_published_shape() {
+        let text = ContentBlock::Text { text: "hi".into() };
+        assert_eq!(serde_json::to_string(&text).unwrap(), r#"{"type":"text","text":"hi"}"#);
+    }
+}

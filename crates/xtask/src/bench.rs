@@ -1,0 +1,387 @@
+//! `cargo xtask bench`: the figures of docs/PERFORMANCE.md, measured anew.
+//!
+//! Whole processes are measured, as a user starts them: the release binary
+//! with a home, a database and a working directory of its own. Where another
+//! program does the same work, the figure is a ratio of medians over runs
+//! taken in turns, so that a busy machine slows both alike. A program that is
+//! not installed costs its row, never the run.
+
+mod measure;
+mod table;
+mod tree;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{metadata, process};
+use measure::{Race, median_of, race, timed};
+use table::{Limit, Row};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Put the table into docs/PERFORMANCE.md, between its bench markers
+    #[arg(long)]
+    write: bool,
+}
+
+// What must hold, from the design's table of measures. It has no line for a whole `--eval` (a
+// start plus a Read in a turn), for one append (a trace append, as appends per second) and for
+// Glob (as Grep).
+const START: Limit = Limit::at_most(10.0, 3.0, "ms");
+const EVAL_READ: Limit = Limit::at_most(15.0, 4.0, "ms");
+const APPENDS: Limit = Limit::at_least(200.0, 5000.0, "/s");
+const SEARCH: Limit = Limit::at_most(1.5, 1.1, "×");
+const MEMORY: Limit = Limit::at_most(60.0, 30.0, "MB");
+
+const SEARCH_RUNS: usize = 7;
+const HASHED_MB: usize = 256;
+
+pub fn run(root: &Path, args: &Args) -> Result<()> {
+    eprintln!("building ona in release");
+    process::run(cargo(root, &["build", "--package", "ona"]).arg("--quiet"))?;
+    let bench = Bench::new(root)?;
+    let mut rows = vec![bench.start()?, bench.read()?, bench.appends()?];
+    eprintln!("making a tree of {} files", tree::FILES);
+    tree::make(&bench.tree)?;
+    rows.push(bench.grep_content()?);
+    rows.push(bench.grep_files()?);
+    rows.push(bench.glob_fd()?);
+    rows.push(bench.glob_find()?);
+    rows.extend(bench.sha256()?);
+    rows.push(bench.memory()?);
+
+    let table = format!("{}\n{}\n", table::render(&rows), machine());
+    println!("{table}");
+    let missed = rows.iter().filter(|row| row.misses()).count();
+    if missed > 0 {
+        eprintln!("{missed} figures miss what must hold");
+    }
+    if args.write {
+        let path = root.join("docs/PERFORMANCE.md");
+        let page =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        fs::write(&path, table::put_into(&page, &table)?)?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// A release command of cargo, `verb` with its arguments first.
+fn cargo(root: &Path, verb: &[&str]) -> Command {
+    let mut command = process::cargo();
+    command.args(verb).args(["--release", "--locked"]).current_dir(root);
+    command
+}
+
+/// The binary under test and the temporary world that it runs in.
+struct Bench {
+    root: PathBuf,
+    ona: PathBuf,
+    /// Removed with everything in it at the end.
+    world: TempDir,
+    tree: PathBuf,
+}
+
+impl Bench {
+    fn new(root: &Path) -> Result<Self> {
+        let ona = metadata::load(root)?.target_directory.join("release/ona");
+        let world = tempfile::Builder::new().prefix("ona-bench-").tempdir()?;
+        let tree = world.path().join("tree");
+        let bench = Self { root: root.to_owned(), ona, world, tree };
+        fs::create_dir(bench.world.path().join("home"))?;
+        fs::create_dir(bench.project())?;
+        fs::write(bench.small_file(), "one small file\nof two lines\n")?;
+        process::capture(bench.isolated(&bench.ona).arg("--init-db"))?;
+        Ok(bench)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.world.path().join("project")
+    }
+
+    fn small_file(&self) -> PathBuf {
+        self.project().join("small.txt")
+    }
+
+    /// `program` without this user's settings, keys or database.
+    fn isolated(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.world.path().join("home"))
+            .env("AGENT_SDLC_DB", self.world.path().join("agent.db"))
+            .current_dir(self.project());
+        command
+    }
+
+    /// Runs one tool through `ona --eval` in `directory`; its result must contain `expected`.
+    fn eval(&self, directory: &Path, call: &Value, expected: &str) -> Result<Duration> {
+        let mut command = self.isolated(&self.ona);
+        command.arg("--eval").arg(call.to_string()).current_dir(directory);
+        let (time, output) = timed(&mut command)?;
+        check_outcome(&output, expected).with_context(|| format!("ona --eval '{call}'"))?;
+        Ok(time)
+    }
+
+    fn read_call(&self) -> Value {
+        json!({"tool": "Read", "input": {"file_path": self.small_file()}})
+    }
+
+    fn start(&self) -> Result<Row> {
+        let time = median_of(50, || {
+            let (time, output) = timed(self.isolated(&self.ona).arg("--version"))?;
+            succeeded(&output).context("ona --version")?;
+            Ok(time)
+        })?;
+        Ok(Row::new("`ona --version`, start to end", milliseconds(time), START))
+    }
+
+    fn read(&self) -> Result<Row> {
+        let call = self.read_call();
+        let time = median_of(30, || self.eval(&self.project(), &call, "one small file"))?;
+        let work = "`ona --eval` Read of a small file, whole process";
+        Ok(Row::new(work, milliseconds(time), EVAL_READ))
+    }
+
+    fn appends(&self) -> Result<Row> {
+        let value = self.example("ona-store", "appends", "appends_per_second")?;
+        Ok(Row::new("durable transcript appends, one commit each", value, APPENDS))
+    }
+
+    fn grep_content(&self) -> Result<Row> {
+        let call = json!({"tool": "Grep", "input": {
+            "pattern": tree::NEEDLE, "output_mode": "content", "-n": true, "head_limit": 0,
+        }});
+        self.search("Grep, content", &call, &RIPGREP, &["--line-number", tree::NEEDLE, "."])
+    }
+
+    fn grep_files(&self) -> Result<Row> {
+        let call = json!({"tool": "Grep", "input": {
+            "pattern": tree::NEEDLE, "output_mode": "files_with_matches", "head_limit": 0,
+        }});
+        self.search("Grep, files", &call, &RIPGREP, &["--files-with-matches", tree::NEEDLE, "."])
+    }
+
+    fn glob_fd(&self) -> Result<Row> {
+        // Glob sees hidden and ignored files, so fd must look at them too.
+        let arguments = ["--hidden", "--no-ignore", "--type", "f", "--glob", "*.rs", "."];
+        self.search("Glob", &glob_call(), &FD, &arguments)
+    }
+
+    fn glob_find(&self) -> Result<Row> {
+        self.search("Glob", &glob_call(), &FIND, &[".", "-type", "f", "-name", "*.rs"])
+    }
+
+    /// One search of ona in turns with `rival` on the same tree.
+    fn search(&self, work: &str, call: &Value, rival: &Rival, args: &[&str]) -> Result<Row> {
+        let work = format!("{work}, {} files, against `{}`", tree::FILES, rival.name);
+        let Some(program) = rival.find() else {
+            return Ok(Row::without(work, rival.how_to_install, Some(SEARCH)));
+        };
+        let result = race(
+            SEARCH_RUNS,
+            || self.eval(&self.tree, call, ".rs"),
+            || {
+                let mut command = self.isolated(&program);
+                let (time, output) = timed(command.args(args).current_dir(&self.tree))?;
+                succeeded(&output).with_context(|| rival.name.to_owned())?;
+                Ok(time)
+            },
+        )?;
+        Ok(ratio(work, &result, SEARCH))
+    }
+
+    /// The speed of our hashing, then how much longer it takes than a known fast one.
+    fn sha256(&self) -> Result<Vec<Row>> {
+        let own = self.example("ona-types", "sha256", "sha256_mb_per_second")?;
+        let mut rows = vec![Row::plain("SHA-256", own, "MB/s")];
+        let work = "SHA-256, against";
+        let rivals = [(&OPENSSL, &["dgst", "-sha256"][..]), (&SHA256SUM, &[][..])];
+        let Some((rival, program, args)) =
+            rivals.into_iter().find_map(|(rival, args)| Some((rival, rival.find()?, args)))
+        else {
+            let work = format!("{work} `{}`", OPENSSL.name);
+            rows.push(Row::without(work, OPENSSL.how_to_install, None));
+            return Ok(rows);
+        };
+        let data = self.world.path().join("data");
+        write_data(&data)?;
+        let time = median_of(5, || {
+            let (time, output) = timed(self.isolated(&program).args(args).arg(&data))?;
+            succeeded(&output).with_context(|| rival.name.to_owned())?;
+            Ok(time)
+        })?;
+        fs::remove_file(&data)?;
+        let theirs = HASHED_MB as f64 / time.as_secs_f64();
+        rows.push(
+            Row::plain(format!("{work} `{}`", rival.name), theirs / own, "×")
+                .noted(format!("{own:.0} against {theirs:.0} MB/s")),
+        );
+        Ok(rows)
+    }
+
+    /// Peak resident memory, by GNU time: the kernel keeps it for who waits on the process.
+    fn memory(&self) -> Result<Row> {
+        let work = "`ona --eval` Read, peak memory";
+        let Some(time) = TIME.find() else {
+            return Ok(Row::without(work, TIME.how_to_install, Some(MEMORY)));
+        };
+        let mut command = self.isolated(&time);
+        command.args(["-f", "%M"]).arg(&self.ona).arg("--eval").arg(self.read_call().to_string());
+        let output = process::output(&mut command)?;
+        check_outcome(&output, "one small file")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let kilobytes: f64 = said
+            .lines()
+            .last()
+            .and_then(|line| line.trim().parse().ok())
+            .with_context(|| format!("GNU time wrote no figure: {said}"))?;
+        Ok(Row::new(work, kilobytes * 1024.0 / 1e6, MEMORY))
+    }
+
+    /// The figure that an example of `package` prints after `label`.
+    fn example(&self, package: &str, example: &str, label: &str) -> Result<f64> {
+        eprintln!("running the example {example} of {package}");
+        let verb = ["run", "--quiet", "--package", package, "--example", example];
+        let text = process::capture(&mut cargo(&self.root, &verb))?;
+        figure(&text, label).with_context(|| format!("example {example} of {package}"))
+    }
+}
+
+/// A program that does the same work, or measures it.
+struct Rival {
+    name: &'static str,
+    programs: &'static [&'static str],
+    how_to_install: &'static str,
+}
+
+const RIPGREP: Rival =
+    Rival { name: "rg", programs: &["rg"], how_to_install: "no rg here: apt-get install ripgrep" };
+// Debian calls it fdfind.
+const FD: Rival = Rival {
+    name: "fd",
+    programs: &["fd", "fdfind"],
+    how_to_install: "no fd here: apt-get install fd-find",
+};
+const FIND: Rival = Rival {
+    name: "find",
+    programs: &["find"],
+    how_to_install: "no find here: apt-get install findutils",
+};
+const OPENSSL: Rival = Rival {
+    name: "openssl dgst",
+    programs: &["openssl"],
+    how_to_install: "no openssl here: apt-get install openssl",
+};
+const SHA256SUM: Rival = Rival {
+    name: "sha256sum",
+    programs: &["sha256sum"],
+    how_to_install: "no sha256sum here: apt-get install coreutils",
+};
+const TIME: Rival = Rival {
+    name: "GNU time",
+    programs: &["time"],
+    how_to_install: "no GNU time here: apt-get install time",
+};
+
+impl Rival {
+    fn find(&self) -> Option<PathBuf> {
+        self.programs.iter().find_map(|program| process::find_program(program))
+    }
+}
+
+fn glob_call() -> Value {
+    json!({"tool": "Glob", "input": {"pattern": "**/*.rs"}})
+}
+
+fn ratio(work: String, race: &Race, limit: Limit) -> Row {
+    let (ours, theirs) = (milliseconds(race.ours), milliseconds(race.theirs));
+    Row::new(work, ours / theirs, limit).noted(format!("{ours:.0} against {theirs:.0} ms"))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn succeeded(output: &Output) -> Result<()> {
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("failed with {}: {}", output.status, said.trim_end());
+    }
+    Ok(())
+}
+
+/// `--eval` exits with 0 for an error result too, so the line it prints must be looked at.
+fn check_outcome(output: &Output, expected: &str) -> Result<()> {
+    succeeded(output)?;
+    let line = String::from_utf8_lossy(&output.stdout);
+    let outcome: Value = serde_json::from_str(line.trim()).context("it printed no JSON line")?;
+    if outcome["is_error"] != json!(false) {
+        bail!("the tool failed: {}", outcome["content"]);
+    }
+    if !outcome["content"].to_string().contains(expected) {
+        bail!("its result does not contain `{expected}`");
+    }
+    Ok(())
+}
+
+/// The number after `label` at the start of a line of `text`.
+fn figure(text: &str, label: &str) -> Result<f64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(label)?.trim().parse().ok())
+        .with_context(|| format!("it printed no line `{label} <number>`"))
+}
+
+fn write_data(path: &Path) -> Result<()> {
+    let megabyte: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let mut file = fs::File::create(path)?;
+    for _ in 0..HASHED_MB {
+        file.write_all(&megabyte)?;
+    }
+    Ok(())
+}
+
+/// What the figures were taken on, for the line below the table.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or("an unnamed processor", |(_, model)| model.trim());
+    format!("Measured by `cargo xtask bench` on {cores} cores of {model}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_from_what_an_example_prints() -> Result<()> {
+        let text = "warming up\nappends_per_second 4210.5\n";
+        assert!((figure(text, "appends_per_second")? - 4210.5).abs() < f64::EPSILON);
+        assert!(figure(text, "sha256_mb_per_second").is_err());
+        assert!(figure("appends_per_second many", "appends_per_second").is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn an_error_result_is_no_measure() -> Result<()> {
+        let output = |line: &str| process::output(Command::new("echo").arg(line));
+        let good = r#"{"tool_use_id":"t","content":"a.rs:1","is_error":false}"#;
+        let bad = r#"{"tool_use_id":"t","content":"no such file","is_error":true}"#;
+        assert!(check_outcome(&output(good)?, ".rs").is_ok());
+        assert!(check_outcome(&output(good)?, ".py").is_err());
+        assert!(check_outcome(&output(bad)?, "").is_err());
+        assert!(check_outcome(&output("")?, "").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! `cargo xtask test`: everything that must pass, in one command.
+//!
+//! Needs, build, test suite, doc tests, acceptance rows, in this order, and it
+//! stops at the first that fails. The times at the end keep the whole honest.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Leave the rows of docs/ACCEPTANCE_MATRIX.md out
+    #[arg(long)]
+    no_acceptance: bool,
+    /// Further arguments for `cargo nextest run` (or `cargo test`), such as a test's name
+    #[arg(last = true, value_name = "NEXTEST ARGS")]
+    runner_args: Vec<String>,
+}
+
+/// The programs that tests and acceptance rows run, which are also the names of their packages.
+const NEEDS: [&str; 3] = ["bash", "git", "sqlite3"];
+
+pub fn run(root: &Path, args: &Args) -> Result<()> {
+    let mut steps = Steps { done: Vec::new() };
+    let result = run_steps(root, args, &mut steps);
+    steps.print();
+    result
+}
+
+fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
+    let cargo = |arguments: &[&str]| {
+        let mut command = process::cargo();
+        command.args(arguments).current_dir(root);
+        command
+    };
+    steps.run("needs", provide_needs)?;
+    steps.run("build", || {
+        process::run(&mut cargo(&["build", "--locked", "--workspace", "--all-targets"]))
+    })?;
+    if process::has_cargo_subcommand("nextest") {
+        steps.run("test suite", || {
+            let nextest = ["nextest", "run", "--locked", "--workspace"];
+            process::run(cargo(&nextest).args(&args.runner_args))
+        })?;
+        // nextest runs no doc tests; `cargo test` would.
+        steps.run("doc tests", || {
+            process::run(&mut cargo(&["test", "--locked", "--workspace", "--doc"]))
+        })?;
+    } else {
+        steps.run("test suite and doc tests", || {
+            process::run(cargo(&["test", "--locked", "--workspace"]).args(&args.runner_args))
+        })?;
+    }
+    if !args.no_acceptance {
+        steps.run("acceptance rows", || {
+            process::run(Command::new("bash").arg("scripts/sdlc-acceptance.sh").current_dir(root))
+        })?;
+    }
+    Ok(())
+}
+
+/// Steps with a heading before each and their times after all.
+struct Steps {
+    done: Vec<(&'static str, Duration, bool)>,
+}
+
+impl Steps {
+    fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) -> Result<()> {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let result = step();
+        self.done.push((name, start.elapsed(), result.is_ok()));
+        result.with_context(|| format!("step `{name}`"))
+    }
+
+    fn print(&self) {
+        println!("\n== times");
+        for (name, time, passed) in &self.done {
+            let outcome = if *passed { "" } else { "  FAILED" };
+            println!("{:>7.1} s  {name}{outcome}", time.as_secs_f64());
+        }
+    }
+}
+
+/// Finds the programs of [`NEEDS`]; installs the missing ones where that is possible.
+fn provide_needs() -> Result<()> {
+    let missing = missing();
+    if missing.is_empty() {
+        println!("found {}", NEEDS.join(", "));
+        return Ok(());
+    }
+    let may_install = process::find_program("apt-get").is_some() && is_root();
+    if !may_install {
+        bail!("{}", how_to_install(&missing));
+    }
+    println!("installing {}", missing.join(", "));
+    process::run(apt_get().arg("update"))?;
+    process::run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(&missing))?;
+    match self::missing() {
+        still if still.is_empty() => Ok(()),
+        still => bail!("{}", how_to_install(&still)),
+    }
+}
+
+fn missing() -> Vec<&'static str> {
+    NEEDS.into_iter().filter(|need| process::find_program(need).is_none()).collect()
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_root() -> bool {
+    process::capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+fn how_to_install(missing: &[&str]) -> String {
+    let packages = missing.join(" ");
+    // Fedora's package of the sqlite3 shell is the one that is called otherwise.
+    let fedora = packages.replace("sqlite3", "sqlite");
+    format!(
+        "the tests need {}, which PATH does not find. Install with one of\n  \
+         sudo apt-get install {packages}\n  \
+         sudo dnf install {fedora}\n  \
+         brew install {fedora}",
+        missing.join(" and "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_missing_and_how_to_get_it() {
+        let text = how_to_install(&["git", "sqlite3"]);
+        assert!(text.starts_with("the tests need git and sqlite3, which PATH does not find."));
+        assert!(text.contains("apt-get install git sqlite3\n"));
+        assert!(text.contains("dnf install git sqlite\n"));
+    }
+
+    #[test]
+    fn a_failed_step_is_named_and_timed() {
+        let mut steps = Steps { done: Vec::new() };
+        assert!(steps.run("first", || Ok(())).is_ok());
+        let error = steps.run("second", || bail!("cause")).err();
+        assert_eq!(error.map(|e| format!("{e:#}")).as_deref(), Some("step `second`: cause"));
+        let outcome: Vec<_> = steps.done.iter().map(|(name, _, ok)| (*name, *ok)).collect();
+        assert_eq!(outcome, [("first", true), ("second", false)]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Tests of the workspace itself: what no single crate can see about all of
+//! them together.
+//!
+//! - [`layers`]: crates depend on each other as docs/ARCHITECTURE.md says;
+//! - [`matrix`]: the acceptance matrix, its scripts and its runner agree;
+//! - [`files`]: test files are wired in, files are short, open with what they
+//!   are for and name no place of the machine they were written on.
+//!
+//! Each module reads text with pure functions, tried on samples, and then holds
+//! the real files of the repository against them.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the facts come from cargo, git and the acceptance script"
+)]
+
+mod files;
+mod layers;
+mod markdown;
+mod matrix;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The text of the file at `path` under the root.
+fn read(path: impl AsRef<Path>) -> Result<String> {
+    let path = path.as_ref();
+    std::fs::read_to_string(root().join(path))
+        .with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// What a command prints when run at the root.
+fn capture(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .with_context(|| format!("cannot start {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} {}: {said}", arguments.join(" "));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Passes if nothing was found, else fails with one line for each finding.
+fn none_of(what: &str, found: &[String]) -> Result<()> {
+    ensure!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+    Ok(())
+}
