@@ -94,7 +94,7 @@ impl BuiltIn for Read {
             )));
         }
         let shown = if let Some(format) = picture::sniff(start) {
-            show_picture(&path, &mut reader, size, format)?
+            show_picture(&path, &mut reader, size, format).await?
         } else if is_pdf {
             show_pdf(&path, &mut reader, size, input.pages.as_deref(), cx).await?
         } else if path.extension().is_some_and(|extension| extension == "ipynb") {
@@ -293,7 +293,7 @@ impl Dump {
     }
 }
 
-fn show_picture(
+async fn show_picture(
     path: &Path,
     reader: &mut Reader,
     size: u64,
@@ -301,7 +301,11 @@ fn show_picture(
 ) -> Result<Shown, Refusal> {
     bounded(path, size)?;
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
-    let picture = picture::prepare(&bytes, format)
+    let length = bytes.len() as u64;
+    // Shrinking a large one takes a while: an interrupt should not have to wait for it.
+    let picture = tokio::task::spawn_blocking(move || picture::prepare(&bytes, format))
+        .await
+        .map_err(|error| Refusal::Internal(format!("the picture's reader broke off: {error}")))?
         .map_err(|why| Refusal::rejected(format!("{}: {why}", path.display())))?;
     let resized = match picture.resized {
         None => String::new(),
@@ -313,7 +317,7 @@ fn show_picture(
         picture.media_type,
         picture.width,
         picture.height,
-        count(bytes.len() as u64, "byte"),
+        count(length, "byte"),
     );
     let image =
         Attachment::Image { media_type: picture.media_type.to_owned(), data: picture.data_base64 };
@@ -325,7 +329,8 @@ fn show_notebook(path: &Path, reader: &mut Reader, size: u64) -> Result<Shown, R
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
     let text = String::from_utf8(bytes).map_err(|_| refuse("the notebook is not UTF-8".into()))?;
-    let rendered = notebook::render(&text).map_err(|why| refuse(why.to_string()))?;
+    let rendered = notebook::render(text.strip_prefix('\u{feff}').unwrap_or(&text))
+        .map_err(|why| refuse(why.to_string()))?;
     let cells = count(rendered.cells as u64, "cell");
     Ok(Shown {
         content: format!("{} ({cells})\n{}", path.display(), rendered.content),

@@ -21,8 +21,15 @@ pub struct Args {
     runner_args: Vec<String>,
 }
 
-/// The programs that tests and acceptance rows run, which are also the names of their packages.
-const NEEDS: [&str; 3] = ["bash", "git", "sqlite3"];
+/// The programs that tests and acceptance rows run, each with Debian's package for it.
+const NEEDS: [(&str, &str); 6] = [
+    ("bash", "bash"),
+    ("git", "git"),
+    ("script", "bsdutils"),
+    ("setpriv", "util-linux"),
+    ("kill", "procps"),
+    ("sqlite3", "sqlite3"),
+];
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let mut steps = Steps { done: Vec::new() };
@@ -90,24 +97,31 @@ impl Steps {
 fn provide_needs() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
-        println!("found {}", NEEDS.join(", "));
+        println!("found {}", NEEDS.map(|(program, _)| program).join(", "));
         return Ok(());
     }
     let may_install = process::find_program("apt-get").is_some() && is_root();
     if !may_install {
         bail!("{}", how_to_install(&missing));
     }
-    println!("installing {}", missing.join(", "));
+    let packages = missing.iter().map(|(_, package)| package);
+    println!("installing {}", names(&missing, ", "));
     process::run(apt_get().arg("update"))?;
-    process::run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(&missing))?;
+    process::run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
     match self::missing() {
         still if still.is_empty() => Ok(()),
         still => bail!("{}", how_to_install(&still)),
     }
 }
 
-fn missing() -> Vec<&'static str> {
-    NEEDS.into_iter().filter(|need| process::find_program(need).is_none()).collect()
+type Need = (&'static str, &'static str);
+
+fn missing() -> Vec<Need> {
+    NEEDS.into_iter().filter(|(program, _)| process::find_program(program).is_none()).collect()
+}
+
+fn names(needs: &[Need], separator: &str) -> String {
+    needs.iter().map(|(program, _)| *program).collect::<Vec<_>>().join(separator)
 }
 
 fn apt_get() -> Command {
@@ -120,16 +134,15 @@ fn is_root() -> bool {
     process::capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-fn how_to_install(missing: &[&str]) -> String {
-    let packages = missing.join(" ");
-    // Fedora's package of the sqlite3 shell is the one that is called otherwise.
-    let fedora = packages.replace("sqlite3", "sqlite");
+fn how_to_install(missing: &[Need]) -> String {
+    let packages = missing.iter().map(|(_, package)| *package).collect::<Vec<_>>().join(" ");
+    // Elsewhere the packages of these two are called otherwise.
+    let fedora = packages.replace("sqlite3", "sqlite").replace("bsdutils", "util-linux");
     format!(
         "the tests need {}, which PATH does not find. Install with one of\n  \
          sudo apt-get install {packages}\n  \
-         sudo dnf install {fedora}\n  \
-         brew install {fedora}",
-        missing.join(" and "),
+         sudo dnf install {fedora}",
+        names(missing, " and "),
     )
 }
 
@@ -139,10 +152,10 @@ mod tests {
 
     #[test]
     fn says_what_is_missing_and_how_to_get_it() {
-        let text = how_to_install(&["git", "sqlite3"]);
+        let text = how_to_install(&[("git", "git"), ("sqlite3", "sqlite3")]);
         assert!(text.starts_with("the tests need git and sqlite3, which PATH does not find."));
         assert!(text.contains("apt-get install git sqlite3\n"));
-        assert!(text.contains("dnf install git sqlite\n"));
+        assert!(text.contains("dnf install git sqlite"));
     }
 
     #[test]
