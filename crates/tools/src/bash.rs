@@ -37,18 +37,15 @@ pub(crate) struct BashInput {
     pub(crate) command: String,
     /// How long it may run, in milliseconds.
     #[serde(default, deserialize_with = "lenient_count")]
-    #[schemars(with = "Option<u64>")]
     timeout: Option<u64>,
     /// What it is for, in a few words.
     #[allow(dead_code, reason = "for whoever reads the transcript")]
     description: Option<String>,
     /// Return at once and let it run on; its output goes to a file.
     #[serde(default, deserialize_with = "lenient_bool")]
-    #[schemars(with = "Option<bool>")]
     run_in_background: Option<bool>,
     /// Run outside the sandbox, where one is active and the settings allow it.
     #[serde(default, deserialize_with = "lenient_bool")]
-    #[schemars(with = "Option<bool>")]
     #[allow(dead_code, reason = "there is no sandbox to leave yet")]
     dangerouslyDisableSandbox: Option<bool>,
 }

@@ -30,7 +30,6 @@ pub(crate) struct EditInput {
     new_string: String,
     /// Replace every occurrence.
     #[serde(default, deserialize_with = "lenient_bool")]
-    #[schemars(with = "Option<bool>")]
     replace_all: Option<bool>,
 }
 

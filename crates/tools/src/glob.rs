@@ -45,12 +45,20 @@ impl BuiltIn for Glob {
     }
 
     async fn run(input: GlobInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let plan = Plan::new(&input, &cx.place.cwd)
-            .map_err(|error| Refusal::rejected(error.to_string()))?;
-        let settings = cx.settings.clone();
-        let found = walk::search(cx, move |halt| plan.files(&settings, halt)).await?;
-        Ok(ToolOutput::success(listing(&found)))
+        let (cwd, settings) = (cx.place.cwd.clone(), cx.settings.clone());
+        let halt = Halt::new(cx.cancel, settings.search_timeout);
+        walk::search(halt, move |halt| answer(&input, &cwd, &settings, halt)).await
     }
+}
+
+fn answer(
+    input: &GlobInput,
+    cwd: &Path,
+    settings: &ToolSettings,
+    halt: &Halt,
+) -> Result<String, Refusal> {
+    let plan = Plan::new(input, cwd).map_err(|error| Refusal::rejected(error.to_string()))?;
+    Ok(listing(&plan.files(settings, halt)?))
 }
 
 /// A file and when it changed; sorts the newest first, then by path.
@@ -79,7 +87,8 @@ impl Plan {
         }
         let root = walk::root(cwd, input.path.as_deref()).map_err(bad_path("path"))?;
         let (prefix, rest) = split(&input.pattern);
-        if rest.is_empty() || rest.split('/').any(|part| part == "..") {
+        let names = |name: &str| rest.split(['/', '{', ',', '}']).any(|part| part == name);
+        if rest.is_empty() || names("..") {
             return Err(bad("must end in a file name, with `..` only before wildcards".to_owned()));
         }
         let base = resolve(&root, prefix).map_err(bad_path("pattern"))?;
@@ -89,8 +98,7 @@ impl Plan {
             .map_err(|error| bad(error.to_string()))?
             .compile_matcher();
         let depth = (!rest.contains("**")).then(|| 1 + rest.matches('/').count());
-        let names = |dir: &&str| rest.split(['/', '{', ',', '}']).any(|part| part == *dir);
-        let vcs_dirs = VCS_DIRS.into_iter().filter(names).collect();
+        let vcs_dirs = VCS_DIRS.into_iter().filter(|dir| names(dir)).collect();
         Ok(Self { root, base, matcher, depth, vcs_dirs })
     }
 
@@ -147,4 +155,149 @@ fn listing(found: &[Found]) -> String {
         lines.push(format!("({more} more files match; narrow the pattern or the path)").into());
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, FileTimes};
+    use std::os::unix::fs::symlink;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::walk::testing::{patient, tree};
+
+    fn run(
+        root: &Path,
+        pattern: &str,
+        path: Option<&str>,
+        set: &ToolSettings,
+    ) -> Result<String, Refusal> {
+        let input = GlobInput { pattern: pattern.to_owned(), path: path.map(str::to_owned) };
+        let text = answer(&input, root, set, &patient())?;
+        Ok(text.replace(&format!("{}/", root.display()), ""))
+    }
+
+    /// What a pattern finds, in alphabetical order.
+    fn glob(root: &Path, pattern: &str) -> String {
+        let text = run(root, pattern, None, &ToolSettings::default()).unwrap();
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.sort_unstable();
+        lines.join(" ")
+    }
+
+    fn set_age(file: &Path, seconds: u64) {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - seconds);
+        let file = File::options().write(true).open(file).unwrap();
+        file.set_times(FileTimes::new().set_modified(time)).unwrap();
+    }
+
+    #[test]
+    fn patterns() {
+        let (_dir, root) =
+            tree(&[("a.rs", ""), ("b.py", ""), ("src/c.rs", ""), ("src/x/d.rs", "")]);
+        let absolute = format!("{}/src/*.rs", root.display());
+        for (pattern, expected) in [
+            ("*.rs", "a.rs"),
+            ("./*.rs", "a.rs"),
+            ("a.rs", "a.rs"),
+            ("**/*.rs", "a.rs src/c.rs src/x/d.rs"),
+            ("src/**/*.rs", "src/c.rs src/x/d.rs"),
+            ("src/**", "src/c.rs src/x/d.rs"),
+            ("*/*.rs", "src/c.rs"),
+            ("**/x/*", "src/x/d.rs"),
+            ("*.{rs,py}", "a.rs b.py"),
+            ("{src/x,.}/*.rs", "src/x/d.rs"),
+            ("[ab].??", "a.rs b.py"),
+            ("src/x/../../*.py", "b.py"),
+            (&absolute, "src/c.rs"),
+            ("src", "No files found"),
+            ("gone/*.rs", "No files found"),
+            ("a.rs/*", "No files found"),
+        ] {
+            assert_eq!(glob(&root, pattern), expected, "{pattern}");
+        }
+        let from_src = run(&root, "../*.rs", Some("src"), &ToolSettings::default()).unwrap();
+        assert_eq!(from_src, "a.rs");
+    }
+
+    #[test]
+    fn the_newest_come_first_and_not_too_many() {
+        let names: Vec<_> = (0..103).map(|n| format!("{n:03}")).collect();
+        let (_dir, root) = tree(&names.iter().map(|name| (name.as_str(), "")).collect::<Vec<_>>());
+        for (name, age) in names.iter().zip(0..) {
+            // The first two are equally new.
+            set_age(&root.join(name), if age < 2 { 0 } else { 200 - age });
+        }
+        let text = run(&root, "*", None, &ToolSettings::default()).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[..4], ["000", "001", "102", "101"]);
+        assert_eq!(lines[100..], ["(3 more files match; narrow the pattern or the path)"]);
+        assert_eq!(run(&root, "0*", None, &ToolSettings::default()).unwrap().lines().count(), 100);
+    }
+
+    #[test]
+    fn hidden_ignored_and_version_control() {
+        let (_dir, root) = tree(&[
+            (".gitignore", "*.log"),
+            ("a.log", ""),
+            (".h/b", ""),
+            (".git/c", ""),
+            ("d/.git/c", ""),
+            ("d/.jj", ""),
+        ]);
+        assert_eq!(glob(&root, "**/*"), ".gitignore .h/b a.log d/.jj");
+        assert_eq!(glob(&root, ".git/*"), ".git/c");
+        assert_eq!(glob(&root, "**/.git/*"), ".git/c d/.git/c");
+        assert_eq!(glob(&root, "*/{.git,x}/*"), "d/.git/c");
+        let only = |hidden, ignored| {
+            let settings = ToolSettings {
+                glob_hidden: hidden,
+                glob_ignored: ignored,
+                ..ToolSettings::default()
+            };
+            run(&root, "{**/*.log,**/b}", None, &settings).unwrap()
+        };
+        assert_eq!((only(false, true), only(true, false)), ("a.log".to_owned(), ".h/b".to_owned()));
+    }
+
+    #[test]
+    fn links_to_files_count() {
+        let (_dir, root) = tree(&[("dir/a", "")]);
+        symlink("dir/a", root.join("file")).unwrap();
+        symlink("dir", root.join("also")).unwrap();
+        symlink("gone", root.join("broken")).unwrap();
+        assert_eq!(glob(&root, "**/*"), "dir/a file");
+        assert_eq!(glob(&root, "also/*"), "dir/a");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let (_dir, root) = tree(&[("a", "")]);
+        for (pattern, path, expected) in [
+            ("[a", None, "`pattern`: error parsing glob '[a': unclosed character class"),
+            ("a\0", None, "`pattern`: the pattern contains a NUL byte"),
+            ("*/../a", None, "`..` only before wildcards"),
+            ("", None, "must end in a file name"),
+            ("*", Some("gone"), "/gone does not exist; check the spelling"),
+            ("*", Some("a"), "/a is not a directory; give"),
+        ] {
+            match run(&root, pattern, path, &ToolSettings::default()) {
+                Err(Refusal::Rejected(message)) => assert!(message.contains(expected), "{message}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn effects_are_where_it_looks() {
+        let reads = |pattern: &str, path: &str| {
+            let input = json!({"pattern": pattern, "path": path});
+            crate::find("Glob").unwrap().prepare(&input, &Place::at("/no")).unwrap().reads
+        };
+        assert_eq!(reads("**/*.rs", "such"), [Path::new("/no/such")]);
+        assert_eq!(reads("../x/*", "such"), [Path::new("/no/x")]);
+        assert_eq!(reads("/y/*", "such"), [Path::new("/y")]);
+    }
 }

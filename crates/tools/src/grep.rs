@@ -4,18 +4,15 @@
 //! the files taken so far fill the answer. Only output lines are kept, so a search needs little more
 //! memory than the list of files and the text it returns.
 
-use std::borrow::Cow;
-use std::fmt::{self, Write};
-use std::fs::File;
-use std::io::{self, Read};
+mod worker;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use grep_matcher::Matcher;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::BinaryDetection;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ona_policy::Effects;
@@ -28,18 +25,18 @@ use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt};
 
+use worker::{Batch, Worker};
+
 /// The most bytes of an answer.
 const MOST_BYTES: usize = 1024 * 1024;
 /// What of those is kept for the words around the entries.
 const FRAME_BYTES: usize = 512;
-/// The most characters of a line.
-const MOST_CHARS: usize = 2000;
-/// No entry is longer: a path of 4096 bytes, `MOST_CHARS`, a line number and a marker.
+/// No entry is longer: a path of 4096 bytes, a line cut to size, its number and a marker.
 const LONGEST_ENTRY: usize = 32 * 1024;
 /// The most memory one file may take while it is searched.
 const MOST_HEAP: usize = 256 * 1024 * 1024;
-/// How many files a thread takes at a time.
-const BATCH: usize = 32;
+/// The most files a thread takes at a time.
+const MOST_FILES: usize = 32;
 
 pub(crate) struct Grep;
 
@@ -112,11 +109,15 @@ impl BuiltIn for Grep {
     }
 
     async fn run(input: GrepInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let root = root(&input, cx.place).map_err(|error| Refusal::rejected(error.to_string()))?;
-        let query = Query::new(&input)?;
-        let work = move |halt: &Halt| Ok(query.answer(&query.search(&root, &input, halt)?));
-        Ok(ToolOutput::success(walk::search(cx, work).await?))
+        let (place, halt) = (cx.place.clone(), Halt::new(cx.cancel, cx.settings.search_timeout));
+        walk::search(halt, move |halt| answer(&input, &place, halt)).await
     }
+}
+
+fn answer(input: &GrepInput, place: &Place, halt: &Halt) -> Result<String, Refusal> {
+    let root = root(input, place).map_err(|error| Refusal::rejected(error.to_string()))?;
+    let query = Query::new(input)?;
+    Ok(query.text(&query.search(&root, input, halt)?))
 }
 
 fn root(input: &GrepInput, place: &Place) -> Result<PathBuf, InputError> {
@@ -176,7 +177,7 @@ impl Query {
             let mut files = walk::collect(walk.overrides(globs).types(types), halt, |entry| {
                 entry.file_type()?.is_file().then(|| entry.into_path())
             })?;
-            files.sort_unstable();
+            files.sort_by_cached_key(|path| order(path));
             self.search_files(&files, halt)
         } else if kind.is_file() {
             // Asked for by name, so what looks binary is searched too.
@@ -196,16 +197,17 @@ impl Query {
 
     /// The output of the first files, in their order, as many as it takes to fill the answer.
     fn search_files(&self, files: &[PathBuf], halt: &Halt) -> Result<Batch, Refusal> {
-        let (next, entries, bytes) =
-            (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let [next, entries, bytes] = [const { AtomicUsize::new(0) }; 3];
         let (sender, batches) = mpsc::channel();
+        // Few files may be large ones, and should keep every thread busy.
+        let size = files.len().div_ceil(4 * walk::threads()).clamp(1, MOST_FILES);
         let work = |sender: mpsc::Sender<(usize, Batch)>| {
             let mut worker = Worker::new(self, BinaryDetection::quit(0), halt);
             // Looks first and takes then. What is taken is searched, so what was searched in the end
             // has no gaps, and any output that fills an answer is enough.
             while !halt.is_due() && !self.is_full(entries.load(Relaxed), bytes.load(Relaxed)) {
                 let index = next.fetch_add(1, Relaxed);
-                let Some(files) = files.chunks(BATCH).nth(index) else { break };
+                let Some(files) = files.chunks(size).nth(index) else { break };
                 let batch = worker.search_batch(files);
                 entries.fetch_add(batch.entries, Relaxed);
                 bytes.fetch_add(batch.text.len(), Relaxed);
@@ -241,55 +243,53 @@ impl Query {
     }
 
     /// The entries asked for, and what there is to say about the others.
-    fn answer(&self, found: &Batch) -> String {
+    fn text(&self, found: &Batch) -> String {
+        let (offset, all) = (self.offset, found.entries);
         let (unit, none) = match self.mode {
             OutputMode::FilesWithMatches => ("files", "No files found"),
-            OutputMode::Content => ("lines", "No matches found"),
             OutputMode::Count => ("files", "No matches found"),
+            OutputMode::Content => ("lines", "No matches found"),
         };
-        if found.entries == 0 {
+        if all == 0 {
             return none.to_owned();
         }
-        if self.offset >= found.entries {
-            let (offset, all) = (self.offset, found.entries);
-            return format!("(offset={offset} skips everything: there are {all} {unit})");
+        if offset >= all {
+            return format!("(no more {unit}: offset={offset}, but there are only {all})");
         }
-        let mut text = String::new();
-        let mut end = self.offset;
-        for entry in found.text.split_terminator('\n').skip(self.offset).take(self.limit) {
-            if text.len() + entry.len() + FRAME_BYTES > MOST_BYTES {
+        let (mut entries, mut end) = (String::new(), offset);
+        for entry in found.text.split_terminator('\n').skip(offset).take(self.limit) {
+            if entries.len() + entry.len() + FRAME_BYTES > MOST_BYTES {
                 break;
             }
-            text.push_str(entry);
-            text.push('\n');
+            entries.push_str(entry);
+            entries.push('\n');
             end += 1;
         }
-        if self.mode == OutputMode::FilesWithMatches {
-            text.insert_str(0, &heading(end, found.entries));
+        let mut text = match (self.mode, all) {
+            (OutputMode::Content | OutputMode::Count, _) => String::new(),
+            (_, 1) => "Found 1 file\n".to_owned(),
+            // The search stops when it has enough, so how many more there are is not known.
+            _ if end < all => format!("Found at least {} files\n", end + 1),
+            _ => format!("Found {all} files\n"),
+        };
+        text += entries.trim_end_matches('\n');
+        if end < all {
+            let first = offset + 1;
+            text += &format!(
+                "\n({unit} {first} to {end}; there are more: go on with offset={end}, or narrow the search)"
+            );
         }
-        if end == found.entries {
-            text.pop();
-            return text;
-        }
-        let first = self.offset + 1;
-        text += &format!(
-            "({unit} {first} to {end}; there are more: go on with offset={end}, or narrow the search)"
-        );
-        if end - self.offset < self.limit {
-            text.push('\n');
-            text.push_str(TRUNCATED_SUFFIX);
+        if end < all && end - offset < self.limit {
+            text = text + "\n" + TRUNCATED_SUFFIX;
         }
         text
     }
 }
 
-/// How many files there are, as far as known: the search stops soon after the last one shown.
-fn heading(end: usize, known: usize) -> String {
-    match known {
-        1 => "Found 1 file\n".to_owned(),
-        _ if end < known => format!("Found at least {} files\n", end + 1),
-        _ => format!("Found {known} files\n"),
-    }
+/// What sorts like the path but is quicker to compare: bytes, with separators below all others.
+fn order(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.iter().map(|byte| if *byte == b'/' { 0 } else { *byte }).collect()
 }
 
 fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMatcher, Refusal> {
@@ -325,193 +325,263 @@ fn filters(root: &Path, input: &GrepInput) -> Result<(Override, Types), Refusal>
     Ok((globs, types))
 }
 
-/// Lines of output: each entry is one, and ends in a line end.
-#[derive(Default)]
-struct Batch {
-    text: String,
-    entries: usize,
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::time::Duration;
 
-impl Batch {
-    fn push(&mut self, entry: fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.text.write_fmt(entry);
-        self.text.push('\n');
-        self.entries += 1;
-    }
-}
+    use grep_matcher::Matcher;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use tokio_util::sync::CancellationToken;
 
-/// One thread's tools, used for file after file.
-struct Worker<'a> {
-    query: &'a Query,
-    /// A clone: threads that share a regex wait for each other.
-    matcher: RegexMatcher,
-    searcher: Searcher,
-    halt: &'a Halt,
-}
+    use super::*;
+    use crate::input::parse;
+    use crate::text::LONGEST_LINE;
+    use crate::walk::testing::{patient, reason, tree};
 
-impl<'a> Worker<'a> {
-    fn new(query: &'a Query, binary: BinaryDetection, halt: &'a Halt) -> Self {
-        let searcher = SearcherBuilder::new()
-            .multi_line(query.multiline)
-            .line_number(query.line_numbers)
-            .before_context(query.before)
-            .after_context(query.after)
-            .binary_detection(binary)
-            .heap_limit(Some(MOST_HEAP))
-            .build();
-        Self { query, matcher: query.matcher.clone(), searcher, halt }
+    const CONTENT: &str = "content";
+    const COUNT: &str = "count";
+    const FILES: &str = "files_with_matches";
+
+    fn grep_until(root: &Path, input: &Value, halt: &Halt) -> Result<String, Refusal> {
+        let input = parse("Grep", input).map_err(|error| Refusal::rejected(error.to_string()))?;
+        let text = answer(&input, &Place::at(root), halt)?;
+        Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 
-    fn search_batch(&mut self, files: &[PathBuf]) -> Batch {
-        let mut batch = Batch::default();
-        for file in files {
-            if self.halt.is_due() || self.query.is_full(batch.entries, batch.text.len()) {
-                break;
-            }
-            // A file that cannot be read is skipped, as ripgrep does.
-            let _ = self.search(file, &mut batch);
-        }
-        batch
+    /// The answer, with paths relative to `root`.
+    fn grep(root: &Path, mode: &str, pattern: &str, more: &Value) -> String {
+        let mut input = json!({"output_mode": mode, "pattern": pattern});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        grep_until(root, &input, &patient()).unwrap()
     }
 
-    fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
-        let reader = Haltable { file: File::open(path)?, halt: self.halt };
-        let (query, matcher) = (self.query, &self.matcher);
-        let mut hits = Hits { query, matcher, path, name: None, batch, count: 0, nul: None };
-        let searched = self.searcher.search_reader(matcher, reader, &mut hits);
-        match (query.mode, hits.count) {
-            (OutputMode::Content, _) | (_, 0) => {}
-            (OutputMode::FilesWithMatches, _) => batch.push(format_args!("{}", walk::shown(path))),
-            (OutputMode::Count, count) => batch.push(format_args!("{}:{count}", walk::shown(path))),
-        }
-        searched
-    }
-}
-
-/// A file that ends in an error when the search is to stop, so that a large one does not delay it.
-struct Haltable<'a> {
-    file: File,
-    halt: &'a Halt,
-}
-
-impl Read for Haltable<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.halt.is_due() {
-            return Err(io::Error::other("the search was stopped"));
-        }
-        self.file.read(buffer)
-    }
-}
-
-/// Takes what the searcher finds in one file.
-struct Hits<'a> {
-    query: &'a Query,
-    matcher: &'a RegexMatcher,
-    path: &'a Path,
-    /// The path as shown, once something is.
-    name: Option<Cow<'a, str>>,
-    batch: &'a mut Batch,
-    /// Matches, unless their lines are shown.
-    count: u64,
-    /// Where the first NUL byte is: the file is binary.
-    nul: Option<u64>,
-}
-
-impl Hits<'_> {
-    fn show(&mut self, mark: char, number: Option<u64>, text: fmt::Arguments<'_>) {
-        let name = self.name.get_or_insert_with(|| {
-            self.query.separate(self.batch);
-            walk::shown(self.path)
-        });
-        match number {
-            Some(number) => self.batch.push(format_args!("{name}{mark}{number}{mark}{text}")),
-            None => self.batch.push(format_args!("{name}{mark}{text}")),
+    fn check(root: &Path, cases: &[(&str, &str, Value, &str)]) {
+        for (mode, pattern, more, expected) in cases {
+            assert_eq!(grep(root, mode, pattern, more), *expected, "{mode} {pattern} {more}");
         }
     }
 
-    fn wants_more(&self) -> bool {
-        !self.query.is_full(self.batch.entries, self.batch.text.len())
+    #[test]
+    fn modes() {
+        let (_dir, root) = tree(&[("b.rs", "one\ntwo one\n"), ("a/z", "One\r\n"), ("a.rs", "x")]);
+        check(
+            &root,
+            &[
+                (FILES, "one", json!({}), "Found 1 file\nb.rs"),
+                (FILES, "one", json!({"-i": true}), "Found 2 files\na/z\nb.rs"),
+                (FILES, "one", json!({"path": "b.rs"}), "Found 1 file\nb.rs"),
+                (FILES, "none", json!({}), "No files found"),
+                (CONTENT, "(?i)^one", json!({}), "a/z:1:One\nb.rs:1:one"),
+                (CONTENT, "two", json!({"-n": "false"}), "b.rs:two one"),
+                (CONTENT, "none", json!({}), "No matches found"),
+                (COUNT, "one", json!({}), "b.rs:2"),
+                (COUNT, "none", json!({}), "No matches found"),
+            ],
+        );
     }
 
-    /// How many matches begin in what the searcher reports at once, which may be several if they
-    /// span lines.
-    fn matches(&self, searcher: &Searcher, found: &SinkMatch<'_>) -> u64 {
-        if !searcher.multi_line_with_matcher(self.matcher) {
-            return 1;
+    #[test]
+    fn context_lines() {
+        let (_dir, root) = tree(&[("a", "1\n2\nx\n4\n5\n6\n7\nx\nx\n"), ("b", "x\n2\n")]);
+        let around = "a-2-2\na:3:x\na-4-4\n--\na-7-7\na:8:x\na:9:x\n--\nb:1:x\nb-2-2";
+        let page =
+            "--\na-7-7\n(lines 4 to 5; there are more: go on with offset=5, or narrow the search)";
+        check(
+            &root,
+            &[
+                (CONTENT, "x", json!({"-C": 1}), around),
+                (CONTENT, "x", json!({"context": "1"}), around),
+                (CONTENT, "x", json!({"-A": 1, "-B": 1}), around),
+                (CONTENT, "4", json!({"-A": 1, "-n": false}), "a:4\na-5"),
+                (CONTENT, "4", json!({"-C": 9, "-A": 0, "-B": 1}), "a-3-x\na:4:4"),
+                (CONTENT, "x", json!({"-C": 1, "offset": 3, "head_limit": 2}), page),
+                (FILES, "2", json!({"-C": 1}), "Found 2 files\na\nb"),
+                (COUNT, "2", json!({"-C": 1}), "a:1\nb:1"),
+            ],
+        );
+    }
+
+    #[test]
+    fn matches_across_lines() {
+        let (_dir, root) = tree(&[("a", "fn a(\n  b\n)\nfn c()\n")]);
+        let multiline = json!({"multiline": true});
+        check(
+            &root,
+            &[
+                (CONTENT, "a.*?\\)", multiline.clone(), "a:1:fn a(\na:2:  b\na:3:)"),
+                (COUNT, "\\(\n", multiline.clone(), "a:1"),
+                (COUNT, "[abc]", multiline, "a:3"),
+                (FILES, "a.*b", json!({}), "No files found"),
+            ],
+        );
+    }
+
+    #[test]
+    fn which_files() {
+        let (_dir, root) = tree(&[
+            (".gitignore", "*.log\nout/\n"),
+            ("a.log", "x"),
+            ("out/b.rs", "x"),
+            (".hidden/c.py", "x"),
+            ("src/d.rs", "x"),
+            ("src/.git/e.rs", "x"),
+            ("src/deep/f.rs", "x"),
+        ]);
+        symlink("src/d.rs", root.join("link.rs")).unwrap();
+        for (more, expected) in [
+            (json!({}), ".hidden/c.py src/d.rs src/deep/f.rs"),
+            (json!({"glob": "*.{rs,md}"}), "src/d.rs src/deep/f.rs"),
+            (json!({"glob": "/src/*.rs"}), "src/d.rs"),
+            (json!({"glob": "!src/**"}), ".hidden/c.py"),
+            (json!({"glob": "deep/**", "path": "src"}), "src/deep/f.rs"),
+            (json!({"type": "py"}), ".hidden/c.py"),
+            // Asked for by name, whatever excludes them.
+            (json!({"path": "a.log"}), "a.log"),
+            (json!({"path": "out"}), "out/b.rs"),
+            (json!({"path": "src/.git"}), "src/.git/e.rs"),
+            (json!({"path": "link.rs"}), "src/d.rs"),
+        ] {
+            let found = grep(&root, FILES, "^x", &more);
+            assert_eq!(found.lines().skip(1).collect::<Vec<_>>().join(" "), expected, "{more}");
         }
-        let (range, mut count) = (found.bytes_range_in_buffer(), 0);
-        // A regex search has no way to fail.
-        let _ = self.matcher.find_iter_at(found.buffer(), range.start, |hit| {
-            let inside = hit.start() < range.end;
-            count += u64::from(inside);
-            inside
-        });
-        count
     }
-}
 
-impl Sink for Hits<'_> {
-    type Error = io::Error;
+    #[test]
+    fn pages() {
+        let names: Vec<_> = (0..100).map(|n| format!("{n:02}")).collect();
+        let (_dir, root) = tree(&names.iter().map(|name| (&**name, "x\nx\n")).collect::<Vec<_>>());
+        let page = |offset: u64, limit: u64| {
+            grep(&root, FILES, "x", &json!({"offset": offset, "head_limit": limit}))
+        };
+        let more = "there are more: go on with offset=2, or narrow the search)";
+        assert_eq!(page(0, 2), format!("Found at least 3 files\n00\n01\n(files 1 to 2; {more}"));
+        assert!(page(97, 2).starts_with("Found at least 100 files\n97\n98\n(files 98 to 99; "));
+        assert_eq!(page(98, 2), "Found 100 files\n98\n99");
+        assert_eq!(page(98, u64::MAX), "Found 100 files\n98\n99");
+        assert_eq!(page(100, 0), "(no more files: offset=100, but there are only 100)");
+        assert_eq!(page(0, 0), format!("Found 100 files\n{}", names.join("\n")));
+        // 200 lines are within the default limit; 299 with the separators are not.
+        let lines = |more| grep(&root, CONTENT, "x", &more).lines().count();
+        assert_eq!((lines(json!({})), lines(json!({"-C": 1}))), (200, 251));
+    }
 
-    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        match (self.query.mode, self.nul) {
-            (OutputMode::FilesWithMatches, _) => {
-                self.count = 1;
-                Ok(false)
-            }
-            (OutputMode::Count, _) => {
-                self.count += self.matches(searcher, found);
-                Ok(true)
-            }
-            (OutputMode::Content, Some(at)) => {
-                let note =
-                    format_args!(" binary file matches (found a NUL byte around offset {at})");
-                self.show(':', None, note);
-                Ok(false)
-            }
-            (OutputMode::Content, None) => {
-                for (line, number) in found.lines().zip(0..) {
-                    let number = found.line_number().map(|first| first + number);
-                    self.show(':', number, format_args!("{}", Line(line)));
-                }
-                Ok(self.wants_more())
-            }
+    #[test]
+    fn long_lines_and_long_answers_are_cut() {
+        let most = "é".repeat(LONGEST_LINE);
+        let (_dir, root) = tree(&[("a", &most), ("b", &format!("{most}é"))]);
+        let cut = format!("a:1:{most}\nb:1:{most}… [line cut at 2000 characters]");
+        assert_eq!(grep(&root, CONTENT, "é", &json!({})), cut);
+
+        let line = format!("{}\n", "x".repeat(999));
+        let (_dir, root) = tree(&[("a", &line.repeat(700)), ("b", &line.repeat(700))]);
+        let page = |offset| grep(&root, CONTENT, "x", &json!({"head_limit": 0, "offset": offset}));
+        let first = page(0);
+        let shown = first.lines().filter(|line| line.ends_with('x')).count();
+        assert!(first.len() <= MOST_BYTES && first.len() > MOST_BYTES / 10 * 9);
+        assert!(first.contains(&format!("go on with offset={shown},")), "{shown}");
+        assert!(first.ends_with(TRUNCATED_SUFFIX));
+        let second = page(shown);
+        assert_eq!(second.lines().filter(|line| line.ends_with('x')).count(), 1400 - shown);
+        assert!(second.ends_with('x'));
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8() {
+        let (_dir, root) = tree(&[("late", &format!("{}\0", "x\n".repeat(100_000)))]);
+        let utf16 = "\u{feff}wide x\n".encode_utf16().flat_map(u16::to_le_bytes);
+        fs::write(root.join("bin"), b"x\n\0x\n").unwrap();
+        fs::write(root.join("latin"), b"x\xe9\n").unwrap();
+        fs::write(root.join("wide"), utf16.collect::<Vec<_>>()).unwrap();
+        let note = "bin: binary file matches (found a NUL byte around offset 2)";
+        check(
+            &root,
+            &[
+                (FILES, "x", json!({}), "Found 3 files\nlate\nlatin\nwide"),
+                (CONTENT, "x", json!({"glob": "!late"}), "latin:1:x\u{fffd}\nwide:1:wide x"),
+                (CONTENT, "x", json!({"path": "bin", "-C": 1}), note),
+                (CONTENT, "x\n", json!({"path": "bin", "multiline": true}), note),
+                (COUNT, "x", json!({"path": "bin"}), "bin:2"),
+                (FILES, "x", json!({"path": "bin"}), "Found 1 file\nbin"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let (_dir, root) = tree(&[("a", "x")]);
+        let _socket = UnixListener::bind(root.join("socket")).unwrap();
+        for (input, expected) in [
+            (json!({"pattern": "("}), "unclosed group"),
+            (json!({"pattern": "a\nb"}), "set `multiline` to match across lines"),
+            (json!({"pattern": "x", "glob": "[a"}), "`glob`: error parsing glob"),
+            (json!({"pattern": "x", "type": "nosuch"}), "unrecognized file type: nosuch; use"),
+            (json!({"pattern": "x", "path": "b"}), "/b does not exist; check"),
+            (json!({"pattern": "x", "path": ""}), "`path`: the path is empty"),
+            (json!({"pattern": "x", "path": "a\0"}), "`path`: the path contains a NUL byte"),
+            (json!({"pattern": "x", "path": "socket"}), "/socket is neither a file nor"),
+            (json!({"pattern": "x", "path": "/proc/self/mem"}), "cannot be read (Input/output"),
+            (json!({"pattern": "x", "output_mode": "lines"}), "unknown variant `lines`"),
+            (json!({"pattern": "x", "-D": 1}), "unknown field `-D`"),
+            (json!({}), "missing field `pattern`"),
+        ] {
+            let refusal = grep_until(&root, &input, &patient()).unwrap_err();
+            assert!(matches!(refusal, Refusal::Rejected(_)), "{refusal:?}");
+            assert!(reason(&refusal).contains(expected), "{refusal:?}");
+        }
+        // In a directory, what cannot be read is skipped.
+        let query = Query::new(&parse("Grep", &json!({"pattern": "x"})).unwrap()).unwrap();
+        let files = [PathBuf::from("/proc/self/mem"), root.join("gone"), root.join("a")];
+        assert_eq!(query.search_files(&files, &patient()).unwrap().entries, 1);
+    }
+
+    #[test]
+    fn stops_when_told() {
+        let (_dir, root) = tree(&[("a", "x")]);
+        for path in [".", "a"] {
+            let late = Halt::new(&CancellationToken::new(), Duration::ZERO);
+            let refusal = grep_until(&root, &json!({"pattern": "x", "path": path}), &late);
+            assert!(matches!(refusal, Err(Refusal::Internal(text)) if text.contains("timed out")));
         }
     }
 
-    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        if self.nul.is_none() {
-            let line = Line(context.bytes());
-            self.show('-', context.line_number(), format_args!("{line}"));
-        }
-        Ok(self.wants_more())
+    #[test]
+    fn schema_and_effects() {
+        let tool = crate::find("Grep").unwrap();
+        let schema = tool.input_schema();
+        let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().map(|k| &**k).collect();
+        let expected =
+            "pattern path glob type output_mode -A -B -C context -n -i head_limit offset";
+        assert_eq!(keys.join(" "), format!("{expected} multiline"));
+        assert_eq!(schema["required"], json!(["pattern"]));
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(schema["properties"]["-A"]["type"], json!(["integer", "null"]));
+        assert_eq!(schema["properties"]["-n"]["type"], json!(["boolean", "null"]));
+        let input = json!({"pattern": "x", "path": "../y"});
+        let effects = tool.prepare(&input, &Place::at("/no/such")).unwrap();
+        assert_eq!(effects, Effects::read("/no/y".into()));
     }
 
-    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.query.separate(self.batch);
-        Ok(true)
-    }
-
-    fn binary_data(&mut self, _: &Searcher, offset: u64) -> io::Result<bool> {
-        self.nul = self.nul.or(Some(offset));
-        Ok(true)
-    }
-}
-
-/// A line as shown: without its end, and cut if it is long.
-struct Line<'a>(&'a [u8]);
-
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.0.strip_suffix(b"\n").unwrap_or(self.0);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Enough bytes for one character too many, so that a huge line is not decoded as a whole.
-        let start = line.get(..4 * (MOST_CHARS + 1)).unwrap_or(line);
-        let text = String::from_utf8_lossy(start);
-        match text.char_indices().nth(MOST_CHARS) {
-            Some((end, _)) => write!(f, "{} [line cut, {} bytes]", &text[..end], line.len()),
-            None => f.write_str(&text),
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn finds_what_a_naive_scan_finds(
+            files in prop::collection::btree_map(
+                "([.]?[a-c-]{1,2}/){0,2}[.]?[a-c-]{1,2}[.]t", "[xyzé\n]{0,12}", 0..24
+            ),
+            pattern in "[\\^]?[xyz.é]{1,2}[*+?]?[xz]?[$]?",
+        ) {
+            let (_dir, root) = tree(&files.iter().map(|(p, t)| (&**p, &**t)).collect::<Vec<_>>());
+            let regex = RegexMatcher::new(&pattern).unwrap();
+            let matches = |text: &str| text.lines().any(|line| regex.is_match(line.as_bytes()).unwrap());
+            let expected = files.iter().filter(|(_, text)| matches(text)).map(|(path, _)| Path::new(path));
+            let expected: std::collections::BTreeSet<_> = expected.collect();
+            let found = grep(&root, FILES, &pattern, &json!({"head_limit": 0}));
+            let found: Vec<_> = found.lines().skip(1).map(Path::new).collect();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
         }
     }
 }

@@ -46,11 +46,9 @@ pub(crate) struct ReadInput {
     file_path: String,
     /// The first line to show, counted from 1.
     #[serde(default, deserialize_with = "lenient_count")]
-    #[schemars(with = "Option<u64>")]
     offset: Option<u64>,
     /// How many lines to show.
     #[serde(default, deserialize_with = "lenient_count")]
-    #[schemars(with = "Option<u64>")]
     limit: Option<u64>,
     /// PDF only: the pages to show, such as "3" or "1-5"; at most 20.
     pages: Option<String>,

@@ -1,17 +1,17 @@
 //! What Glob and Grep share: where a search starts, the walk over the tree below, and how it is stopped.
 
 use std::borrow::Cow;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use ona_policy::path::{PathError, resolve};
+use ona_types::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::ToolContext;
 use crate::tool::Refusal;
 
 /// Directories of version control systems: large, and never what a search is after.
@@ -26,10 +26,9 @@ pub(crate) struct Halt {
 }
 
 impl Halt {
-    fn new(cx: &ToolContext<'_>) -> Self {
-        let timeout = cx.settings.search_timeout;
+    pub(crate) fn new(cancel: &CancellationToken, timeout: Duration) -> Self {
         // A child, so that ending this search does not cancel the session's other work.
-        let cancel = cx.cancel.child_token();
+        let cancel = cancel.child_token();
         Self { cancel, timeout, deadline: Instant::now().checked_add(timeout) }
     }
 
@@ -49,7 +48,7 @@ impl Halt {
         }
         if self.timed_out() {
             return Err(Refusal::Internal(format!(
-                "the search timed out after {} s; narrow the pattern, or search a smaller directory",
+                "the search timed out after {} s; narrow the pattern or search a smaller directory",
                 self.timeout.as_secs_f64()
             )));
         }
@@ -57,19 +56,39 @@ impl Halt {
     }
 }
 
-/// Runs a search off the async threads. It stops when the call is cancelled, dropped or out of time.
-pub(crate) async fn search<T: Send + 'static>(
-    cx: &ToolContext<'_>,
-    work: impl FnOnce(&Halt) -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
-    let halt = Halt::new(cx);
-    let _stop_if_dropped = halt.cancel.clone().drop_guard();
-    tokio::task::spawn_blocking(move || work(&halt))
-        .await
-        .map_err(|error| Refusal::Internal(format!("the search broke off: {error}")))?
+/// A file that ends in an error once the search is to stop, so that a large one does not delay it.
+pub(crate) struct Haltable<'a> {
+    file: File,
+    halt: &'a Halt,
 }
 
-/// As many threads as there are cores; one more than one core has hides some of the disk's latency.
+impl<'a> Haltable<'a> {
+    pub(crate) fn new(file: File, halt: &'a Halt) -> Self {
+        Self { file, halt }
+    }
+}
+
+impl Read for Haltable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.halt.is_due() {
+            return Err(io::Error::other("the search was stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// Runs a search off the async threads. It stops when it is cancelled, dropped or out of time.
+pub(crate) async fn search(
+    halt: Halt,
+    work: impl FnOnce(&Halt) -> Result<String, Refusal> + Send + 'static,
+) -> Result<ToolOutput, Refusal> {
+    let _stop_if_dropped = halt.cancel.clone().drop_guard();
+    let done = tokio::task::spawn_blocking(move || work(&halt)).await;
+    done.map_err(|error| Refusal::Internal(format!("the search broke off: {error}")))?
+        .map(ToolOutput::success)
+}
+
+/// As many threads as cores; at least two, so that one can work while another waits for the disk.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 12))
 }
@@ -156,4 +175,76 @@ pub(crate) fn collect<T: Send>(
 pub(crate) fn shown(path: &Path) -> Cow<'_, str> {
     let text = path.to_string_lossy();
     if text.contains('\n') { Cow::Owned(text.replace('\n', "\\n")) } else { text }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A directory with these files in it.
+    pub(crate) fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        (dir, root)
+    }
+
+    pub(crate) fn reason(refusal: &Refusal) -> &str {
+        match refusal {
+            Refusal::Internal(message) | Refusal::Rejected(message) => message,
+        }
+    }
+
+    /// A halt that does not come.
+    pub(crate) fn patient() -> Halt {
+        Halt::new(&CancellationToken::new(), Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{patient, reason, tree};
+    use super::*;
+
+    #[test]
+    fn a_walk_stops_when_told() {
+        let (_dir, root) = tree(&[("a", ""), ("b/c", "")]);
+        let walk = walker(&root, true, true, Vec::new()).unwrap();
+        let collect = |halt: &Halt| collect(&walk, halt, |entry| Some(entry.into_path()));
+        assert_eq!(collect(&patient()).unwrap().len(), 4);
+        let cancel = CancellationToken::new();
+        let late = collect(&Halt::new(&cancel, Duration::ZERO)).unwrap_err();
+        assert!(reason(&late).contains("timed out after 0 s; narrow"));
+        cancel.cancel();
+        let cancelled = collect(&Halt::new(&cancel, Duration::MAX)).unwrap_err();
+        assert_eq!(reason(&cancelled), "interrupted by the user");
+    }
+
+    #[test]
+    fn a_dropped_search_stops() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (started, start) = tokio::sync::oneshot::channel();
+        let (stopped, stop) = mpsc::channel();
+        runtime.block_on(async {
+            let search = search(patient(), move |halt| {
+                started.send(()).unwrap();
+                while !halt.is_due() {
+                    std::thread::yield_now();
+                }
+                stopped.send(()).unwrap();
+                Ok(String::new())
+            });
+            tokio::select! { _ = search => {}, _ = start => {} }
+        });
+        stop.recv().unwrap();
+    }
+
+    #[test]
+    fn a_path_is_one_line() {
+        assert_eq!(shown(Path::new("/a\nb")), "/a\\nb");
+    }
 }
