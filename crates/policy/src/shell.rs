@@ -97,16 +97,17 @@ pub fn parse(source: &str) -> Script {
 }
 
 /// Depth first, so that commands come in the order of the text. An explicit stack: nesting is the
-/// author's to choose, the thread's stack is not theirs to overflow.
+/// author's to choose, the thread's stack is not theirs to overflow. Each node comes with its parent,
+/// which the tree would have to search for.
 fn collect(root: Node<'_>, source: &str, script: &mut Script) {
-    let mut stack = vec![root];
-    while let Some(node) = stack.pop() {
+    let mut stack = vec![(root, None)];
+    while let Some((node, parent)) = stack.pop() {
         match node.kind() {
             "command" | "declaration_command" | "unset_command" | "test_command" => {
-                script.commands.push(command(node, source));
+                script.commands.push(command(node, parent, source));
             }
             "file_redirect" => script.redirects.extend(redirect(node, source)),
-            "variable_assignment" if !within_command(node) => {
+            "variable_assignment" if !is_command(parent) => {
                 script.commands.push(Command {
                     assignments: vec![assignment(node, source)],
                     words: Vec::new(),
@@ -114,22 +115,22 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
             }
             _ => {}
         }
-        let mut children: Vec<Node<'_>> =
-            (0..node.child_count()).filter_map(|index| node.child(index)).collect();
-        children.reverse();
-        stack.extend(children);
+        let mut cursor = node.walk();
+        let below = stack.len();
+        stack.extend(node.children(&mut cursor).map(|child| (child, Some(node))));
+        stack[below..].reverse();
     }
 }
 
-fn within_command(node: Node<'_>) -> bool {
-    node.parent().is_some_and(|parent| matches!(parent.kind(), "command" | "declaration_command"))
+fn is_command(node: Option<Node<'_>>) -> bool {
+    node.is_some_and(|node| matches!(node.kind(), "command" | "declaration_command"))
 }
 
 fn text<'s>(node: Node<'_>, source: &'s str) -> &'s str {
     source.get(node.byte_range()).unwrap_or_default()
 }
 
-fn command(node: Node<'_>, source: &str) -> Command {
+fn command(node: Node<'_>, parent: Option<Node<'_>>, source: &str) -> Command {
     let mut command = Command { assignments: Vec::new(), words: Vec::new() };
     let mut cursor = node.walk();
     for child in node.children(&mut cursor) {
@@ -143,8 +144,7 @@ fn command(node: Node<'_>, source: &str) -> Command {
     }
     // The grammar hangs words that stand behind a redirection on that redirection: in `a >f b`
     // both `f` and `b` are "destinations". All but the first are the command's own.
-    if let Some(statement) = node.parent().filter(|parent| parent.kind() == "redirected_statement")
-    {
+    if let Some(statement) = parent.filter(|parent| parent.kind() == "redirected_statement") {
         let mut cursor = statement.walk();
         for redirect in statement.children_by_field_name("redirect", &mut cursor) {
             strays(redirect, source, &mut command.words);
@@ -178,11 +178,9 @@ fn assignment(node: Node<'_>, source: &str) -> Assignment {
 
 fn redirect(node: Node<'_>, source: &str) -> Option<Redirect> {
     let target = node.child_by_field_name("destination")?;
-    let operator = (0..node.child_count())
-        .filter_map(|index| node.child(index))
-        .find(|child| !child.is_named())
-        .map(|child| child.kind().to_owned())?;
-    let direction = match operator.as_str() {
+    let mut cursor = node.walk();
+    let operator = node.children(&mut cursor).find(|child| !child.is_named())?.kind();
+    let direction = match operator {
         "<" => Direction::Read,
         "<>" => Direction::ReadWrite,
         // `2>&1` copies a descriptor; `>&file` writes one.
