@@ -1,11 +1,12 @@
-//! What a tool call would touch, known before it runs.
+//! What a tool call would touch, and what the permission rules say of it.
 //!
 //! A tool turns its input into [`Effects`]: the paths it reads and writes, the shell commands it
 //! starts, the hosts it speaks to. Whoever decides about a call looks only at those. Two things make
 //! them trustworthy: [`path::resolve`], which sees through `..` and symlinks, and [`shell::parse`],
-//! which reads a command line with a real grammar and says so when it cannot.
+//! which reads a command line with a real grammar and says so when it cannot. [`Permissions`] holds
+//! the rules of S0 §5.12 and gives a [`Ruling`], with the rules that made it.
 //!
-//! The crate decides nothing and changes nothing; its only I/O is looking at symlinks.
+//! The crate changes nothing; its only I/O is looking at symlinks.
 //!
 //! ```
 //! use ona_policy::shell;
@@ -15,8 +16,15 @@
 //! assert_eq!(script.commands[1].words[2].literal, None); // depends on a variable
 //! ```
 
+mod builtin;
+mod commands;
 mod effects;
 pub mod path;
+mod permissions;
+mod rule;
 pub mod shell;
+mod wildcard;
 
 pub use effects::Effects;
+pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
+pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES};

@@ -35,6 +35,37 @@ impl std::fmt::Display for PathError {
 
 impl std::error::Error for PathError {}
 
+/// A path a call touches: as it was named, and as it is. They differ where symlinks are in between, and
+/// rules look at both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Absolute, with `.` and `..` taken out of the text.
+    pub named: PathBuf,
+    /// Where it really leads.
+    pub real: PathBuf,
+}
+
+impl Target {
+    /// The target that `path`, taken from the directory `cwd`, names.
+    pub fn of(cwd: &Path, path: impl AsRef<Path>) -> Result<Self, PathError> {
+        let real = resolve(cwd, path.as_ref())?;
+        let mut named = PathBuf::from("/");
+        for step in components(&cwd.join(path)) {
+            if step == ".." {
+                named.pop();
+            } else {
+                named.push(step);
+            }
+        }
+        Ok(Self { named, real })
+    }
+
+    /// A target that is named by its real path.
+    pub fn real(path: PathBuf) -> Self {
+        Self { named: path.clone(), real: path }
+    }
+}
+
 /// The absolute path that `path`, taken from the directory `cwd`, really names.
 pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError> {
     let path = path.as_ref();

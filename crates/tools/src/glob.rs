@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobMatcher};
 use ona_policy::Effects;
-use ona_policy::path::resolve;
+use ona_policy::path::Target;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ impl BuiltIn for Glob {
 
     fn effects(input: &GlobInput, place: &Place) -> Result<Effects, InputError> {
         // Not `path`: an absolute pattern, or one with `..`, reads elsewhere.
-        Ok(Effects::read(Plan::new(input, &place.cwd)?.base))
+        Ok(Effects::read(Plan::new(input, &place.cwd)?.target))
     }
 
     async fn run(input: GlobInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
@@ -69,10 +69,10 @@ struct Plan {
     /// What `path` names.
     root: PathBuf,
     /// Where the walk starts: `root` and the pattern's leading names without wildcards.
-    base: PathBuf,
-    /// Matches paths relative to `base`.
+    target: Target,
+    /// Matches paths relative to that.
     matcher: GlobMatcher,
-    /// How deep below `base` a match can lie, if that is bounded.
+    /// How deep below it a match can lie, if that is bounded.
     depth: Option<usize>,
     /// The version control directories the pattern asks for.
     vcs_dirs: Vec<&'static str>,
@@ -91,7 +91,8 @@ impl Plan {
         if rest.is_empty() || names("..") {
             return Err(bad("must end in a file name, with `..` only before wildcards".to_owned()));
         }
-        let base = resolve(&root, prefix).map_err(bad_path("pattern"))?;
+        let start = Path::new(input.path.as_deref().unwrap_or(".")).join(prefix);
+        let target = Target::of(cwd, start).map_err(bad_path("pattern"))?;
         let matcher = GlobBuilder::new(&rest)
             .literal_separator(true)
             .build()
@@ -99,7 +100,7 @@ impl Plan {
             .compile_matcher();
         let depth = (!rest.contains("**")).then(|| 1 + rest.matches('/').count());
         let vcs_dirs = VCS_DIRS.into_iter().filter(|dir| names(dir)).collect();
-        Ok(Self { root, base, matcher, depth, vcs_dirs })
+        Ok(Self { root, target, matcher, depth, vcs_dirs })
     }
 
     fn files(self, settings: &ToolSettings, halt: &Halt) -> Result<Vec<Found>, Refusal> {
@@ -110,13 +111,14 @@ impl Plan {
             )));
         }
         // Nothing is below a base that does not exist, which is no mistake in a pattern.
-        if !self.base.is_dir() {
+        let base = &self.target.real;
+        if !base.is_dir() {
             return Ok(Vec::new());
         }
         let mut walk =
-            walk::walker(&self.base, settings.glob_hidden, settings.glob_ignored, self.vcs_dirs)?;
+            walk::walker(base, settings.glob_hidden, settings.glob_ignored, self.vcs_dirs)?;
         let mut found = walk::collect(walk.max_depth(self.depth), halt, |entry| {
-            let name = entry.path().strip_prefix(&self.base).ok()?;
+            let name = entry.path().strip_prefix(base).ok()?;
             if entry.file_type()?.is_dir() || !self.matcher.is_match(name) {
                 return None;
             }
@@ -296,8 +298,8 @@ mod tests {
             let input = json!({"pattern": pattern, "path": path});
             crate::find("Glob").unwrap().prepare(&input, &Place::at("/no")).unwrap().reads
         };
-        assert_eq!(reads("**/*.rs", "such"), [Path::new("/no/such")]);
-        assert_eq!(reads("../x/*", "such"), [Path::new("/no/x")]);
-        assert_eq!(reads("/y/*", "such"), [Path::new("/y")]);
+        assert_eq!(reads("**/*.rs", "such"), [Target::real("/no/such".into())]);
+        assert_eq!(reads("../x/*", "such"), [Target::real("/no/x".into())]);
+        assert_eq!(reads("/y/*", "such"), [Target::real("/y".into())]);
     }
 }

@@ -24,6 +24,7 @@ use crate::context::{Place, ToolContext};
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt};
+use crate::write::target;
 
 use worker::{Batch, Worker};
 
@@ -105,7 +106,8 @@ impl BuiltIn for Grep {
     type Input = GrepInput;
 
     fn effects(input: &GrepInput, place: &Place) -> Result<Effects, InputError> {
-        Ok(Effects::read(root(input, place)?))
+        let path = input.path.as_deref().unwrap_or(".");
+        Ok(Effects::read(target::<Self>(place, "path", path)?))
     }
 
     async fn run(input: GrepInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
@@ -562,7 +564,7 @@ mod tests {
         assert_eq!(schema["properties"]["-n"]["type"], json!(["boolean", "null"]));
         let input = json!({"pattern": "x", "path": "../y"});
         let effects = tool.prepare(&input, &Place::at("/no/such")).unwrap();
-        assert_eq!(effects, Effects::read("/no/y".into()));
+        assert_eq!(effects, Effects::read(ona_policy::path::Target::real("/no/y".into())));
     }
 
     proptest! {

@@ -9,7 +9,7 @@
 //! let tool = ona_tools::find("Read").unwrap();
 //! let place = ona_tools::Place::at("/tmp");
 //! let effects = tool.prepare(&serde_json::json!({"file_path": "notes.txt"}), &place).unwrap();
-//! assert_eq!(effects.reads, [std::path::Path::new("/tmp/notes.txt")]);
+//! assert_eq!(effects.reads[0].named, std::path::Path::new("/tmp/notes.txt"));
 //! ```
 
 mod atomic;

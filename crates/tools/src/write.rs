@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ona_policy::{Effects, path};
+use ona_policy::Effects;
+use ona_policy::path::{self, Target};
 use ona_types::{ContentHash, FileView, ToolOutput, Viewed};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,13 +66,13 @@ impl BuiltIn for Write {
     }
 }
 
-/// The resolved path of an input's key, for effects.
+/// What an input's key names, for effects.
 pub(crate) fn target<T: BuiltIn>(
     place: &Place,
     key: &str,
     given: &str,
-) -> Result<PathBuf, InputError> {
-    path::resolve(&place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
+) -> Result<Target, InputError> {
+    Target::of(&place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
 }
 
 /// The resolved path, for a run.

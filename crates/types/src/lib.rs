@@ -12,8 +12,10 @@
 
 pub mod canonical;
 mod hash;
+pub mod hook;
 mod id;
 mod outcome;
+mod permission;
 mod phase;
 mod transcript;
 
@@ -22,6 +24,9 @@ pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
     Viewed,
+};
+pub use permission::{
+    Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,
 };
 pub use phase::Phase;
 pub use transcript::{ContentBlock, Entry, EntryType};

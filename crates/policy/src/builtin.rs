@@ -1,0 +1,151 @@
+//! The rules ona ships: reading is free inside the working directories, and some paths are asked for
+//! whatever the mode. They are rules like any other, of the source `builtin`, and can be looked at.
+
+use ona_types::Behavior;
+
+use crate::permissions::Surroundings;
+use crate::rule::{Guard, PathPattern, Rule, Scope, Source};
+
+/// Tools that change nothing outside the session.
+const HARMLESS_TOOLS: &[&str] = &[
+    "Agent",
+    "AskUserQuestion",
+    "Brief",
+    "EnterPlanMode",
+    "ListMcpResources",
+    "ReadMcpResource",
+    "TaskOutput",
+    "TaskStop",
+    "TodoWrite",
+    "ToolSearch",
+];
+
+/// Commands that only read, each with the options that would make it do more.
+const READ_ONLY_COMMANDS: &[(&str, &[&str])] = &[
+    ("cat", &[]),
+    ("cd", &[]),
+    ("cmp", &[]),
+    ("comm", &["--output"]),
+    ("diff", &["--output"]),
+    ("du", &["--files0-from"]),
+    ("echo", &[]),
+    ("expr", &[]),
+    ("fd", &["-x", "-X", "--exec"]),
+    ("fdfind", &["-x", "-X", "--exec"]),
+    ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from"]),
+    ("fmt", &[]),
+    ("getconf", &[]),
+    ("grep", &[]),
+    ("head", &[]),
+    ("ls", &[]),
+    ("lsof", &[]),
+    ("numfmt", &[]),
+    ("pgrep", &[]),
+    ("pr", &[]),
+    ("printf", &["-v"]),
+    ("pwd", &[]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("seq", &[]),
+    ("ss", &["-K", "--kill", "-D", "--diag"]),
+    ("stat", &[]),
+    ("tail", &[]),
+    ("test", &[]),
+    ("tput", &[]),
+    ("tsort", &[]),
+    ("wc", &["--files0-from"]),
+    ("which", &[]),
+    ("git blame", &["--output"]),
+    ("git cat-file", &["--textconv", "--filters"]),
+    ("git describe", &[]),
+    ("git diff", &["--output", "--ext-diff", "--textconv"]),
+    ("git log", &["--output", "--ext-diff", "--textconv"]),
+    ("git ls-files", &[]),
+    ("git ls-tree", &[]),
+    ("git rev-parse", &[]),
+    ("git shortlog", &["--output"]),
+    ("git show", &["--output", "--ext-diff", "--textconv"]),
+    ("git status", &[]),
+];
+
+/// Directories that hold what other programs obey.
+const PROTECTED_DIRS: &[&str] = &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona"];
+
+/// Parts of them that agents are meant to write.
+const UNPROTECTED: &[&str] =
+    &[".claude/commands", ".claude/agents", ".claude/skills", ".claude/worktrees"];
+
+/// Files that other programs obey.
+const PROTECTED_FILES: &[&str] = &[
+    ".gitconfig",
+    ".gitmodules",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".profile",
+    ".ripgreprc",
+    ".mcp.json",
+    ".claude.json",
+];
+
+/// The built-in rules for a place.
+pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    let mut add = |text: String, behavior: Behavior, guard: Guard| {
+        // The texts are ours, so none of them is refused; a test reads them all.
+        if let Ok((rule, _)) =
+            Rule::parse(&text, behavior, Source::of(Scope::Builtin), &around.anchors())
+        {
+            rules.push(rule.guarded(guard));
+        }
+    };
+    let except: Vec<PathPattern> = UNPROTECTED
+        .iter()
+        .filter_map(|dir| {
+            PathPattern::parse(&format!("//**/{dir}/**"), Behavior::Ask, &around.anchors()).ok()
+        })
+        .collect();
+    for dir in PROTECTED_DIRS {
+        add(format!("Edit(//**/{dir}/**)"), Behavior::Ask, Guard::Except(except.clone()));
+    }
+    for file in PROTECTED_FILES {
+        add(format!("Edit(//**/{file})"), Behavior::Ask, Guard::None);
+    }
+    add("Edit(~/.config/ona/**)".to_owned(), Behavior::Ask, Guard::None);
+    for tool in HARMLESS_TOOLS {
+        add((*tool).to_owned(), Behavior::Allow, Guard::None);
+    }
+    for dir in &around.working_dirs {
+        add(format!("Read(/{}/**)", escaped(dir)), Behavior::Allow, Guard::None);
+    }
+    for (command, options) in READ_ONLY_COMMANDS {
+        add(format!("Bash({command} *)"), Behavior::Allow, Guard::ReadOnly(options));
+    }
+    rules
+}
+
+/// A directory's name is no pattern, whatever characters it has.
+fn escaped(dir: &std::path::Path) -> String {
+    globset::escape(&dir.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_a_rule() {
+        let around = Surroundings::test();
+        let expected = PROTECTED_DIRS.len()
+            + PROTECTED_FILES.len()
+            + 1
+            + HARMLESS_TOOLS.len()
+            + around.working_dirs.len()
+            + READ_ONLY_COMMANDS.len();
+        assert_eq!(rules(&around).len(), expected);
+    }
+}

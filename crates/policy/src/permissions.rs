@@ -1,0 +1,340 @@
+//! S0 §5.12: deny, then ask, then allow, then the mode.
+
+use std::path::{Path, PathBuf};
+
+use ona_types::{Behavior, PermissionMode};
+use serde_json::Value;
+
+use crate::builtin;
+use crate::effects::Effects;
+use crate::path::Target;
+use crate::rule::{Anchors, Guard, Rule};
+use crate::shell::{Command, Word};
+
+/// Where a call is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The session's directory.
+    pub cwd: PathBuf,
+    /// The project's directory.
+    pub project_dir: PathBuf,
+    /// The user's home.
+    pub home: PathBuf,
+    /// The directories work is meant to happen in, resolved; the project's is one.
+    pub working_dirs: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    /// The anchors of rules that belong to the project.
+    pub fn anchors(&self) -> Anchors {
+        Anchors {
+            source: self.project_dir.clone(),
+            cwd: self.project_dir.clone(),
+            home: self.home.clone(),
+        }
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        self.working_dirs.iter().any(|dir| path.starts_with(dir))
+    }
+
+    fn holds(&self, target: &Target) -> bool {
+        self.contains(&target.real)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn test() -> Self {
+        Self {
+            cwd: "/w/app".into(),
+            project_dir: "/w/app".into(),
+            home: "/home/u".into(),
+            working_dirs: vec!["/w/app".into()],
+        }
+    }
+}
+
+/// A call to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Its input, after hooks.
+    pub input: &'a Value,
+    /// What it would touch.
+    pub effects: &'a Effects,
+}
+
+/// What made a ruling.
+#[derive(Clone, Debug)]
+pub enum By<'r> {
+    /// These rules: one for a deny or ask, for an allow all that it takes to cover the call.
+    Rules(Vec<&'r Rule>),
+    /// No rule: the mode.
+    Mode(PermissionMode),
+    /// No rule can be sure of it.
+    Opaque(String),
+}
+
+/// What the rules say of a call.
+#[derive(Clone, Debug)]
+pub struct Ruling<'r> {
+    /// The answer.
+    pub behavior: Behavior,
+    /// Why.
+    pub by: By<'r>,
+}
+
+/// The rules in force and the mode.
+#[derive(Clone, Debug)]
+pub struct Permissions {
+    rules: Vec<Rule>,
+    mode: PermissionMode,
+    around: Surroundings,
+}
+
+impl Permissions {
+    /// The given rules with the built-in ones.
+    pub fn new(given: Vec<Rule>, mode: PermissionMode, around: Surroundings) -> Self {
+        let mut rules = given;
+        // Bypassing means that only what somebody wrote down counts.
+        if mode != PermissionMode::BypassPermissions {
+            rules.extend(builtin::rules(&around));
+        }
+        Self { rules, mode, around }
+    }
+
+    /// Every rule, the built-in ones last.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
+    /// Whether a rule denies the tool as such, so that the model need not be told of it.
+    pub fn denies_tool(&self, tool: &str) -> bool {
+        self.of(Behavior::Deny).any(|rule| rule.is_bare() && rule.names(tool))
+    }
+
+    /// Whether a deny rule keeps this path from being read, shown or listed.
+    pub fn hides(&self, path: &Path) -> bool {
+        let target = Target { named: path.to_owned(), real: path.to_owned() };
+        self.of(Behavior::Deny).any(|rule| {
+            rule.path().is_some_and(|(tool, shape)| tool == "Read" && shape.hits(&target))
+        })
+    }
+
+    fn of(&self, behavior: Behavior) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| rule.behavior == behavior)
+    }
+
+    /// Judges a call.
+    pub fn judge(&self, call: &Call<'_>) -> Ruling<'_> {
+        for behavior in [Behavior::Deny, Behavior::Ask] {
+            if let Some(rule) = self.of(behavior).find(|rule| hits(rule, call)) {
+                return Ruling { behavior, by: By::Rules(vec![rule]) };
+            }
+        }
+        // What cannot be read may be anything a rule forbids.
+        if let Some(why) = &call.effects.opaque
+            && self.mode != PermissionMode::BypassPermissions
+        {
+            let behavior = match self.mode {
+                PermissionMode::DontAsk | PermissionMode::Plan => Behavior::Deny,
+                _ => Behavior::Ask,
+            };
+            return Ruling { behavior, by: By::Opaque(why.clone()) };
+        }
+        if let Some(rules) = self.covering(call) {
+            return Ruling { behavior: Behavior::Allow, by: By::Rules(rules) };
+        }
+        Ruling { behavior: self.by_mode(call), by: By::Mode(self.mode) }
+    }
+
+    fn by_mode(&self, call: &Call<'_>) -> Behavior {
+        let in_reach = |targets: &[Target]| targets.iter().all(|target| self.around.holds(target));
+        match self.mode {
+            PermissionMode::BypassPermissions => Behavior::Allow,
+            PermissionMode::DontAsk => Behavior::Deny,
+            PermissionMode::Plan
+                if matches!(call.tool, "Write" | "Edit" | "Bash" | "NotebookEdit") =>
+            {
+                Behavior::Deny
+            }
+            // As far as the working directories, and no further.
+            PermissionMode::AcceptEdits
+                if matches!(call.tool, "Read" | "Write" | "Edit")
+                    && in_reach(&call.effects.reads)
+                    && in_reach(&call.effects.writes) =>
+            {
+                Behavior::Allow
+            }
+            PermissionMode::Default | PermissionMode::AcceptEdits | PermissionMode::Plan => {
+                Behavior::Ask
+            }
+        }
+    }
+
+    /// The allow rules that together cover the whole call, if they do.
+    fn covering(&self, call: &Call<'_>) -> Option<Vec<&Rule>> {
+        if let Some(rule) =
+            self.of(Behavior::Allow).find(|rule| rule.is_bare() && covers_bare(rule, call))
+        {
+            return Some(vec![rule]);
+        }
+        match call.tool {
+            "Bash" => self.covering_shell(call.effects),
+            "Read" | "Glob" | "Grep" => self.covering_paths(&call.effects.reads, &["Read", "Edit"]),
+            "Write" | "Edit" | "NotebookEdit" => {
+                self.covering_paths(&call.effects.writes, &["Edit"])
+            }
+            _ => {
+                let named = |rule: &&Rule| rule.matches_name(call.tool, call.input, call.effects);
+                self.of(Behavior::Allow).find(named).map(|rule| vec![rule])
+            }
+        }
+    }
+
+    fn covering_paths(&self, targets: &[Target], tools: &[&str]) -> Option<Vec<&Rule>> {
+        if targets.is_empty() {
+            return None;
+        }
+        let mut used: Vec<&Rule> = Vec::new();
+        for target in targets {
+            let rule = self.of(Behavior::Allow).find(|rule| {
+                rule.path()
+                    .is_some_and(|(tool, shape)| tools.contains(&tool) && shape.covers(target))
+            })?;
+            add(&mut used, rule);
+        }
+        Some(used)
+    }
+
+    fn covering_shell(&self, effects: &Effects) -> Option<Vec<&Rule>> {
+        if effects.commands.is_empty() {
+            return None;
+        }
+        let mut used: Vec<&Rule> = Vec::new();
+        let mut only_reads = false;
+        for command in &effects.commands {
+            let rule = self.of(Behavior::Allow).find(|rule| {
+                rule.command().is_some_and(|shape| shape.covers(command))
+                    && self.guard_holds(rule, command, effects)
+            })?;
+            only_reads |= matches!(rule.guard, Guard::ReadOnly(_));
+            add(&mut used, rule);
+        }
+        // What reads for free reads inside; its own operands were looked at, redirections were not.
+        if only_reads && !effects.reads.iter().all(|target| self.around.holds(target)) {
+            return None;
+        }
+        for target in &effects.redirected {
+            // Whoever allowed the command meant its output to go somewhere in the project; a command
+            // that is free because it only reads may not write by redirection.
+            let by_path = self.of(Behavior::Allow).find(|rule| {
+                rule.path().is_some_and(|(tool, shape)| tool == "Edit" && shape.covers(target))
+            });
+            match by_path {
+                Some(rule) => add(&mut used, rule),
+                None if !only_reads && self.around.holds(target) => {}
+                None => return None,
+            }
+        }
+        Some(used)
+    }
+
+    /// Whether a built-in rule's limits hold for the command.
+    fn guard_holds(&self, rule: &Rule, command: &Command, effects: &Effects) -> bool {
+        let Guard::ReadOnly(options) = &rule.guard else { return true };
+        // Operands may be meant from any directory the command line changes to.
+        let mut dirs = vec![self.around.cwd.clone()];
+        for other in &effects.commands {
+            if other.name() == Some("cd") {
+                let Some(word) = other.words.get(1) else { return false };
+                let Some(Ok(target)) = word
+                    .literal
+                    .as_ref()
+                    .map(|dir| crate::path::resolve(&dirs[dirs.len() - 1], dir))
+                else {
+                    return false;
+                };
+                dirs.push(target);
+            }
+        }
+        let is_free = |word: &Word| {
+            let plain = word.literal.as_deref();
+            if word.source.starts_with('-') {
+                let text = plain.unwrap_or(&word.source);
+                return !options.iter().any(|option| text.starts_with(option))
+                    && plain.is_some()
+                    && text.split_once('=').is_none_or(|(_, value)| self.inside(&dirs, value));
+            }
+            match plain {
+                Some(operand) => self.inside(&dirs, operand),
+                // A glob below the current directory; anything else could lead anywhere.
+                None => {
+                    let glob = !word.source.contains(['$', '`', '~', '(', '<'])
+                        && !word.source.contains("..")
+                        && !word.source.starts_with('/');
+                    glob && !matches!(command.name(), Some("find" | "git"))
+                }
+            }
+        };
+        // Words that are data, not files, are free.
+        let is_data =
+            matches!(command.name(), Some("echo" | "printf" | "expr" | "seq" | "test" | "tput"));
+        command
+            .words
+            .iter()
+            .skip(1)
+            .all(|word| (is_data && word.literal.is_some()) || is_free(word))
+    }
+
+    /// Whether an operand, if it is a path, stays in the working directories.
+    fn inside(&self, dirs: &[PathBuf], operand: &str) -> bool {
+        dirs.iter().all(|dir| {
+            crate::path::resolve(dir, operand).is_ok_and(|path| self.around.contains(&path))
+        })
+    }
+}
+
+fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {
+    if !used.iter().any(|known| std::ptr::eq(*known, rule)) {
+        used.push(rule);
+    }
+}
+
+/// Whether a bare allow rule covers the call. Who may edit may read.
+fn covers_bare(rule: &Rule, call: &Call<'_>) -> bool {
+    let reads = matches!(call.tool, "Read" | "Glob" | "Grep");
+    rule.names(call.tool) || (reads && rule.names("Edit"))
+}
+
+/// Whether a deny or ask rule is about any part of the call.
+fn hits(rule: &Rule, call: &Call<'_>) -> bool {
+    if let Some(shape) = rule.command() {
+        return call.tool == "Bash"
+            && call.effects.commands.iter().any(|command| shape.hits(command));
+    }
+    if let Some((tool, shape)) = rule.path() {
+        let left_out = |target: &Target| match &rule.guard {
+            Guard::Except(shapes) => shapes.iter().any(|shape| shape.covers(target)),
+            _ => false,
+        };
+        let hit = |targets: &[Target]| {
+            targets.iter().any(|target| shape.hits(target) && !left_out(target))
+        };
+        // What may not be read may not be written either.
+        let (reads, writes) = (&call.effects.reads, &call.effects.writes);
+        return match tool {
+            "Read" => hit(reads) || (rule.behavior == Behavior::Deny && hit(writes)),
+            _ => hit(writes),
+        };
+    }
+    rule.matches_name(call.tool, call.input, call.effects)
+}
+
+#[cfg(test)]
+mod tests;

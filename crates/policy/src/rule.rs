@@ -1,0 +1,334 @@
+//! One permission rule: `Tool` or `Tool(specifier)`, read once and held against calls.
+
+mod command;
+mod domain;
+mod paths;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use ona_types::Behavior;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::effects::Effects;
+use crate::wildcard;
+
+pub(crate) use command::CommandPattern;
+use domain::DomainPattern;
+pub use paths::Anchors;
+pub(crate) use paths::PathPattern;
+
+/// A rule longer than this is no rule.
+const LONGEST: usize = 10_000;
+
+/// Where a rule, a hook or a setting comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Ships with ona.
+    Builtin,
+    /// The user's settings.
+    User,
+    /// The project's settings.
+    Project,
+    /// The project's settings that are not committed.
+    Local,
+    /// The command line.
+    Cli,
+    /// The organisation's settings.
+    Managed,
+    /// Decided in this session.
+    Session,
+    /// A snapshot the operator put into the database.
+    Database,
+}
+
+impl Scope {
+    /// The scope's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::Cli => "cli",
+            Self::Managed => "managed",
+            Self::Session => "session",
+            Self::Database => "database",
+        }
+    }
+}
+
+/// A scope and the file in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The scope.
+    pub scope: Scope,
+    /// The file, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+impl Source {
+    /// A source without a file.
+    pub fn of(scope: Scope) -> Self {
+        Self { scope, file: None }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{} ({})", self.scope.as_str(), file.display()),
+            None => f.write_str(self.scope.as_str()),
+        }
+    }
+}
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// As written.
+    pub text: String,
+    /// What it says of calls it matches.
+    pub behavior: Behavior,
+    /// Who says it.
+    pub source: Source,
+    /// A limit on it that its text does not show; only built-in rules have one.
+    pub(crate) guard: Guard,
+    tool: String,
+    spec: Spec,
+}
+
+/// A limit on a built-in rule.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Guard {
+    /// None.
+    #[default]
+    None,
+    /// A command that reads: only with operands inside the working directories and without options that
+    /// make it write or run something.
+    ReadOnly(&'static [&'static str]),
+    /// A path rule that leaves these paths out.
+    Except(Vec<PathPattern>),
+}
+
+#[derive(Clone, Debug)]
+enum Spec {
+    /// No parentheses, or `*` in them.
+    Any,
+    Command(CommandPattern),
+    Path(PathPattern),
+    Domain(DomainPattern),
+    /// `Agent(type)`, `Skill(name)`.
+    Name(String),
+    /// `Skill(name *)`.
+    NameWithArguments(String),
+}
+
+/// Why a text is no rule. It is dropped, with this as the warning.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RuleError(String);
+
+fn refuse<T>(why: impl Into<String>) -> Result<T, RuleError> {
+    Err(RuleError(why.into()))
+}
+
+/// Older and longer names of tools.
+const ALIASES: &[(&str, &str)] = &[
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("KillBash", "TaskStop"),
+    ("BashOutput", "TaskOutput"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("ListMcpResourcesTool", "ListMcpResources"),
+    ("ReadMcpResourceTool", "ReadMcpResource"),
+    ("SendUserMessage", "Brief"),
+];
+
+/// The tools of S0 §7.
+pub const TOOL_NAMES: [&str; 21] = [
+    "Read",
+    "Write",
+    "Edit",
+    "NotebookEdit",
+    "Bash",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "AskUserQuestion",
+    "TodoWrite",
+    "TaskOutput",
+    "Agent",
+    "Skill",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "ListMcpResources",
+    "ReadMcpResource",
+    "ToolSearch",
+    "Brief",
+    "TaskStop",
+];
+
+impl Rule {
+    /// Reads a rule. A second text is a warning about one that is kept.
+    pub fn parse(
+        text: &str,
+        behavior: Behavior,
+        source: Source,
+        anchors: &Anchors,
+    ) -> Result<(Self, Option<String>), RuleError> {
+        if text.len() > LONGEST {
+            return refuse(format!("it is longer than {LONGEST} bytes"));
+        }
+        let text = text.trim();
+        let (tool, content) = split(text)?;
+        let tool = ALIASES.iter().find(|(old, _)| *old == tool).map_or(tool, |(_, new)| new);
+        let content = content.filter(|content| !matches!(*content, "" | "*"));
+        let mut warning = None;
+        let spec = match (tool, content) {
+            (_, None) => {
+                check_tool(tool, behavior)?;
+                if !tool.contains(['_', '*']) && !TOOL_NAMES.contains(&tool) {
+                    warning = Some(format!("there is no tool `{tool}`"));
+                }
+                Spec::Any
+            }
+            ("Bash", Some(content)) => Spec::Command(CommandPattern::parse(content)?),
+            ("Read" | "Edit", Some(content)) => {
+                Spec::Path(PathPattern::parse(content, behavior, anchors)?)
+            }
+            ("Write" | "NotebookEdit", Some(content)) => {
+                return refuse(format!(
+                    "{tool} takes no path: write Edit({content}), which covers it"
+                ));
+            }
+            ("Glob" | "Grep", Some(content)) => {
+                return refuse(format!(
+                    "{tool} takes no path: write Read({content}), which covers it"
+                ));
+            }
+            ("WebFetch", Some(content)) => Spec::Domain(DomainPattern::parse(content)?),
+            ("Agent", Some(content)) => Spec::Name(content.to_owned()),
+            ("Skill", Some(content)) => {
+                match content.strip_suffix(" *").or(content.strip_suffix(":*")) {
+                    Some(name) => Spec::NameWithArguments(name.to_owned()),
+                    None => Spec::Name(content.to_owned()),
+                }
+            }
+            (tool, Some(_)) if tool.starts_with("mcp__") => {
+                return refuse("an MCP tool takes no parentheses");
+            }
+            (tool, Some(_)) => return refuse(format!("{tool} takes no parentheses")),
+        };
+        let rule = Self {
+            text: text.to_owned(),
+            behavior,
+            source,
+            guard: Guard::None,
+            tool: tool.to_owned(),
+            spec,
+        };
+        Ok((rule, warning))
+    }
+
+    pub(crate) fn guarded(mut self, guard: Guard) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// Whether the rule is about the tool as such, whatever its input.
+    pub fn is_bare(&self) -> bool {
+        matches!(self.spec, Spec::Any)
+    }
+
+    /// Whether the rule's tool is this one, or a group it belongs to.
+    pub fn names(&self, tool: &str) -> bool {
+        let group = match self.tool.as_str() {
+            "Read" => matches!(tool, "Glob" | "Grep"),
+            "Edit" => matches!(tool, "Write" | "NotebookEdit"),
+            _ => false,
+        };
+        // A server's name stands for all its tools.
+        let server = self.tool.starts_with("mcp__")
+            && tool.strip_prefix(self.tool.as_str()).is_some_and(|rest| rest.starts_with("__"));
+        group || server || wildcard::matches(&self.tool, tool)
+    }
+
+    pub(crate) fn path(&self) -> Option<(&str, &PathPattern)> {
+        match &self.spec {
+            Spec::Path(pattern) => Some((&self.tool, pattern)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn command(&self) -> Option<&CommandPattern> {
+        match &self.spec {
+            Spec::Command(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// For what is neither a path nor a command: does the rule match the call?
+    pub(crate) fn matches_name(&self, tool: &str, input: &Value, effects: &Effects) -> bool {
+        if !self.names(tool) {
+            return false;
+        }
+        let text = |key: &str| input.get(key).and_then(Value::as_str);
+        let name = match tool {
+            "Agent" => Some(text("subagent_type").unwrap_or("general-purpose")),
+            "Skill" => {
+                text("skill").map(|skill| skill.split_whitespace().next().unwrap_or_default())
+            }
+            _ => None,
+        };
+        match &self.spec {
+            Spec::Any => true,
+            Spec::Domain(pattern) => effects.hosts.iter().any(|host| pattern.matches(host)),
+            // What is forbidden stays so with arguments; what is allowed without is not allowed with.
+            Spec::Name(wanted) => {
+                let bare = text("args").is_none_or(|args| args.trim().is_empty())
+                    && text("skill").is_none_or(|skill| !skill.trim().contains(' '));
+                name == Some(wanted.as_str()) && (bare || self.behavior != Behavior::Allow)
+            }
+            Spec::NameWithArguments(wanted) => name == Some(wanted.as_str()),
+            Spec::Command(_) | Spec::Path(_) => false,
+        }
+    }
+}
+
+fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
+    if text.is_empty() {
+        return refuse("it is empty");
+    }
+    let Some((tool, rest)) = text.split_once('(') else {
+        return if text.contains(')') {
+            refuse("it has a `)` without a `(`")
+        } else {
+            Ok((text, None))
+        };
+    };
+    match rest.strip_suffix(')') {
+        None => refuse("it does not end in `)`"),
+        Some(_) if tool.is_empty() => refuse("the tool is missing before the `(`"),
+        Some(content) => Ok((tool, Some(content))),
+    }
+}
+
+fn check_tool(tool: &str, behavior: Behavior) -> Result<(), RuleError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
+    if !tool.chars().all(plain) {
+        return refuse(format!("`{tool}` is no tool's name"));
+    }
+    if behavior == Behavior::Allow && tool.contains('*') {
+        // What a star would allow changes with every server that is added.
+        let named = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        if !named.is_some_and(|(server, _)| !server.is_empty() && !server.contains('*')) {
+            return refuse("an allow rule may have a `*` only after `mcp__<server>__`");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `Bash(…)`: the shape of a command.
+
+use super::{RuleError, refuse};
+use crate::commands;
+use crate::shell::{Command, Word};
+use crate::wildcard;
+
+/// Names of Bash's own input, which a rule cannot ask about.
+const PARAMETERS: &[&str] =
+    &["command:", "timeout:", "description:", "run_in_background:", "dangerouslyDisableSandbox:"];
+
+/// The shape of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandPattern {
+    /// With one space between words; `*` stands for anything.
+    shape: String,
+    /// It ended in ` *` or `:*`: the shape may be followed by a space and anything.
+    open: bool,
+}
+
+impl CommandPattern {
+    pub(crate) fn parse(content: &str) -> Result<Self, RuleError> {
+        if let Some(parameter) = PARAMETERS.iter().find(|name| content.starts_with(**name)) {
+            return refuse(format!("`{parameter}` is no command; write the command alone"));
+        }
+        let content = one_space(content);
+        let (shape, open) = match content.strip_suffix(":*").or_else(|| content.strip_suffix(" *"))
+        {
+            Some(shape) => (shape.to_owned(), true),
+            None => (content, false),
+        };
+        if shape.is_empty() {
+            return refuse("it names no command");
+        }
+        Ok(Self { shape, open })
+    }
+
+    /// Whether the rule names the whole command, leaving nothing open.
+    fn is_exact(&self) -> bool {
+        !self.open && !self.shape.contains('*')
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        wildcard::matches(&self.shape, text)
+            || (self.open && wildcard::matches(&format!("{} *", self.shape), text))
+    }
+
+    /// For an allow rule: does it cover the command as it stands?
+    pub(crate) fn covers(&self, command: &Command) -> bool {
+        if self.fits(&with_assignments(command)) && self.is_exact() {
+            return true;
+        }
+        if command.words.is_empty() || !commands::has_safe_assignments(command) {
+            return false;
+        }
+        let mut words = command.words.as_slice();
+        loop {
+            let by_prefix = !commands::needs_exact_rule(words);
+            let texts =
+                [Some(text(words)), commands::without_git_options(words, false).map(joined)];
+            if texts.iter().flatten().any(|text| self.fits(text) && (by_prefix || self.is_exact()))
+            {
+                return true;
+            }
+            match commands::unwrapped(words) {
+                Some(inner) => words = inner,
+                None => return false,
+            }
+        }
+    }
+
+    /// For a deny or ask rule: could the command be, or run, what the rule is about?
+    pub(crate) fn hits(&self, command: &Command) -> bool {
+        if self.fits(&with_assignments(command)) {
+            return true;
+        }
+        let mut all = vec![command.words.as_slice()];
+        let mut words = command.words.as_slice();
+        while let Some(inner) = commands::unwrapped(words) {
+            all.push(inner);
+            words = inner;
+        }
+        all.extend(commands::suffixes(&command.words));
+        all.into_iter().any(|words| {
+            let git = commands::without_git_options(words, true);
+            [Some(text(words)), Some(literals(words)), git.map(joined)]
+                .iter()
+                .flatten()
+                .any(|text| self.fits(text))
+        })
+    }
+}
+
+fn one_space(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn text(words: &[Word]) -> String {
+    joined(words.iter().collect())
+}
+
+fn joined(words: Vec<&Word>) -> String {
+    words.into_iter().map(|word| word.source.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The words as the program gets them, its name without a directory: quoting hides nothing.
+fn literals(words: &[Word]) -> String {
+    let literal = |word: &Word| word.literal.clone().unwrap_or_else(|| word.source.clone());
+    let mut words = words.iter().map(literal);
+    let first = words.next().map(|name| commands::base_name(&name).to_owned());
+    first.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn with_assignments(command: &Command) -> String {
+    let assignments = command
+        .assignments
+        .iter()
+        .map(|assignment| format!("{}={}", assignment.name, assignment.value));
+    assignments
+        .chain(command.words.iter().map(|word| word.source.clone()))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

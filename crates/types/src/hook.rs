@@ -1,0 +1,15 @@
+//! The hook plane's words: S0 §3 (events), §6 and Appendix A (stdin), Appendix B (stdout).
+
+mod event;
+mod input;
+mod output;
+
+pub use event::{HookEvent, UnknownEvent};
+pub use input::{
+    CompactTrigger, ConfigSource, ElicitationAction, ElicitationMode, FileEvent, HookBase,
+    HookDetail, HookInput, LoadReason, MemoryType, SessionEndReason, SetupTrigger, StartSource,
+    StopError,
+};
+pub use output::{
+    Decision, HookOutput, HookSpecificOutput, PermissionDecision, RequestDecision, SyncOutput,
+};
