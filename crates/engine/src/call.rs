@@ -27,23 +27,42 @@ pub struct CallReport {
     pub is_error: bool,
 }
 
+/// The record could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// Before the tool ran: nothing has happened.
+    #[error(transparent)]
+    NotStarted(StoreError),
+    /// After it ran.
+    #[error("the tool has run, but what came of it could not be recorded ({id}): {cause}")]
+    OutcomeLost {
+        /// The call, which now counts as interrupted.
+        id: ToolUseId,
+        /// What went wrong.
+        cause: StoreError,
+    },
+}
+
 impl Session<'_> {
-    /// Takes one call all the way. An error means that the record could not be written; everything that
-    /// goes wrong with the call itself is in the report, and on the record.
+    /// Takes one call all the way. An error means that the record could not be written, and says whether
+    /// the tool has run; everything that goes wrong with the call itself is in the report.
     pub async fn call(
         &self,
         tool: &str,
         input: &Value,
         cancel: &CancellationToken,
-    ) -> Result<CallReport, StoreError> {
+    ) -> Result<CallReport, CallError> {
         let store = &self.engine.store;
         let id = ToolUseId::generate();
         let owner = json!(Owner::current());
-        store.start_call(&self.seat, &CallStart { id: &id, tool, input, owner: &owner })?;
+        let start = CallStart { id: &id, tool, input, owner: &owner };
+        store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
         let output = self.run(&id, tool, input, cancel).await;
         let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        store.finish_call(&self.seat, &id, &output, duration)?;
+        store
+            .finish_call(&self.seat, &id, &output, duration)
+            .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
         let is_error = output.is_error();
         Ok(CallReport { tool_use_id: id, content: output.content, is_error })
     }

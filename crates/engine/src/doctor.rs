@@ -32,6 +32,20 @@ pub fn examine(path: &Path) -> Vec<Finding> {
             "ona ended in the middle of them; the next call in their session records them as interrupted",
         ));
     }
+    let lost: Vec<String> = inspection
+        .tasks
+        .iter()
+        .filter(|task| liveness(&task.owner) == Liveness::Gone)
+        .map(|task| format!("{} ({})", task.id, task.command))
+        .collect();
+    if !lost.is_empty() {
+        findings.push(Finding::bad(
+            "tasks",
+            Level::Warn,
+            format!("{} without a supervisor: {}", lost.len(), lost.join(", ")),
+            "their supervisor was killed; the next call in their session ends them",
+        ));
+    }
     findings
 }
 

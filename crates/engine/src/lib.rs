@@ -8,6 +8,6 @@ mod call;
 mod doctor;
 mod session;
 
-pub use call::CallReport;
+pub use call::{CallError, CallReport};
 pub use doctor::examine;
 pub use session::{Engine, JoinRequest, Session};

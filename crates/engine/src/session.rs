@@ -48,6 +48,9 @@ impl<'e> Session<'e> {
             // What a dead call left running is nobody's any more.
             ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
         }
+        for task in engine.store.settle_tasks(&seat.session, is_gone)? {
+            ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
+        }
         let place = place(&seat, &request.cwd);
         Ok(Self { engine, seat, place })
     }

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
   ona doctor
 
 Exit codes: 0 done and recorded (a tool's own error result included), 1 failed,
-2 wrong usage or configuration, 130 interrupted.
+2 wrong usage or configuration, 129, 130, 143 interrupted by a signal.
 
 The record is the SQLite file at AGENT_SDLC_DB (absolute path), by default
 $XDG_STATE_HOME/ona/agent.db. docs/ENVIRONMENT.md lists every variable."

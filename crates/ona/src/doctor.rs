@@ -7,18 +7,19 @@ use serde_json::json;
 
 use crate::env;
 use crate::error::CliError;
+use crate::output::print;
 
 pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
     let findings = ona_engine::examine(&database);
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
-    if as_json {
-        println!("{}", json!({"database": database, "level": worst, "findings": findings}));
+    let text = if as_json {
+        format!("{}\n", json!({"database": database, "level": worst, "findings": findings}))
     } else {
-        for finding in &findings {
-            print!("{}", line(finding, env::colour()));
-        }
-    }
+        findings.iter().map(|finding| line(finding, env::colour())).collect()
+    };
+    print(&text)
+        .map_err(|error| CliError::failed(format!("the findings cannot be printed: {error}")))?;
     Ok(ExitCode::from(u8::from(worst == Level::Fail)))
 }
 

@@ -73,6 +73,11 @@ const ENV_FILE: Variable = Variable {
     default: "unset",
     meaning: "A file that is sourced before every Bash command.",
 };
+const BASH_ENV: Variable = Variable {
+    name: "BASH_ENV",
+    default: "unset",
+    meaning: "Bash's own start-up file; shells that ona starts read it as ever.",
+};
 const GLOB_HIDDEN: Variable = Variable {
     name: "CLAUDE_CODE_GLOB_HIDDEN",
     default: "true",
@@ -102,6 +107,7 @@ const READ: &[&Variable] = &[
     &KEEP_DIR,
     &NO_BACKGROUND,
     &ENV_FILE,
+    &BASH_ENV,
     &GLOB_HIDDEN,
     &GLOB_NO_IGNORE,
     &GLOB_TIMEOUT,
@@ -171,12 +177,17 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
         )?,
         bash_keep_project_dir: switch(&KEEP_DIR, defaults.bash_keep_project_dir)?,
         background_disabled: switch(&NO_BACKGROUND, defaults.background_disabled)?,
-        bash_env_file: std::env::var_os(ENV_FILE.name).filter(|f| !f.is_empty()).map(PathBuf::from),
+        bash_env_file: path(&ENV_FILE),
+        inherited_bash_env: path(&BASH_ENV),
         glob_hidden: switch(&GLOB_HIDDEN, defaults.glob_hidden)?,
         glob_ignored: switch(&GLOB_NO_IGNORE, defaults.glob_ignored)?,
         search_timeout: duration(&GLOB_TIMEOUT, Duration::from_secs, defaults.search_timeout)?,
         ..defaults
     })
+}
+
+fn path(variable: &Variable) -> Option<PathBuf> {
+    std::env::var_os(variable.name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// A variable's text; an empty one counts as unset.
@@ -201,7 +212,9 @@ fn switch(variable: &Variable, default: bool) -> Result<bool, CliError> {
         None => Ok(default),
         Some("1" | "true") => Ok(true),
         Some("0" | "false") => Ok(false),
-        Some(value) => Err(variable.refuse(format!("must be 1 or 0, not `{value}`"))),
+        Some(value) => {
+            Err(variable.refuse(format!("must be 1 (true) or 0 (false), not `{value}`")))
+        }
     }
 }
 

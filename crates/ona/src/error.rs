@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use ona_engine::CallError;
 use ona_store::StoreError;
 
 /// The kinds of failure the exit code tells apart.
@@ -54,6 +55,17 @@ impl fmt::Display for CliError {
             writeln!(f, "hint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+impl From<CallError> for CliError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::NotStarted(cause) => cause.into(),
+            CallError::OutcomeLost { .. } => Self::failed(error.to_string()).hint(
+                "look at what it did before you repeat it; `ona doctor` shows it as interrupted",
+            ),
+        }
     }
 }
 

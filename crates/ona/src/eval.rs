@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_engine::{Engine, JoinRequest, Session};
 use ona_store::Store;
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
+use crate::output::print_line;
 
 /// What `--eval` takes.
 struct Call {
@@ -34,22 +37,27 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
-    let (report, interrupted) = runtime.block_on(async {
-        let cancel = CancellationToken::new();
-        let watch = interrupts(cancel.clone())?;
-        let report = session.call(&call.tool, &call.input, &cancel).await?;
-        watch.abort();
-        Ok::<_, CliError>((report, cancel.is_cancelled()))
-    })?;
+    let outcome = runtime.block_on(async {
+        let interrupts = Interrupts::listen()?;
+        let report = session.call(&call.tool, &call.input, &interrupts.cancel).await?;
+        Ok::<_, CliError>((report, interrupts.signal()))
+    });
+    // A thread that waits for a dead disk must not keep us.
+    runtime.shutdown_background();
+    let (report, signal) = outcome?;
     let line = serde_json::to_string(&report)
         .map_err(|error| CliError::failed(format!("the result is no JSON: {error}")))?;
-    println!("{line}");
-    Ok(if interrupted { ExitCode::from(130) } else { ExitCode::SUCCESS })
+    print_line(&line).map_err(|error| {
+        CliError::failed(format!("the result is recorded, but cannot be printed: {error}"))
+            .hint(format!("its id is {}", report.tool_use_id))
+    })?;
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
 pub fn init_db() -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
-    println!("{}", store.path().display());
+    print_line(&store.path().display().to_string())
+        .map_err(|error| CliError::failed(format!("the path cannot be printed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,21 +78,34 @@ fn engine() -> Result<Engine, CliError> {
     })
 }
 
-/// Ctrl-C and a polite kill end the tool, not the record: the outcome is still written.
-fn interrupts(cancel: CancellationToken) -> Result<tokio::task::JoinHandle<()>, CliError> {
-    let listen = |kind| {
-        signal(kind)
-            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))
-    };
-    let (mut interrupt, mut terminate) =
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+/// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
+struct Interrupts {
+    cancel: CancellationToken,
+    /// The number of the signal that came.
+    came: Arc<AtomicU8>,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Self, CliError> {
+        let this = Self { cancel: CancellationToken::new(), came: Arc::default() };
+        for (kind, number) in
+            [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
+        {
+            let mut signals = signal(kind)
+                .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+            let (cancel, came) = (this.cancel.clone(), Arc::clone(&this.came));
+            tokio::spawn(async move {
+                signals.recv().await;
+                came.store(number, Ordering::Relaxed);
+                cancel.cancel();
+            });
         }
-        cancel.cancel();
-    }))
+        Ok(this)
+    }
+
+    fn signal(&self) -> Option<u8> {
+        Some(self.came.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    }
 }
 
 fn given(text: &str) -> Result<String, CliError> {
@@ -92,9 +113,10 @@ fn given(text: &str) -> Result<String, CliError> {
         return Ok(text.to_owned());
     }
     let mut input = String::new();
-    std::io::stdin()
-        .read_to_string(&mut input)
-        .map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")))?;
+    std::io::stdin().read_to_string(&mut input).map_err(|error| {
+        CliError::usage(format!("standard input cannot be read: {error}"))
+            .hint("`--eval -` wants the call as JSON in UTF-8")
+    })?;
     Ok(input)
 }
 
@@ -115,11 +137,16 @@ fn parse(text: &str) -> Result<Call, CliError> {
         None => return Err(usage("`tool` is missing".into())),
     };
     let input = members.remove("input").unwrap_or_else(|| Value::Object(Map::new()));
+    if !input.is_object() {
+        return Err(usage(format!("`input` must be a JSON object, not {input}")));
+    }
     if let Some(key) = members.keys().next() {
         return Err(usage(format!("unknown key `{key}`; the keys are `tool` and `input`")));
     }
     Ok(Call { tool, input })
 }
+
+const EXISTING: &str = "give a directory that exists, or leave --cwd out to use the current one";
 
 fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     let dir = match given {
@@ -129,11 +156,13 @@ fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
                 .hint("change to a directory that exists, or give one with --cwd")
         })?,
     };
-    let real = dir
-        .canonicalize()
-        .map_err(|error| CliError::usage(format!("--cwd {}: {error}", dir.display())))?;
+    let real = dir.canonicalize().map_err(|error| {
+        CliError::usage(format!("--cwd {}: {error}", dir.display())).hint(EXISTING)
+    })?;
     if !real.is_dir() {
-        return Err(CliError::usage(format!("--cwd {}: not a directory", dir.display())));
+        return Err(
+            CliError::usage(format!("--cwd {}: not a directory", dir.display())).hint(EXISTING)
+        );
     }
     Ok(real)
 }

@@ -4,18 +4,25 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use ona_sandbox::SupervisedEnd;
+use ona_sandbox::{Owner, SupervisedEnd};
 use ona_store::{Store, TaskEnd};
 use ona_tools::TaskSpec;
+use serde_json::json;
 
 use crate::env;
 use crate::error::CliError;
+use crate::output::{complain, print_line};
 
 /// Supervises one background task and records how it ended.
 pub fn task_host() -> Result<ExitCode, CliError> {
     ona_sandbox::leave_session();
     let spec: TaskSpec = serde_json::from_slice(&standard_input()?)
         .map_err(|error| CliError::usage(format!("the task's description: {error}")))?;
+    let database = env::database()?;
+    let owner = json!(Owner::current());
+    // The task runs whether or not the record can be written just now.
+    let _ = Store::open(&database)
+        .and_then(|store| store.watch_task(&spec.session, &spec.call, &spec.started(), &owner));
     let outcome = ona_tools::run_task(&spec);
     let (exit_code, reason) = match &outcome {
         Ok(SupervisedEnd::Exited(code)) => (Some(*code), "exited"),
@@ -25,8 +32,10 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         Err(_) => (None, "supervisor_failed"),
     };
     let end = TaskEnd { exit_code, reason: reason.to_owned() };
-    let recorded = Store::open(&env::database()?)
-        .and_then(|store| store.finish_task(&spec.session, &spec.call, &spec.started(), &end));
+    let recorded = Store::open(&database).and_then(|store| {
+        store.watch_task(&spec.session, &spec.call, &spec.started(), &owner)?;
+        store.finish_task(&spec.id, &end)
+    });
     if let Err(error) = recorded {
         // Nobody reads our stderr; whoever looks at the task reads its log.
         if let Ok(mut log) = OpenOptions::new().append(true).open(&spec.output_path) {
@@ -40,11 +49,13 @@ pub fn task_host() -> Result<ExitCode, CliError> {
 pub fn pdf_text() -> Result<ExitCode, CliError> {
     match ona_tools::pdf::extract(&standard_input()?) {
         Ok(pages) => {
-            println!("{}", serde_json::json!(pages));
+            print_line(&json!(pages).to_string()).map_err(|error| {
+                CliError::failed(format!("the text cannot be printed: {error}"))
+            })?;
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
-            eprintln!("{why}");
+            complain(&format!("{why}\n"));
             Ok(ExitCode::FAILURE)
         }
     }

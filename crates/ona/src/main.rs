@@ -2,12 +2,7 @@
 //!
 //! Only this crate reads the environment, the home directory and the terminal. It holds no behaviour of
 //! its own beyond saying what happened; see `docs/ARCHITECTURE.md` for where things are.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    reason = "this is the crate that speaks to the user and reads the environment"
-)]
+#![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
 mod args;
 mod doctor;
@@ -15,6 +10,7 @@ mod env;
 mod error;
 mod eval;
 mod helpers;
+mod output;
 
 use std::process::ExitCode;
 
@@ -24,9 +20,10 @@ use crate::args::{Cli, Command};
 use crate::error::CliError;
 
 fn main() -> ExitCode {
+    ona_sandbox::adopt_orphans();
     let outcome = dispatch(&Cli::parse());
     outcome.unwrap_or_else(|error| {
-        eprint!("{error}");
+        output::complain(&error.to_string());
         error.kind.exit_code()
     })
 }

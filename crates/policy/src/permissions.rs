@@ -133,7 +133,7 @@ impl Permissions {
     /// Judges a call.
     pub fn judge(&self, call: &Call<'_>) -> Ruling<'_> {
         for behavior in [Behavior::Deny, Behavior::Ask] {
-            if let Some(rule) = self.of(behavior).find(|rule| hits(rule, call)) {
+            if let Some(rule) = self.of(behavior).find(|rule| rule.hits(call)) {
                 return Ruling { behavior, by: By::Rules(vec![rule]) };
             }
         }
@@ -310,30 +310,6 @@ fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {
 fn covers_bare(rule: &Rule, call: &Call<'_>) -> bool {
     let reads = matches!(call.tool, "Read" | "Glob" | "Grep");
     rule.names(call.tool) || (reads && rule.names("Edit"))
-}
-
-/// Whether a deny or ask rule is about any part of the call.
-fn hits(rule: &Rule, call: &Call<'_>) -> bool {
-    if let Some(shape) = rule.command() {
-        return call.tool == "Bash"
-            && call.effects.commands.iter().any(|command| shape.hits(command));
-    }
-    if let Some((tool, shape)) = rule.path() {
-        let left_out = |target: &Target| match &rule.guard {
-            Guard::Except(shapes) => shapes.iter().any(|shape| shape.covers(target)),
-            _ => false,
-        };
-        let hit = |targets: &[Target]| {
-            targets.iter().any(|target| shape.hits(target) && !left_out(target))
-        };
-        // What may not be read may not be written either.
-        let (reads, writes) = (&call.effects.reads, &call.effects.writes);
-        return match tool {
-            "Read" => hit(reads) || (rule.behavior == Behavior::Deny && hit(writes)),
-            _ => hit(writes),
-        };
-    }
-    rule.matches_name(call.tool, call.input, call.effects)
 }
 
 #[cfg(test)]

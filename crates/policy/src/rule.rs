@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::effects::Effects;
+use crate::path::Target;
+use crate::permissions::Call;
 use crate::wildcard;
 
 pub(crate) use command::CommandPattern;
@@ -256,6 +258,30 @@ impl Rule {
         let server = self.tool.starts_with("mcp__")
             && tool.strip_prefix(self.tool.as_str()).is_some_and(|rest| rest.starts_with("__"));
         group || server || wildcard::matches(&self.tool, tool)
+    }
+
+    /// As a rule that forbids or asks: is it about any part of the call?
+    pub fn hits(&self, call: &Call<'_>) -> bool {
+        if let Some(shape) = self.command() {
+            return call.tool == "Bash"
+                && call.effects.commands.iter().any(|command| shape.hits(command));
+        }
+        if let Some((tool, shape)) = self.path() {
+            let left_out = |target: &Target| match &self.guard {
+                Guard::Except(shapes) => shapes.iter().any(|shape| shape.covers(target)),
+                _ => false,
+            };
+            let hit = |targets: &[Target]| {
+                targets.iter().any(|target| shape.hits(target) && !left_out(target))
+            };
+            // What may not be read may not be written either.
+            let (reads, writes) = (&call.effects.reads, &call.effects.writes);
+            return match tool {
+                "Read" => hit(reads) || (self.behavior == Behavior::Deny && hit(writes)),
+                _ => hit(writes),
+            };
+        }
+        self.matches_name(call.tool, call.input, call.effects)
     }
 
     pub(crate) fn path(&self) -> Option<(&str, &PathPattern)> {

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::kill::{Marker, TERM_GRACE, kill_tree, signal_group};
+use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 
 /// How long a stream is read on after the child has ended: a process it left behind may hold the pipe
 /// open for ever.
@@ -103,6 +103,7 @@ pub async fn run(
         .map_err(spawn_error)?;
 
     let leader = child.id();
+    let _known = leader.map(Known::child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
@@ -204,7 +205,11 @@ pub fn start_detached(
         io::Write::write_all(&mut pipe, stdin).map_err(spawn_error)?;
     }
     // Somebody must reap it should it end before we do.
-    std::thread::spawn(move || child.wait());
+    let known = Known::child(child.id());
+    std::thread::spawn(move || {
+        let _ = child.wait();
+        drop(known);
+    });
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! Ending a process with everything it started.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, process};
 
@@ -33,7 +35,41 @@ pub(crate) fn signal_group(leader: u32, signal: Signal) {
     }
 }
 
-/// Kills the process group of `leader` and every process that carries the marker.
+/// Processes this one has started itself. Whatever else is its child was adopted.
+static CHILDREN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+
+fn children() -> MutexGuard<'static, HashSet<u32>> {
+    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A child of our own, known as such for as long as this is held.
+pub(crate) struct Known(u32);
+
+impl Known {
+    pub(crate) fn child(pid: u32) -> Self {
+        children().insert(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        children().remove(&self.0);
+    }
+}
+
+/// Makes this process the parent of whatever its descendants leave behind, so that a command that forks
+/// away, and cleans its environment besides, can still be found. Call it once, at the start.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it, escapees are found only by their marker.
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+    }
+}
+
+/// Kills the process group of `leader`, every process that carries the marker, all their descendants, and
+/// orphans that carry no marker at all: whoever cleaned its environment and forked away.
 pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     if let Some(leader) = leader {
         signal_group(leader, Signal::SIGKILL);
@@ -41,28 +77,85 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     let Some(marker) = marker else { return };
     // A process may fork while we look: look again until none is found.
     for _ in 0..20 {
-        let found = marked(marker);
+        let found = escaped(leader, marker);
         if found.is_empty() {
             return;
         }
         for pid in found {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            // If we adopted it, nobody else will take note of its end.
+            let _ = nix::sys::wait::waitpid(
+                Pid::from_raw(pid),
+                Some(nix::sys::wait::WaitPidFlag::WNOHANG),
+            );
         }
     }
 }
 
-/// Living processes whose environment holds the marker. Only `/proc` tells; elsewhere the group has to
-/// do.
-fn marked(marker: &Marker) -> Vec<i32> {
-    let needle = format!("{}={}", marker.name, marker.value);
-    let me = i32::try_from(process::id()).ok();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| Some(*pid) != me)
-        .filter(|pid| {
+/// A living process, as `/proc` shows it.
+struct Process {
+    pid: i32,
+    parent: i32,
+    environment: Vec<u8>,
+}
+
+impl Process {
+    fn all() -> Vec<Self> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids =
+            entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter_map(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
+            let alive = fields.next().is_some_and(|state| state != "Z" && state != "X");
+            let parent = fields.next()?.parse().ok()?;
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == needle.as_bytes())
+            alive.then_some(Self { pid, parent, environment })
         })
         .collect()
+    }
+
+    fn has(&self, variable: &str) -> bool {
+        self.environment.split(|byte| *byte == 0).any(|text| text == variable.as_bytes())
+    }
+
+    fn names(&self, prefix: &str) -> bool {
+        self.environment.split(|byte| *byte == 0).any(|text| text.starts_with(prefix.as_bytes()))
+    }
+}
+
+/// Living processes that belong to the marker, as far as anything shows it.
+fn escaped(leader: Option<u32>, marker: &Marker) -> Vec<i32> {
+    let own = format!("{}={}", marker.name, marker.value);
+    let me = i32::try_from(process::id()).unwrap_or_default();
+    let leader = leader.and_then(|leader| i32::try_from(leader).ok());
+    let known = children();
+    let is_adopted = |process: &Process| {
+        process.parent == me
+            && !known.contains(&u32::try_from(process.pid).unwrap_or_default())
+            && !process.names("ONA_")
+    };
+    let processes = Process::all();
+    let mut found: HashSet<i32> = processes
+        .iter()
+        .filter(|process| process.pid != me)
+        .filter(|process| {
+            Some(process.pid) == leader
+                || process.has(&own)
+                || (leader.is_some() && is_adopted(process))
+        })
+        .map(|process| process.pid)
+        .collect();
+    // And whatever those have started.
+    loop {
+        let more: Vec<i32> = processes
+            .iter()
+            .filter(|process| found.contains(&process.parent) && !found.contains(&process.pid))
+            .map(|process| process.pid)
+            .collect();
+        if more.is_empty() {
+            return found.into_iter().collect();
+        }
+        found.extend(more);
+    }
 }

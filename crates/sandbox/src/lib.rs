@@ -14,6 +14,6 @@ mod owner;
 mod supervise;
 
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
-pub use kill::{Marker, kill_tree};
+pub use kill::{Marker, adopt_orphans, kill_tree};
 pub use owner::{Liveness, Owner};
 pub use supervise::{Supervised, SupervisedEnd, leave_session, supervise};

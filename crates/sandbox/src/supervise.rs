@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::kill::{Marker, kill_tree};
+use crate::kill::{Known, Marker, kill_tree};
 
 /// A command to watch over.
 #[derive(Clone, Debug)]
@@ -70,6 +70,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
             return Ok(SupervisedEnd::FailedToStart);
         }
     };
+    let _known = Known::child(child.id());
     // It holds the writing end of the pipe: without this the reader would never see the end.
     drop(command);
     let mut written = 0;

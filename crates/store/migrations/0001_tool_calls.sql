@@ -4,7 +4,7 @@ CREATE TABLE file_views (
     session_id   TEXT NOT NULL REFERENCES sessions(session_id),
     path         TEXT NOT NULL,
     content_hash TEXT NOT NULL,
-    viewed       TEXT NOT NULL CHECK (viewed IN ('whole', 'part')),
+    seen         TEXT NOT NULL,
     seen_at      TEXT NOT NULL DEFAULT (datetime('now')),
     PRIMARY KEY (session_id, path)
 );
@@ -27,6 +27,7 @@ CREATE TABLE background_tasks (
     tool_use_id  TEXT NOT NULL,
     command      TEXT NOT NULL,
     output_path  TEXT NOT NULL,
+    owner        TEXT,
     started_at   TEXT NOT NULL DEFAULT (datetime('now')),
     ended_at     TEXT,
     exit_code    INTEGER,

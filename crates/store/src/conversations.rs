@@ -75,7 +75,7 @@ fn conversation(
     let (sql, key) = match join.conversation {
         Some(id) => ("SELECT id, project_dir FROM conversations WHERE id = ?1", id.as_str()),
         None => (
-            "SELECT id, project_dir FROM conversations WHERE project_dir = ?1
+            "SELECT id, project_dir FROM conversations WHERE project_dir = ?1 AND typeof(id) = 'text'
              ORDER BY last_active DESC, rowid DESC LIMIT 1",
             join.project_dir,
         ),
@@ -96,7 +96,7 @@ fn find(c: &rusqlite::Connection, join: &Join<'_>) -> Result<Option<Seat>, Failu
     let Some((conversation, project_dir)) = conversation(c, join)? else { return Ok(None) };
     let session: Option<String> = c
         .prepare_cached(
-            "SELECT session_id FROM sessions WHERE conversation_id = ?1
+            "SELECT session_id FROM sessions WHERE conversation_id = ?1 AND typeof(session_id) = 'text'
              ORDER BY started_at DESC, rowid DESC LIMIT 1",
         )?
         .query_row([conversation.as_str()], |row| row.get(0))
@@ -127,7 +127,9 @@ mod tests {
             .write(|tx| {
                 Ok(tx.execute_batch(
                     "INSERT INTO conversations(id, project_dir, last_active)
-                     VALUES ('by-hand', '/a', '2999-01-01 00:00:00')",
+                     VALUES ('by-hand', '/a', '2999-01-01 00:00:00'), (NULL, '/a', '3000'),
+                            (x'00', '/a', '3001');
+                     INSERT INTO sessions(session_id, conversation_id) VALUES (NULL, 'by-hand')",
                 )?)
             })
             .unwrap();

@@ -44,9 +44,17 @@ pub enum StoreError {
     /// The call's outcome was recorded already, by whoever found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
+    /// Somebody wrote the largest sequence number there is into a transcript.
+    #[error("the transcript of session {0} has no sequence number left")]
+    Exhausted(String),
     /// Anything else SQLite says.
-    #[error("{}: {}", .0.display(), .1)]
+    #[error("{}: {}", .0.display(), brief(.1))]
     Sqlite(PathBuf, #[source] rusqlite::Error),
+}
+
+/// The first line: SQLite's messages may quote a whole schema behind it.
+fn brief(error: &rusqlite::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 impl StoreError {
@@ -78,7 +86,7 @@ impl StoreError {
             Self::CannotOpen(..) => {
                 "check that the directory exists, is writable and that the path names no directory"
             }
-            Self::Full(..) => "free some space, then try again; nothing was changed",
+            Self::Full(..) => "free some space, then try again",
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }
@@ -88,7 +96,8 @@ impl StoreError {
             Self::UnknownConversation(_) => {
                 "leave --conversation out to join the latest one of this directory"
             }
-            Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor`",
+            Self::Exhausted(_) => "remove the row with the sqlite3 shell",
+            Self::AlreadySettled(_) | Self::Sqlite(..) => "`ona doctor` may know more",
         }
     }
 

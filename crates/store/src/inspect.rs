@@ -1,6 +1,7 @@
 //! `ona doctor`'s view of the record: it looks and changes nothing.
 
 use std::path::Path;
+use std::{fs, io};
 
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use crate::error::StoreError;
 use crate::schema::{self, LATEST_MIGRATION, Version};
 use crate::store::{Failure, connect};
+use crate::tasks::{self, UnfinishedTask};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,6 +70,8 @@ pub struct Inspection {
     pub findings: Vec<Finding>,
     /// Calls without an outcome; whether their owners live is for the caller to find out.
     pub running: Vec<RunningCall>,
+    /// Background tasks that have not ended, likewise.
+    pub tasks: Vec<UnfinishedTask>,
 }
 
 /// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
@@ -113,6 +117,27 @@ const ORPHANS: &[(&str, &str)] = &[
          HAVING max(sequence) - min(sequence) + 1 <> count(*) OR min(sequence) <> 0)",
     ),
     (
+        "transcript entries whose payload is no JSON",
+        "SELECT count(*) FROM transcript_entries WHERE NOT json_valid(payload_json)",
+    ),
+    (
+        "transcript entries of an unknown type",
+        "SELECT count(*) FROM transcript_entries WHERE entry_type NOT IN
+         ('user', 'assistant', 'system', 'tool_use', 'tool_result', 'progress', 'attachment',
+          'internal_hook', 'content_replacement', 'collapse_commit', 'file_history_snapshot',
+          'attribution_snapshot', 'queue_operation', 'speculation_accept', 'ai_title')",
+    ),
+    (
+        "conversations in an unknown phase",
+        "SELECT count(*) FROM conversations
+         WHERE phase NOT IN ('idle', 'planning', 'implement', 'test', 'verify', 'done')",
+    ),
+    (
+        "conversations or sessions without an id that is text",
+        "SELECT (SELECT count(*) FROM conversations WHERE typeof(id) <> 'text')
+              + (SELECT count(*) FROM sessions WHERE typeof(session_id) <> 'text')",
+    ),
+    (
         "memories missing from the full-text index",
         "SELECT abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM memories_fts))",
     ),
@@ -133,14 +158,21 @@ pub fn inspect(path: &Path) -> Inspection {
 }
 
 fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
-    if !path.exists() {
-        into.findings.push(Finding::bad(
-            "database",
-            Level::Warn,
-            format!("{} does not exist yet", path.display()),
-            "`ona --init-db` creates it, and so does the first call",
-        ));
-        return Ok(());
+    match fs::metadata(path) {
+        Ok(_) => {}
+        // A link that leads nowhere is no missing file: nothing could be created there.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() =>
+        {
+            into.findings.push(Finding::bad(
+                "database",
+                Level::Warn,
+                format!("{} does not exist yet", path.display()),
+                "`ona --init-db` creates it, and so does the first call",
+            ));
+            return Ok(());
+        }
+        Err(error) => return Err(StoreError::CannotOpen(path.to_owned(), error.to_string())),
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(path, flags)?;
@@ -150,14 +182,47 @@ fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
     };
     into.findings.push(Finding::ok("database", path.display().to_string()));
     into.findings.push(integrity(&connection).map_err(sorted)?);
-    let usable = version(&connection, into).map_err(sorted)?;
-    into.findings.push(pragmas(&connection).map_err(sorted)?);
-    into.findings.push(foreign_keys(&connection).map_err(sorted)?);
-    if usable {
-        into.findings.extend(orphans(&connection).map_err(sorted)?);
-        into.running = running(&connection).map_err(sorted)?;
+    if !version(&connection, into).map_err(sorted)? {
+        return Ok(());
     }
+    into.findings.push(writable(path, &connection));
+    into.findings.push(pragmas(&connection).map_err(sorted)?);
+    if let Some(missing) = missing_tables(&connection).map_err(sorted)? {
+        into.findings.push(missing);
+        return Ok(());
+    }
+    into.findings.push(foreign_keys(&connection).map_err(sorted)?);
+    into.findings.extend(orphans(&connection).map_err(sorted)?);
+    into.running = running(&connection).map_err(sorted)?;
+    into.tasks = tasks::unfinished(&connection, None).map_err(sorted)?;
     Ok(())
+}
+
+/// Takes the write lock and gives it back: no byte changes.
+fn writable(path: &Path, c: &Connection) -> Finding {
+    match c.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
+        Ok(()) => Finding::ok("writing", "the write lock can be taken"),
+        Err(error) => {
+            let error = StoreError::sort(path, error);
+            Finding::bad("writing", Level::Fail, error.to_string(), error.hint())
+        }
+    }
+}
+
+fn missing_tables(c: &Connection) -> Result<Option<Finding>, Failure> {
+    let mut statement = c.prepare("SELECT name FROM sqlite_schema")?;
+    let found: Vec<String> =
+        statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let missing: Vec<String> =
+        schema::expected_names()?.into_iter().filter(|name| !found.contains(name)).collect();
+    Ok((!missing.is_empty()).then(|| {
+        Finding::bad(
+            "schema",
+            Level::Fail,
+            format!("missing: {}", missing.join(", ")),
+            "somebody dropped them: restore a backup, or point AGENT_SDLC_DB at a new file",
+        )
+    }))
 }
 
 fn integrity(c: &Connection) -> Result<Finding, Failure> {

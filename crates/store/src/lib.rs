@@ -35,6 +35,6 @@ pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
 pub use memories::Memory;
 pub use schema::LATEST_MIGRATION;
 pub use store::Store;
-pub use tasks::{TaskEnd, TaskRow};
+pub use tasks::{TaskEnd, TaskRow, UnfinishedTask};
 pub use tool_calls::{CallStart, StartedCall};
 pub use transcript::StoredEntry;

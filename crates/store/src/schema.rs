@@ -47,6 +47,16 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
             return Ok(Version::Foreign(format!("it has no table {table}")));
         }
     }
+    // Ona's own tables, and nothing that says since when: guessing would migrate them twice.
+    let migrated: Option<i64> = connection
+        .query_row("SELECT 1 FROM sqlite_schema WHERE name = 'running_calls'", [], |row| row.get(0))
+        .optional()?;
+    let counted: Option<i64> = connection
+        .query_row("SELECT 1 FROM schema_meta WHERE key = 'migration'", [], |row| row.get(0))
+        .optional()?;
+    if migrated.is_some() && counted.is_none() {
+        return Ok(Version::Foreign("its schema_meta has lost the row `migration`".into()));
+    }
     let number = |key: &str, default: i64| -> rusqlite::Result<Result<i64, String>> {
         let value: Option<String> = connection
             .query_row("SELECT value FROM schema_meta WHERE key = ?1", [key], |row| row.get(0))
@@ -80,6 +90,22 @@ fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, F
             Err(StoreError::Newer { path, found, known }.into())
         }
     }
+}
+
+/// Refuses what is not ours before anything is changed.
+pub(crate) fn refuse_others(store: &Store) -> Result<(), StoreError> {
+    store.read(|connection| migration_of(connection, store)).map(drop)
+}
+
+/// The tables and indexes a database of this ona has.
+pub(crate) fn expected_names() -> rusqlite::Result<Vec<String>> {
+    let model = Connection::open_in_memory()?;
+    model.execute_batch(S0)?;
+    for migration in MIGRATIONS {
+        model.execute_batch(migration)?;
+    }
+    let mut statement = model.prepare("SELECT name FROM sqlite_schema ORDER BY name")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Creates or completes the tables, each file of them once, whoever else is opening the database.
@@ -189,6 +215,11 @@ mod tests {
         assert!(matches!(Store::open(&path), Err(StoreError::Foreign(..))));
         let left = tables(&Connection::open(&path).unwrap());
         assert_eq!(left.keys().collect::<Vec<_>>(), ["theirs"]);
+        let mode: String = Connection::open(&path)
+            .unwrap()
+            .pragma_query_value(None, "journal_mode", |row| row.get(0))
+            .unwrap();
+        assert_eq!(mode, "delete", "not even its journal mode");
     }
 
     #[test]

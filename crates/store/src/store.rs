@@ -43,6 +43,16 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = connect(path, flags)?;
         let store = Self { connection: Mutex::new(connection), path: path.to_owned() };
+        schema::refuse_others(&store)?;
+        // Two processes that switch a new file to WAL at once: one is told "busy" without waiting.
+        let mut backoff = Backoff::new();
+        loop {
+            match use_wal(&store.lock()) {
+                Ok(()) => break,
+                Err(error) if is_busy(&error) && backoff.wait() => {}
+                Err(error) => return Err(StoreError::sort(path, error)),
+            }
+        }
         schema::bring_up_to_date(&store)?;
         Ok(store)
     }
@@ -116,33 +126,31 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Opens a connection with the pragmas of S0 §4.8.
+/// Opens a connection. What the file is has yet to be found out, so nothing in it is touched.
 pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
-    if path.is_dir() {
-        return Err(StoreError::CannotOpen(path.to_owned(), "it is a directory".into()));
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            return Err(StoreError::CannotOpen(path.to_owned(), "it is a directory".into()));
+        }
+        Ok(meta) if !meta.is_file() => {
+            return Err(StoreError::CannotOpen(path.to_owned(), "it is no regular file".into()));
+        }
+        _ => {}
     }
     let sorted = |error| StoreError::sort(path, error);
     let connection = Connection::open_with_flags(path, flags).map_err(sorted)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(sorted)?;
-    let mut backoff = Backoff::new();
-    // Two processes that switch a new file to WAL at once: one is told "busy" without waiting.
-    loop {
-        match set_pragmas(&connection) {
-            Ok(()) => break,
-            Err(error) if is_busy(&error) && backoff.wait() => {}
-            Err(error) => return Err(sorted(error)),
-        }
-    }
+    connection.pragma_update(None, "foreign_keys", true).map_err(sorted)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(sorted)?;
     Ok(connection)
 }
 
-fn set_pragmas(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "foreign_keys", true)?;
+/// Puts a database that is ours into WAL mode.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     }
-    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_LIMIT, |_| Ok(()))
 }
 

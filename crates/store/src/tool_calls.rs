@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use ona_types::{ContentHash, Entry, FileView, SessionId, ToolOutput, ToolUseId, Viewed};
+use ona_types::{ContentHash, Entry, FileView, Seen, SessionId, ToolOutput, ToolUseId};
 use rusqlite::{OptionalExtension, Transaction};
 use serde_json::{Map, Value, json};
 
@@ -154,20 +154,26 @@ impl Store {
         session: &SessionId,
         path: &Path,
     ) -> Result<Option<FileView>, StoreError> {
-        self.read(|c| {
-            let row: Option<(String, String)> = c
-                .prepare_cached(
-                    "SELECT content_hash, viewed FROM file_views WHERE session_id = ?1 AND path = ?2",
-                )?
-                .query_row((session.as_str(), path_text(path)), |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            Ok(row.map(|(hash, viewed)| FileView {
-                path: path.to_owned(),
-                hash: ContentHash::from_hex(hash),
-                viewed: if viewed == "whole" { Viewed::Whole } else { Viewed::Part },
-            }))
-        })
+        self.read(|c| last_view(c, session, path))
     }
+}
+
+fn last_view(
+    c: &rusqlite::Connection,
+    session: &SessionId,
+    path: &Path,
+) -> Result<Option<FileView>, Failure> {
+    let row: Option<(String, String)> = c
+        .prepare_cached(
+            "SELECT content_hash, seen FROM file_views WHERE session_id = ?1 AND path = ?2",
+        )?
+        .query_row((session.as_str(), path_text(path)), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(row.map(|(hash, seen)| FileView {
+        path: path.to_owned(),
+        hash: ContentHash::from_hex(hash),
+        seen: seen.parse().unwrap_or_else(|_| Seen::part()),
+    }))
 }
 
 /// Ends a call's running row; its tool and the `tool_use` entry the result answers.
@@ -180,21 +186,22 @@ fn take_running(tx: &Transaction<'_>, id: &ToolUseId) -> Result<(String, i64), F
     .ok_or_else(|| StoreError::AlreadySettled(id.to_string()).into())
 }
 
-/// A whole view stays whole when the same content is later seen in part.
+/// Windows of the same content add up.
 fn keep_view(tx: &Transaction<'_>, session: &SessionId, view: &FileView) -> Result<(), Failure> {
-    let viewed = match view.viewed {
-        Viewed::Whole => "whole",
-        Viewed::Part => "part",
+    let seen = match last_view(tx, session, &view.path)? {
+        Some(before) if before.hash == view.hash => before.seen.and(&view.seen),
+        _ => view.seen.clone(),
     };
     tx.prepare_cached(
-        "INSERT INTO file_views(session_id, path, content_hash, viewed) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT(session_id, path) DO UPDATE SET
-             viewed = CASE WHEN content_hash = excluded.content_hash AND viewed = 'whole'
-                      THEN 'whole' ELSE excluded.viewed END,
-             content_hash = excluded.content_hash,
-             seen_at = datetime('now')",
+        "INSERT OR REPLACE INTO file_views(session_id, path, content_hash, seen)
+         VALUES (?1, ?2, ?3, ?4)",
     )?
-    .execute((session.as_str(), path_text(&view.path), view.hash.as_str(), viewed))?;
+    .execute((
+        session.as_str(),
+        path_text(&view.path),
+        view.hash.as_str(),
+        seen.to_string(),
+    ))?;
     Ok(())
 }
 
@@ -253,15 +260,15 @@ mod tests {
             .unwrap()
     }
 
-    fn view(hash: &str, viewed: Viewed) -> FileView {
-        FileView { path: "/a/x".into(), hash: ContentHash::from_hex(hash), viewed }
+    fn view(hash: &str, seen: Seen) -> FileView {
+        FileView { path: "/a/x".into(), hash: ContentHash::from_hex(hash), seen }
     }
 
     #[test]
     fn start_and_outcome_make_the_rows_of_s0() {
         let (_dir, store, seat) = store();
         let id = start(&store, &seat, "t1");
-        let mut output = ToolOutput::success("3 lines").with_view(view("h1", Viewed::Whole));
+        let mut output = ToolOutput::success("3 lines").with_view(view("h1", Seen::Whole));
         output.cwd = Some("/a/sub".into());
         output.attachments =
             vec![Attachment::Image { media_type: "image/png".into(), data: "AA==".into() }];
@@ -312,22 +319,22 @@ mod tests {
     }
 
     #[test]
-    fn a_part_seen_later_does_not_lessen_a_whole_view_of_the_same_content() {
+    fn windows_of_the_same_content_add_up() {
         let (_dir, store, seat) = store();
-        for (n, (hash, viewed, expected)) in [
-            ("h1", Viewed::Part, Viewed::Part),
-            ("h1", Viewed::Whole, Viewed::Whole),
-            ("h1", Viewed::Part, Viewed::Whole),
-            ("h2", Viewed::Part, Viewed::Part),
+        for (n, (hash, seen, expected)) in [
+            ("h1", Seen::lines(1, 5, 9), Seen::lines(1, 5, 9)),
+            ("h1", Seen::lines(6, 9, 9), Seen::Whole),
+            ("h1", Seen::part(), Seen::Whole),
+            ("h2", Seen::lines(1, 5, 9), Seen::lines(1, 5, 9)),
         ]
         .into_iter()
         .enumerate()
         {
             let id = start(&store, &seat, &n.to_string());
-            let output = ToolOutput::success("").with_view(view(hash, viewed));
+            let output = ToolOutput::success("").with_view(view(hash, seen));
             store.finish_call(&seat, &id, &output, 0).unwrap();
             let kept = store.last_view(&seat.session, Path::new("/a/x")).unwrap().unwrap();
-            assert_eq!(kept.viewed, expected, "{n}");
+            assert_eq!(kept.seen, expected, "{n}");
         }
     }
 }

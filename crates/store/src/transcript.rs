@@ -65,7 +65,12 @@ pub(crate) fn append(
     entry: &Entry,
 ) -> Result<i64, Failure> {
     let last = last_entry(tx, session)?;
-    let sequence = last.map_or(0, |(_, sequence)| sequence + 1);
+    let sequence = match last {
+        None => 0,
+        Some((_, sequence)) => {
+            sequence.checked_add(1).ok_or_else(|| StoreError::Exhausted(session.to_string()))?
+        }
+    };
     tx.prepare_cached(
         "INSERT INTO transcript_entries
              (session_id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id)

@@ -41,13 +41,43 @@ impl From<io::Error> for ReplaceError {
 /// Creates `path`, which must not exist, with its parents.
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<(), ReplaceError> {
     let dir = parent(path)?;
-    fs::create_dir_all(&dir)?;
+    let made = Made::dirs(&dir)?;
     let file = Nameless::write(&dir, bytes)?;
     match file.link(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ReplaceError::Exists),
         other => Ok(other?),
     }?;
+    made.keep();
     Ok(sync_dir(&dir)?)
+}
+
+/// Directories made on the way to a new file, the innermost first; taken away again if the file does not
+/// come to be.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    fn dirs(dir: &Path) -> io::Result<Self> {
+        let missing: Vec<PathBuf> =
+            dir.ancestors().take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+        let made = Self(missing);
+        fs::create_dir_all(dir)?;
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for dir in &self.0 {
+            // Somebody else may have put something there meanwhile: then it stays.
+            if fs::remove_dir(dir).is_err() {
+                break;
+            }
+        }
+    }
 }
 
 /// Replaces `path`, whose content must hash to `expected`; mode and owner stay.

@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use ona_sandbox::{Supervised, SupervisedEnd};
+use ona_sandbox::{Marker, Supervised, SupervisedEnd};
 use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId, TaskStarted, ToolOutput, ToolUseId};
 use serde::{Deserialize, Serialize};
 
-use crate::bash::{bash, marker, private_file, start_dir};
+use crate::bash::{bash, private_file, start_dir};
 use crate::context::ToolContext;
 use crate::tool::Refusal;
 
@@ -93,10 +93,14 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
     Ok(output)
 }
 
+/// The variable by which everything a task started is known.
+pub fn task_marker(id: &TaskId) -> Marker {
+    Marker { name: "ONA_TASK_ID", value: id.to_string() }
+}
+
 /// Runs a task to its end, in the supervisor.
 pub fn run_task(spec: &TaskSpec) -> io::Result<SupervisedEnd> {
-    let mut env: Vec<(OsString, OsString)> =
-        vec![("ONA_TASK_ID".into(), spec.id.to_string().into())];
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
     }
@@ -105,7 +109,7 @@ pub fn run_task(spec: &TaskSpec) -> io::Result<SupervisedEnd> {
         args: vec!["-c".into(), spec.command.clone().into()],
         cwd: &spec.cwd,
         env,
-        marker: &marker(&spec.call),
+        marker: &task_marker(&spec.id),
         log: &spec.output_path,
         limit: spec.output_limit,
         truncated: TRUNCATED_SUFFIX,

@@ -9,16 +9,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ona_policy::{Effects, path, shell};
+use ona_policy::{Effects, shell};
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
-use ona_types::{FileView, TRUNCATED_SUFFIX, ToolOutput, ToolUseId, Viewed};
+use ona_types::{TRUNCATED_SUFFIX, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::atomic;
 use crate::background;
 use crate::context::{Place, ToolContext};
 use crate::input::{InputError, lenient_bool, lenient_count};
+use crate::look::Look;
 use crate::tool::{BuiltIn, Refusal};
 
 /// S0 §7.1: how much of each stream the model sees.
@@ -99,10 +99,12 @@ impl BuiltIn for Bash {
         let outcome = ona_sandbox::run(spec, cx.cancel)
             .await
             .map_err(|error| Refusal::Internal(error.to_string()))?;
-        let left_in = shell.left_in(cx, &mut notes);
+        let left_in = shell.left_in(&input.command, cx, &mut notes);
         let mut output = report(&outcome, limit, &notes);
         output.cwd = left_in;
-        if let (false, Some(view)) = (output.is_error(), look.and_then(Look::after)) {
+        if !output.is_error()
+            && let Some(view) = look.and_then(|look| look.after(&outcome.stdout))
+        {
             output.views.push(view);
         }
         Ok(output)
@@ -139,12 +141,24 @@ impl Shell {
     /// The command itself is handed over untouched. What we need around it stands in a file that bash
     /// reads first (`BASH_ENV`), so that error messages and line numbers stay the command's own.
     fn prepare(command: &str, cx: &ToolContext<'_>) -> io::Result<Self> {
-        let scratch = tempfile::Builder::new().prefix("ona-shell-").tempdir()?;
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let scratch =
+            tempfile::Builder::new().prefix("ona-shell-").permissions(private).tempdir()?;
         let prelude = scratch.path().join("prelude");
-        let exit = format!("pwd -P > {}", quote(scratch.path().join("cwd")));
+        // In a group with its own stderr, so that neither `set -x` nor a vanished directory shows; and
+        // it may not fail, which under `set -e` would become the command's own failure.
+        let exit = format!(
+            "{{ builtin pwd -P > {} || :; }} 2> /dev/null",
+            quote(scratch.path().join("cwd"))
+        );
         let source = |file: &Path| format!("[ -f {0} ] && . {0}\n", quote(file));
-        let env_file = cx.settings.bash_env_file.as_deref().map(source).unwrap_or_default();
-        fs::write(&prelude, format!("unset BASH_ENV\n{env_file}trap -- {} EXIT\n", quote(&exit)))?;
+        let settings = cx.settings;
+        let own = match &settings.inherited_bash_env {
+            Some(file) => format!("export BASH_ENV={}\n{}", quote(file), source(file)),
+            None => "unset BASH_ENV\n".to_owned(),
+        };
+        let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
+        fs::write(&prelude, format!("{own}{env_file}trap -- {} EXIT\n", quote(&exit)))?;
         let args = if command.len() > LONGEST_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;
@@ -158,10 +172,26 @@ impl Shell {
     }
 
     /// Where the shell ended, if that is another place and one the next command may start in.
-    fn left_in(&self, cx: &ToolContext<'_>, notes: &mut Vec<String>) -> Option<PathBuf> {
-        let text = fs::read_to_string(self.scratch.path().join("cwd")).ok()?;
-        let dir = PathBuf::from(text.strip_suffix('\n')?);
-        if cx.settings.bash_keep_project_dir || !dir.is_dir() || dir == cx.place.cwd {
+    fn left_in(
+        &self,
+        command: &str,
+        cx: &ToolContext<'_>,
+        notes: &mut Vec<String>,
+    ) -> Option<PathBuf> {
+        if cx.settings.bash_keep_project_dir {
+            return None;
+        }
+        let Ok(told) = fs::read_to_string(self.scratch.path().join("cwd")) else {
+            // A trap of the command's own, or `exec`, took the place of ours.
+            if moves(command) {
+                let cwd = cx.place.cwd.display();
+                notes.push(format!("Shell cwd could not be followed: it stays {cwd}"));
+            }
+            return None;
+        };
+        // Nothing was told if the directory has vanished.
+        let dir = PathBuf::from(told.strip_suffix('\n')?);
+        if !dir.is_dir() || dir == cx.place.cwd {
             return None;
         }
         if !cx.place.contains(&dir) {
@@ -171,6 +201,12 @@ impl Shell {
         }
         Some(dir)
     }
+}
+
+/// Whether a command line changes directory.
+fn moves(command: &str) -> bool {
+    let changes = |name: Option<&str>| matches!(name, Some("cd" | "pushd" | "popd"));
+    shell::parse(command).commands.iter().any(|command| changes(command.name()))
 }
 
 /// S0 §5.11's order of places.
@@ -202,7 +238,7 @@ fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutp
         ))
         .with_detail("timed_out", true),
         Ending::Interrupted => {
-            ToolOutput::internal(format!("interrupted by the user; the command was killed\n{text}"))
+            ToolOutput::internal(format!("interrupted; the command was killed\n{text}"))
                 .with_detail("interrupted", true)
         }
     }
@@ -242,60 +278,6 @@ fn decoded(stream: &Captured) -> String {
     text
 }
 
-/// A command such as `cat file` shows a file as Read would: it may then be edited.
-struct Look {
-    path: PathBuf,
-    before: ona_types::ContentHash,
-    viewed: Viewed,
-}
-
-impl Look {
-    /// Only a single plain command with one file counts; anything else shows who knows what.
-    fn before(command: &str, cwd: &Path) -> Option<Self> {
-        let script = shell::parse(command);
-        let [command] = script.commands.as_slice() else { return None };
-        if script.opaque.is_some()
-            || !script.redirects.is_empty()
-            || !command.assignments.is_empty()
-        {
-            return None;
-        }
-        let words: Option<Vec<&str>> =
-            command.words.iter().map(|word| word.literal.as_deref()).collect();
-        let words = words?;
-        let (viewed, operands) = match words.split_first()? {
-            (&"cat", files) => (Viewed::Whole, files),
-            (&("head" | "tail"), rest) => (Viewed::Part, rest),
-            (&"sed", ["-n", _, files @ ..]) => (Viewed::Part, files),
-            (&("grep" | "rg"), [_, files @ ..]) => (Viewed::Part, files),
-            _ => return None,
-        };
-        let mut files = operands.iter().filter(|word| !word.starts_with('-'));
-        let (Some(file), None) = (files.next(), files.next()) else { return None };
-        let options = operands.len() > 1;
-        if options && viewed == Viewed::Whole {
-            return None;
-        }
-        let path = path::resolve(cwd, file).ok()?;
-        let before = content_hash(&path)?;
-        Some(Self { path, before, viewed })
-    }
-
-    /// The view, if the file stayed the same while the command ran.
-    fn after(self) -> Option<FileView> {
-        (content_hash(&self.path)? == self.before).then_some(FileView {
-            path: self.path,
-            hash: self.before,
-            viewed: self.viewed,
-        })
-    }
-}
-
-fn content_hash(path: &Path) -> Option<ona_types::ContentHash> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    atomic::hash(&File::open(path).ok()?).ok()
-}
-
 /// Opens a file for output that others may not read.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -328,34 +310,6 @@ mod tests {
         assert_eq!(decoded(&captured("aü".as_bytes(), false)), "aü");
         assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true)), "a[SDLC_TRUNCATED]");
         assert_eq!(decoded(&captured(b"a\xff", false)), "a\u{fffd}");
-    }
-
-    #[test]
-    fn looks_count_only_when_they_are_plain() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("f"), "x").unwrap();
-        let viewed = |command: &str| Look::before(command, dir.path()).map(|look| look.viewed);
-        assert_eq!(viewed("cat f"), Some(Viewed::Whole));
-        for part in ["head -n5 f", "tail f", "sed -n 1,3p f", "grep x f", "rg -n x f"] {
-            assert!(viewed(part).is_none_or(|viewed| viewed == Viewed::Part), "{part}");
-        }
-        assert_eq!(viewed("head -n5 f"), Some(Viewed::Part));
-        assert_eq!(viewed("sed -n 1,3p f"), Some(Viewed::Part));
-        for none in [
-            "cat -A f",
-            "cat f f",
-            "cat f | head",
-            "cat f; ls",
-            "cat <f",
-            "cat missing",
-            "cat .",
-            "cat $F",
-            "A=1 cat f",
-            "ls f",
-            "sed s/a/b/ f",
-        ] {
-            assert_eq!(viewed(none), None, "{none}");
-        }
     }
 
     #[test]

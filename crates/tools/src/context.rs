@@ -57,6 +57,8 @@ pub struct ToolSettings {
     pub background_output_limit: u64,
     /// A file to source before every shell command.
     pub bash_env_file: Option<PathBuf>,
+    /// `BASH_ENV` as ona itself found it: shells get it as if ona were not there.
+    pub inherited_bash_env: Option<PathBuf>,
     /// Glob lists hidden files.
     pub glob_hidden: bool,
     /// Glob lists files that `.gitignore` excludes.
@@ -76,6 +78,7 @@ impl Default for ToolSettings {
             background_disabled: false,
             background_output_limit: 5_000_000_000,
             bash_env_file: None,
+            inherited_bash_env: None,
             glob_hidden: true,
             glob_ignored: true,
             search_timeout: Duration::from_secs(20),

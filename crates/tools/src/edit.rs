@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use ona_policy::Effects;
-use ona_types::{ContentHash, FileView, ToolOutput, Viewed};
+use ona_types::{ContentHash, FileView, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ impl BuiltIn for Edit {
             atomic::create(&path, input.new_string.as_bytes()).map_err(|e| refused(&path, e))?;
             let lines = count(line_count(&input.new_string), "line");
             return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
-                .with_view(FileView { path, hash, viewed: Viewed::Whole }));
+                .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
         if file.metadata().is_ok_and(|meta| meta.len() > LARGEST) {
@@ -90,10 +90,17 @@ impl BuiltIn for Edit {
             change.first_line,
             count(line_count(&new), "line"),
         );
-        // What was seen in part before is no better known now.
         Ok(ToolOutput::success(summary)
             .with_detail("replacements", change.times)
-            .with_view(FileView { path, hash, viewed: known.viewed }))
+            .with_view(FileView { path, hash, seen: after_edit(&known.seen) }))
+    }
+}
+
+/// What was seen whole stays so; of a part, the lines have moved.
+pub(crate) fn after_edit(seen: &Seen) -> Seen {
+    match seen {
+        Seen::Whole => Seen::Whole,
+        Seen::Lines { .. } => Seen::part(),
     }
 }
 
@@ -129,7 +136,7 @@ impl Change {
             // Mixed line ends: the place may be one where they are CR LF.
             crlf()
         };
-        let times = old.matches(&from).count() as u64;
+        let times = occurrences(old, &from);
         let first = old.find(&from).ok_or(
             "old_string was not found; it must match exactly, white space included. Read the file \
              again and copy the text from there",
@@ -151,6 +158,13 @@ impl Change {
     fn apply(&self, old: &str) -> String {
         if self.from.is_empty() { self.to.clone() } else { old.replace(&self.from, &self.to) }
     }
+}
+
+/// How often a text occurs, overlaps included: `aa` is twice in `aaa`, and which one is meant is not clear.
+fn occurrences(text: &str, part: &str) -> u64 {
+    let step = part.chars().next().map_or(1, char::len_utf8);
+    let next = |start: usize| text[start..].find(part).map(|at| start + at);
+    std::iter::successors(next(0), |at| next(at + step)).count() as u64
 }
 
 /// 1 if the position begins a line other than the first: the count before it is one short then.
@@ -180,6 +194,7 @@ mod tests {
         assert_eq!((new.as_str(), change.first_line), ("a\nB\nc\n", 2));
         assert!(plan("x x", "x", "y", false).unwrap_err().contains("occurs 2 times"));
         assert_eq!(plan("x x", "x", "y", true).unwrap().0, "y y");
+        assert!(plan("aaa", "aa", "b", false).unwrap_err().contains("occurs 2 times"));
         assert!(plan("abc", "d", "e", true).unwrap_err().contains("not found"));
         assert!(plan("abc", "", "e", false).is_err());
         assert_eq!(plan("", "", "new", false).unwrap().0, "new");

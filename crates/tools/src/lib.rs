@@ -20,6 +20,7 @@ mod edit;
 mod glob;
 mod grep;
 mod input;
+mod look;
 mod notebook;
 mod notebook_edit;
 pub mod pdf;
@@ -30,7 +31,7 @@ mod tool;
 mod walk;
 mod write;
 
-pub use background::{TASK_HOST, TaskSpec, run_task};
+pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Host, Place, ToolContext, ToolSettings, Views};
 pub use input::InputError;

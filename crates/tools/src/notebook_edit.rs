@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::atomic::{self, ReplaceError};
 use crate::context::{Place, ToolContext};
+use crate::edit::after_edit;
 use crate::input::InputError;
 use crate::notebook::{self, CellType, Change, Mode};
 use crate::tool::{BuiltIn, Refusal};
@@ -72,6 +73,6 @@ impl BuiltIn for NotebookEdit {
         };
         let (cell, kind, language) = (&edited.cell_id, &edited.cell_type, &edited.language);
         Ok(ToolOutput::success(format!("{done} cell {cell} ({kind}, {language}) of {shown}"))
-            .with_view(FileView { path, hash, viewed: known.viewed }))
+            .with_view(FileView { path, hash, seen: after_edit(&known.seen) }))
     }
 }

@@ -1,7 +1,7 @@
 //! Pictures made ready for a model: recognised by their bytes, and shrunk where they are too big.
 //!
-//! A picture within the limits keeps its bytes, and only its header is decoded. Everything else is
-//! decoded under limits that a decompression bomb runs into before it can hurt.
+//! A picture within the limits keeps its bytes. All are decoded, to know that they can be, under limits
+//! that a decompression bomb runs into before it can hurt.
 
 use std::io::Cursor;
 
@@ -103,12 +103,14 @@ pub(crate) fn prepare(bytes: &[u8], format: Format) -> Result<Picture, PictureEr
     if width == 0 || height == 0 {
         return Err(broken("it has no pixels".to_owned()));
     }
+    // Decoded even where its bytes are sent as they are: a broken one would fail at the model.
+    let image = decode(bytes, format).map_err(explain)?;
     if width.max(height) <= MAX_SIDE && bytes.len() <= MAX_BYTES {
         let media_type = format.media_type();
         let data_base64 = STANDARD.encode(bytes);
         return Ok(Picture { media_type, data_base64, width, height, resized: None });
     }
-    let image = fit(decode(bytes, format).map_err(explain)?, MAX_SIDE);
+    let image = fit(image, MAX_SIDE);
     let (image, format, data) = encode(image, MAX_BYTES).map_err(explain)?;
     Ok(Picture {
         media_type: format.media_type(),

@@ -13,14 +13,15 @@ use std::time::Duration;
 use base64::Engine as _;
 use ona_policy::Effects;
 use ona_sandbox::{ChildSpec, Ending};
-use ona_types::{Attachment, ContentHash, FileView, Hasher, ToolOutput, Viewed};
+use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
-use crate::context::{Place, ToolContext};
+use crate::context::{Place, ToolContext, ToolSettings};
 use crate::input::{InputError, lenient_count};
 use crate::text::{self, Kind, Lines, Window, count};
-use crate::tool::{BuiltIn, Refusal};
+use crate::tool::{BuiltIn, Refusal, blocking};
 use crate::write::{existing, resolve, target, unreadable};
 use crate::{notebook, pdf, picture};
 
@@ -74,52 +75,77 @@ impl BuiltIn for Read {
 
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let path = resolve(cx, &input.file_path)?;
-        if path.is_dir() {
-            return Err(Refusal::rejected(format!(
-                "{} is a directory: list it with Glob (pattern \"*\") or with Bash (ls)",
-                path.display()
-            )));
-        }
-        let Some(file) = existing(&path)? else { return Err(missing(&path, cx)) };
-        let size = file.metadata().map_err(|error| unreadable(&path, &error))?.len();
-        let mut reader = Reader::new(file);
-        let start = reader.start(64 * 1024).map_err(|error| unreadable(&path, &error))?;
-        let is_pdf = start.starts_with(b"%PDF-");
-        if input.pages.is_some() && !is_pdf {
-            return Err(Refusal::rejected(format!(
-                "{} is no PDF: leave `pages` out",
-                path.display()
-            )));
-        }
-        let shown = if let Some(format) = picture::sniff(start) {
-            show_picture(&path, &mut reader, size, format).await?
-        } else if is_pdf {
-            show_pdf(&path, &mut reader, size, input.pages.as_deref(), cx).await?
-        } else if path.extension().is_some_and(|extension| extension == "ipynb") {
-            show_notebook(&path, &mut reader, size)?
-        } else {
-            show_text(&path, &mut reader, size, &input, cx)?
+        let (settings, cwd, pages) =
+            (cx.settings.clone(), cx.place.cwd.clone(), input.pages.clone());
+        let looked = blocking(cx.cancel, {
+            let (path, cancel) = (path.clone(), cx.cancel.clone());
+            move || look(&path, &input, &settings, &cwd, cancel)
+        });
+        let (shown, hash) = match looked.await? {
+            (Looked::Shown(shown), hash) => (shown, hash),
+            (Looked::Pdf(bytes), hash) => {
+                (show_pdf(&path, bytes, pages.as_deref(), cx).await?, hash)
+            }
         };
         check_tokens(&path, &shown.content, cx.settings.read_max_tokens)?;
-        let hash = reader.finish().map_err(|error| unreadable(&path, &error))?;
         let mut output = ToolOutput::success(shown.content);
         output.attachments = shown.attachments;
-        Ok(output.with_view(FileView { path, hash, viewed: shown.viewed }))
+        Ok(output.with_view(FileView { path, hash, seen: shown.seen }))
     }
 }
 
-/// What a reading came to.
+/// What looking at a file came to; a PDF needs a child process to be read.
+enum Looked {
+    Shown(Shown),
+    Pdf(Vec<u8>),
+}
+
+/// What is shown of a file.
 struct Shown {
     content: String,
     attachments: Vec<Attachment>,
-    viewed: Viewed,
+    seen: Seen,
 }
 
 impl Shown {
-    fn text(content: String, whole: bool) -> Self {
-        let viewed = if whole { Viewed::Whole } else { Viewed::Part };
-        Self { content, attachments: Vec::new(), viewed }
+    fn text(content: String, seen: Seen) -> Self {
+        Self { content, attachments: Vec::new(), seen }
     }
+}
+
+fn look(
+    path: &Path,
+    input: &ReadInput,
+    settings: &ToolSettings,
+    cwd: &Path,
+    cancel: CancellationToken,
+) -> Result<(Looked, ContentHash), Refusal> {
+    if path.is_dir() {
+        return Err(Refusal::rejected(format!(
+            "{} is a directory: list it with Glob (pattern \"*\") or with Bash (ls)",
+            path.display()
+        )));
+    }
+    let Some(file) = existing(path)? else { return Err(missing(path, cwd)) };
+    let size = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+    let mut reader = Reader::new(file, cancel);
+    let start = reader.start(64 * 1024).map_err(|error| unreadable(path, &error))?;
+    let is_pdf = start.starts_with(b"%PDF-");
+    if input.pages.is_some() && !is_pdf {
+        return Err(Refusal::rejected(format!("{} is no PDF: leave `pages` out", path.display())));
+    }
+    let looked = if let Some(format) = picture::sniff(start) {
+        Looked::Shown(show_picture(path, &mut reader, size, format)?)
+    } else if is_pdf {
+        bounded(path, size)?;
+        Looked::Pdf(reader.whole().map_err(|error| unreadable(path, &error))?)
+    } else if path.extension().is_some_and(|extension| extension == "ipynb") {
+        Looked::Shown(show_notebook(path, &mut reader, size, input, settings)?)
+    } else {
+        Looked::Shown(show_text(path, &mut reader, size, input, settings)?)
+    };
+    let hash = reader.finish().map_err(|error| unreadable(path, &error))?;
+    Ok((looked, hash))
 }
 
 /// A file read once from front to back, hashed on the way.
@@ -127,11 +153,12 @@ struct Reader {
     file: File,
     start: Vec<u8>,
     hasher: Hasher,
+    cancel: CancellationToken,
 }
 
 impl Reader {
-    fn new(file: File) -> Self {
-        Self { file, start: Vec::new(), hasher: Hasher::new() }
+    fn new(file: File, cancel: CancellationToken) -> Self {
+        Self { file, start: Vec::new(), hasher: Hasher::new(), cancel }
     }
 
     /// The first bytes, without consuming them.
@@ -147,6 +174,9 @@ impl Reader {
         take(&start);
         let mut buffer = vec![0; 256 * 1024];
         loop {
+            if self.cancel.is_cancelled() {
+                return Err(io::Error::other("interrupted"));
+            }
             match self.file.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => {
@@ -178,15 +208,15 @@ fn show_text(
     reader: &mut Reader,
     size: u64,
     input: &ReadInput,
-    cx: &ToolContext<'_>,
+    settings: &ToolSettings,
 ) -> Result<Shown, Refusal> {
     let asked = input.offset.is_some() || input.limit.is_some();
     let first = input.offset.unwrap_or(1).max(1);
     let whole = reader.start.len() as u64 == size || size == 0;
     match text::sniff(&reader.start, whole) {
         Kind::Text(encoding, mark) => {
-            if !asked && size > cx.settings.read_max_bytes {
-                return Err(too_large(path, size, cx.settings.read_max_bytes));
+            if !asked && size > settings.read_max_bytes {
+                return Err(too_large(path, size, settings.read_max_bytes));
             }
             let mut window = Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding);
             let read = if text::is_bytewise(encoding) {
@@ -209,14 +239,14 @@ fn show_text(
                 name => format!(", decoded from {name}"),
             };
             let lines = window.finish();
-            Ok(Shown::text(describe(path, &lines, &note), lines.is_whole()))
+            Ok(Shown::text(describe(path, &lines, &note), lines.seen()))
         }
         Kind::Binary => {
             let rows = input.limit.unwrap_or(DEFAULT_ROWS);
             let mut dump = Dump::new(first, rows);
             reader.each(|piece| dump.feed(piece)).map_err(|error| unreadable(path, &error))?;
             let (content, whole) = dump.finish(path, size);
-            Ok(Shown::text(content, whole))
+            Ok(Shown::text(content, if whole { Seen::Whole } else { Seen::part() }))
         }
     }
 }
@@ -291,7 +321,7 @@ impl Dump {
     }
 }
 
-async fn show_picture(
+fn show_picture(
     path: &Path,
     reader: &mut Reader,
     size: u64,
@@ -300,10 +330,7 @@ async fn show_picture(
     bounded(path, size)?;
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
     let length = bytes.len() as u64;
-    // Shrinking a large one takes a while: an interrupt should not have to wait for it.
-    let picture = tokio::task::spawn_blocking(move || picture::prepare(&bytes, format))
-        .await
-        .map_err(|error| Refusal::Internal(format!("the picture's reader broke off: {error}")))?
+    let picture = picture::prepare(&bytes, format)
         .map_err(|why| Refusal::rejected(format!("{}: {why}", path.display())))?;
     let resized = match picture.resized {
         None => String::new(),
@@ -319,36 +346,50 @@ async fn show_picture(
     );
     let image =
         Attachment::Image { media_type: picture.media_type.to_owned(), data: picture.data_base64 };
-    Ok(Shown { content, attachments: vec![image], viewed: Viewed::Whole })
+    Ok(Shown { content, attachments: vec![image], seen: Seen::Whole })
 }
 
-fn show_notebook(path: &Path, reader: &mut Reader, size: u64) -> Result<Shown, Refusal> {
+/// A notebook that cannot be read as one is shown as the text it is: that is how it gets repaired.
+fn show_notebook(
+    path: &Path,
+    reader: &mut Reader,
+    size: u64,
+    input: &ReadInput,
+    settings: &ToolSettings,
+) -> Result<Shown, Refusal> {
     bounded(path, size)?;
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
-    let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
-    let text = String::from_utf8(bytes).map_err(|_| refuse("the notebook is not UTF-8".into()))?;
-    let rendered = notebook::render(text.strip_prefix('\u{feff}').unwrap_or(&text))
-        .map_err(|why| refuse(why.to_string()))?;
-    let cells = count(rendered.cells as u64, "cell");
-    Ok(Shown {
-        content: format!("{} ({cells})\n{}", path.display(), rendered.content),
-        attachments: rendered.attachments,
-        viewed: Viewed::Whole,
-    })
+    let why = match std::str::from_utf8(&bytes) {
+        Err(_) => "it is not UTF-8".to_owned(),
+        Ok(text) => match notebook::render(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+            Err(why) => why.to_string(),
+            Ok(rendered) => {
+                let cells = count(rendered.cells as u64, "cell");
+                return Ok(Shown {
+                    content: format!("{} ({cells})\n{}", path.display(), rendered.content),
+                    attachments: rendered.attachments,
+                    seen: Seen::Whole,
+                });
+            }
+        },
+    };
+    reader.start = bytes;
+    let hasher = std::mem::take(&mut reader.hasher);
+    let mut shown = show_text(path, reader, size, input, settings)?;
+    reader.hasher = hasher;
+    shown.content = format!("(not shown as a notebook: {why})\n{}", shown.content);
+    Ok(shown)
 }
 
 /// The text comes from a child process: a broken or hostile PDF can take that down, not the session.
 async fn show_pdf(
     path: &Path,
-    reader: &mut Reader,
-    size: u64,
+    bytes: Vec<u8>,
     pages: Option<&str>,
     cx: &ToolContext<'_>,
 ) -> Result<Shown, Refusal> {
-    bounded(path, size)?;
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
     let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
-    let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
     let spec = ChildSpec {
         program: &cx.host.program,
         args: vec![OsString::from(PDF_TEXT)],
@@ -370,7 +411,7 @@ async fn show_pdf(
         Ending::Exited(1) => {
             return Err(refuse(String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned()));
         }
-        Ending::Interrupted => return Err(Refusal::Internal("interrupted by the user".into())),
+        Ending::Interrupted => return Err(Refusal::Internal("interrupted".into())),
         Ending::TimedOut => return Err(refuse("reading it took longer than 60 s".into())),
         Ending::Exited(_) | Ending::Signalled(_) => {
             return Err(refuse("it is broken in a way that crashed its reader".into()));
@@ -386,8 +427,8 @@ async fn show_pdf(
     } else {
         Vec::new()
     };
-    let viewed = if whole { Viewed::Whole } else { Viewed::Part };
-    Ok(Shown { content, attachments, viewed })
+    let seen = if whole { Seen::Whole } else { Seen::part() };
+    Ok(Shown { content, attachments, seen })
 }
 
 fn bounded(path: &Path, size: u64) -> Result<(), Refusal> {
@@ -416,7 +457,7 @@ fn check_tokens(path: &Path, content: &str, most: u64) -> Result<(), Refusal> {
 }
 
 /// A missing file, with the names that come close.
-fn missing(path: &Path, cx: &ToolContext<'_>) -> Refusal {
+fn missing(path: &Path, cwd: &Path) -> Refusal {
     let mut message = format!("{} does not exist", path.display());
     let wanted = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let siblings = path.parent().and_then(|dir| dir.read_dir().ok());
@@ -428,7 +469,7 @@ fn missing(path: &Path, cx: &ToolContext<'_>) -> Refusal {
         .take(3)
         .collect();
     if close.is_empty() {
-        message.push_str(&format!(" (relative paths start in {})", cx.place.cwd.display()));
+        message.push_str(&format!(" (relative paths start in {})", cwd.display()));
     } else {
         message.push_str(&format!("; did you mean {}?", close.join(" or ")));
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use ona_types::Seen;
 
 /// A line longer than this is cut.
 pub(crate) const LONGEST_LINE: usize = 2000;
@@ -134,9 +135,15 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Whether the window shows the file from beginning to end, uncut.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.first <= 1 && self.lines.len() as u64 == self.total && self.cut_lines == 0
+    /// How much of the file the window shows. A line that was cut was not seen.
+    pub(crate) fn seen(&self) -> Seen {
+        if self.total == 0 {
+            return Seen::Whole;
+        }
+        if self.lines.is_empty() || self.cut_lines > 0 {
+            return Seen::part();
+        }
+        Seen::lines(self.first, self.first + self.lines.len() as u64 - 1, self.total)
     }
 
     /// The lines with their numbers.
@@ -216,9 +223,9 @@ mod tests {
             (lines.total, lines.lines.as_slice()),
             (3, &["b".to_owned(), "c".to_owned()][..])
         );
-        assert!(!lines.is_whole());
+        assert_eq!(lines.seen(), Seen::lines(2, 3, 3));
         assert_eq!(lines.numbered(), "2\tb\n3\tc\n");
-        assert!(window(b"a\nb\n", 1, 2000, 1).is_whole());
+        assert_eq!(window(b"a\nb\n", 1, 2000, 1).seen(), Seen::Whole);
         assert_eq!(window(b"", 1, 10, 1).total, 0);
         assert_eq!(window(b"\n", 1, 10, 1).lines, [""]);
         assert_eq!(window(b"a\nb\n", 9, 10, 1).lines, Vec::<String>::new());
@@ -228,7 +235,7 @@ mod tests {
     fn long_lines_are_cut_at_characters() {
         let lines = window("ü".repeat(3000).as_bytes(), 1, 10, 7);
         assert_eq!(lines.cut_lines, 1);
-        assert!(!lines.is_whole());
+        assert_eq!(lines.seen(), Seen::part());
         assert!(lines.lines[0].starts_with(&"ü".repeat(2000)));
         assert!(!lines.lines[0].contains(char::REPLACEMENT_CHARACTER));
     }

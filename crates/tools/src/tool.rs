@@ -9,6 +9,7 @@ use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::context::{Place, ToolContext};
 use crate::input::{self, InputError};
@@ -46,6 +47,21 @@ pub(crate) enum Refusal {
 impl Refusal {
     pub(crate) fn rejected(message: impl Into<String>) -> Self {
         Self::Rejected(message.into())
+    }
+}
+
+/// Runs work that may wait for a slow disk off the async threads. An interrupt does not wait for it: the
+/// thread is left to itself.
+pub(crate) async fn blocking<T: Send + 'static>(
+    cancel: &CancellationToken,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::select! {
+        biased;
+        done = tokio::task::spawn_blocking(work) => {
+            done.map_err(|error| Refusal::Internal(format!("the tool broke off: {error}")))?
+        }
+        () = cancel.cancelled() => Err(Refusal::Internal("interrupted".to_owned())),
     }
 }
 

@@ -44,7 +44,7 @@ impl Halt {
     /// The refusal to end with, if the search was stopped.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.cancel.is_cancelled() {
-            return Err(Refusal::Internal("interrupted by the user".to_owned()));
+            return Err(Refusal::Internal("interrupted".to_owned()));
         }
         if self.timed_out() {
             return Err(Refusal::Internal(format!(
@@ -221,7 +221,7 @@ mod tests {
         assert!(reason(&late).contains("timed out after 0 s; narrow"));
         cancel.cancel();
         let cancelled = collect(&Halt::new(&cancel, Duration::MAX)).unwrap_err();
-        assert_eq!(reason(&cancelled), "interrupted by the user");
+        assert_eq!(reason(&cancelled), "interrupted");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Write: a file's whole content at once.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use ona_policy::Effects;
 use ona_policy::path::{self, Target};
-use ona_types::{ContentHash, FileView, ToolOutput, Viewed};
+use ona_types::{ContentHash, FileView, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,13 +48,14 @@ impl BuiltIn for Write {
             let hash = ContentHash::of(input.content.as_bytes());
             atomic::create(&path, input.content.as_bytes()).map_err(|e| refused(&path, e))?;
             return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
-                .with_view(FileView { path, hash, viewed: Viewed::Whole }));
+                .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
-        if known.viewed != Viewed::Whole {
+        if known.seen != Seen::Whole {
             return Err(Refusal::rejected(format!(
-                "{shown} has been read only in part: read the rest before overwriting all of it \
-                 (Read with a larger limit), or use Edit"
+                "{shown} has been seen only in part ({}): read the rest before overwriting all of it, \
+                 or use Edit",
+                known.seen
             )));
         }
         let content = in_style_of(&old, input.content);
@@ -61,7 +64,7 @@ impl BuiltIn for Write {
         Ok(ToolOutput::success(format!("Updated {shown} ({lines})")).with_view(FileView {
             path,
             hash,
-            viewed: Viewed::Whole,
+            seen: Seen::Whole,
         }))
     }
 }
@@ -100,7 +103,9 @@ pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
         }
         Ok(_) => {}
     }
-    File::open(path).map(Some).map_err(|error| unreadable(path, &error))
+    // Some files under /proc would keep a reader waiting for ever; others do not mind the flag.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
+    file.map(Some).map_err(|error| unreadable(path, &error))
 }
 
 /// What the session knows of a file it wants to change.
@@ -118,6 +123,7 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Refusal {
     Refusal::rejected(match error.kind() {
         io::ErrorKind::PermissionDenied => format!("{shown}: permission denied"),
         io::ErrorKind::NotFound => format!("{shown} does not exist"),
+        io::ErrorKind::WouldBlock => format!("{shown} has nothing to read right now"),
         io::ErrorKind::NotADirectory => {
             format!("{shown}: a part of the path is a file, not a directory")
         }

@@ -2,6 +2,7 @@
 
 mod event;
 mod input;
+mod invocation;
 mod output;
 
 pub use event::{HookEvent, UnknownEvent};
@@ -10,6 +11,7 @@ pub use input::{
     HookDetail, HookInput, LoadReason, MemoryType, SessionEndReason, SetupTrigger, StartSource,
     StopError,
 };
+pub use invocation::HookInvocation;
 pub use output::{
     Decision, HookOutput, HookSpecificOutput, PermissionDecision, RequestDecision, SyncOutput,
 };

@@ -17,16 +17,17 @@ mod id;
 mod outcome;
 mod permission;
 mod phase;
+mod seen;
 mod transcript;
 
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
-    Viewed,
 };
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,
 };
 pub use phase::Phase;
+pub use seen::Seen;
 pub use transcript::{ContentBlock, Entry, EntryType};

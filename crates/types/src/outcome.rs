@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ContentHash, TaskId};
+use crate::{ContentHash, Seen, TaskId};
 
 /// Opens the content of every `internal_failure`.
 pub const INTERNAL_PREFIX: &str = "[SDLC_INTERNAL]";
@@ -27,16 +27,6 @@ pub enum OutcomeClass {
     InternalFailure,
 }
 
-/// How much of a file a session has seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Viewed {
-    /// Every byte.
-    Whole,
-    /// A window of it.
-    Part,
-}
-
 /// A file's content as a session came to know it, by reading or by writing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileView {
@@ -45,7 +35,7 @@ pub struct FileView {
     /// The hash of the whole file, also when only a part was seen.
     pub hash: ContentHash,
     /// How much was seen.
-    pub viewed: Viewed,
+    pub seen: Seen,
 }
 
 /// A picture or document that belongs to a tool result but is no text.

@@ -146,8 +146,8 @@ fn a_background_task_goes_on_and_its_end_is_recorded() {
     assert!(said.contains(cells[2]), "{said}");
 }
 
-#[test]
-fn an_interrupt_ends_the_command_and_is_recorded() {
+/// Starts a command that says when it runs, sends a signal to ona, and returns code and content.
+fn signalled(signal: &str) -> (Option<i32>, String, ona_testkit::Project) {
     let project = project();
     project.ok("Bash", json!({"command": "mkfifo ready"}));
     let child = project
@@ -156,16 +156,83 @@ fn an_interrupt_ends_the_command_and_is_recorded() {
         .spawn()
         .unwrap();
     fs::read(project.path("ready")).unwrap();
-    let kill = project.command("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let kill = project.command("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
     let report = parse_report(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    (output.status.code(), report.content, project)
+}
+
+#[test]
+fn signals_end_the_command_and_are_recorded() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let (exit, content, project) = signalled(signal);
+        assert_eq!(exit, Some(code), "{signal}");
+        assert_eq!(content, "[SDLC_INTERNAL] interrupted; the command was killed\nhi\n");
+        let results = project
+            .sql("SELECT payload_json FROM transcript_entries WHERE entry_type = 'tool_result'");
+        assert!(results[1].contains("interrupted; the command"), "{}", results[1]);
+    }
+}
+
+#[test]
+fn what_cleans_its_environment_and_forks_away_is_killed_too() {
+    let project = project();
+    let command = "env -i setsid bash -c 'echo $$ > a; sleep 77' & \
+                   setsid nohup bash -c 'exec -c sleep 76' & echo $! > b; \
+                   while [ ! -s a ]; do :; done; sleep 78";
+    project.refused("Bash", json!({"command": command, "timeout": 1000}));
+    for file in ["a", "b"] {
+        let pid = project.content(file);
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "{file}: {stat}");
+    }
+}
+
+#[test]
+fn what_ona_does_around_a_command_does_not_show() {
+    let project = project();
+    fs::create_dir(project.path("s")).unwrap();
+    assert_eq!(project.ok("Bash", json!({"command": "set -e; mkdir g; cd g; rmdir ../g"})), "");
     assert_eq!(
-        report.content,
-        "[SDLC_INTERNAL] interrupted by the user; the command was killed\nhi\n"
+        project.ok("Bash", json!({"command": "set -x; true"})),
+        "\n--- stderr ---\n+ true\n"
     );
-    let results =
-        project.sql("SELECT payload_json FROM transcript_entries WHERE entry_type = 'tool_result'");
-    assert!(results[1].contains("interrupted by the user"), "{}", results[1]);
+    project.ok("Bash", json!({"command": "pwd() { echo /etc; }; cd s"}));
+    assert!(project.ok("Bash", json!({"command": "pwd; cd .."})).ends_with("/s\n"));
+    // A trap of its own takes the place of ours: then it says so.
+    let own = project.ok("Bash", json!({"command": "trap 'echo bye' EXIT; cd s"}));
+    assert!(own.starts_with("bye\n") && own.contains("Shell cwd could not be followed"), "{own}");
+    assert_eq!(project.ok("Bash", json!({"command": "trap 'echo bye' EXIT"})), "bye\n");
+
+    let file = project.file("start.sh", "FROM_BASH_ENV=1\n");
+    let mut command =
+        project.eval_command("Bash", &json!({"command": "echo $FROM_BASH_ENV $BASH_ENV"}));
+    let shown = ona_testkit::report(command.env("BASH_ENV", &file)).content;
+    assert_eq!(shown, format!("1 {file}\n"));
+}
+
+#[test]
+fn a_task_whose_supervisor_was_killed_is_ended_by_the_next_call() {
+    let project = project();
+    project.ok("Bash", json!({"command": "mkfifo ready"}));
+    project.ok(
+        "Bash",
+        json!({"command": "echo $$ $PPID > ready; sleep 60", "run_in_background": true}),
+    );
+    let pids = fs::read_to_string(project.path("ready")).unwrap();
+    let (shell, supervisor) = pids.trim().split_once(' ').unwrap();
+    assert!(project.command("kill").args(["-9", supervisor]).status().unwrap().success());
+    let gone = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    while !gone(supervisor) {
+        std::thread::yield_now();
+    }
+    let doctor = ona_testkit::run(&mut project.ona(["doctor"])).stdout;
+    assert!(doctor.contains("1 without a supervisor: task_"), "{doctor}");
+    project.ok("Bash", json!({"command": "true"}));
+    assert_eq!(project.sql("SELECT end_reason FROM background_tasks"), ["supervisor_died"]);
+    assert!(gone(shell), "what it ran is killed");
 }

@@ -23,6 +23,7 @@ fn a_sound_record_has_only_good_news() {
     ok    database     <db>
     ok    integrity    every page is sound
     ok    schema       schema_version 1, migration 1
+    ok    writing      the write lock can be taken
     ok    pragmas      foreign_keys=1 journal_mode=wal busy_timeout=30000 synchronous=2
     ok    foreign keys every reference has its row
     ok    rows         no orphans, no holes
@@ -30,7 +31,7 @@ fn a_sound_record_has_only_good_news() {
     let json: Value =
         serde_json::from_str(&run(&mut project.ona(["doctor", "--json"])).stdout).unwrap();
     assert_eq!(json["level"], "ok");
-    assert_eq!(json["findings"].as_array().unwrap().len(), 6);
+    assert_eq!(json["findings"].as_array().unwrap().len(), 7);
 }
 
 #[test]
@@ -69,4 +70,22 @@ fn damage_is_found_and_named() {
     let ran = run(&mut project.ona(["doctor"]));
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(ran.stdout.contains("fail") && ran.stdout.contains("hint:"), "{}", ran.stdout);
+}
+
+#[test]
+fn lost_tables_and_versions_are_found() {
+    for (damage, part) in [
+        ("DROP TABLE file_views", "missing: file_views"),
+        ("DROP TABLE plans", "missing: plans"),
+        ("DELETE FROM schema_meta", "schema_meta has lost the row `migration`"),
+    ] {
+        let project = project();
+        project.ok("Bash", json!({"command": "true"}));
+        project.sql(damage);
+        let ran = run(&mut project.ona(["doctor"]));
+        assert_eq!(ran.code, Some(1), "{damage}: {}", ran.stdout);
+        assert!(ran.stdout.contains(part), "{damage}: {}", ran.stdout);
+        assert!(!ran.stdout.contains("ona doctor"), "it does not send you in a circle");
+        assert!(ran.stdout.lines().count() < 12, "and does not print the schema: {}", ran.stdout);
+    }
 }

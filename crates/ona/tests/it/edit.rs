@@ -68,11 +68,25 @@ fn overwriting_wants_the_whole_file_seen() {
     project.file("a.txt", "1\n2\n3\n");
     project.ok("Read", json!({"file_path": "a.txt", "limit": 1}));
     let refusal = project.refused("Write", json!({"file_path": "a.txt", "content": "x"}));
-    assert!(refusal.contains("only in part"), "{refusal}");
+    assert!(refusal.contains("seen only in part (lines 1-1 of 3)"), "{refusal}");
     project.ok("Edit", json!({"file_path": "a.txt", "old_string": "1", "new_string": "one"}));
     project.refused("Write", json!({"file_path": "a.txt", "content": "x"}));
-    project.ok("Read", json!({"file_path": "a.txt"}));
+    // Windows add up.
+    project.ok("Read", json!({"file_path": "a.txt", "limit": 2}));
+    project.ok("Read", json!({"file_path": "a.txt", "offset": 3}));
     project.ok("Write", json!({"file_path": "a.txt", "content": "x"}));
+}
+
+#[test]
+fn a_cat_that_was_cut_is_no_reading() {
+    let project = project();
+    project.file("big.txt", "0123456789\n".repeat(200_000));
+    let shown = project.ok("Bash", json!({"command": "cat big.txt"}));
+    assert!(shown.ends_with("[SDLC_TRUNCATED]"));
+    project.refused("Write", json!({"file_path": "big.txt", "content": "x"}));
+    project.file("q", "a\nb\n");
+    project.ok("Bash", json!({"command": "head -c0 q"}));
+    project.refused("Edit", json!({"file_path": "q", "old_string": "a", "new_string": "b"}));
 }
 
 #[test]

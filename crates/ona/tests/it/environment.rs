@@ -130,7 +130,7 @@ fn values_that_cannot_be_meant_are_refused_before_anything_is_done() {
     for (variable, value, part) in [
         ("BASH_DEFAULT_TIMEOUT_MS", "soon", "must be a whole number above 0, not `soon`"),
         ("BASH_MAX_TIMEOUT_MS", "0", "must be a whole number above 0, not `0`"),
-        ("CLAUDE_CODE_GLOB_HIDDEN", "maybe", "must be 1 or 0, not `maybe`"),
+        ("CLAUDE_CODE_GLOB_HIDDEN", "maybe", "must be 1 (true) or 0 (false), not `maybe`"),
         ("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "-1", "must be a whole number above 0, not `-1`"),
     ] {
         let mut command = project.eval_command("Bash", &json!({"command": "touch done"}));

@@ -52,8 +52,15 @@ fn cells_are_shown_with_their_outputs() {
     for part in ["(2 cells)", "intro", "# Title", "calc", "print(x * 7)", "42"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // A broken one is shown as the text it is, so that it can be repaired.
     let broken = project.file("broken.ipynb", "{\n \"cells\": [,]\n}");
-    assert!(project.refused("Read", json!({"file_path": broken})).contains("line 2"));
+    let shown = project.ok("Read", json!({"file_path": broken}));
+    assert!(
+        shown.contains("not shown as a notebook") && shown.contains("line 2 column"),
+        "{shown}"
+    );
+    assert!(shown.contains("2\t \"cells\": [,]"), "{shown}");
+    project.ok("Edit", json!({"file_path": broken, "old_string": "[,]", "new_string": "[]"}));
 }
 
 #[test]
