@@ -1,0 +1,105 @@
+//! HTTP hooks: the input is posted, the answer is the body.
+
+use std::time::Duration;
+
+use crate::handler::{Ran, STREAM_CAP};
+use crate::plane::HookHost;
+
+/// Posts the input. A body of a 2xx answer counts as the output of a hook that exited 0; anything else is
+/// a failure that decides nothing.
+pub(crate) async fn post(
+    url: &str,
+    headers: &[(String, String)],
+    allowed_env: &[String],
+    input: &str,
+    limit: Duration,
+    host: &HookHost,
+) -> Ran {
+    if !host.allowed_urls.is_empty() && !host.allowed_urls.iter().any(|shape| fits(shape, url)) {
+        return Ran::failed(format!("{url} is not among allowedHttpHookUrls"));
+    }
+    let client = match reqwest::Client::builder().timeout(limit).no_gzip().build() {
+        Ok(client) => client,
+        Err(error) => return Ran::failed(error.to_string()),
+    };
+    let mut request =
+        client.post(url).header("content-type", "application/json").body(format!("{input}\n"));
+    for (name, value) in headers {
+        request = request.header(name, filled(value, allowed_env, host));
+    }
+    let mut response = match request.send().await {
+        Ok(response) => response,
+        Err(error) => {
+            return Ran { timed_out: error.is_timeout(), ..Ran::failed(describe(&error)) };
+        }
+    };
+    let status = response.status();
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() <= STREAM_CAP => {
+                body.extend_from_slice(&chunk)
+            }
+            Ok(Some(_)) => {
+                return Ran::failed(format!("{url} answered more than {STREAM_CAP} bytes"));
+            }
+            Ok(None) => break,
+            Err(error) => {
+                return Ran { timed_out: error.is_timeout(), ..Ran::failed(describe(&error)) };
+            }
+        }
+    }
+    let body = String::from_utf8_lossy(&body).into_owned();
+    if status.is_success() {
+        Ran { exit_code: Some(0), stdout: body, ..Ran::default() }
+    } else {
+        Ran::failed(format!("{url} answered {status}: {body:.200}"))
+    }
+}
+
+/// The whole chain: reqwest's own message leaves the cause out.
+fn describe(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn fits(shape: &str, url: &str) -> bool {
+    match shape.split_once('*') {
+        Some((start, end)) => {
+            url.len() >= start.len() + end.len() && url.starts_with(start) && url.ends_with(end)
+        }
+        None => shape == url,
+    }
+}
+
+/// `$NAME` and `${NAME}` filled in, for the names that may be: others stay as they are, so that no
+/// secret leaves by a header nobody meant it for.
+fn filled(value: &str, allowed: &[String], host: &HookHost) -> String {
+    let mut out = String::new();
+    let mut rest = value;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, next) = match braced {
+            Some((name, next)) => (name, next),
+            None => {
+                let end = after
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .unwrap_or(after.len());
+                after.split_at(end)
+            }
+        };
+        let may = allowed.iter().any(|known| known == name)
+            && (host.allowed_env.is_empty() || host.allowed_env.iter().any(|known| known == name));
+        if may {
+            out.push_str(&(host.variable)(name).unwrap_or_default());
+            rest = next;
+        } else {
+            out.push('$');
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,361 @@
+//! Firing an event: the hooks that match, one at a time, and what their answers amount to.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ona_policy::{Anchors, Call, Effects, Rule};
+use ona_sandbox::Marker;
+use ona_types::Behavior;
+use ona_types::hook::{
+    Decision, HookBase, HookDetail, HookEvent, HookInput, HookInvocation, HookSpecificOutput,
+    PermissionDecision, RequestDecision, SyncOutput,
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Handler, HookEntry};
+use crate::handler::{self, CommandRun, Ran};
+use crate::http;
+use crate::output::{Stdout, parse_stdout};
+
+/// How long hooks may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For every event but the last.
+    pub general: Duration,
+    /// For SessionEnd.
+    pub session_end: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { general: Duration::from_millis(600_000), session_end: Duration::from_millis(1500) }
+    }
+}
+
+/// Looks an environment variable up, for those who may not do so themselves.
+pub type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What the process around the hooks provides.
+pub struct HookHost {
+    /// Variables every hook gets on top of the inherited environment.
+    pub child_env: Vec<(OsString, OsString)>,
+    /// The project's directory.
+    pub project_dir: PathBuf,
+    /// Whether `LANG` or `LC_ALL` is set already.
+    pub has_locale: bool,
+    /// How long hooks may take.
+    pub timeouts: Timeouts,
+    /// Hooks are switched off: they are skipped, and that is recorded.
+    pub disabled: bool,
+    /// If not empty, the only addresses HTTP hooks may post to; `*` stands for anything.
+    pub allowed_urls: Vec<String>,
+    /// If not empty, the only variables HTTP hooks' headers may name.
+    pub allowed_env: Vec<String>,
+    /// Looks a variable up.
+    pub variable: Lookup,
+}
+
+impl fmt::Debug for HookHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookHost").field("project_dir", &self.project_dir).finish_non_exhaustive()
+    }
+}
+
+/// Everything that came of one event.
+#[derive(Clone, Debug, Default)]
+pub struct Fired {
+    /// A row for every run and every skip.
+    pub rows: Vec<HookInvocation>,
+    /// The merged decision; deny wins over ask, ask over allow.
+    pub permission: Option<Behavior>,
+    /// Who made that decision, and the reason given.
+    pub decided_by: Option<(i64, String)>,
+    /// Exit 2: ordinal and what was said.
+    pub blocks: Vec<(i64, String)>,
+    /// The input to run instead.
+    pub updated_input: Option<Map<String, Value>>,
+    /// Text for the model.
+    pub contexts: Vec<String>,
+    /// Text for the user.
+    pub messages: Vec<String>,
+    /// `continue: false`, with its reason.
+    pub stop: Option<String>,
+    /// A PermissionRequest answered in the human's place.
+    pub request: Option<RequestDecision>,
+    /// Failures that decided nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Fired {
+    /// Whether the event's action is denied.
+    pub fn denies(&self) -> bool {
+        !self.blocks.is_empty() || self.permission == Some(Behavior::Deny)
+    }
+
+    /// What to say of a deny (S0 §5.6, 4).
+    pub fn denial(&self) -> String {
+        if self.blocks.is_empty() {
+            return self.decided_by.as_ref().map(|(_, reason)| reason.clone()).unwrap_or_default();
+        }
+        let lines: Vec<String> =
+            self.blocks.iter().map(|(ordinal, text)| format!("[{ordinal}] {text}")).collect();
+        lines.join("\n")
+    }
+}
+
+/// The hooks in force.
+#[derive(Debug)]
+pub struct HookPlane {
+    entries: Vec<HookEntry>,
+    host: HookHost,
+    anchors: Anchors,
+}
+
+/// Names each run, so that what it forks can be found.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+impl HookPlane {
+    /// Hooks in order, for a process and a project; `anchors` are those of `if` rules.
+    pub fn new(entries: Vec<HookEntry>, host: HookHost, anchors: Anchors) -> Self {
+        Self { entries, host, anchors }
+    }
+
+    /// The hooks in order.
+    pub fn entries(&self) -> &[HookEntry] {
+        &self.entries
+    }
+
+    /// The hooks that an event would fire.
+    pub fn matching<'p>(
+        &'p self,
+        detail: &HookDetail,
+        effects: Option<&Effects>,
+    ) -> Vec<&'p HookEntry> {
+        let event = detail.event();
+        let query = detail.match_query();
+        self.entries
+            .iter()
+            .filter(|entry| entry.event == event)
+            .filter(|entry| query.is_none_or(|query| entry.matcher.matches(query)))
+            .filter(|entry| self.condition_holds(entry, detail, effects))
+            .collect()
+    }
+
+    /// A handler with `if` runs only where that rule matches the call, and never on other events.
+    fn condition_holds(
+        &self,
+        entry: &HookEntry,
+        detail: &HookDetail,
+        effects: Option<&Effects>,
+    ) -> bool {
+        if entry.condition.is_empty() {
+            return true;
+        }
+        let (Some((tool, input, _)), Some(effects)) = (detail.tool_call(), effects) else {
+            return false;
+        };
+        // As a forbidding rule: a guard should rather run once too often.
+        Rule::parse(&entry.condition, Behavior::Deny, entry.source.clone(), &self.anchors)
+            .is_ok_and(|(rule, _)| rule.hits(&Call { tool, input, effects }))
+    }
+
+    /// Fires an event. `effects` are those of the call it is about.
+    pub async fn fire(
+        &self,
+        base: &HookBase,
+        mut detail: HookDetail,
+        effects: Option<&Effects>,
+        cancel: &CancellationToken,
+    ) -> Fired {
+        let mut fired = Fired::default();
+        let event = detail.event();
+        for entry in self.matching(&detail, effects) {
+            let input = HookInput { detail: detail.clone(), base: base.clone() };
+            let Ok(json) = serde_json::to_string(&input) else { continue };
+            let mut row = row(entry, &detail, json);
+            let skipped = if self.host.disabled {
+                Some("hooks_disabled")
+            } else if event == HookEvent::PreToolUse && fired.denies() {
+                Some("prior_block_or_deny")
+            } else {
+                None
+            };
+            if skipped.is_some() {
+                row.skipped_reason = skipped;
+                fired.rows.push(row);
+                continue;
+            }
+            let ran = self.run(entry, event, &row.input_json, base, cancel).await;
+            row.completed_ms = Some(now_ms());
+            row.exit_code = ran.exit_code;
+            row.stdout_text = Some(ran.stdout.clone());
+            row.stderr_text = Some(ran.stderr.clone());
+            fired.rows.push(row);
+            merge(&mut fired, entry, event, &ran);
+            // The next hook judges what would really run.
+            if let (Some(input), HookDetail::PreToolUse { tool_input, .. }) =
+                (&fired.updated_input, &mut detail)
+            {
+                *tool_input = Value::Object(input.clone());
+            }
+        }
+        fired
+    }
+
+    async fn run(
+        &self,
+        entry: &HookEntry,
+        event: HookEvent,
+        input: &str,
+        base: &HookBase,
+        cancel: &CancellationToken,
+    ) -> Ran {
+        let limit = match (event, entry.timeout) {
+            (HookEvent::SessionEnd, own) => {
+                own.unwrap_or(self.host.timeouts.session_end).min(self.host.timeouts.session_end)
+            }
+            (_, own) => own.unwrap_or(self.host.timeouts.general),
+        };
+        match &entry.handler {
+            Handler::Command { command, shell } => {
+                let run = RUNS.fetch_add(1, Ordering::Relaxed);
+                let value = format!("{}-{}-{run}", base.session_id, std::process::id());
+                let marker = Marker { name: "ONA_HOOK_RUN", value };
+                let cwd = Path::new(&base.cwd);
+                let run = CommandRun { command, shell: *shell, input, cwd, limit, marker };
+                handler::run_command(run, &self.host, cancel).await
+            }
+            Handler::Http { url, headers, allowed_env } => {
+                tokio::select! {
+                    ran = http::post(url, headers, allowed_env, input, limit, &self.host) => ran,
+                    () = cancel.cancelled() => Ran::failed("interrupted by the user"),
+                }
+            }
+        }
+    }
+}
+
+fn row(entry: &HookEntry, detail: &HookDetail, input_json: String) -> HookInvocation {
+    let call = detail.tool_call();
+    HookInvocation {
+        event: entry.event,
+        ordinal: entry.ordinal,
+        matcher: entry.matcher_text.clone(),
+        command: entry.handler.label().to_owned(),
+        tool_use_id: call.and_then(|(_, _, id)| id.cloned()),
+        tool_name: call.map(|(name, _, _)| name.to_owned()),
+        input_json,
+        exit_code: None,
+        stdout_text: None,
+        stderr_text: None,
+        started_ms: now_ms(),
+        completed_ms: None,
+        skipped_reason: None,
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// S0 §5.4 to §5.6: takes one hook's outcome into the whole.
+fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &Ran) {
+    let ordinal = entry.ordinal;
+    let label = entry.handler.label();
+    match ran.exit_code {
+        Some(0) => match parse_stdout(event, &ran.stdout) {
+            Stdout::Plain(text) => {
+                // Only these two take plain text for context.
+                let context =
+                    matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart)
+                        || matches!(entry.handler, Handler::Http { .. });
+                if context && !text.trim().is_empty() {
+                    fired.contexts.push(text);
+                }
+            }
+            Stdout::Answer(answer) => take(fired, ordinal, *answer),
+            Stdout::Invalid(why) => {
+                fired
+                    .warnings
+                    .push(format!("hook {ordinal} ({label}): its output is invalid: {why}"));
+            }
+        },
+        Some(2) => fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned())),
+        None if ran.timed_out && event.blocks() => {
+            fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned()));
+        }
+        Some(code) => {
+            let first = ran.stderr.lines().next().unwrap_or_default();
+            fired.warnings.push(format!("hook {ordinal} ({label}) exited {code}: {first}"));
+        }
+        None => fired.warnings.push(format!("hook {ordinal} ({label}) failed: {}", ran.stderr)),
+    }
+}
+
+fn take(fired: &mut Fired, ordinal: i64, answer: SyncOutput) {
+    if answer.go_on == Some(false) {
+        fired.stop = Some(answer.stop_reason.unwrap_or_default());
+    }
+    fired.messages.extend(answer.system_message);
+    let older = answer.decision.map(|decision| match decision {
+        Decision::Approve => Behavior::Allow,
+        Decision::Block => Behavior::Deny,
+    });
+    if let Some(behavior) = older {
+        decide(fired, ordinal, behavior, answer.reason);
+    }
+    let Some(specific) = answer.hook_specific_output else { return };
+    match specific {
+        HookSpecificOutput::PreToolUse {
+            permission_decision,
+            permission_decision_reason,
+            updated_input,
+            additional_context,
+        } => {
+            let behavior = permission_decision.map(|decision| match decision {
+                PermissionDecision::Allow => Behavior::Allow,
+                PermissionDecision::Ask => Behavior::Ask,
+                PermissionDecision::Deny => Behavior::Deny,
+            });
+            if let Some(behavior) = behavior {
+                decide(fired, ordinal, behavior, permission_decision_reason);
+            }
+            if updated_input.is_some() {
+                fired.updated_input = updated_input;
+            }
+            fired.contexts.extend(additional_context);
+        }
+        HookSpecificOutput::PostToolUse { additional_context, .. }
+        | HookSpecificOutput::PostToolUseFailure { additional_context }
+        | HookSpecificOutput::UserPromptSubmit { additional_context }
+        | HookSpecificOutput::SessionStart { additional_context, .. }
+        | HookSpecificOutput::Setup { additional_context }
+        | HookSpecificOutput::SubagentStart { additional_context }
+        | HookSpecificOutput::Notification { additional_context } => {
+            fired.contexts.extend(additional_context);
+        }
+        HookSpecificOutput::PermissionRequest { decision } => fired.request = Some(decision),
+        HookSpecificOutput::PermissionDenied { .. }
+        | HookSpecificOutput::Elicitation { .. }
+        | HookSpecificOutput::ElicitationResult { .. }
+        | HookSpecificOutput::CwdChanged { .. }
+        | HookSpecificOutput::FileChanged { .. }
+        | HookSpecificOutput::WorktreeCreate { .. } => {}
+    }
+}
+
+/// Deny over ask over allow; of equals the first gives the reason.
+fn decide(fired: &mut Fired, ordinal: i64, behavior: Behavior, reason: Option<String>) {
+    if fired.permission.is_none_or(|known| behavior > known) {
+        fired.permission = Some(behavior);
+        fired.decided_by = Some((ordinal, reason.unwrap_or_default()));
+    }
+}
+
+#[cfg(test)]
+mod tests;
