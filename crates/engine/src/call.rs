@@ -6,14 +6,18 @@ use std::path::Path;
 use std::task::Poll;
 use std::time::Instant;
 
+use ona_policy::{Stage, Verdict};
 use ona_sandbox::Owner;
-use ona_store::{CallStart, StoreError};
+use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
 use ona_tools::{Running, ToolContext, Views};
+use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::ask::Human;
+use crate::gate::{Denial, PendingCall};
 use crate::session::{Engine, Session};
 
 /// What the caller is told, once it is on the record.
@@ -50,6 +54,7 @@ impl Session<'_> {
         &self,
         tool: &str,
         input: &Value,
+        human: Human<'_>,
         cancel: &CancellationToken,
     ) -> Result<CallReport, CallError> {
         let store = &self.engine.store;
@@ -58,35 +63,66 @@ impl Session<'_> {
         let start = CallStart { id: &id, tool, input, owner: &owner };
         store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
-        let output = self.run(&id, tool, input, cancel).await;
-        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let done = match ona_tools::find(tool) {
+            None => Done::without_tool(tool),
+            Some(known) => {
+                let mut call = PendingCall::new(&id, known, input.clone());
+                let output = self.run(&mut call, human, cancel).await;
+                Done {
+                    output,
+                    gate: call.rows(),
+                    hooks: call.hooks,
+                    decisions: call.decisions,
+                    contexts: call.contexts,
+                }
+            }
+        };
+        let outcome = CallOutcome {
+            output: &done.output,
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            hooks: &done.hooks,
+            gate: &done.gate,
+            decisions: &done.decisions,
+            contexts: &done.contexts,
+        };
         store
-            .finish_call(&self.seat, &id, &output, duration)
+            .finish_call(&self.seat, &id, &outcome)
             .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
-        let is_error = output.is_error();
-        Ok(CallReport { tool_use_id: id, content: output.content, is_error })
+        let is_error = done.output.is_error();
+        Ok(CallReport { tool_use_id: id, content: done.output.content, is_error })
     }
 
+    /// The gate, the tool, and the hooks that hear what became of it.
     async fn run(
         &self,
-        id: &ToolUseId,
-        name: &str,
-        input: &Value,
+        call: &mut PendingCall<'_>,
+        human: Human<'_>,
         cancel: &CancellationToken,
     ) -> ToolOutput {
-        let Some(tool) = ona_tools::find(name) else {
-            let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
-            return ToolOutput::rejected(format!(
-                "there is no tool `{name}`; the tools are {}",
-                names.join(", ")
-            ));
+        let permit = match self.judge(call, human, cancel).await {
+            Ok(permit) => permit,
+            Err(Denial::Store(error)) => return ToolOutput::internal(error.to_string()),
+            Err(Denial::By(stage, reason)) => {
+                // Hooks need not be told what a hook, or the schema, has said.
+                if !matches!(stage, Stage::Input | Stage::Hooks) {
+                    self.fire(
+                        call,
+                        |tool_name, tool_input, tool_use_id| HookDetail::PermissionDenied {
+                            tool_name,
+                            tool_input,
+                            tool_use_id,
+                            reason: reason.clone(),
+                        },
+                        cancel,
+                    )
+                    .await;
+                }
+                return ToolOutput::rejected(reason).with_detail("denied_by", stage.as_str());
+            }
         };
-        if let Err(error) = tool.prepare(input, &self.place) {
-            return ToolOutput::rejected(error.to_string());
-        }
         let views = SessionViews { engine: self.engine, session: &self.seat.session };
         let cx = ToolContext {
-            tool_use_id: id,
+            tool_use_id: call.id,
             session: &self.seat.session,
             place: &self.place,
             views: &views,
@@ -94,7 +130,81 @@ impl Session<'_> {
             host: &self.engine.host,
             cancel,
         };
-        guarded(tool.run(input, &cx)).await
+        let input = call.input.clone();
+        let output = guarded(call.tool.run(permit, &input, &cx)).await;
+        let (content, failed) = (output.content.clone(), output.is_error());
+        let interrupted = cancel.is_cancelled();
+        self.fire(
+            call,
+            |tool_name, tool_input, tool_use_id| {
+                if failed {
+                    HookDetail::PostToolUseFailure {
+                        tool_name,
+                        tool_input,
+                        tool_use_id,
+                        error: content,
+                        is_interrupt: interrupted.then_some(true),
+                    }
+                } else {
+                    HookDetail::PostToolUse {
+                        tool_name,
+                        tool_input,
+                        tool_response: Value::String(content),
+                        tool_use_id,
+                    }
+                }
+            },
+            cancel,
+        )
+        .await;
+        output
+    }
+
+    /// Fires an event about a call that can no longer change it. What hooks say goes to the model.
+    async fn fire(
+        &self,
+        call: &mut PendingCall<'_>,
+        detail: impl FnOnce(String, Value, ToolUseId) -> HookDetail,
+        cancel: &CancellationToken,
+    ) {
+        let detail = detail(call.tool.name().to_owned(), call.input.clone(), call.id.clone());
+        let base = self.hook_base();
+        let hooks = &self.governance.hooks;
+        let mut fired = hooks.fire(&base, detail, Some(&call.effects), cancel).await;
+        call.take(&mut fired);
+        // S0 §5.6, 5: what blocks afterwards is told, in the order of the hooks.
+        if fired.denies() {
+            call.contexts.push(fired.denial());
+        }
+    }
+}
+
+/// Everything that came of a call.
+struct Done {
+    output: ToolOutput,
+    gate: Vec<GateRow>,
+    hooks: Vec<HookInvocation>,
+    decisions: Vec<Decision>,
+    contexts: Vec<String>,
+}
+
+impl Done {
+    fn without_tool(name: &str) -> Self {
+        let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
+        let reason = format!("there is no tool `{name}`; the tools are {}", names.join(", "));
+        let gate = GateRow {
+            stage: Stage::Input.as_str().to_owned(),
+            verdict: Verdict::Deny.as_str().to_owned(),
+            reason: reason.clone(),
+            detail: Value::Null,
+        };
+        Self {
+            output: ToolOutput::rejected(reason),
+            gate: vec![gate],
+            hooks: Vec::new(),
+            decisions: Vec::new(),
+            contexts: Vec::new(),
+        }
     }
 }
 

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ona_sandbox::{Liveness, Owner};
-use ona_store::{Join, Seat, Store, StoreError};
+use ona_store::{Join, Seat, Store};
 use ona_tools::{Host, Place, ToolSettings};
 use ona_types::ConversationId;
 use serde_json::Value;
+
+use crate::governance::{Config, Governance, GovernanceError};
 
 /// What every session of this process shares.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Engine {
     pub settings: ToolSettings,
     /// What the process provides.
     pub host: Host,
+    /// How settings are found.
+    pub config: Config,
 }
 
 /// Which session to join.
@@ -34,12 +38,13 @@ pub struct Session<'e> {
     pub(crate) engine: &'e Engine,
     pub(crate) seat: Seat,
     pub(crate) place: Place,
+    pub(crate) governance: Governance,
 }
 
 impl<'e> Session<'e> {
     /// Joins the named conversation, else the latest of the directory, else makes one; calls that a
     /// dead process left open there are settled first.
-    pub fn join(engine: &'e Engine, request: &JoinRequest) -> Result<Self, StoreError> {
+    pub fn join(engine: &'e Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
         let here = request.cwd.to_string_lossy();
         let seat = engine
             .store
@@ -51,8 +56,15 @@ impl<'e> Session<'e> {
         for task in engine.store.settle_tasks(&seat.session, is_gone)? {
             ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
         }
-        let place = place(&seat, &request.cwd);
-        Ok(Self { engine, seat, place })
+        let mut place = place(&seat, &request.cwd);
+        let governance =
+            Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
+        Ok(Self { engine, seat, place, governance })
+    }
+
+    /// What is wrong with settings, for the user.
+    pub fn warnings(&self) -> &[String] {
+        &self.governance.warnings
     }
 
     /// Where the session stands in the record.

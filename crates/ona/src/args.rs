@@ -30,13 +30,37 @@ pub struct Cli {
     #[arg(long, value_name = "JSON", conflicts_with = "init_db")]
     pub eval: Option<String>,
 
-    /// The conversation to join
-    #[arg(long, value_name = "ID", requires = "eval")]
+    /// Move a conversation to another phase: planning, implement, test, verify or done
+    #[arg(long, value_name = "PHASE", conflicts_with_all = ["eval", "init_db"])]
+    pub transition: Option<String>,
+
+    /// The conversation to join or to move
+    #[arg(long, value_name = "ID", global = true)]
     pub conversation: Option<String>,
 
     /// Act as if started in this directory
-    #[arg(long, value_name = "DIR", requires = "eval")]
+    #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
+
+    /// Further settings: a file, or JSON; may be given more than once
+    #[arg(long, value_name = "FILE|JSON", global = true)]
+    pub settings: Vec<String>,
+
+    /// Which settings files to read: user, project, local
+    #[arg(long, value_name = "LIST", value_delimiter = ',', global = true)]
+    pub setting_sources: Option<Vec<String>>,
+
+    /// default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE", global = true)]
+    pub permission_mode: Option<String>,
+
+    /// Trust this folder's hooks, helpers and servers for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+
+    /// Ask on the terminal where the rules say to ask, instead of taking --eval for a yes
+    #[arg(long, requires = "eval")]
+    pub ask: bool,
 
     /// Create the database, or bring it up to date, and print its path
     #[arg(long)]
@@ -47,7 +71,6 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(args_conflicts_with_subcommands = true)]
 pub enum Command {
     /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
     ///
@@ -59,6 +82,73 @@ pub enum Command {
         json: bool,
     },
 
+    /// Tell the story of one call: what every stage said, which rule or hook decided, what came of it
+    #[command(
+        after_help = "Examples:\n  ona why toolu_01a1…\n  ona why toolu_01a1… --json\n  ona why    (the latest call)"
+    )]
+    Why {
+        /// The call's id, or its beginning; the latest call if left out
+        tool_use_id: Option<String>,
+        /// Print the story as JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Say what would become of a call, and what would change that; runs nothing
+    #[command(
+        after_help = "Examples:\n  ona explain '{\"tool\":\"Write\",\"input\":{\"file_path\":\"/etc/hosts\",\"content\":\"\"}}'\n  ona explain --bash 'git push && rm -rf build'"
+    )]
+    Explain {
+        /// The call as JSON {"tool": NAME, "input": {…}}
+        #[arg(required_unless_present = "bash")]
+        call: Option<String>,
+        /// A command line for Bash instead
+        #[arg(long, value_name = "COMMAND", conflicts_with = "call")]
+        bash: Option<String>,
+        /// Print the explanation as JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Print what happened, newest last
+    #[command(
+        after_help = "Examples:\n  ona log\n  ona log --follow\n  ona log --session sess_01a1… --json"
+    )]
+    Log {
+        /// Only this session
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Wait for more
+        #[arg(long, short)]
+        follow: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+        /// How many lines to begin with
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        last: u32,
+    },
+
+    /// Trust this repository's hooks, helpers and servers as they are now
+    #[command(
+        after_help = "Examples:\n  ona trust\n  ona trust --list\n  ona --cwd ~/project trust"
+    )]
+    Trust {
+        /// List what is trusted instead
+        #[arg(long)]
+        list: bool,
+        /// With --list: as JSON
+        #[arg(long, requires = "list")]
+        json: bool,
+    },
+
+    /// Take this repository's trust back
+    Untrust,
+
+    /// Look at settings and change them
+    #[command(subcommand)]
+    Config(Config),
+
     /// Supervise a background task described on standard input (started by the Bash tool)
     #[command(hide = true, name = ona_tools::TASK_HOST)]
     TaskHost,
@@ -66,4 +156,42 @@ pub enum Command {
     /// Print the text of the PDF on standard input as a JSON array of pages (started by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
     PdfText,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Print the settings in force, or those of one scope
+    #[command(after_help = "Examples:\n  ona config list\n  ona config list --scope project")]
+    List {
+        /// user, project, local, cli or managed
+        #[arg(long)]
+        scope: Option<String>,
+    },
+    /// Print one setting, such as permissions.defaultMode
+    Get {
+        /// The key, with dots between its parts
+        key: String,
+        /// user, project, local, cli or managed
+        #[arg(long)]
+        scope: Option<String>,
+    },
+    /// Change one setting in a file; comments and everything else in it stay
+    #[command(
+        after_help = "Examples:\n  ona config set permissions.defaultMode acceptEdits --scope local\n  ona config set permissions.deny '[\"Read(.env)\"]'"
+    )]
+    Set {
+        /// The key, with dots between its parts
+        key: String,
+        /// The value, as JSON or as plain text
+        value: String,
+        /// user, project or local
+        #[arg(long, default_value = "local")]
+        scope: String,
+    },
+    /// Print which files are read, in the order they count
+    Path,
+    /// Print the JSON Schema of the settings
+    Schema,
+    /// Read the files anew and put them in place of a snapshot that was written by hand
+    Import,
 }

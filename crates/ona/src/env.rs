@@ -8,8 +8,13 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_engine::Config;
+use ona_engine::settings::Given;
+use ona_hooks::Timeouts;
+use ona_policy::Scope;
 use ona_tools::ToolSettings;
 
+use crate::args::Cli;
 use crate::error::CliError;
 
 /// A variable, as documented.
@@ -94,6 +99,48 @@ const GLOB_TIMEOUT: Variable = Variable {
     meaning: "How long a Glob or Grep may take, in seconds.",
 };
 
+const ONA_TRUST: Variable = Variable {
+    name: "ONA_TRUST",
+    default: "0",
+    meaning: "1: trust the folder's hooks, helpers and servers for this run.",
+};
+const NO_HOOKS: Variable = Variable {
+    name: "SDLC_DISABLE_ALL_HOOKS",
+    default: "0",
+    meaning: "1: hooks are skipped, and that is recorded.",
+};
+const HOOK_TIMEOUT: Variable = Variable {
+    name: "SDLC_HOOK_TIMEOUT_MS",
+    default: "600000",
+    meaning: "How long a hook may take if it does not say, in milliseconds.",
+};
+const SESSION_END_TIMEOUT: Variable = Variable {
+    name: "SDLC_SESSIONEND_HOOK_TIMEOUT_MS",
+    default: "1500",
+    meaning: "How long a SessionEnd hook may take, in milliseconds.",
+};
+const CLAUDE_DIR: Variable = Variable {
+    name: "CLAUDE_CONFIG_DIR",
+    default: "`$HOME/.claude`",
+    meaning: "Where Claude Code's own user settings are.",
+};
+const CONFIG_HOME: Variable = Variable {
+    name: "XDG_CONFIG_HOME",
+    default: "`$HOME/.config`",
+    meaning: "ona's own user settings are in `ona/settings.json` below it.",
+};
+const MANAGED_DIRS: Variable = Variable {
+    name: "ONA_MANAGED_DIRS",
+    default: "`/etc/ona:/etc/claude-code`",
+    meaning: "Where the organisation's settings are looked for; the first directory that has some counts.",
+};
+const LANG: Variable = Variable {
+    name: "LANG",
+    default: "unset",
+    meaning: "If neither it nor LC_ALL is set, hooks get `C.UTF-8`.",
+};
+const LC_ALL: Variable = Variable { name: "LC_ALL", default: "unset", meaning: "As LANG." };
+
 /// Read by ona.
 #[cfg(test)]
 const READ: &[&Variable] = &[
@@ -111,6 +158,15 @@ const READ: &[&Variable] = &[
     &GLOB_HIDDEN,
     &GLOB_NO_IGNORE,
     &GLOB_TIMEOUT,
+    &ONA_TRUST,
+    &NO_HOOKS,
+    &HOOK_TIMEOUT,
+    &SESSION_END_TIMEOUT,
+    &CLAUDE_DIR,
+    &CONFIG_HOME,
+    &MANAGED_DIRS,
+    &LANG,
+    &LC_ALL,
 ];
 
 /// Set by ona for the processes it starts.
@@ -122,6 +178,17 @@ const SET_FOR_CHILDREN: &[Variable] = &[
         default: "",
         meaning: "The call on whose behalf the process runs; everything that carries it is killed when \
                   the call times out.",
+    },
+    Variable {
+        name: "ONA_HOOK_RUN",
+        default: "",
+        meaning: "The run of a hook the process belongs to.",
+    },
+    Variable { name: "SDLC_HOOK", default: "", meaning: "1 in hooks." },
+    Variable {
+        name: "CLAUDE_PROJECT_DIR",
+        default: "",
+        meaning: "The project's directory, in hooks.",
     },
     Variable {
         name: "ONA_TASK_ID",
@@ -183,6 +250,45 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
         glob_ignored: switch(&GLOB_NO_IGNORE, defaults.glob_ignored)?,
         search_timeout: duration(&GLOB_TIMEOUT, Duration::from_secs, defaults.search_timeout)?,
         ..defaults
+    })
+}
+
+/// How settings are found, and what the command line adds to them.
+pub fn config(cli: &Cli) -> Result<Config, CliError> {
+    let home = path(&HOME).unwrap_or_else(|| PathBuf::from("/"));
+    let scope = |name: &String| match name.as_str() {
+        "user" => Ok(Scope::User),
+        "project" => Ok(Scope::Project),
+        "local" => Ok(Scope::Local),
+        other => Err(CliError::usage(format!("--setting-sources: `{other}` is no source"))
+            .hint("user, project and local are")),
+    };
+    let sources = cli.setting_sources.as_ref();
+    let sources = sources.map(|names| names.iter().map(scope).collect()).transpose()?;
+    let mode = cli.permission_mode.as_deref().map(str::parse).transpose();
+    let mode = mode.map_err(|error: ona_types::UnknownMode| {
+        CliError::usage(format!("--permission-mode: {error}")).hint("see `ona --help`")
+    })?;
+    let timeouts = Timeouts::default();
+    let millis = |variable: &Variable, default: Duration| {
+        Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
+    };
+    let managed = text(&MANAGED_DIRS)?.unwrap_or_else(|| "/etc/ona:/etc/claude-code".to_owned());
+    Ok(Config {
+        claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
+        ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
+        managed_dirs: managed.split(':').map(PathBuf::from).collect(),
+        given: Given { settings: cli.settings.clone(), sources },
+        mode,
+        trust: cli.trust || switch(&ONA_TRUST, false)?,
+        hooks_disabled: switch(&NO_HOOKS, false)?,
+        hook_timeouts: Timeouts {
+            general: millis(&HOOK_TIMEOUT, timeouts.general)?,
+            session_end: millis(&SESSION_END_TIMEOUT, timeouts.session_end)?,
+        },
+        has_locale: path(&LANG).is_some() || path(&LC_ALL).is_some(),
+        variable: |name| std::env::var(name).ok(),
+        home,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use ona_engine::CallError;
+use ona_engine::{CallError, GovernanceError};
 use ona_store::StoreError;
 
 /// The kinds of failure the exit code tells apart.
@@ -65,6 +65,17 @@ impl From<CallError> for CliError {
             CallError::OutcomeLost { .. } => Self::failed(error.to_string()).hint(
                 "look at what it did before you repeat it; `ona doctor` shows it as interrupted",
             ),
+        }
+    }
+}
+
+impl From<GovernanceError> for CliError {
+    fn from(error: GovernanceError) -> Self {
+        match error {
+            GovernanceError::Store(cause) => cause.into(),
+            GovernanceError::Untrusted { .. } => Self::usage(error.to_string())
+                .hint("look at them, then `ona trust` agrees to them as they are")
+                .hint("`--trust` or ONA_TRUST=1 agrees for this run only"),
         }
     }
 }

@@ -6,40 +6,38 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use ona_engine::{Engine, JoinRequest, Session};
-use ona_store::Store;
+use ona_engine::{Engine, Human, JoinRequest, Session, TransitionError};
+use ona_store::{Join, Store};
 use ona_tools::Host;
-use ona_types::ConversationId;
+use ona_types::{ConversationId, Phase};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Cli;
+use crate::asker::Terminal;
 use crate::env;
 use crate::error::CliError;
-use crate::output::print_line;
+use crate::output::{complain, print_line};
 
 /// What `--eval` takes.
-struct Call {
-    tool: String,
-    input: Value,
+pub struct Call {
+    pub tool: String,
+    pub input: Value,
 }
 
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
-    let request = JoinRequest {
-        cwd: directory(cli.cwd.as_ref())?,
-        conversation: cli.conversation.clone().map(ConversationId::from_existing),
-    };
-    let engine = engine()?;
-    let session = Session::join(&engine, &request)?;
+    let engine = engine(cli)?;
+    let session = join(&engine, cli)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen()?;
-        let report = session.call(&call.tool, &call.input, &interrupts.cancel).await?;
+        let human = if cli.ask { Human::Present(&Terminal) } else { Human::Operator };
+        let report = session.call(&call.tool, &call.input, human, &interrupts.cancel).await?;
         Ok::<_, CliError>((report, interrupts.signal()))
     });
     // A thread that waits for a dead disk must not keep us.
@@ -61,7 +59,8 @@ pub fn init_db() -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn engine() -> Result<Engine, CliError> {
+/// Everything a session needs, from command line and environment.
+pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
     let database = env::database()?;
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
@@ -69,6 +68,7 @@ fn engine() -> Result<Engine, CliError> {
     tasks_dir.push("-tasks");
     Ok(Engine {
         settings: env::tool_settings()?,
+        config: env::config(cli)?,
         host: Host {
             program,
             child_env: env::for_children(&database),
@@ -76,6 +76,46 @@ fn engine() -> Result<Engine, CliError> {
         },
         store: Store::open(&database)?,
     })
+}
+
+/// Joins the session the command line asks for, and says what is wrong with settings.
+pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> {
+    let request = JoinRequest {
+        cwd: directory(cli.cwd.as_ref())?,
+        conversation: cli.conversation.clone().map(ConversationId::from_existing),
+    };
+    let session = Session::join(engine, &request)?;
+    for warning in session.warnings() {
+        let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
+        complain(&format!("warning: {warning}\n"));
+    }
+    Ok(session)
+}
+
+/// `ona --transition`.
+pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
+    let to: Phase = phase.parse().map_err(|error: ona_types::UnknownPhase| {
+        CliError::usage(error.to_string()).hint("see `ona --help`")
+    })?;
+    let store = Store::open(&env::database()?)?;
+    let conversation = match &cli.conversation {
+        Some(id) => ConversationId::from_existing(id.clone()),
+        None => {
+            let here = directory(cli.cwd.as_ref())?;
+            let here = here.to_string_lossy();
+            store.join(&Join { project_dir: &here, conversation: None })?.conversation
+        }
+    };
+    match ona_engine::transition(&store, &conversation, to) {
+        Ok(from) => {
+            print_line(&format!("{conversation}: {from} → {to}"))
+                .map_err(|error| CliError::failed(format!("it moved, but: {error}")))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(TransitionError::Store(error)) => Err(error.into()),
+        Err(refused) => Err(CliError::failed(refused.to_string())
+            .hint("docs/ARCHITECTURE.md has the table of phases")),
+    }
 }
 
 /// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
@@ -120,9 +160,9 @@ fn given(text: &str) -> Result<String, CliError> {
     Ok(input)
 }
 
-fn parse(text: &str) -> Result<Call, CliError> {
+pub fn parse(text: &str) -> Result<Call, CliError> {
     let usage = |what: String| {
-        CliError::usage(format!("--eval: {what}")).hint(
+        CliError::usage(format!("the call: {what}")).hint(
             r#"it takes JSON such as '{"tool":"Read","input":{"file_path":"/etc/hostname"}}'"#,
         )
     };
@@ -148,7 +188,7 @@ fn parse(text: &str) -> Result<Call, CliError> {
 
 const EXISTING: &str = "give a directory that exists, or leave --cwd out to use the current one";
 
-fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     let dir = match given {
         Some(dir) => dir.clone(),
         None => std::env::current_dir().map_err(|error| {

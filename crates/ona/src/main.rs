@@ -5,12 +5,16 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
 mod args;
+mod asker;
+mod config;
 mod doctor;
 mod env;
 mod error;
 mod eval;
 mod helpers;
 mod output;
+mod story;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -29,14 +33,33 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
+    if cli.command.is_some() && (cli.eval.is_some() || cli.transition.is_some() || cli.init_db) {
+        return Err(CliError::usage(
+            "a command and --eval, --transition or --init-db exclude each other",
+        )
+        .hint("see `ona --help`"));
+    }
     match &cli.command {
         Some(Command::Doctor { json }) => doctor::run(*json),
+        Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
+        Some(Command::Explain { call, bash, json }) => {
+            story::explain(cli, call.as_deref(), bash.as_deref(), *json)
+        }
+        Some(Command::Log { session, follow, json, last }) => {
+            story::log(session.as_deref(), *follow, *json, *last)
+        }
+        Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
+        Some(Command::Untrust) => trust::untrust(cli),
+        Some(Command::Config(command)) => config::run(cli, command),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
         None if cli.init_db => eval::init_db(),
-        None => match &cli.eval {
-            Some(call) => eval::run(call, cli),
-            None => Err(CliError::usage("nothing to do").hint("`ona --help` shows what there is")),
+        None => match (&cli.eval, &cli.transition) {
+            (Some(call), _) => eval::run(call, cli),
+            (None, Some(phase)) => eval::transition(phase, cli),
+            (None, None) => {
+                Err(CliError::usage("nothing to do").hint("`ona --help` shows what there is"))
+            }
         },
     }
 }

@@ -19,6 +19,7 @@
 mod builtin;
 mod commands;
 mod effects;
+mod gate;
 pub mod path;
 mod permissions;
 mod rule;
@@ -26,5 +27,6 @@ pub mod shell;
 mod wildcard;
 
 pub use effects::Effects;
+pub use gate::{Answer, STAGES, Stage, ToolPermit, Verdict};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
 pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES};

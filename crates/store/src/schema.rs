@@ -15,7 +15,10 @@ pub(crate) const S0: &str = include_str!("../migrations/s0.sql");
 const SCHEMA_VERSION: i64 = 1;
 
 /// What came after, in order. A migration that was released is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tool_calls.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_tool_calls.sql"),
+    include_str!("../migrations/0002_gate.sql"),
+];
 
 /// The number of the latest migration.
 pub const LATEST_MIGRATION: i64 = MIGRATIONS.len() as i64;

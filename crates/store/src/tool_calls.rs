@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use ona_types::hook::HookInvocation;
 use ona_types::{ContentHash, Entry, FileView, Seen, SessionId, ToolOutput, ToolUseId};
 use rusqlite::{OptionalExtension, Transaction};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,52 @@ pub struct CallStart<'a> {
     pub input: &'a Value,
     /// Who runs it, in words that tell later whether it is still alive.
     pub owner: &'a Value,
+}
+
+/// What one stage of the gate said, as the record keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateRow {
+    /// The stage.
+    pub stage: String,
+    /// `pass`, `allow`, `ask` or `deny`.
+    pub verdict: String,
+    /// Why, in words.
+    pub reason: String,
+    /// Why, for programs.
+    pub detail: Value,
+}
+
+/// What was decided where the rules said to ask.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// `allow` or `deny`.
+    pub decision: String,
+    /// Who decided, and why.
+    pub reason: Value,
+}
+
+/// Everything that came of a call, to be committed at once.
+#[derive(Clone, Copy, Debug)]
+pub struct CallOutcome<'a> {
+    /// What the tool, or whoever denied it, handed back.
+    pub output: &'a ToolOutput,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Every hook that ran or was skipped.
+    pub hooks: &'a [HookInvocation],
+    /// What every stage said.
+    pub gate: &'a [GateRow],
+    /// What was decided where there was something to ask.
+    pub decisions: &'a [Decision],
+    /// What hooks have to say to the model.
+    pub contexts: &'a [String],
+}
+
+impl<'a> CallOutcome<'a> {
+    /// An outcome with nothing around it.
+    pub fn of(output: &'a ToolOutput) -> Self {
+        Self { output, duration_ms: 0, hooks: &[], gate: &[], decisions: &[], contexts: &[] }
+    }
 }
 
 /// A call whose start is on the record and whose outcome is not.
@@ -66,15 +113,37 @@ impl Store {
         &self,
         seat: &Seat,
         id: &ToolUseId,
-        output: &ToolOutput,
-        duration_ms: u64,
+        outcome: &CallOutcome<'_>,
     ) -> Result<(), StoreError> {
+        let output = outcome.output;
         self.write(|tx| {
             let (tool, entry_id) = take_running(tx, id)?;
+            for hook in outcome.hooks {
+                keep_hook(tx, seat, hook)?;
+            }
+            for answer in outcome.gate {
+                keep_answer(tx, seat, id, answer)?;
+            }
+            for decision in outcome.decisions {
+                tx.prepare_cached(
+                    "INSERT INTO tool_permission_log(session_id, tool_use_id, tool_name, decision, reason_json)
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute((
+                    seat.session.as_str(),
+                    id.as_str(),
+                    &tool,
+                    &decision.decision,
+                    decision.reason.to_string(),
+                ))?;
+            }
             let result = Entry::tool_result(id, &output.content, output.is_error());
             let result_id = append(tx, &seat.session, Some(entry_id), &result)?;
             for attachment in &output.attachments {
                 append(tx, &seat.session, Some(result_id), &Entry::attachment(id, attachment))?;
+            }
+            for context in outcome.contexts {
+                append(tx, &seat.session, Some(result_id), &Entry::hook_context(id, context))?;
             }
             for view in &output.views {
                 keep_view(tx, &seat.session, view)?;
@@ -96,7 +165,7 @@ impl Store {
             detail.insert("tool_use_id".into(), json!(id));
             detail.insert("tool_name".into(), json!(tool));
             detail.insert("class".into(), json!(output.class));
-            detail.insert("duration_ms".into(), json!(duration_ms));
+            detail.insert("duration_ms".into(), json!(outcome.duration_ms));
             detail.extend(output.detail.clone());
             event(tx, seat, "tool.finished", &Value::Object(detail))?;
             touch(tx, seat)
@@ -174,6 +243,57 @@ fn last_view(
         hash: ContentHash::from_hex(hash),
         seen: seen.parse().unwrap_or_else(|_| Seen::part()),
     }))
+}
+
+fn keep_hook(tx: &Transaction<'_>, seat: &Seat, hook: &HookInvocation) -> Result<(), Failure> {
+    tx.prepare_cached(
+        "INSERT INTO hook_invocations(session_id, conversation_id, hook_event, hook_ordinal, matcher,
+             command, tool_use_id, tool_name, input_json, exit_code, stdout_text, stderr_text,
+             started_at, completed_at, skipped_reason)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+             strftime('%Y-%m-%d %H:%M:%f', ?13 / 1000.0, 'unixepoch'),
+             strftime('%Y-%m-%d %H:%M:%f', ?14 / 1000.0, 'unixepoch'), ?15)",
+    )?
+    .execute(rusqlite::params![
+        seat.session.as_str(),
+        seat.conversation.as_str(),
+        hook.event.as_str(),
+        hook.ordinal,
+        hook.matcher,
+        hook.command,
+        hook.tool_use_id.as_ref().map(ToolUseId::as_str),
+        hook.tool_name,
+        hook.input_json,
+        hook.exit_code,
+        hook.stdout_text,
+        hook.stderr_text,
+        hook.started_ms,
+        hook.completed_ms,
+        hook.skipped_reason,
+    ])?;
+    Ok(())
+}
+
+fn keep_answer(
+    tx: &Transaction<'_>,
+    seat: &Seat,
+    id: &ToolUseId,
+    answer: &GateRow,
+) -> Result<(), Failure> {
+    let detail = (!answer.detail.is_null()).then(|| answer.detail.to_string());
+    tx.prepare_cached(
+        "INSERT INTO gate_answers(session_id, tool_use_id, stage, verdict, reason, detail)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute((
+        seat.session.as_str(),
+        id.as_str(),
+        &answer.stage,
+        &answer.verdict,
+        &answer.reason,
+        detail,
+    ))?;
+    Ok(())
 }
 
 /// Ends a call's running row; its tool and the `tool_use` entry the result answers.
@@ -277,7 +397,7 @@ mod tests {
             command: "make".into(),
             output_path: "/a/log".into(),
         });
-        store.finish_call(&seat, &id, &output, 5).unwrap();
+        store.finish_call(&seat, &id, &CallOutcome::of(&output)).unwrap();
 
         let rows = store.transcript(&seat.session).unwrap();
         let types: Vec<_> = rows.iter().map(|row| row.entry_type.as_str()).collect();
@@ -295,8 +415,8 @@ mod tests {
     fn an_outcome_is_recorded_once() {
         let (_dir, store, seat) = store();
         let id = start(&store, &seat, "t1");
-        store.finish_call(&seat, &id, &ToolOutput::success(""), 0).unwrap();
-        let again = store.finish_call(&seat, &id, &ToolOutput::success("other"), 0);
+        store.finish_call(&seat, &id, &CallOutcome::of(&ToolOutput::success(""))).unwrap();
+        let again = store.finish_call(&seat, &id, &CallOutcome::of(&ToolOutput::success("other")));
         assert!(matches!(again, Err(StoreError::AlreadySettled(_))));
         assert_eq!(store.transcript(&seat.session).unwrap().len(), 2);
     }
@@ -314,7 +434,7 @@ mod tests {
         let rows = store.transcript(&seat.session).unwrap();
         assert!(rows[1].payload_json.contains("[SDLC_INTERNAL] interrupted"));
         assert_eq!(events(&store), ["tool.started", "tool.interrupted"]);
-        let late = store.finish_call(&seat, &gone, &ToolOutput::success(""), 0);
+        let late = store.finish_call(&seat, &gone, &CallOutcome::of(&ToolOutput::success("")));
         assert!(matches!(late, Err(StoreError::AlreadySettled(_))));
     }
 
@@ -332,7 +452,7 @@ mod tests {
         {
             let id = start(&store, &seat, &n.to_string());
             let output = ToolOutput::success("").with_view(view(hash, seen));
-            store.finish_call(&seat, &id, &output, 0).unwrap();
+            store.finish_call(&seat, &id, &CallOutcome::of(&output)).unwrap();
             let kept = store.last_view(&seat.session, Path::new("/a/x")).unwrap().unwrap();
             assert_eq!(kept.seen, expected, "{n}");
         }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use ona_policy::Effects;
+use ona_policy::{Effects, ToolPermit};
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -31,8 +31,13 @@ pub trait Tool: Send + Sync {
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError>;
 
-    /// Runs it. An invalid input is refused here too.
-    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a>;
+    /// Runs it, with the permit that only the gate gives. An invalid input is refused here too.
+    fn run<'a>(
+        &'a self,
+        permit: ToolPermit,
+        input: &'a Value,
+        cx: &'a ToolContext<'a>,
+    ) -> Running<'a>;
 }
 
 /// Why a run ended without its contract fulfilled (S0 §7.1).
@@ -105,8 +110,15 @@ impl<T: BuiltIn> Tool for Adapter<T> {
         T::effects(&input::parse::<T::Input>(T::NAME, input)?, place)
     }
 
-    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
+    fn run<'a>(
+        &'a self,
+        permit: ToolPermit,
+        input: &'a Value,
+        cx: &'a ToolContext<'a>,
+    ) -> Running<'a> {
         Box::pin(async move {
+            // Used up: one permit, one run.
+            let ToolPermit { .. } = permit;
             let input = match input::parse::<T::Input>(T::NAME, input) {
                 Ok(input) => input,
                 Err(error) => return ToolOutput::rejected(error.to_string()),

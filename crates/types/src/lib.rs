@@ -28,6 +28,6 @@ pub use outcome::{
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,
 };
-pub use phase::Phase;
+pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
 pub use transcript::{ContentBlock, Entry, EntryType};

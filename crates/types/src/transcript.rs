@@ -136,6 +136,15 @@ impl Entry {
         }
     }
 
+    /// What a hook has to say to the model about a call.
+    pub fn hook_context(id: &ToolUseId, content: &str) -> Self {
+        Self {
+            entry_type: EntryType::InternalHook,
+            payload: json!({"_t": "internal_hook", "tool_use_id": id, "content": content}),
+            tool_use_id: Some(id.clone()),
+        }
+    }
+
     /// A `user` or `assistant` message; `uuid` is the caller's, so that a replay can keep it.
     pub fn message(entry_type: EntryType, uuid: &str, content: &[ContentBlock]) -> Self {
         Self {

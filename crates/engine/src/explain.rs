@@ -1,0 +1,193 @@
+//! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
+
+use ona_policy::{By, Call, Ruling, shell};
+use ona_types::hook::HookDetail;
+use ona_types::{Behavior, PermissionUpdate, RuleValue, ToolUseId, UpdateDestination};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::gate::{PendingCall, rule_words};
+use crate::phase;
+use crate::session::Session;
+
+/// As many rules are suggested at once.
+const MOST_SUGGESTIONS: usize = 5;
+
+/// What would become of a call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// `allow`, `ask` or `deny`.
+    pub verdict: Behavior,
+    /// Why, stage by stage.
+    pub because: Vec<String>,
+    /// Hooks that would run, whose answers cannot be known beforehand.
+    pub hooks: Vec<String>,
+    /// The smallest change that would turn it.
+    pub to_change_it: Vec<String>,
+}
+
+/// A ruling in words, and for programs.
+pub(crate) fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
+    let verb = match ruling.behavior {
+        Behavior::Allow => "allowed",
+        Behavior::Ask => "asked for",
+        Behavior::Deny => "denied",
+    };
+    match &ruling.by {
+        By::Rules(rules) => {
+            let words: Vec<String> = rules.iter().map(|rule| rule_words(rule)).collect();
+            let detail: Vec<Value> = rules
+                .iter()
+                .map(|rule| {
+                    json!({"rule": rule.text, "behavior": rule.behavior, "source": rule.source})
+                })
+                .collect();
+            let word = if words.len() == 1 { "rule" } else { "rules" };
+            (format!("{verb} by the {word} {}", words.join(", ")), json!({"rules": detail}))
+        }
+        By::Mode(mode) => {
+            (format!("{verb} by the mode {mode}: no rule covers it"), json!({"mode": mode}))
+        }
+        By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
+    }
+}
+
+/// Rules that would allow the call for good, one for each part that needs it.
+pub(crate) fn suggestions(call: &Call<'_>) -> Vec<RuleValue> {
+    let rule = |tool: &str, content: Option<String>| RuleValue {
+        tool_name: tool.to_owned(),
+        rule_content: content,
+    };
+    let mut rules = Vec::new();
+    match call.tool {
+        "Bash" => {
+            for command in &call.effects.commands {
+                rules.push(rule("Bash", Some(command_rule(command))));
+            }
+        }
+        "Read" | "Glob" | "Grep" => {
+            for target in &call.effects.reads {
+                rules.push(rule("Read", Some(format!("/{}/**", parent(&target.real)))));
+            }
+        }
+        "Write" | "Edit" | "NotebookEdit" => {
+            for target in &call.effects.writes {
+                rules.push(rule("Edit", Some(format!("/{}", target.real.display()))));
+            }
+        }
+        "WebFetch" => {
+            for host in &call.effects.hosts {
+                rules.push(rule("WebFetch", Some(format!("domain:{host}"))));
+            }
+        }
+        tool => rules.push(rule(tool, None)),
+    }
+    let mut unique: Vec<RuleValue> = Vec::new();
+    for rule in rules {
+        if !unique.contains(&rule) {
+            unique.push(rule);
+        }
+    }
+    unique.truncate(MOST_SUGGESTIONS);
+    unique
+}
+
+fn parent(path: &std::path::Path) -> String {
+    path.parent().unwrap_or(path).display().to_string()
+}
+
+/// The command and its subcommand, and anything after: `npm test *`.
+fn command_rule(command: &shell::Command) -> String {
+    let words: Vec<&str> = command
+        .words
+        .iter()
+        .take(2)
+        .map(|word| word.source.as_str())
+        .take_while(|word| !word.starts_with('-'))
+        .collect();
+    match words.as_slice() {
+        [] => "*".to_owned(),
+        [name, argument] if argument.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
+            format!("{name} {argument} *")
+        }
+        [name, ..] => format!("{name} *"),
+    }
+}
+
+/// Suggestions as updates of the project's own settings that are not committed.
+pub(crate) fn updates(suggestions: &[RuleValue]) -> Vec<PermissionUpdate> {
+    if suggestions.is_empty() {
+        return Vec::new();
+    }
+    vec![PermissionUpdate::AddRules {
+        rules: suggestions.to_vec(),
+        behavior: Behavior::Allow,
+        destination: UpdateDestination::LocalSettings,
+    }]
+}
+
+impl Session<'_> {
+    /// What would become of a call.
+    pub fn explain(&self, tool: &str, input: &Value) -> Result<Explanation, ona_store::StoreError> {
+        let denied = |why: String, change: &str| Explanation {
+            verdict: Behavior::Deny,
+            because: vec![why],
+            hooks: Vec::new(),
+            to_change_it: vec![change.to_owned()],
+        };
+        let Some(known) = ona_tools::find(tool) else {
+            return Ok(denied(format!("there is no tool `{tool}`"), "name one of the tools"));
+        };
+        let id = ToolUseId::from_existing("explain");
+        let mut call = PendingCall::new(&id, known, input.clone());
+        match known.prepare(input, &self.place) {
+            Ok(effects) => call.effects = effects,
+            Err(error) => return Ok(denied(error.to_string(), "mend the input")),
+        }
+        let detail = HookDetail::PreToolUse {
+            tool_name: tool.to_owned(),
+            tool_input: input.clone(),
+            tool_use_id: id.clone(),
+        };
+        let hooks = self
+            .governance
+            .hooks
+            .matching(&detail, Some(&call.effects))
+            .into_iter()
+            .map(|hook| format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source))
+            .collect();
+        let standing = self.engine.store.standing(&self.seat.conversation)?;
+        if let Some(why) = phase::forbids(standing, tool) {
+            let change = "approve a plan, or leave planning";
+            return Ok(Explanation { hooks, ..denied(why, change) });
+        }
+        let found = self.governance.permissions.judge(&call.as_call());
+        let (because, _) = ruling(&found);
+        Ok(Explanation {
+            verdict: found.behavior,
+            because: vec![because],
+            hooks,
+            to_change_it: changes(&found, &call.as_call()),
+        })
+    }
+}
+
+/// The smallest change that would turn a ruling.
+fn changes(found: &Ruling<'_>, call: &Call<'_>) -> Vec<String> {
+    match (found.behavior, &found.by) {
+        (Behavior::Allow, By::Rules(rules)) => {
+            rules.iter().map(|rule| format!("remove the rule {}", rule_words(rule))).collect()
+        }
+        (Behavior::Allow, By::Mode(mode)) => vec![format!("use another mode than {mode}")],
+        (_, By::Rules(rules)) => {
+            let changed = rules
+                .iter()
+                .map(|rule| format!("remove the {} rule {}", rule.behavior, rule_words(rule)));
+            changed.collect()
+        }
+        (_, By::Mode(_)) => {
+            suggestions(call).iter().map(|rule| format!("add the allow rule {rule}")).collect()
+        }
+        (_, By::Opaque(_)) => vec!["write the command so that it can be read".to_owned()],
+    }
+}

@@ -1,0 +1,364 @@
+//! The one door: what happens to a call between being asked for and being run (DESIGN §3).
+
+use ona_hooks::Fired;
+use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
+use ona_store::{Decision, GateRow, StoreError};
+use ona_tools::Tool;
+use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
+use ona_types::{Behavior, PermissionUpdate, ToolUseId};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{AskRequest, Human, HumanAnswer};
+use crate::explain;
+use crate::governance::session_rules;
+use crate::session::Session;
+use crate::{phase, settings};
+
+/// A call on its way through the stages, with everything said about it so far.
+pub(crate) struct PendingCall<'a> {
+    pub(crate) id: &'a ToolUseId,
+    pub(crate) tool: &'a dyn Tool,
+    /// What will run: hooks may have replaced it.
+    pub(crate) input: Value,
+    pub(crate) effects: Effects,
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) hooks: Vec<HookInvocation>,
+    pub(crate) decisions: Vec<Decision>,
+    /// Text of hooks for the model.
+    pub(crate) contexts: Vec<String>,
+    /// What hooks decided, for the rules to take into account.
+    by_hooks: Option<Behavior>,
+}
+
+impl<'a> PendingCall<'a> {
+    pub(crate) fn new(id: &'a ToolUseId, tool: &'a dyn Tool, input: Value) -> Self {
+        Self {
+            id,
+            tool,
+            input,
+            effects: Effects::default(),
+            answers: Vec::new(),
+            hooks: Vec::new(),
+            decisions: Vec::new(),
+            contexts: Vec::new(),
+            by_hooks: None,
+        }
+    }
+
+    pub(crate) fn as_call(&self) -> Call<'_> {
+        Call { tool: self.tool.name(), input: &self.input, effects: &self.effects }
+    }
+
+    /// The stages' answers as the record keeps them.
+    pub(crate) fn rows(&self) -> Vec<GateRow> {
+        self.answers
+            .iter()
+            .map(|answer| GateRow {
+                stage: answer.stage.as_str().to_owned(),
+                verdict: answer.verdict.as_str().to_owned(),
+                reason: answer.reason.clone(),
+                detail: answer.detail.clone(),
+            })
+            .collect()
+    }
+
+    /// What a hook said is kept, whatever it said it about.
+    pub(crate) fn take(&mut self, fired: &mut Fired) {
+        self.hooks.append(&mut fired.rows);
+        self.contexts.append(&mut fired.contexts);
+    }
+}
+
+impl Session<'_> {
+    /// Asks every stage in order, until one says no or all have been heard.
+    #[allow(clippy::disallowed_methods, reason = "this is where permits are made")]
+    pub(crate) async fn judge(
+        &self,
+        call: &mut PendingCall<'_>,
+        human: Human<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ToolPermit, Denial> {
+        for stage in STAGES {
+            let answer = match stage {
+                Stage::Input => self.ask_schema(call),
+                Stage::Hooks => self.ask_hooks(call, cancel).await,
+                Stage::Phase => self.ask_phase(call)?,
+                Stage::Rules => self.ask_rules(call),
+                Stage::Human => self.ask_human(call, human, cancel).await?,
+            };
+            let denied = answer.verdict == Verdict::Deny;
+            let reason = answer.reason.clone();
+            call.answers.push(answer);
+            if denied {
+                return Err(Denial::By(stage, reason));
+            }
+        }
+        ToolPermit::grant(&call.answers)
+            .ok_or_else(|| Denial::By(Stage::Human, "nobody allowed the call".to_owned()))
+    }
+
+    fn ask_schema(&self, call: &mut PendingCall<'_>) -> Answer {
+        match call.tool.prepare(&call.input, &self.place) {
+            Ok(effects) => {
+                call.effects = effects;
+                Answer::new(Stage::Input, Verdict::Pass, "the input fits the tool's schema")
+            }
+            Err(error) => Answer::new(Stage::Input, Verdict::Deny, error.to_string()),
+        }
+    }
+
+    async fn ask_hooks(&self, call: &mut PendingCall<'_>, cancel: &CancellationToken) -> Answer {
+        let detail = HookDetail::PreToolUse {
+            tool_name: call.tool.name().to_owned(),
+            tool_input: call.input.clone(),
+            tool_use_id: call.id.clone(),
+        };
+        let hooks = &self.governance.hooks;
+        let mut fired = hooks.fire(&self.hook_base(), detail, Some(&call.effects), cancel).await;
+        let ran = fired.rows.iter().filter(|row| row.skipped_reason.is_none()).count();
+        call.take(&mut fired);
+        let detail = json!({
+            "ran": ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
+            "updated_input": fired.updated_input, "warnings": fired.warnings,
+            "sources": self.hook_sources(&fired),
+        });
+        let answer =
+            |verdict, reason: String| Answer::new(Stage::Hooks, verdict, reason).with(detail);
+        if fired.denies() {
+            return answer(
+                Verdict::Deny,
+                format!("denied by a PreToolUse hook: {}", fired.denial()),
+            );
+        }
+        if let Some(input) = fired.updated_input.take() {
+            // Every later stage judges what would really run, so it must be valid again.
+            call.input = Value::Object(input);
+            match call.tool.prepare(&call.input, &self.place) {
+                Ok(effects) => call.effects = effects,
+                Err(error) => {
+                    let reason =
+                        format!("a hook replaced the input by one that is invalid: {error}");
+                    return answer(Verdict::Deny, reason);
+                }
+            }
+        }
+        call.by_hooks = fired.permission;
+        match fired.permission {
+            Some(Behavior::Allow) => answer(Verdict::Allow, "a hook allows it".into()),
+            Some(Behavior::Ask) => {
+                let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+                answer(Verdict::Ask, format!("a hook wants it asked: {why}"))
+            }
+            _ if ran == 0 => answer(Verdict::Pass, "no hook matched".into()),
+            _ => answer(Verdict::Pass, format!("{ran} ran and said nothing against it")),
+        }
+    }
+
+    /// Where the hooks that spoke come from, for the story.
+    fn hook_sources(&self, fired: &Fired) -> Value {
+        let spoke = fired.blocks.iter().map(|(ordinal, _)| *ordinal);
+        let spoke = spoke.chain(fired.decided_by.as_ref().map(|(ordinal, _)| *ordinal));
+        spoke
+            .filter_map(|ordinal| {
+                let entry =
+                    self.governance.hooks.entries().iter().find(|e| e.ordinal == ordinal)?;
+                Some(json!({
+                    "ordinal": ordinal, "command": entry.handler.label(),
+                    "source": entry.source.to_string(),
+                }))
+            })
+            .collect()
+    }
+
+    fn ask_phase(&self, call: &PendingCall<'_>) -> Result<Answer, Denial> {
+        let standing =
+            self.engine.store.standing(&self.seat.conversation).map_err(Denial::Store)?;
+        Ok(match phase::forbids(standing, call.tool.name()) {
+            Some(reason) => Answer::new(Stage::Phase, Verdict::Deny, reason),
+            None => {
+                Answer::new(Stage::Phase, Verdict::Pass, format!("the phase is {}", standing.phase))
+            }
+        })
+    }
+
+    fn ask_rules(&self, call: &PendingCall<'_>) -> Answer {
+        let ruling = self.governance.permissions.judge(&call.as_call());
+        let (reason, detail) = explain::ruling(&ruling);
+        let verdict = match (ruling.behavior, &ruling.by) {
+            (Behavior::Deny, _) => Verdict::Deny,
+            (Behavior::Allow, _) => Verdict::Allow,
+            // A hook's yes spares the question, but never a rule that wants it asked.
+            (Behavior::Ask, By::Mode(_)) if call.by_hooks == Some(Behavior::Allow) => {
+                Verdict::Allow
+            }
+            (Behavior::Ask, _) => Verdict::Ask,
+        };
+        Answer::new(Stage::Rules, verdict, reason).with(detail)
+    }
+
+    async fn ask_human(
+        &self,
+        call: &mut PendingCall<'_>,
+        human: Human<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, Denial> {
+        let Some(open) = call.answers.iter().rev().find(|answer| answer.verdict == Verdict::Ask)
+        else {
+            return Ok(Answer::new(Stage::Human, Verdict::Pass, "there was nothing to ask"));
+        };
+        let reason = open.reason.clone();
+        let (verdict, by, words) = match human {
+            Human::Operator => (
+                Verdict::Allow,
+                json!({"by": "operator", "via": "eval"}),
+                "the operator asked for it",
+            ),
+            Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
+            Human::Present(asker) => {
+                let suggestions = explain::suggestions(&call.as_call());
+                let request = AskRequest {
+                    tool: call.tool.name().to_owned(),
+                    input: call.input.clone(),
+                    reason: reason.clone(),
+                    suggestions,
+                };
+                let answer = match self.ask_request_hooks(call, &request, cancel).await? {
+                    Some(answer) => answer,
+                    None => ("human", asker.ask(&request).await),
+                };
+                return self.human_answer(call, &reason, answer);
+            }
+        };
+        call.decisions.push(Decision {
+            decision: verdict.as_str().to_owned(),
+            reason: json!({"asked": reason, "decided": by}),
+        });
+        Ok(Answer::new(Stage::Human, verdict, format!("{words} ({reason})")).with(by))
+    }
+
+    /// PermissionRequest hooks may answer before the human is bothered.
+    async fn ask_request_hooks(
+        &self,
+        call: &mut PendingCall<'_>,
+        request: &AskRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(&'static str, HumanAnswer)>, Denial> {
+        let detail = HookDetail::PermissionRequest {
+            tool_name: request.tool.clone(),
+            tool_input: request.input.clone(),
+            permission_suggestions: Some(explain::updates(&request.suggestions)),
+        };
+        let base = self.hook_base();
+        let mut fired =
+            self.governance.hooks.fire(&base, detail, Some(&call.effects), cancel).await;
+        call.take(&mut fired);
+        Ok(match fired.request.take() {
+            None => None,
+            Some(RequestDecision::Deny { message, .. }) => {
+                let feedback = message.unwrap_or_default();
+                Some(("PermissionRequest hook", HumanAnswer::Deny { feedback }))
+            }
+            Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
+                if let Some(input) = updated_input {
+                    let input = Value::Object(input);
+                    match call.tool.prepare(&input, &self.place) {
+                        Ok(effects) => {
+                            call.input = input;
+                            call.effects = effects;
+                        }
+                        Err(error) => {
+                            let feedback = format!("the hook's input is invalid: {error}");
+                            return Ok(Some((
+                                "PermissionRequest hook",
+                                HumanAnswer::Deny { feedback },
+                            )));
+                        }
+                    }
+                    // What it put there is judged like anything else.
+                    if self.governance.permissions.judge(&call.as_call()).behavior == Behavior::Deny
+                    {
+                        let feedback = "a rule denies the input the hook put there".to_owned();
+                        return Ok(Some((
+                            "PermissionRequest hook",
+                            HumanAnswer::Deny { feedback },
+                        )));
+                    }
+                }
+                let always = updated_permissions.unwrap_or_default();
+                Some(("PermissionRequest hook", HumanAnswer::Allow { always }))
+            }
+        })
+    }
+
+    fn human_answer(
+        &self,
+        call: &mut PendingCall<'_>,
+        reason: &str,
+        (who, answer): (&'static str, HumanAnswer),
+    ) -> Result<Answer, Denial> {
+        let (verdict, words, detail) = match answer {
+            HumanAnswer::Allow { always } => {
+                let mut kept = Vec::new();
+                for update in &always {
+                    kept.push(self.keep_rule(update)?);
+                }
+                let detail = json!({"by": who, "kept": kept});
+                (Verdict::Allow, format!("the {who} allows it"), detail)
+            }
+            HumanAnswer::Deny { feedback } => {
+                let words = if feedback.is_empty() {
+                    format!("the {who} said no")
+                } else {
+                    format!("the {who} said no: {feedback}")
+                };
+                (Verdict::Deny, words, json!({"by": who, "feedback": feedback}))
+            }
+        };
+        call.decisions.push(Decision {
+            decision: verdict.as_str().to_owned(),
+            reason: json!({"asked": reason, "decided": detail}),
+        });
+        Ok(Answer::new(Stage::Human, verdict, words).with(detail))
+    }
+
+    /// Applies a permission update where it belongs; says where that was.
+    fn keep_rule(&self, update: &PermissionUpdate) -> Result<String, Denial> {
+        let failed = |error: settings::EditError| Denial::By(Stage::Human, error.to_string());
+        if let Some(file) = settings::save(update, &self.governance.roots).map_err(failed)? {
+            return Ok(file.display().to_string());
+        }
+        let store = &self.engine.store;
+        let scope = session_rules(&self.seat);
+        let text = store.snapshot(&scope).map_err(Denial::Store)?.unwrap_or_else(|| "{}".into());
+        let text = settings::edit::apply(&text, update).map_err(failed)?;
+        store.keep_snapshot(&scope, &text).map_err(Denial::Store)?;
+        Ok("session".to_owned())
+    }
+
+    /// The fields every hook's input has.
+    pub(crate) fn hook_base(&self) -> HookBase {
+        HookBase {
+            session_id: self.seat.session.clone(),
+            conversation_id: self.seat.conversation.clone(),
+            runtime_db_path: self.engine.store.path().display().to_string(),
+            cwd: self.place.cwd.display().to_string(),
+            permission_mode: Some(self.governance.permissions.mode()),
+            agent_id: None,
+            agent_type: None,
+        }
+    }
+}
+
+/// Why there is no permit.
+pub(crate) enum Denial {
+    /// A stage said no.
+    By(Stage, String),
+    /// The record could not be asked.
+    Store(StoreError),
+}
+
+/// A rule in words, with its source.
+pub(crate) fn rule_words(rule: &Rule) -> String {
+    format!("{} ({})", rule.text, rule.source)
+}

@@ -1,0 +1,390 @@
+//! The keys a local runtime looks at, with their types: for `ona config schema` and for the check of
+//! every file. Keys that are not here are kept and ignored.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+
+use ona_types::PermissionMode;
+use ona_types::hook::HookEvent;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The JSON Schema of a settings file.
+pub fn schema() -> Value {
+    schemars::schema_for!(Settings).to_value()
+}
+
+type Texts = Option<Vec<String>>;
+type Flag = Option<bool>;
+type Table<T> = Option<BTreeMap<String, T>>;
+type Section<T> = Option<Object<T>>;
+
+/// Settings of ona and Claude Code.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    /// Where this schema is.
+    #[serde(rename = "$schema")]
+    pub schema: Option<String>,
+
+    /// What tools may do without asking, must ask for, may not do.
+    pub permissions: Section<Permissions>,
+    /// Whether bypassPermissions starts without a warning. Not in project settings.
+    pub skip_dangerous_mode_permission_prompt: Flag,
+    /// Managed only: whether permission rules of other scopes are ignored.
+    pub allow_managed_permission_rules_only: Flag,
+    /// Managed only: whether hooks of other scopes are ignored.
+    pub allow_managed_hooks_only: Flag,
+    /// Managed only: whether other scopes' lists of allowed MCP servers are ignored.
+    pub allow_managed_mcp_servers_only: Flag,
+    /// The OS sandbox around shell commands.
+    pub sandbox: Section<Sandbox>,
+
+    /// Hooks: event → [{matcher, hooks}], or a list of {hook_event_name, matcher, hooks}, or a list
+    /// of {hook_event_name, matcher, command}.
+    #[schemars(with = "Option<Hooks>")]
+    pub hooks: Option<Value>,
+    /// Whether hooks and the status line are off; managed hooks only if managed settings say so.
+    pub disable_all_hooks: Flag,
+    /// URL patterns that HTTP hooks may call.
+    pub allowed_http_hook_urls: Texts,
+    /// Environment variables that HTTP hooks may put into headers.
+    pub http_hook_allowed_env_vars: Texts,
+
+    /// Provider and model (S0 §2.2).
+    #[serde(rename = "model_config")]
+    pub model_config: Section<ModelConfig>,
+    /// Wire names to use for model ids.
+    #[serde(rename = "model_aliases")]
+    pub model_aliases: Table<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Models that may be chosen.
+    pub available_models: Texts,
+    /// Wire names to use for models.
+    pub model_overrides: Table<String>,
+    /// How hard the model thinks.
+    pub effort_level: Option<EffortLevel>,
+    /// Whether the model always thinks before it answers.
+    pub always_thinking_enabled: Flag,
+    /// Whether summaries of its thinking are shown.
+    pub show_thinking_summaries: Flag,
+    /// The language of its replies.
+    pub language: Option<String>,
+    /// The style of its replies.
+    pub output_style: Option<String>,
+    /// The subagent that the main thread runs as.
+    pub agent: Option<String>,
+
+    /// Environment variables of every session and its children.
+    pub env: Table<String>,
+    /// A shell command that prints the API key.
+    pub api_key_helper: Option<String>,
+    /// The only way to log in.
+    pub force_login_method: Option<String>,
+    /// The organisation to log in to.
+    #[serde(rename = "forceLoginOrgUUID")]
+    pub force_login_org_uuid: Option<String>,
+
+    /// What commits and pull requests say about the agent.
+    pub attribution: Section<Attribution>,
+    /// Deprecated, use attribution.
+    pub include_co_authored_by: Flag,
+    /// Whether the model is told how to work with git.
+    pub include_git_instructions: Flag,
+    /// After how many days old sessions are removed; 30 if not set.
+    pub cleanup_period_days: Option<NonZeroU32>,
+    /// Where plans are also written to.
+    pub plans_directory: Option<String>,
+    /// Whether the agent keeps memories.
+    pub auto_memory_enabled: Flag,
+    /// Where it keeps them. Not in project settings.
+    pub auto_memory_directory: Option<String>,
+    /// Globs of instruction files to leave out.
+    pub claude_md_excludes: Texts,
+    /// What to do in a new worktree.
+    pub worktree: Section<Worktree>,
+    /// Whether skills may not run shell commands while they load.
+    pub disable_skill_shell_execution: Flag,
+    /// Plugins that are on or off.
+    pub enabled_plugins: Table<bool>,
+
+    /// Whether all servers of `.mcp.json` are approved.
+    pub enable_all_project_mcp_servers: Flag,
+    /// Servers of `.mcp.json` that are approved.
+    pub enabled_mcpjson_servers: Texts,
+    /// Servers of `.mcp.json` that are rejected.
+    pub disabled_mcpjson_servers: Texts,
+    /// The only MCP servers there may be.
+    pub allowed_mcp_servers: Option<Vec<Object<McpServer>>>,
+    /// MCP servers there may not be.
+    pub denied_mcp_servers: Option<Vec<Object<McpServer>>>,
+
+    /// A command that prints the status line.
+    pub status_line: Section<Helper>,
+    /// A command that completes `@` file names.
+    pub file_suggestion: Section<Helper>,
+    /// Whether `@` completion leaves out ignored files.
+    pub respect_gitignore: Flag,
+    /// The shell of `!` commands.
+    pub default_shell: Option<Shell>,
+    /// Texts shown at start.
+    pub company_announcements: Texts,
+    /// Whether tips are shown while waiting.
+    pub spinner_tips_enabled: Flag,
+    /// Whether nothing moves on the screen.
+    pub prefers_reduced_motion: Flag,
+    /// Whether code is shown without colours.
+    pub syntax_highlighting_disabled: Flag,
+    /// Whether renaming a session renames the terminal's title.
+    pub terminal_title_from_rename: Flag,
+    /// Whether a next prompt is suggested.
+    pub prompt_suggestion_enabled: Flag,
+    /// Whether accepting a plan offers to clear the context.
+    pub show_clear_context_on_plan_accept: Flag,
+}
+
+/// `permissions` (Appendix E).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Permissions {
+    /// Rules for what goes ahead.
+    pub allow: Texts,
+    /// Rules for what is asked.
+    pub ask: Texts,
+    /// Rules for what may not be.
+    pub deny: Texts,
+    /// The mode to start in.
+    pub default_mode: Option<PermissionMode>,
+    /// More directories to work in.
+    pub additional_directories: Texts,
+    /// `disable`: there is no bypassPermissions mode.
+    pub disable_bypass_permissions_mode: Option<Disable>,
+    /// The same as the key of this name at the top.
+    pub allow_managed_permission_rules_only: Flag,
+}
+
+/// `sandbox`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Sandbox {
+    /// Whether it is on.
+    pub enabled: Flag,
+    /// Whether to stop if it cannot start.
+    pub fail_if_unavailable: Flag,
+    /// Whether commands in it run without asking.
+    pub auto_allow_bash_if_sandboxed: Flag,
+    /// Commands that run outside.
+    pub excluded_commands: Texts,
+    /// Whether a call may ask to run outside.
+    pub allow_unsandboxed_commands: Flag,
+    /// Files.
+    pub filesystem: Section<SandboxFiles>,
+    /// The network.
+    pub network: Section<SandboxNetwork>,
+    /// Whether it may be weaker inside a container.
+    pub enable_weaker_nested_sandbox: Flag,
+    /// Whether the network may be kept away less strictly.
+    pub enable_weaker_network_isolation: Flag,
+}
+
+/// `sandbox.filesystem`: paths, not rules.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SandboxFiles {
+    pub allow_write: Texts,
+    pub deny_write: Texts,
+    pub deny_read: Texts,
+    pub allow_read: Texts,
+}
+
+/// `sandbox.network`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SandboxNetwork {
+    pub allowed_domains: Texts,
+    pub allow_unix_sockets: Texts,
+    pub allow_all_unix_sockets: Flag,
+    pub allow_local_binding: Flag,
+    pub http_proxy_port: Option<u16>,
+    pub socks_proxy_port: Option<u16>,
+}
+
+/// `model_config`: nothing else may stand there.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct ModelConfig {
+    /// One of S0 §2.1.
+    pub provider: Option<String>,
+    /// One of the provider's.
+    pub model_id: Option<String>,
+}
+
+/// `attribution`: an empty text hides it.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct Attribution {
+    /// In commits.
+    pub commit: Option<String>,
+    /// In pull requests.
+    pub pr: Option<String>,
+}
+
+/// `worktree`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Worktree {
+    /// Directories that are linked, not copied.
+    pub symlink_directories: Texts,
+    /// The only paths that are checked out.
+    pub sparse_paths: Texts,
+}
+
+/// An MCP server, by one of the three.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct McpServer {
+    pub server_name: Option<String>,
+    pub server_command: Texts,
+    pub server_url: Option<String>,
+}
+
+/// A command that ona runs for the screen.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct Helper {
+    /// Always `command`.
+    pub r#type: Option<HelperType>,
+    /// The command.
+    pub command: Option<String>,
+    /// Blanks beside what it prints.
+    pub padding: Option<u32>,
+}
+
+/// Enums of plain words. serde's own would also read `{"word": null}`, which in a higher layer would
+/// displace the word of a lower one.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ })+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+        #[schemars(rename_all = "lowercase")]
+        #[allow(missing_docs, reason = "the words say it")]
+        pub enum $name { $($variant),+ }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match String::deserialize(deserializer)?.as_str() {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(de::Error::unknown_variant(other, &[$($word),+])),
+                }
+            }
+        }
+    )+};
+}
+
+words! {
+    /// `effortLevel`.
+    EffortLevel { Low = "low", Medium = "medium", High = "high" }
+    /// `defaultShell`.
+    Shell { Bash = "bash", Powershell = "powershell" }
+    /// The one thing that `disableBypassPermissionsMode` can be.
+    Disable { Disable = "disable" }
+    /// The one type of helper.
+    HelperType { Command = "command" }
+}
+
+/// The shapes of `hooks`, for the schema; the hook plane reads them.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "only its schema is wanted")]
+enum Hooks {
+    ByEvent(BTreeMap<HookEvent, Vec<Map<String, Value>>>),
+    Listed(Vec<Map<String, Value>>),
+}
+
+/// A struct that is written as an object. serde would take a list of its fields too, and a list in one
+/// file would then displace the object of another.
+#[derive(Clone, Debug, Default)]
+pub struct Object<T>(pub T);
+
+impl<T: JsonSchema> JsonSchema for Object<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OnlyMap<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyMap<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(OnlyMap(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_names_and_describes_every_key() {
+        let schema = schema();
+        let properties = schema["properties"].as_object().unwrap();
+        for key in
+            ["$schema", "permissions", "hooks", "model_config", "forceLoginOrgUUID", "sandbox"]
+        {
+            assert!(properties.contains_key(key), "{key}");
+        }
+        for (key, property) in properties {
+            assert!(property["description"].is_string(), "{key} has no description");
+        }
+        assert_eq!(schema["$defs"]["Hooks"]["anyOf"].as_array().unwrap().len(), 2);
+        assert!(schema["$defs"]["Permissions"]["properties"]["defaultMode"].is_object());
+        assert!(!schema.to_string().contains("Object"), "the wrapper does not show");
+        assert!(schema.get("required").is_none());
+    }
+
+    #[test]
+    fn a_list_is_no_object_and_an_object_no_word() {
+        let read = |json: Value| {
+            serde_json::from_value::<Settings>(json).map_err(|error| error.to_string())
+        };
+        assert!(read(json!({"attribution": {"commit": "x"}})).is_ok());
+        assert_eq!(
+            read(json!({"attribution": ["x", "y"]})).unwrap_err(),
+            "invalid type: sequence, expected an object"
+        );
+        assert_eq!(
+            read(json!({"effortLevel": {"low": null}})).unwrap_err(),
+            "invalid type: map, expected a string"
+        );
+        assert!(read(json!({"effortLevel": "low", "cleanupPeriodDays": 1})).is_ok());
+    }
+}

@@ -1,0 +1,391 @@
+//! What is read from where, and every way a file or an entry can be bad.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+struct Fixture {
+    dir: TempDir,
+    roots: Roots,
+    given: Given,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().canonicalize().unwrap();
+        let roots = Roots {
+            project_dir: at.join("project"),
+            home: at.join("home"),
+            claude_dir: at.join("home/.claude"),
+            ona_config: at.join("home/.config/ona"),
+            managed_dirs: vec![at.join("etc/claude-code"), at.join("etc/ona")],
+            cwd: at.join("project/sub"),
+        };
+        fs::create_dir_all(&roots.cwd).unwrap();
+        Self { dir, roots, given: Given::default() }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(path)
+    }
+
+    fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn load(&self) -> Loaded {
+        load(&self.roots, &self.given)
+    }
+
+    /// The warnings as the user sees them, with paths from the fixture's directory.
+    fn warnings(&self) -> Vec<String> {
+        let root = format!("{}/", self.at("").display()).replace("//", "/");
+        self.load().warnings.iter().map(|warning| warning.to_string().replace(&root, "")).collect()
+    }
+}
+
+/// Every place, lowest rank first, with its scope and base.
+const PLACES: [(&str, Scope, &str); 8] = [
+    ("home/.claude/settings.json", Scope::User, "home/.claude"),
+    ("home/.config/ona/settings.json", Scope::User, "home/.config/ona"),
+    ("project/.claude/settings.json", Scope::Project, "project"),
+    ("project/.ona/settings.json", Scope::Project, "project"),
+    ("project/.claude/settings.local.json", Scope::Local, "project"),
+    ("project/.ona/settings.local.json", Scope::Local, "project"),
+    ("etc/claude-code/managed-settings.json", Scope::Managed, "/"),
+    ("etc/claude-code/managed-settings.d/10-a.json", Scope::Managed, "/"),
+];
+
+#[test]
+fn no_file_is_no_trouble() {
+    assert_eq!(Fixture::new().load(), Loaded::default());
+}
+
+#[test]
+fn every_file_in_order_of_rank() {
+    let fixture = Fixture::new();
+    for (rank, (file, scope, base)) in PLACES.into_iter().enumerate() {
+        fixture.put(file, format!(r#"{{"model": "{rank}"}}"#));
+        let loaded = fixture.load();
+        assert_eq!(loaded.warnings, []);
+        assert_eq!(merge(&loaded.layers), json!({"model": rank.to_string()}), "{file} wins");
+        let layer = loaded.layers.last().unwrap();
+        assert_eq!(layer.source, Source { scope, file: Some(fixture.at(file)) });
+        assert_eq!(layer.base, fixture.at(base));
+    }
+}
+
+#[test]
+fn the_command_line_is_above_files_and_below_the_organisation() {
+    let mut fixture = Fixture::new();
+    fixture.put("project/.ona/settings.local.json", r#"{"model": "local"}"#);
+    fixture.put("project/sub/given.json", r#"{"model": "file", "language": "file"}"#);
+    fixture.given.settings = vec!["given.json".to_owned(), r#" {"model": "text"} // x"#.to_owned()];
+    let loaded = fixture.load();
+    let last_two = &loaded.layers[loaded.layers.len() - 2..];
+    let file = Some(fixture.at("project/sub/given.json"));
+    assert_eq!(last_two[0].source, Source { scope: Scope::Cli, file });
+    assert_eq!(last_two[1].source, Source::of(Scope::Cli));
+    assert!(last_two.iter().all(|layer| layer.base == fixture.at("project/sub")));
+    assert_eq!(merge(&loaded.layers), json!({"model": "text", "language": "file"}));
+    fixture.put("etc/ona/managed-settings.json", r#"{"model": "managed"}"#);
+    assert_eq!(merge(&fixture.load().layers)["model"], "managed");
+}
+
+#[test]
+fn only_the_first_managed_directory_counts_and_its_files_in_order() {
+    let fixture = Fixture::new();
+    fixture.put("etc/ona/managed-settings.json", r#"{"language": "second"}"#);
+    assert_eq!(merge(&fixture.load().layers), json!({"language": "second"}));
+    for name in ["20.json", "10.json", ".30.json", "40.txt"] {
+        let text = format!(r#"{{"model": "{name}"}}"#);
+        fixture.put(&format!("etc/claude-code/managed-settings.d/{name}"), text);
+    }
+    assert_eq!(merge(&fixture.load().layers), json!({"model": "20.json"}));
+    assert_eq!(fixture.load().layers.len(), 2);
+    // A broken one is still the organisation's: nothing else takes its place.
+    fs::remove_dir_all(fixture.at("etc/claude-code/managed-settings.d")).unwrap();
+    fixture.put("etc/claude-code/managed-settings.json", "x");
+    assert_eq!(fixture.load().layers, []);
+}
+
+#[test]
+fn sources_narrow_what_is_read() {
+    let mut fixture = Fixture::new();
+    for (file, ..) in PLACES {
+        fixture.put(file, "{}");
+    }
+    fixture.given =
+        Given { settings: vec!["{}".to_owned()], sources: Some(vec![Scope::Local, Scope::User]) };
+    let scopes: Vec<&str> =
+        fixture.load().layers.iter().map(|layer| layer.source.scope.as_str()).collect();
+    assert_eq!(scopes, ["user", "user", "local", "local", "cli", "managed", "managed"]);
+}
+
+#[test]
+fn bad_files_are_skipped_with_one_warning_each() {
+    const FILE: &str = "project/.claude/settings.json";
+    type Make = fn(&Fixture);
+    let table: [(Make, &str); 12] = [
+        (
+            |f| f.put(FILE, "{\n  \"model\": x\n}"),
+            "it is no JSON: expected value at line 2 column 12",
+        ),
+        (|f| f.put(FILE, ""), "it is no JSON: EOF while parsing a value at line 1 column 0"),
+        (|f| f.put(FILE, "[{}]"), "its top level is no object"),
+        (|f| f.put(FILE, b"{\"model\": \"\xff\"}"), "it is not UTF-8"),
+        (|f| f.put(FILE, " ".repeat(1 << 20) + "{}"), "it is larger than 1 MiB"),
+        (|f| fs::create_dir_all(f.at(FILE)).unwrap(), "it is a directory"),
+        (
+            |f| {
+                fs::create_dir_all(f.at("project/.claude")).unwrap();
+                drop(std::os::unix::net::UnixListener::bind(f.at(FILE)).unwrap());
+            },
+            "it is no regular file",
+        ),
+        (|f| link(f, "../../secret.json"), "it leads out of the project, to secret.json"),
+        (|f| link(f, "/no/such/file"), "it leads out of the project, to /no/such/file"),
+        (
+            |f| link(f, "settings.json"),
+            "symlinks lead in a circle at project/.claude/settings.json",
+        ),
+        (
+            |f| f.put("project/.claude", "no directory"),
+            "it cannot be read: Not a directory (os error 20)",
+        ),
+        (
+            |f| f.put(FILE, "[".repeat(200)),
+            "it is no JSON: recursion limit exceeded at line 1 column 128",
+        ),
+    ];
+    for (make, reason) in table {
+        let fixture = Fixture::new();
+        fixture.put("secret.json", "{}");
+        make(&fixture);
+        let warnings = fixture.warnings();
+        assert_eq!(warnings[0], format!("warning: {FILE}: {reason}"));
+        // Where the directory is at fault, so is the other file in it.
+        assert!(warnings.iter().skip(1).all(|more| more.contains("settings.local.json")));
+        assert_eq!(fixture.load().layers, []);
+    }
+}
+
+fn link(fixture: &Fixture, to: &str) {
+    fs::create_dir_all(fixture.at("project/.claude")).unwrap();
+    symlink(to, fixture.at("project/.claude/settings.json")).unwrap();
+}
+
+#[test]
+fn links_within_the_project_or_of_the_user_are_followed() {
+    let fixture = Fixture::new();
+    fixture.put("project/shared.json", r#"{"model": "a"}"#);
+    link(&fixture, "../shared.json");
+    fixture.put("dotfiles/settings.json", r#"{"language": "b"}"#);
+    fs::create_dir_all(fixture.at("home")).unwrap();
+    symlink("../dotfiles", fixture.at("home/.claude")).unwrap();
+    let loaded = fixture.load();
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(merge(&loaded.layers), json!({"language": "b", "model": "a"}));
+}
+
+#[test]
+fn what_the_command_line_names_must_be_there() {
+    let mut fixture = Fixture::new();
+    fixture.given.settings = vec!["gone.json".to_owned(), "{".to_owned()];
+    assert_eq!(
+        fixture.warnings(),
+        [
+            "warning: project/sub/gone.json: there is no such file",
+            "warning: --settings: it is no JSON: EOF while parsing an object at line 1 column 1",
+        ]
+    );
+}
+
+#[test]
+fn bad_entries_are_dropped_and_the_rest_stays() {
+    // What stands in the project's file, what is left of it, and what is said about it.
+    let table = [
+        (json!({"unknown": [1], "model": null}), json!({"unknown": [1], "model": null}), vec![]),
+        (
+            json!({"model": 1}),
+            json!({}),
+            vec!["model: invalid type: integer `1`, expected a string"],
+        ),
+        (
+            json!({"permissions": []}),
+            json!({}),
+            vec!["permissions: invalid type: sequence, expected an object"],
+        ),
+        (
+            json!({"permissions": {"allow": ["Read", 1, "Bash(", "Nope", "Write(/x)"], "deny": "Bash", "ask": ["Bash"]}}),
+            json!({"permissions": {"allow": ["Read", "Nope"], "ask": ["Bash"]}}),
+            vec![
+                "permissions.allow[1]: it is no string",
+                "permissions.allow[2]: it does not end in `)`",
+                "permissions.allow[3]: there is no tool `Nope`",
+                "permissions.allow[4]: Write takes no path: write Edit(/x), which covers it",
+                "permissions.deny: invalid type: string \"Bash\", expected a sequence",
+            ],
+        ),
+        (
+            json!({"permissions": {"defaultMode": "auto"}}),
+            json!({"permissions": {}}),
+            vec!["permissions.defaultMode: `auto` is not supported: no classifier decides here"],
+        ),
+        (
+            json!({"permissions": {"defaultMode": "yolo", "disableBypassPermissionsMode": true}}),
+            json!({"permissions": {}}),
+            vec![
+                "permissions.defaultMode: `yolo` is no permission mode (default, acceptEdits, plan, dontAsk, bypassPermissions)",
+                "permissions.disableBypassPermissionsMode: invalid type: boolean `true`, expected a string",
+            ],
+        ),
+        (
+            json!({"permissions": {"defaultMode": {"plan": null}}}),
+            json!({"permissions": {}}),
+            vec!["permissions.defaultMode: it is no string"],
+        ),
+        (
+            json!({"env": {"A": "1", "B": 2, "C": "3"}}),
+            json!({"env": {"A": "1", "C": "3"}}),
+            vec!["env.B: invalid type: integer `2`, expected a string"],
+        ),
+        (
+            json!({"model_config": {"provider": "lm_studio_local", "api_key": "sk-1"}}),
+            json!({"model_config": {"provider": "lm_studio_local"}}),
+            vec!["model_config.api_key: only provider and model_id belong there"],
+        ),
+        (
+            json!({"availableModels": [1, "a", 2, 3, "b", 4]}),
+            json!({"availableModels": ["a", "b"]}),
+            vec![
+                "availableModels[0]: invalid type: integer `1`, expected a string",
+                "availableModels[2]: invalid type: integer `2`, expected a string",
+                "availableModels[3]: invalid type: integer `3`, expected a string",
+                "availableModels[5]: invalid type: integer `4`, expected a string",
+            ],
+        ),
+        (
+            json!({"deniedMcpServers": [1, {"serverCommand": [1, "x", 2]}, {"serverName": "y"}]}),
+            json!({"deniedMcpServers": [{"serverCommand": ["x"]}, {"serverName": "y"}]}),
+            vec![
+                "deniedMcpServers[0]: invalid type: integer `1`, expected an object",
+                "deniedMcpServers[1].serverCommand[0]: invalid type: integer `1`, expected a string",
+                "deniedMcpServers[1].serverCommand[2]: invalid type: integer `2`, expected a string",
+            ],
+        ),
+        (json!({"availableModels": vec![1; 200]}), json!({}), {
+            vec!["availableModels: it has more than 100 bad entries"]
+        }),
+        (
+            json!({"cleanupPeriodDays": 0, "effortLevel": "huge", "sandbox": {"enabled": true, "network": {"httpProxyPort": 70000}}}),
+            json!({"sandbox": {"enabled": true, "network": {}}}),
+            vec![
+                "cleanupPeriodDays: invalid value: integer `0`, expected a nonzero u32",
+                "effortLevel: unknown variant `huge`, expected one of `low`, `medium`, `high`",
+                "sandbox.network.httpProxyPort: invalid value: integer `70000`, expected u16",
+            ],
+        ),
+        (
+            json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}, 1]}, "x", {"hooks": 1}], "Nope": [], "Stop": {}}}),
+            json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}}),
+            vec![
+                "hooks.PreToolUse[0].hooks[1]: it is no object",
+                "hooks.PreToolUse[1]: it is no object",
+                "hooks.PreToolUse[2]: its hooks are no array",
+                "hooks.Nope: `Nope` is no hook event",
+                "hooks.Stop: it is no array",
+            ],
+        ),
+        (
+            json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, 1, {"hook_event_name": "Nope"}, {"hook_event_name": 1}, {"command": "y"}]}),
+            json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, {"command": "y"}]}),
+            vec![
+                "hooks[1]: it is no object",
+                "hooks[2]: `Nope` is no hook event",
+                "hooks[3]: its hook_event_name is no string",
+            ],
+        ),
+        (json!({"hooks": "x"}), json!({}), vec!["hooks: it is neither an object nor an array"]),
+        (
+            json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allowManagedPermissionRulesOnly": true}, "allowManagedHooksOnly": true, "allowManagedMcpServersOnly": true}),
+            json!({"permissions": {}}),
+            vec![
+                "allowManagedPermissionRulesOnly: only managed settings may set it",
+                "permissions.allowManagedPermissionRulesOnly: only managed settings may set it",
+                "allowManagedHooksOnly: only managed settings may set it",
+                "allowManagedMcpServersOnly: only managed settings may set it",
+            ],
+        ),
+        (
+            json!({"skipDangerousModePermissionPrompt": true, "autoMemoryDirectory": "/x", "ona:layers": []}),
+            json!({}),
+            vec![
+                "skipDangerousModePermissionPrompt: project settings may not set it",
+                "autoMemoryDirectory: project settings may not set it",
+                "ona:layers: ona sets it itself",
+            ],
+        ),
+    ];
+    for (written, kept, said) in table {
+        let fixture = Fixture::new();
+        fixture.put("project/.claude/settings.json", written.to_string());
+        assert_eq!(merge(&fixture.load().layers).to_string(), kept.to_string());
+        let mut warnings = fixture.warnings();
+        if warnings.len() > 100 {
+            warnings.drain(..100);
+        }
+        let said: Vec<String> = said
+            .iter()
+            .map(|what| format!("warning: project/.claude/settings.json: {what}"))
+            .collect();
+        assert_eq!(warnings, said);
+    }
+}
+
+#[test]
+fn those_who_may_set_a_limited_key_can() {
+    let fixture = Fixture::new();
+    fixture.put("home/.claude/settings.json", r#"{"autoMemoryDirectory": "/x"}"#);
+    fixture
+        .put("project/.ona/settings.local.json", r#"{"skipDangerousModePermissionPrompt": true}"#);
+    fixture.put("etc/ona/managed-settings.json", r#"{"allowManagedHooksOnly": true}"#);
+    assert_eq!(fixture.load().warnings, []);
+    assert_eq!(merge(&fixture.load().layers).as_object().unwrap().len(), 3);
+}
+
+#[test]
+fn updates_go_to_claude_codes_files() {
+    let fixture = Fixture::new();
+    let file = |destination| file_for(destination, &fixture.roots);
+    let at = |path| Some(fixture.at(path));
+    assert_eq!(file(UpdateDestination::UserSettings), at("home/.claude/settings.json"));
+    assert_eq!(file(UpdateDestination::ProjectSettings), at("project/.claude/settings.json"));
+    assert_eq!(file(UpdateDestination::LocalSettings), at("project/.claude/settings.local.json"));
+    assert_eq!(file(UpdateDestination::Session), None);
+    assert_eq!(file(UpdateDestination::CliArg), None);
+}
+
+#[test]
+fn an_update_is_saved_where_it_is_read_again() {
+    let fixture = Fixture::new();
+    let update = |destination: &str| -> PermissionUpdate {
+        let update = json!({"type": "setMode", "mode": "plan", "destination": destination});
+        serde_json::from_value(update).unwrap()
+    };
+    let local = fixture.at("project/.claude/settings.local.json");
+    assert_eq!(save(&update("localSettings"), &fixture.roots).unwrap(), Some(local));
+    assert_eq!(save(&update("session"), &fixture.roots).unwrap(), None);
+    assert_eq!(merge(&fixture.load().layers), json!({"permissions": {"defaultMode": "plan"}}));
+    link(&fixture, "../../outside.json");
+    let error = save(&update("projectSettings"), &fixture.roots).unwrap_err().to_string();
+    assert!(error.contains("settings.json: it leads out of the project, to "), "{error}");
+    assert!(!fixture.at("outside.json").exists());
+}

@@ -1,0 +1,200 @@
+//! `ona why`, `ona explain`, `ona log`: reading the record, and asking before acting.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use ona_store::{CallStory, LogLine, Store};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval;
+use crate::output::{print, print_line};
+
+fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
+    result.map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the story of one call.
+pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
+    let store = Store::open(&env::database()?)?;
+    let id = id.unwrap_or_default();
+    let unknown = || {
+        CliError::usage(format!("there is no call `{id}`"))
+            .hint("`ona log` shows the latest ones; without an id, `ona why` takes the latest")
+    };
+    let found = match store.story(id)? {
+        Some(story) => story,
+        None => {
+            let like = store.calls_like(id, 2)?;
+            let found = match (id, like.as_slice()) {
+                ("", [latest, ..]) | (_, [latest]) => latest,
+                (_, []) => return Err(unknown()),
+                (_, [one, other, ..]) => {
+                    return Err(CliError::usage(format!("`{id}` begins more than one call"))
+                        .hint(format!("{one} and {other}, for example")));
+                }
+            };
+            store.story(found)?.ok_or_else(unknown)?
+        }
+    };
+    if as_json {
+        return printed(print_line(&story_json(&found).to_string()));
+    }
+    printed(print(&story_text(&found)))
+}
+
+fn story_json(story: &CallStory) -> Value {
+    let answers: Vec<Value> = story
+        .answers
+        .iter()
+        .map(|a| json!({"stage": a.stage, "verdict": a.verdict, "reason": a.reason, "detail": a.detail}))
+        .collect();
+    let decisions: Vec<Value> = story
+        .decisions
+        .iter()
+        .map(|(decision, reason)| json!({"decision": decision, "reason": reason}))
+        .collect();
+    json!({
+        "tool_use_id": story.tool_use_id, "session_id": story.session_id, "tool": story.tool,
+        "input": story.input, "started_at": story.started_at, "answers": answers,
+        "hooks": story.hooks, "decisions": decisions,
+        "result": story.result.as_ref().map(|(content, is_error)| {
+            json!({"content": content, "is_error": is_error})
+        }),
+        "finished": story.finished,
+    })
+}
+
+fn story_text(story: &CallStory) -> String {
+    let mut text = format!(
+        "{} {}\n  asked    {} in {}\n",
+        story.tool, story.input, story.started_at, story.session_id
+    );
+    for answer in &story.answers {
+        text.push_str(&format!(
+            "  {:<8} {:<5} {}\n",
+            answer.stage,
+            answer.verdict,
+            first_line(&answer.reason)
+        ));
+    }
+    for hook in &story.hooks {
+        let outcome = match (&hook.skipped_reason, hook.exit_code) {
+            (Some(why), _) => format!("skipped: {why}"),
+            (None, Some(code)) => format!("exit {code}"),
+            (None, None) => "did not finish".to_owned(),
+        };
+        text.push_str(&format!(
+            "  hook {:<3} {} [{}] {}: {outcome}\n",
+            hook.hook_ordinal, hook.hook_event, hook.matcher, hook.command
+        ));
+        if let Some(said) = hook.stderr_text.as_deref().filter(|said| !said.trim().is_empty()) {
+            text.push_str(&format!("           said {}\n", first_line(said)));
+        }
+    }
+    for (decision, reason) in &story.decisions {
+        text.push_str(&format!("  decision {decision} {reason}\n"));
+    }
+    match &story.result {
+        None => text.push_str("  result   none yet\n"),
+        Some((content, is_error)) => {
+            let word = if *is_error { "error" } else { "ok" };
+            text.push_str(&format!("  result   {word:<5} {}\n", first_line(content)));
+        }
+    }
+    text
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Says what would become of a call.
+pub fn explain(
+    cli: &Cli,
+    call: Option<&str>,
+    bash: Option<&str>,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    let (tool, input) = match (bash, call) {
+        (Some(command), _) => ("Bash".to_owned(), json!({"command": command})),
+        (None, Some(call)) => {
+            let call = eval::parse(call)?;
+            (call.tool, call.input)
+        }
+        (None, None) => {
+            return Err(CliError::usage("there is no call to explain").hint("see --help"));
+        }
+    };
+    let engine = eval::engine(cli)?;
+    let session = eval::join(&engine, cli)?;
+    let found = session.explain(&tool, &input)?;
+    if as_json {
+        return printed(print_line(&json!(found).to_string()));
+    }
+    let mut text = format!("{}\n", found.verdict);
+    for because in &found.because {
+        text.push_str(&format!("  because  {because}\n"));
+    }
+    for hook in &found.hooks {
+        text.push_str(&format!(
+            "  hook     {hook} would run first; what it says is not known before\n"
+        ));
+    }
+    for change in &found.to_change_it {
+        text.push_str(&format!("  change   {change}\n"));
+    }
+    printed(print(&text))
+}
+
+/// Prints what happened, newest last.
+pub fn log(
+    session: Option<&str>,
+    follow: bool,
+    as_json: bool,
+    last: u32,
+) -> Result<ExitCode, CliError> {
+    let store = Store::open(&env::database()?)?;
+    let mut after = 0;
+    let mut most = i64::from(last);
+    loop {
+        for line in store.log(after, session, most)? {
+            after = line.id;
+            let text = if as_json { json!(line).to_string() } else { log_text(&line) };
+            printed(print_line(&text))?;
+        }
+        if !follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        most = i64::MAX;
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn log_text(line: &LogLine) -> String {
+    let word = |key: &str| line.detail.get(key).and_then(Value::as_str).unwrap_or_default();
+    let session = line.session_id.as_deref().unwrap_or("-");
+    let what = match line.event_type.as_str() {
+        "tool.started" | "tool.interrupted" => {
+            format!("{} {}", word("tool_name"), word("tool_use_id"))
+        }
+        "tool.finished" => {
+            let denied = match word("denied_by") {
+                "" => String::new(),
+                stage => format!(", denied by {stage}"),
+            };
+            format!("{} {} {}{denied}", word("tool_name"), word("tool_use_id"), word("class"))
+        }
+        "phase.changed" => format!("{} → {}", word("from"), word("to")),
+        _ => line.detail.to_string(),
+    };
+    format!("{} {session} {:<16} {what}", line.timestamp, line.event_type)
+}

@@ -1,0 +1,209 @@
+//! Reading the record back: the story of one call, and what happened lately.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tool_calls::GateRow;
+
+/// Everything the record knows of one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallStory {
+    /// The call's id.
+    pub tool_use_id: String,
+    /// The session.
+    pub session_id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its input as asked.
+    pub input: Value,
+    /// When it started.
+    pub started_at: String,
+    /// What every stage said, in order.
+    pub answers: Vec<GateRow>,
+    /// The hooks that ran or were skipped.
+    pub hooks: Vec<HookStory>,
+    /// Decisions where there was something to ask: the decision and its reason.
+    pub decisions: Vec<(String, Value)>,
+    /// What came of it: the text and whether it failed; nothing if it has not ended.
+    pub result: Option<(String, bool)>,
+    /// The class and further facts, from the event of its end.
+    pub finished: Option<Value>,
+}
+
+/// A hook's part in a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the columns of hook_invocations")]
+pub struct HookStory {
+    pub hook_event: String,
+    pub hook_ordinal: i64,
+    pub matcher: String,
+    pub command: String,
+    pub exit_code: Option<i32>,
+    pub stdout_text: Option<String>,
+    pub stderr_text: Option<String>,
+    pub skipped_reason: Option<String>,
+}
+
+/// One line of the log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LogLine {
+    /// `events.id`, which grows.
+    pub id: i64,
+    /// When.
+    pub timestamp: String,
+    /// The conversation.
+    pub conversation_id: String,
+    /// The session, where the event belongs to one.
+    pub session_id: Option<String>,
+    /// What happened.
+    pub event_type: String,
+    /// The details, as JSON where they are.
+    pub detail: Value,
+}
+
+impl Store {
+    /// The story of a call; nothing if there is no such call.
+    pub fn story(&self, tool_use_id: &str) -> Result<Option<CallStory>, StoreError> {
+        self.read(|c| story(c, tool_use_id))
+    }
+
+    /// The calls whose ids begin so, newest first, for whoever typed only a part.
+    pub fn calls_like(&self, prefix: &str, most: i64) -> Result<Vec<String>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "SELECT tool_use_id FROM transcript_entries
+                 WHERE entry_type = 'tool_use' AND substr(tool_use_id, 1, length(?1)) = ?1
+                 ORDER BY id DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map((prefix, most), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The events after `after`, oldest first, of one session or of all; at most the latest `most`.
+    pub fn log(
+        &self,
+        after: i64,
+        session: Option<&str>,
+        most: i64,
+    ) -> Result<Vec<LogLine>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT * FROM (
+                     SELECT id, timestamp, conversation_id, session_id, event_type, detail FROM events
+                     WHERE id > ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY id DESC LIMIT ?3)
+                 ORDER BY id",
+            )?;
+            let rows = statement.query_map((after, session, most), |row| {
+                Ok(LogLine {
+                    id: row.get(0)?,
+                    timestamp: row.get(1)?,
+                    conversation_id: row.get(2)?,
+                    session_id: row.get(3)?,
+                    event_type: row.get(4)?,
+                    detail: row.get::<_, Option<String>>(5)?.map_or(Value::Null, json_or_text),
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// What somebody wrote by hand need not be JSON.
+fn json_or_text(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
+    let asked: Option<(String, String, String)> = c
+        .query_row(
+            "SELECT session_id, payload_json, created_at FROM transcript_entries
+             WHERE tool_use_id = ?1 AND entry_type = 'tool_use' ORDER BY id DESC LIMIT 1",
+            [id],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()?;
+    let Some((session_id, payload, started_at)) = asked else { return Ok(None) };
+    let payload = json_or_text(payload);
+    let result: Option<String> = c
+        .query_row(
+            "SELECT payload_json FROM transcript_entries
+             WHERE tool_use_id = ?1 AND entry_type = 'tool_result' ORDER BY id LIMIT 1",
+            [id],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let result = result.map(json_or_text).map(|result| {
+        let content = result["content"].as_str().unwrap_or_default().to_owned();
+        (content, result["is_error"].as_bool().unwrap_or(true))
+    });
+    let finished: Option<String> = c
+        .query_row(
+            "SELECT detail FROM events WHERE session_id = ?1
+             AND event_type IN ('tool.finished', 'tool.interrupted')
+             AND json_valid(detail) AND json_extract(detail, '$.tool_use_id') = ?2 LIMIT 1",
+            [session_id.as_str(), id],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(Some(CallStory {
+        tool_use_id: id.to_owned(),
+        tool: payload["name"].as_str().unwrap_or_default().to_owned(),
+        input: payload["input"].clone(),
+        started_at,
+        answers: answers(c, id)?,
+        hooks: hooks(c, &session_id, id)?,
+        decisions: decisions(c, id)?,
+        result,
+        finished: finished.map(json_or_text),
+        session_id,
+    }))
+}
+
+fn answers(c: &Connection, id: &str) -> Result<Vec<GateRow>, Failure> {
+    let mut statement = c.prepare(
+        "SELECT stage, verdict, reason, detail FROM gate_answers WHERE tool_use_id = ?1 ORDER BY id",
+    )?;
+    let rows = statement.query_map([id], |row| {
+        Ok(GateRow {
+            stage: row.get(0)?,
+            verdict: row.get(1)?,
+            reason: row.get(2)?,
+            detail: row.get::<_, Option<String>>(3)?.map_or(Value::Null, json_or_text),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn hooks(c: &Connection, session: &str, id: &str) -> Result<Vec<HookStory>, Failure> {
+    let mut statement = c.prepare(
+        "SELECT hook_event, hook_ordinal, matcher, command, exit_code, stdout_text, stderr_text,
+             skipped_reason FROM hook_invocations WHERE session_id = ?1 AND tool_use_id = ?2 ORDER BY id",
+    )?;
+    let rows = statement.query_map([session, id], |row| {
+        Ok(HookStory {
+            hook_event: row.get(0)?,
+            hook_ordinal: row.get(1)?,
+            matcher: row.get(2)?,
+            command: row.get(3)?,
+            exit_code: row.get(4)?,
+            stdout_text: row.get(5)?,
+            stderr_text: row.get(6)?,
+            skipped_reason: row.get(7)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn decisions(c: &Connection, id: &str) -> Result<Vec<(String, Value)>, Failure> {
+    let mut statement = c.prepare(
+        "SELECT decision, reason_json FROM tool_permission_log WHERE tool_use_id = ?1 ORDER BY id",
+    )?;
+    let rows = statement.query_map([id], |row| {
+        Ok((row.get(0)?, row.get::<_, Option<String>>(1)?.map_or(Value::Null, json_or_text)))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
