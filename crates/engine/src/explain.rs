@@ -96,21 +96,46 @@ fn parent(path: &std::path::Path) -> String {
     path.parent().unwrap_or(path).display().to_string()
 }
 
-/// The command and its subcommand, and anything after: `npm test *`.
+/// Programs whose first word says what they do.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "apt",
+    "aws",
+    "brew",
+    "bun",
+    "cargo",
+    "deno",
+    "docker",
+    "dotnet",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "kubectl",
+    "make",
+    "mvn",
+    "npm",
+    "npx",
+    "pip",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
+];
+
+/// The command, with its subcommand where it has one, and anything after: `npm test *`.
 fn command_rule(command: &shell::Command) -> String {
-    let words: Vec<&str> = command
-        .words
-        .iter()
-        .take(2)
-        .map(|word| word.source.as_str())
-        .take_while(|word| !word.starts_with('-'))
-        .collect();
-    match words.as_slice() {
-        [] => "*".to_owned(),
-        [name, argument] if argument.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
-            format!("{name} {argument} *")
+    let mut words = command.words.iter().map(|word| word.source.as_str());
+    let Some(name) = words.next() else { return "*".to_owned() };
+    match words.next() {
+        Some(word) if WITH_SUBCOMMANDS.contains(&name) && !word.starts_with('-') => {
+            format!("{name} {word} *")
         }
-        [name, ..] => format!("{name} *"),
+        _ => format!("{name} *"),
     }
 }
 

@@ -145,6 +145,10 @@ pub enum Command {
     /// Take this repository's trust back
     Untrust,
 
+    /// Print the schemas of what ona speaks with others
+    #[command(subcommand)]
+    Schema(Schema),
+
     /// Look at settings and change them
     #[command(subcommand)]
     Config(Config),
@@ -156,6 +160,22 @@ pub enum Command {
     /// Print the text of the PDF on standard input as a JSON array of pages (started by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
     PdfText,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Schema {
+    /// What hooks read on standard input and print on standard output
+    #[command(
+        after_help = "Examples:\n  ona schema hooks\n  ona schema hooks --output\n  ona schema hooks --order"
+    )]
+    Hooks {
+        /// What they print, instead of what they read
+        #[arg(long)]
+        output: bool,
+        /// Check that the unions stand in the order of S0's appendices, and print it
+        #[arg(long, conflicts_with = "output")]
+        order: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,7 @@ mod error;
 mod eval;
 mod helpers;
 mod output;
+mod schema;
 mod story;
 mod trust;
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Schema};
 use crate::error::CliError;
 
 fn main() -> ExitCode {
@@ -51,6 +52,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
         Some(Command::Untrust) => trust::untrust(cli),
         Some(Command::Config(command)) => config::run(cli, command),
+        Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
         None if cli.init_db => eval::init_db(),

@@ -10,6 +10,7 @@ mod crash;
 mod doctor;
 mod edit;
 mod environment;
+mod gate;
 mod notebook;
 mod read;
 mod search;
