@@ -285,7 +285,7 @@ mod tests {
         let marker = Marker { name: "ONA_TEST_MARK", value: format!("t{}", std::process::id()) };
         let spec = ChildSpec {
             marker: Some(marker.clone()),
-            timeout: Duration::from_millis(1500),
+            timeout: Duration::from_millis(3000),
             ..bash(&command)
         };
         let outcome = outcome(spec).await;

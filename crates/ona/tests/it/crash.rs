@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ona_testkit::{Project, parse_report, run};
 use serde_json::{Value, json};
@@ -32,6 +32,8 @@ fn stream(project: &Project, worker: usize) -> Vec<(String, String, String)> {
     let mut dice = Dice(0x9e37_79b9 + worker as u64);
     let mut acknowledged = Vec::new();
     let mut kills = 0;
+    // How long a call takes here and now: the moments are spread over all of it.
+    let mut lifetime = Duration::from_millis(20);
     for n in 0.. {
         if kills == KILLS_EACH {
             break;
@@ -40,13 +42,18 @@ fn stream(project: &Project, worker: usize) -> Vec<(String, String, String)> {
         let file = format!("w{worker}/{}.txt", n - n % 3 / 2);
         let content = format!("worker {worker} write {n}\n");
         let input = json!({"file_path": file, "content": content});
+        let started = Instant::now();
         let mut child =
             project.eval_command("Write", &input).stdout(Stdio::piped()).spawn().unwrap();
-        if n % 5 != 0 {
-            thread::sleep(Duration::from_micros(dice.roll(30_000)));
+        let spared = n % 5 == 0;
+        if !spared {
+            thread::sleep(lifetime.mul_f64(dice.roll(1100) as f64 / 1000.0));
             let _ = child.kill();
         }
         let output = child.wait_with_output().unwrap();
+        if spared {
+            lifetime = started.elapsed();
+        }
         if output.status.code().is_none() {
             kills += 1;
         }
