@@ -13,8 +13,9 @@ call() {
   ona --eval "{\"tool\":\"$1\",\"input\":$2}"
 }
 
+# Another process may be closing the file just then: wait for it, as ona does.
 sql() {
-  sqlite3 "$AGENT_SDLC_DB" "$1"
+  sqlite3 -cmd '.timeout 30000' "$AGENT_SDLC_DB" "$1"
 }
 
 # has TEXT PART: fails unless PART stands in TEXT.
