@@ -3,13 +3,14 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
 use ona_policy::{Stage, Verdict};
 use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
-use ona_tools::{Running, ToolContext, Views};
+use ona_tools::{Hides, Running, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
@@ -121,11 +122,14 @@ impl Session<'_> {
             }
         };
         let views = SessionViews { engine: self.engine, session: &self.seat.session };
+        let permissions = Arc::clone(&self.governance.permissions);
+        let hides: Hides = Arc::new(move |path| permissions.hides(path));
         let cx = ToolContext {
             tool_use_id: call.id,
             session: &self.seat.session,
             place: &self.place,
             views: &views,
+            hides: &hides,
             settings: &self.engine.settings,
             host: &self.engine.host,
             cancel,

@@ -1,6 +1,7 @@
 //! What governs a session: the settings it runs on, read once, turned into rules and hooks.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookPlane, Timeouts, collect};
 use ona_policy::{Permissions, Rule, Scope, Source, Surroundings};
@@ -72,7 +73,7 @@ pub enum GovernanceError {
 /// The rules and hooks in force for a session.
 #[derive(Debug)]
 pub(crate) struct Governance {
-    pub(crate) permissions: Permissions,
+    pub(crate) permissions: Arc<Permissions>,
     pub(crate) hooks: HookPlane,
     pub(crate) roots: Roots,
     pub(crate) warnings: Vec<String>,
@@ -202,7 +203,8 @@ impl Governance {
             variable: Box::new(config.variable),
         };
         let hooks = HookPlane::new(entries, hook_host, around.anchors());
-        Self { permissions: Permissions::new(rules, mode, around), hooks, roots, warnings }
+        let permissions = Arc::new(Permissions::new(rules, mode, around));
+        Self { permissions, hooks, roots, warnings }
     }
 }
 

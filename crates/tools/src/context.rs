@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ona_types::{FileView, SessionId, ToolUseId};
@@ -98,6 +99,9 @@ pub struct Host {
     pub tasks_dir: PathBuf,
 }
 
+/// Says of a path whether it may not be shown: searches leave it out.
+pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// What a tool is given for one run.
 pub struct ToolContext<'a> {
     /// The call's id.
@@ -108,6 +112,8 @@ pub struct ToolContext<'a> {
     pub place: &'a Place,
     /// What the session knows of files.
     pub views: &'a dyn Views,
+    /// What searches leave out.
+    pub hides: &'a Hides,
     /// What the operator adjusted.
     pub settings: &'a ToolSettings,
     /// What the process provides.

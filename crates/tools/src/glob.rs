@@ -12,7 +12,7 @@ use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::context::{Place, ToolContext, ToolSettings};
+use crate::context::{Hides, Place, ToolContext, ToolSettings};
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt, VCS_DIRS};
@@ -47,7 +47,8 @@ impl BuiltIn for Glob {
     async fn run(input: GlobInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let (cwd, settings) = (cx.place.cwd.clone(), cx.settings.clone());
         let halt = Halt::new(cx.cancel, settings.search_timeout);
-        walk::search(halt, move |halt| answer(&input, &cwd, &settings, halt)).await
+        let hides = cx.hides.clone();
+        walk::search(halt, move |halt| answer(&input, &cwd, &settings, hides, halt)).await
     }
 }
 
@@ -55,10 +56,11 @@ fn answer(
     input: &GlobInput,
     cwd: &Path,
     settings: &ToolSettings,
+    hides: Hides,
     halt: &Halt,
 ) -> Result<String, Refusal> {
     let plan = Plan::new(input, cwd).map_err(|error| Refusal::rejected(error.to_string()))?;
-    Ok(listing(&plan.files(settings, halt)?))
+    Ok(listing(&plan.files(settings, hides, halt)?))
 }
 
 /// A file and when it changed; sorts the newest first, then by path.
@@ -103,7 +105,12 @@ impl Plan {
         Ok(Self { root, target, matcher, depth, vcs_dirs })
     }
 
-    fn files(self, settings: &ToolSettings, halt: &Halt) -> Result<Vec<Found>, Refusal> {
+    fn files(
+        self,
+        settings: &ToolSettings,
+        hides: Hides,
+        halt: &Halt,
+    ) -> Result<Vec<Found>, Refusal> {
         if !walk::inspect(&self.root)?.is_dir() {
             return Err(Refusal::rejected(format!(
                 "`path`: {} is not a directory; give the directory it is in, or read it with Read",
@@ -116,7 +123,7 @@ impl Plan {
             return Ok(Vec::new());
         }
         let mut walk =
-            walk::walker(base, settings.glob_hidden, settings.glob_ignored, self.vcs_dirs)?;
+            walk::walker(base, settings.glob_hidden, settings.glob_ignored, self.vcs_dirs, hides)?;
         let mut found = walk::collect(walk.max_depth(self.depth), halt, |entry| {
             let name = entry.path().strip_prefix(base).ok()?;
             if entry.file_type()?.is_dir() || !self.matcher.is_match(name) {
@@ -168,7 +175,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::walk::testing::{patient, tree};
+    use crate::walk::testing::{nothing_hidden, patient, tree};
 
     fn run(
         root: &Path,
@@ -177,7 +184,7 @@ mod tests {
         set: &ToolSettings,
     ) -> Result<String, Refusal> {
         let input = GlobInput { pattern: pattern.to_owned(), path: path.map(str::to_owned) };
-        let text = answer(&input, root, set, &patient())?;
+        let text = answer(&input, root, set, nothing_hidden(), &patient())?;
         Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 

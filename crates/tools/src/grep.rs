@@ -20,7 +20,7 @@ use ona_types::{TRUNCATED_SUFFIX, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::context::{Place, ToolContext};
+use crate::context::{Hides, Place, ToolContext};
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt};
@@ -112,14 +112,15 @@ impl BuiltIn for Grep {
 
     async fn run(input: GrepInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let (place, halt) = (cx.place.clone(), Halt::new(cx.cancel, cx.settings.search_timeout));
-        walk::search(halt, move |halt| answer(&input, &place, halt)).await
+        let hides = cx.hides.clone();
+        walk::search(halt, move |halt| answer(&input, &place, hides, halt)).await
     }
 }
 
-fn answer(input: &GrepInput, place: &Place, halt: &Halt) -> Result<String, Refusal> {
+fn answer(input: &GrepInput, place: &Place, hides: Hides, halt: &Halt) -> Result<String, Refusal> {
     let root = root(input, place).map_err(|error| Refusal::rejected(error.to_string()))?;
     let query = Query::new(input)?;
-    Ok(query.text(&query.search(&root, input, halt)?))
+    Ok(query.text(&query.search(&root, input, hides, halt)?))
 }
 
 fn root(input: &GrepInput, place: &Place) -> Result<PathBuf, InputError> {
@@ -171,11 +172,17 @@ impl Query {
             || bytes >= skipped.saturating_add(MOST_BYTES)
     }
 
-    fn search(&self, root: &Path, input: &GrepInput, halt: &Halt) -> Result<Batch, Refusal> {
+    fn search(
+        &self,
+        root: &Path,
+        input: &GrepInput,
+        hides: Hides,
+        halt: &Halt,
+    ) -> Result<Batch, Refusal> {
         let (globs, types) = filters(root, input)?;
         let kind = walk::inspect(root)?;
         if kind.is_dir() {
-            let mut walk = walk::walker(root, true, false, Vec::new())?;
+            let mut walk = walk::walker(root, true, false, Vec::new(), hides)?;
             let mut files = walk::collect(walk.overrides(globs).types(types), halt, |entry| {
                 entry.file_type()?.is_file().then(|| entry.into_path())
             })?;
@@ -342,7 +349,7 @@ mod tests {
     use super::*;
     use crate::input::parse;
     use crate::text::LONGEST_LINE;
-    use crate::walk::testing::{patient, reason, tree};
+    use crate::walk::testing::{nothing_hidden, patient, reason, tree};
 
     const CONTENT: &str = "content";
     const COUNT: &str = "count";
@@ -350,7 +357,7 @@ mod tests {
 
     fn grep_until(root: &Path, input: &Value, halt: &Halt) -> Result<String, Refusal> {
         let input = parse("Grep", input).map_err(|error| Refusal::rejected(error.to_string()))?;
-        let text = answer(&input, &Place::at(root), halt)?;
+        let text = answer(&input, &Place::at(root), nothing_hidden(), halt)?;
         Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 

@@ -33,7 +33,7 @@ mod write;
 
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
-pub use context::{Host, Place, ToolContext, ToolSettings, Views};
+pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
 pub use input::InputError;
 pub use read::PDF_TEXT;
 pub use tool::{Running, Tool};

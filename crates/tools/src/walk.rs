@@ -12,6 +12,7 @@ use ona_policy::path::{PathError, resolve};
 use ona_types::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Hides;
 use crate::tool::Refusal;
 
 /// Directories of version control systems: large, and never what a search is after.
@@ -124,6 +125,7 @@ pub(crate) fn walker(
     hidden: bool,
     ignored: bool,
     entered: Vec<&'static str>,
+    hides: Hides,
 ) -> Result<WalkBuilder, Refusal> {
     // The walk reports an unreadable root like any other directory, so it is tried here.
     fs::read_dir(root).map_err(|error| unreadable(root, &error))?;
@@ -138,8 +140,9 @@ pub(crate) fn walker(
         .filter_entry(move |entry| {
             let skipped = |dir: &&str| entry.file_name() == *dir && !entered.contains(dir);
             entry.depth() == 0
-                || !entry.file_type().is_some_and(|kind| kind.is_dir())
-                || !VCS_DIRS.iter().any(skipped)
+                || (!entry.file_type().is_some_and(|kind| kind.is_dir())
+                    || !VCS_DIRS.iter().any(skipped))
+                    && !hides(entry.path())
         });
     Ok(walk)
 }
@@ -199,6 +202,11 @@ pub(crate) mod testing {
         }
     }
 
+    /// Nothing may not be shown.
+    pub(crate) fn nothing_hidden() -> Hides {
+        std::sync::Arc::new(|_| false)
+    }
+
     /// A halt that does not come.
     pub(crate) fn patient() -> Halt {
         Halt::new(&CancellationToken::new(), Duration::MAX)
@@ -207,13 +215,13 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{patient, reason, tree};
+    use super::testing::{nothing_hidden, patient, reason, tree};
     use super::*;
 
     #[test]
     fn a_walk_stops_when_told() {
         let (_dir, root) = tree(&[("a", ""), ("b/c", "")]);
-        let walk = walker(&root, true, true, Vec::new()).unwrap();
+        let walk = walker(&root, true, true, Vec::new(), nothing_hidden()).unwrap();
         let collect = |halt: &Halt| collect(&walk, halt, |entry| Some(entry.into_path()));
         assert_eq!(collect(&patient()).unwrap().len(), 4);
         let cancel = CancellationToken::new();

@@ -307,6 +307,21 @@ fn config_reads_and_writes_settings() {
 }
 
 #[test]
+fn searches_leave_out_what_may_not_be_read() {
+    let project = governed(&json!({"permissions": {"deny": ["Read(.env)", "Read(secrets/**)"]}}));
+    project.file(".env", "KEY=needle\n");
+    project.file("secrets/deep/x.txt", "needle\n");
+    project.file("open.txt", "needle\n");
+    let found = project.ok("Grep", json!({"pattern": "needle", "output_mode": "content"}));
+    assert_eq!(found, format!("{}:1:needle", project.path("open.txt").display()));
+    let listed = project.ok("Glob", json!({"pattern": "**/*"}));
+    assert!(listed.contains("open.txt"), "{listed}");
+    assert!(!listed.contains(".env") && !listed.contains("secrets"), "{listed}");
+    project.refused("Grep", json!({"pattern": "needle", "path": "secrets"}));
+    project.refused("Bash", json!({"command": "cat secrets/deep/x.txt"}));
+}
+
+#[test]
 fn switches_for_hooks() {
     let project = governed(&json!({"hooks": {"PreToolUse": [pre("", "sleep 60")]}}));
     let mut timed = project.eval_command("Bash", &json!({"command": "true"}));

@@ -1,8 +1,10 @@
 //! `Read(…)` and `Edit(…)`: the shape of a path, in gitignore's manner with four anchors.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_types::Behavior;
 
 use super::{RuleError, refuse};
@@ -23,7 +25,17 @@ pub struct Anchors {
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     base: PathBuf,
-    globs: GlobSet,
+    shape: Shape,
+}
+
+/// Most patterns are plain names, and held against a path name by name. Only what has wildcards is
+/// compiled, and only when it is first asked: a session has dozens of rules and asks few of them.
+#[derive(Clone, Debug)]
+enum Shape {
+    /// These names, right below the base or anywhere, and whatever is below them.
+    Names { names: Vec<String>, anywhere: bool },
+    /// Globs, relative to the base.
+    Globs { globs: Vec<Glob>, compiled: OnceLock<Option<GlobSet>> },
 }
 
 impl PathPattern {
@@ -55,47 +67,84 @@ impl PathPattern {
         if rest.split('/').any(|part| part == "..") {
             return refuse("the path contains `..`: write where it leads");
         }
-        let mut globs = GlobSetBuilder::new();
-        for shape in shapes(rest, anchored, behavior) {
-            let glob = GlobBuilder::new(&shape)
-                .literal_separator(true)
-                .build()
-                .map_err(|error| RuleError(error.kind().to_string()))?;
-            globs.add(glob);
-        }
-        let globs = globs.build().map_err(|error| RuleError(error.kind().to_string()))?;
-        Ok(Self { base: base.to_owned(), globs })
+        Ok(Self { base: base.to_owned(), shape: shape(rest, anchored, behavior)? })
     }
 
     fn fits(&self, path: &Path) -> bool {
-        path.strip_prefix(&self.base).is_ok_and(|below| self.globs.is_match(below))
+        let Ok(below) = path.strip_prefix(&self.base) else { return false };
+        match &self.shape {
+            Shape::Names { names, anywhere } => {
+                let parts: Vec<&OsStr> = below.components().map(|part| part.as_os_str()).collect();
+                let starts = if *anywhere { parts.len() } else { 1 };
+                (0..starts.max(1)).any(|start| {
+                    let here = parts.get(start..).unwrap_or_default();
+                    here.len() >= names.len()
+                        && names.iter().zip(here).all(|(name, part)| *part == name.as_str())
+                })
+            }
+            Shape::Globs { globs, compiled } => compiled
+                .get_or_init(|| {
+                    let mut set = GlobSetBuilder::new();
+                    for glob in globs {
+                        set.add(glob.clone());
+                    }
+                    set.build().ok()
+                })
+                .as_ref()
+                // What parsed and does not compile can only be too large: it hits, and covers nothing.
+                .is_none_or(|set| set.is_match(below)),
+        }
     }
 
     /// For an allow rule: the name and what it leads to must both fit.
     pub(crate) fn covers(&self, target: &Target) -> bool {
-        self.fits(&target.named) && self.fits(&target.real)
+        self.compiles() && self.fits(&target.named) && self.fits(&target.real)
     }
 
     /// For a deny or ask rule: either is enough.
     pub(crate) fn hits(&self, target: &Target) -> bool {
         self.fits(&target.named) || self.fits(&target.real)
     }
+
+    fn compiles(&self) -> bool {
+        match &self.shape {
+            Shape::Names { .. } => true,
+            Shape::Globs { compiled, .. } => {
+                // Asking once compiles it.
+                self.fits(&self.base);
+                compiled.get().is_some_and(Option::is_some)
+            }
+        }
+    }
 }
 
-/// The globs that a pattern stands for, relative to its anchor.
-fn shapes(rest: &str, anchored: bool, behavior: Behavior) -> Vec<String> {
+/// Reads what stands behind the anchor, in gitignore's manner: a name without a slash is looked for at any
+/// depth, and so is `dir/**`, except for what it would allow. What matches a directory matches all that is in
+/// it, and `dir/**` matches `dir` itself too.
+fn shape(rest: &str, anchored: bool, behavior: Behavior) -> Result<Shape, RuleError> {
+    let whole = |names| Ok(Shape::Names { names, anywhere: false });
+    if rest.is_empty() || rest == "**" {
+        return whole(Vec::new());
+    }
     let dir = rest.strip_suffix("/**");
     let name = dir.unwrap_or(rest);
-    // In gitignore's manner a name without a slash is looked for at any depth. `dir/**` is too, except
-    // for what it would allow.
-    let anywhere = !anchored
-        && !name.contains('/')
-        && (dir.is_none() || behavior != Behavior::Allow)
-        && name != "**";
-    let prefix = if anywhere { "**/" } else { "" };
-    if rest.is_empty() || rest == "**" {
-        return vec!["**".to_owned(), String::new()];
+    let (deep, name) = match name.strip_prefix("**/") {
+        Some(name) => (true, name),
+        None => (false, name),
+    };
+    let anywhere =
+        deep || !anchored && !name.contains('/') && (dir.is_none() || behavior != Behavior::Allow);
+    if !name.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+        let names = name.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        return Ok(Shape::Names { names, anywhere });
     }
-    // What matches a directory matches all that is in it; `dir/**` matches `dir` itself too.
-    vec![format!("{prefix}{name}"), format!("{prefix}{name}/**")]
+    let prefix = if anywhere { "**/" } else { "" };
+    let globs = [format!("{prefix}{name}"), format!("{prefix}{name}/**")].map(|text| {
+        GlobBuilder::new(&text)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| RuleError(error.kind().to_string()))
+    });
+    let globs = globs.into_iter().collect::<Result<_, _>>()?;
+    Ok(Shape::Globs { globs, compiled: OnceLock::new() })
 }
