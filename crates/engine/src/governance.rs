@@ -8,7 +8,7 @@ use ona_policy::{Permissions, Rule, Scope, Source, Surroundings};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{Behavior, PermissionMode};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::settings::{self, Given, Layer, Roots};
 use crate::trust;
@@ -139,7 +139,7 @@ impl Governance {
             }
             loaded.layers = trust::restricted(&loaded.layers);
         }
-        let snapshot = without_secrets(settings::snapshot(&loaded));
+        let snapshot = settings::snapshot(&loaded);
         if write {
             store.import_settings(&snapshot.to_string())?;
         }
@@ -236,28 +236,4 @@ fn rules(layers: &[Layer], cwd: &Path, home: &Path, warnings: &mut Vec<String>) 
         }
     }
     rules
-}
-
-/// S0 §2.8: what may be a secret does not go into the record.
-fn without_secrets(mut snapshot: Value) -> Value {
-    fn strip(object: &mut Map<String, Value>) {
-        if let Some(Value::Object(env)) = object.get_mut("env") {
-            env.retain(|name, _| {
-                let name = name.to_ascii_uppercase();
-                !["KEY", "TOKEN", "SECRET", "PASSW", "AUTH", "CREDENTIAL"]
-                    .iter()
-                    .any(|part| name.contains(part))
-            });
-        }
-    }
-    if let Value::Object(object) = &mut snapshot {
-        strip(object);
-        let layers = object.get_mut("ona:layers").and_then(Value::as_array_mut);
-        for layer in layers.into_iter().flatten() {
-            if let Some(json) = layer.get_mut("json").and_then(Value::as_object_mut) {
-                strip(json);
-            }
-        }
-    }
-    snapshot
 }

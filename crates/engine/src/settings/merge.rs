@@ -118,11 +118,24 @@ fn says(layers: &[Layer], path: &[&str]) -> bool {
     managed.filter_map(value).next() == Some(true)
 }
 
-/// What a session keeps: the merged settings, and the layers they come from.
+/// What a session keeps: the merged settings, and the layers they come from. It goes into the record, so
+/// whatever in `env` may be a secret is left out (S0 §2.8).
 pub fn snapshot(loaded: &Loaded) -> Value {
-    let mut snapshot = merge(&loaded.layers);
-    snapshot[LAYERS] = serde_json::to_value(&loaded.layers).unwrap_or_default();
+    let mut layers = loaded.layers.clone();
+    for layer in &mut layers {
+        if let Some(Value::Object(env)) = layer.json.get_mut("env") {
+            env.retain(|name, _| !may_be_secret(name));
+        }
+    }
+    let mut snapshot = merge(&layers);
+    snapshot[LAYERS] = serde_json::to_value(&layers).unwrap_or_default();
     snapshot
+}
+
+fn may_be_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let parts = ["KEY", "TOKEN", "SECRET", "PASSW", "AUTH", "CREDENTIAL"];
+    parts.iter().any(|part| name.contains(part))
 }
 
 /// The layers of a snapshot. One that somebody else wrote has none, or has some that do not amount to

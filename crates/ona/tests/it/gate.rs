@@ -349,6 +349,7 @@ fn secrets_in_settings_do_not_reach_the_record() {
     )
     .unwrap();
     project.ok("Bash", json!({"command": "true"}));
+    assert_eq!(run(&mut project.ona(["config", "import"])).code, Some(0));
     let snapshots = project.sql("SELECT json FROM settings_snapshot").join("\n");
     assert!(!snapshots.contains("sk-very-secret") && snapshots.contains("LANGUAGE"), "{snapshots}");
 }
