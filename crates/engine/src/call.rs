@@ -123,7 +123,11 @@ impl Session<'_> {
         };
         let views = SessionViews { engine: self.engine, session: &self.seat.session };
         let permissions = Arc::clone(&self.governance.permissions);
-        let hides: Hides = Arc::new(move |path| permissions.hides(path));
+        let hides: Hides = if permissions.hides_nothing() {
+            Arc::new(|_| false)
+        } else {
+            Arc::new(move |path| permissions.hides(path))
+        };
         let cx = ToolContext {
             tool_use_id: call.id,
             session: &self.seat.session,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::builtin;
 use crate::effects::Effects;
 use crate::path::Target;
-use crate::rule::{Anchors, Guard, Rule};
+use crate::rule::{Anchors, Guard, PathPattern, Rule};
 use crate::shell::{Command, Word};
 
 /// Where a call is judged.
@@ -120,10 +120,19 @@ impl Permissions {
 
     /// Whether a deny rule keeps this path from being read, shown or listed.
     pub fn hides(&self, path: &Path) -> bool {
-        let target = Target { named: path.to_owned(), real: path.to_owned() };
-        self.of(Behavior::Deny).any(|rule| {
-            rule.path().is_some_and(|(tool, shape)| tool == "Read" && shape.hits(&target))
-        })
+        self.hiding().any(|shape| shape.fits(path))
+    }
+
+    /// Whether no path at all is hidden, so that a search need not ask for each.
+    pub fn hides_nothing(&self) -> bool {
+        self.hiding().next().is_none()
+    }
+
+    fn hiding(&self) -> impl Iterator<Item = &PathPattern> {
+        let reading = |rule: &'_ Rule| rule.path().is_some_and(|(tool, _)| tool == "Read");
+        self.of(Behavior::Deny)
+            .filter(move |rule| reading(rule))
+            .filter_map(|rule| rule.path().map(|(_, shape)| shape))
     }
 
     fn of(&self, behavior: Behavior) -> impl Iterator<Item = &Rule> {

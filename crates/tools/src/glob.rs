@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_policy::Effects;
 use ona_policy::path::Target;
 use ona_types::ToolOutput;
@@ -73,7 +73,7 @@ struct Plan {
     /// Where the walk starts: `root` and the pattern's leading names without wildcards.
     target: Target,
     /// Matches paths relative to that.
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     /// How deep below it a match can lie, if that is bounded.
     depth: Option<usize>,
     /// The version control directories the pattern asks for.
@@ -95,11 +95,13 @@ impl Plan {
         }
         let start = Path::new(input.path.as_deref().unwrap_or(".")).join(prefix);
         let target = Target::of(cwd, start).map_err(bad_path("pattern"))?;
-        let matcher = GlobBuilder::new(&rest)
+        let glob = GlobBuilder::new(&rest)
             .literal_separator(true)
             .build()
-            .map_err(|error| bad(error.to_string()))?
-            .compile_matcher();
+            .map_err(|error| bad(error.to_string()))?;
+        // A set of one: unlike a single matcher it knows short cuts for shapes such as `**/*.rs`.
+        let matcher =
+            GlobSetBuilder::new().add(glob).build().map_err(|error| bad(error.to_string()))?;
         let depth = (!rest.contains("**")).then(|| 1 + rest.matches('/').count());
         let vcs_dirs = VCS_DIRS.into_iter().filter(|dir| names(dir)).collect();
         Ok(Self { root, target, matcher, depth, vcs_dirs })

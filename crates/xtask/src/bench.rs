@@ -160,31 +160,43 @@ impl Bench {
         let call = json!({"tool": "Grep", "input": {
             "pattern": tree::NEEDLE, "output_mode": "content", "-n": true, "head_limit": 0,
         }});
-        self.search("Grep, content", &call, &RIPGREP, &["--line-number", tree::NEEDLE, "."])
+        let args = ["--line-number", tree::NEEDLE, "."];
+        self.search("Grep, content", &call, &RIPGREP, &args, Some(SEARCH))
     }
 
     fn grep_files(&self) -> Result<Row> {
         let call = json!({"tool": "Grep", "input": {
             "pattern": tree::NEEDLE, "output_mode": "files_with_matches", "head_limit": 0,
         }});
-        self.search("Grep, files", &call, &RIPGREP, &["--files-with-matches", tree::NEEDLE, "."])
+        let args = ["--files-with-matches", tree::NEEDLE, "."];
+        self.search("Grep, files", &call, &RIPGREP, &args, Some(SEARCH))
     }
 
     fn glob_fd(&self) -> Result<Row> {
         // Glob sees hidden and ignored files, so fd must look at them too.
         let arguments = ["--hidden", "--no-ignore", "--type", "f", "--glob", "*.rs", "."];
-        self.search("Glob", &glob_call(), &FD, &arguments)
+        // fd neither looks at times nor sorts, so no bound is set: it only shows where the walk stands.
+        self.search("Glob", &glob_call(), &FD, &arguments, None)
     }
 
     fn glob_find(&self) -> Result<Row> {
-        self.search("Glob", &glob_call(), &FIND, &[".", "-type", "f", "-name", "*.rs"])
+        // With the times that Glob sorts by, as the same job.
+        let args = [".", "-type", "f", "-name", "*.rs", "-printf", "%T@ %p\\n"];
+        self.search("Glob", &glob_call(), &FIND, &args, Some(SEARCH))
     }
 
     /// One search of ona in turns with `rival` on the same tree.
-    fn search(&self, work: &str, call: &Value, rival: &Rival, args: &[&str]) -> Result<Row> {
+    fn search(
+        &self,
+        work: &str,
+        call: &Value,
+        rival: &Rival,
+        args: &[&str],
+        limit: Option<Limit>,
+    ) -> Result<Row> {
         let work = format!("{work}, {} files, against `{}`", tree::FILES, rival.name);
         let Some(program) = rival.find() else {
-            return Ok(Row::without(work, rival.how_to_install, Some(SEARCH)));
+            return Ok(Row::without(work, rival.how_to_install, limit));
         };
         let result = race(
             SEARCH_RUNS,
@@ -196,7 +208,7 @@ impl Bench {
                 Ok(time)
             },
         )?;
-        Ok(ratio(work, &result, SEARCH))
+        Ok(ratio(work, &result, limit))
     }
 
     /// The speed of our hashing, then how much longer it takes than a known fast one.
@@ -302,9 +314,14 @@ fn glob_call() -> Value {
     json!({"tool": "Glob", "input": {"pattern": "**/*.rs"}})
 }
 
-fn ratio(work: String, race: &Race, limit: Limit) -> Row {
+fn ratio(work: String, race: &Race, limit: Option<Limit>) -> Row {
     let (ours, theirs) = (milliseconds(race.ours), milliseconds(race.theirs));
-    Row::new(work, ours / theirs, limit).noted(format!("{ours:.0} against {theirs:.0} ms"))
+    let value = ours / theirs;
+    let row = match limit {
+        Some(limit) => Row::new(work, value, limit),
+        None => Row::plain(work, value, "×"),
+    };
+    row.noted(format!("{ours:.0} against {theirs:.0} ms"))
 }
 
 fn milliseconds(time: Duration) -> f64 {

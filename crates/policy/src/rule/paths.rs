@@ -70,7 +70,7 @@ impl PathPattern {
         Ok(Self { base: base.to_owned(), shape: shape(rest, anchored, behavior)? })
     }
 
-    fn fits(&self, path: &Path) -> bool {
+    pub(crate) fn fits(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.base) else { return false };
         match &self.shape {
             Shape::Names { names, anywhere } => {
