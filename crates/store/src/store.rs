@@ -1,6 +1,7 @@
 //! Opening the file, and the one way to write it.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -38,6 +39,9 @@ impl Store {
             fs::create_dir_all(parent)
                 .map_err(|error| StoreError::CannotOpen(path.to_owned(), error.to_string()))?;
         }
+        // The record holds whatever was read and printed: it is its owner's alone. SQLite gives -wal and
+        // -shm the same mode. If this fails, opening it will say why.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -208,6 +212,18 @@ mod tests {
             })
             .unwrap();
         assert_eq!(timeout, 30_000);
+    }
+
+    #[test]
+    fn the_record_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        let _store = Store::open(&path).unwrap();
+        for name in ["agent.db", "agent.db-wal", "agent.db-shm"] {
+            let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
     }
 
     #[test]
