@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{fs, process};
 
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
 /// A variable put into a child's environment and inherited by all it starts: what double-forked out
@@ -40,6 +41,10 @@ static CHILDREN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 
 fn children() -> MutexGuard<'static, HashSet<u32>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_known(pid: i32) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| children().contains(&pid))
 }
 
 /// A child of our own, known as such for as long as this is held.
@@ -83,11 +88,11 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
         }
         for pid in found {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-            // If we adopted it, nobody else will take note of its end.
-            let _ = nix::sys::wait::waitpid(
-                Pid::from_raw(pid),
-                Some(nix::sys::wait::WaitPidFlag::WNOHANG),
-            );
+            if !is_known(pid) {
+                // If we adopted it, nobody else will take note of its end. Our own children are waited
+                // for by whoever started them.
+                let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
+            }
         }
     }
 }
