@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use ona_policy::{Stage, Verdict};
+use ona_hooks::Fired;
+use ona_policy::secrets::Redactor;
+use ona_policy::{Stage, ToolPermit, Verdict};
 use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
 use ona_tools::{Hides, Running, ToolContext, Views};
@@ -17,7 +19,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::Human;
 use crate::gate::{Denial, PendingCall};
 use crate::session::{Engine, Session};
 
@@ -30,6 +31,9 @@ pub struct CallReport {
     pub content: String,
     /// Whether the call failed.
     pub is_error: bool,
+    /// A hook or the human wants the agent to stop, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
 }
 
 /// The record could not be written.
@@ -52,32 +56,27 @@ impl Session<'_> {
     /// Takes one call all the way. An error means that the record could not be written, and says whether
     /// the tool has run; everything that goes wrong with the call itself is in the report.
     pub async fn call(
-        &self,
+        &mut self,
         tool: &str,
         input: &Value,
-        human: Human<'_>,
         cancel: &CancellationToken,
     ) -> Result<CallReport, CallError> {
-        let store = &self.engine.store;
         let id = ToolUseId::generate();
         let owner = json!(Owner::current());
-        let start = CallStart { id: &id, tool, input, owner: &owner };
-        store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
+        let mut kept = input.clone();
+        self.governance.redactor.mask_value(&mut kept);
+        let start = CallStart { id: &id, tool, input: &kept, owner: &owner };
+        self.engine.store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
-        let done = match ona_tools::find(tool) {
+        let mut done = match ona_tools::find(tool) {
             None => Done::without_tool(tool),
             Some(known) => {
                 let mut call = PendingCall::new(&id, known, input.clone());
-                let output = self.run(&mut call, human, cancel).await;
-                Done {
-                    output,
-                    gate: call.rows(),
-                    hooks: call.hooks,
-                    decisions: call.decisions,
-                    contexts: call.contexts,
-                }
+                let output = self.run(&mut call, cancel).await;
+                Done::of(output, call)
             }
         };
+        done.redact(&self.governance.redactor);
         let outcome = CallOutcome {
             output: &done.output,
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -86,41 +85,66 @@ impl Session<'_> {
             decisions: &done.decisions,
             contexts: &done.contexts,
         };
-        store
+        self.engine
+            .store
             .finish_call(&self.seat, &id, &outcome)
             .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
+        if let Some(cwd) = &done.output.cwd {
+            self.place.cwd.clone_from(cwd);
+            self.governance.moved(cwd);
+        }
         let is_error = done.output.is_error();
-        Ok(CallReport { tool_use_id: id, content: done.output.content, is_error })
+        Ok(CallReport { tool_use_id: id, content: done.output.content, is_error, stop: done.stop })
     }
 
     /// The gate, the tool, and the hooks that hear what became of it.
-    async fn run(
-        &self,
-        call: &mut PendingCall<'_>,
-        human: Human<'_>,
-        cancel: &CancellationToken,
-    ) -> ToolOutput {
-        let permit = match self.judge(call, human, cancel).await {
+    async fn run(&mut self, call: &mut PendingCall<'_>, cancel: &CancellationToken) -> ToolOutput {
+        let permit = match self.judge(call, cancel).await {
             Ok(permit) => permit,
             Err(Denial::Store(error)) => return ToolOutput::internal(error.to_string()),
             Err(Denial::By(stage, reason)) => {
+                let mut content = reason.clone();
                 // Hooks need not be told what a hook, or the schema, has said.
                 if !matches!(stage, Stage::Input | Stage::Hooks) {
-                    self.fire(
-                        call,
-                        |tool_name, tool_input, tool_use_id| HookDetail::PermissionDenied {
-                            tool_name,
-                            tool_input,
-                            tool_use_id,
-                            reason: reason.clone(),
-                        },
-                        cancel,
-                    )
-                    .await;
+                    let (tool_name, tool_input, tool_use_id) = call.named();
+                    let detail =
+                        HookDetail::PermissionDenied { tool_name, tool_input, tool_use_id, reason };
+                    if self.tell(call, detail, cancel).await.retry {
+                        content.push_str("\n(a hook says that it may be tried again)");
+                    }
                 }
-                return ToolOutput::rejected(reason).with_detail("denied_by", stage.as_str());
+                return ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
             }
         };
+        let mut output = self.run_tool(call, permit, cancel).await;
+        // Hooks read it too, so it is clean before they do.
+        if self.governance.redactor.mask_string(&mut output.content) {
+            output.detail.insert("redacted".to_owned(), Value::Bool(true));
+        }
+        let (tool_name, tool_input, tool_use_id) = call.named();
+        let content = output.content.clone();
+        let detail = if output.is_error() {
+            HookDetail::PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error: content,
+                is_interrupt: cancel.is_cancelled().then_some(true),
+            }
+        } else {
+            let tool_response = Value::String(content);
+            HookDetail::PostToolUse { tool_name, tool_input, tool_response, tool_use_id }
+        };
+        self.tell(call, detail, cancel).await;
+        output
+    }
+
+    async fn run_tool(
+        &self,
+        call: &PendingCall<'_>,
+        permit: ToolPermit,
+        cancel: &CancellationToken,
+    ) -> ToolOutput {
         let views = SessionViews { engine: self.engine, session: &self.seat.session };
         let permissions = Arc::clone(&self.governance.permissions);
         let hides: Hides = if permissions.hides_nothing() {
@@ -138,52 +162,22 @@ impl Session<'_> {
             host: &self.engine.host,
             cancel,
         };
-        let input = call.input.clone();
-        let output = guarded(call.tool.run(permit, &input, &cx)).await;
-        let (content, failed) = (output.content.clone(), output.is_error());
-        let interrupted = cancel.is_cancelled();
-        self.fire(
-            call,
-            |tool_name, tool_input, tool_use_id| {
-                if failed {
-                    HookDetail::PostToolUseFailure {
-                        tool_name,
-                        tool_input,
-                        tool_use_id,
-                        error: content,
-                        is_interrupt: interrupted.then_some(true),
-                    }
-                } else {
-                    HookDetail::PostToolUse {
-                        tool_name,
-                        tool_input,
-                        tool_response: Value::String(content),
-                        tool_use_id,
-                    }
-                }
-            },
-            cancel,
-        )
-        .await;
-        output
+        guarded(call.tool.run(permit, &call.input, &cx)).await
     }
 
     /// Fires an event about a call that can no longer change it. What hooks say goes to the model.
-    async fn fire(
+    async fn tell(
         &self,
         call: &mut PendingCall<'_>,
-        detail: impl FnOnce(String, Value, ToolUseId) -> HookDetail,
+        detail: HookDetail,
         cancel: &CancellationToken,
-    ) {
-        let detail = detail(call.tool.name().to_owned(), call.input.clone(), call.id.clone());
-        let base = self.hook_base();
-        let hooks = &self.governance.hooks;
-        let mut fired = hooks.fire(&base, detail, Some(&call.effects), cancel).await;
-        call.take(&mut fired);
+    ) -> Fired {
+        let fired = self.fire(call, detail, cancel).await;
         // S0 §5.6, 5: what blocks afterwards is told, in the order of the hooks.
         if fired.denies() {
             call.contexts.push(fired.denial());
         }
+        fired
     }
 }
 
@@ -194,9 +188,21 @@ struct Done {
     hooks: Vec<HookInvocation>,
     decisions: Vec<Decision>,
     contexts: Vec<String>,
+    stop: Option<String>,
 }
 
 impl Done {
+    fn of(output: ToolOutput, call: PendingCall<'_>) -> Self {
+        Self {
+            output,
+            gate: call.rows(),
+            hooks: call.hooks,
+            decisions: call.decisions,
+            contexts: call.contexts,
+            stop: call.stop,
+        }
+    }
+
     fn without_tool(name: &str) -> Self {
         let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
         let reason = format!("there is no tool `{name}`; the tools are {}", names.join(", "));
@@ -212,6 +218,25 @@ impl Done {
             hooks: Vec::new(),
             decisions: Vec::new(),
             contexts: Vec::new(),
+            stop: None,
+        }
+    }
+
+    /// What hooks printed was masked when it was read; here goes whatever else is kept (DESIGN §5, no. 27).
+    fn redact(&mut self, redactor: &Redactor) {
+        redactor.mask_string(&mut self.output.content);
+        for value in self.output.detail.values_mut() {
+            redactor.mask_value(value);
+        }
+        for row in &mut self.gate {
+            redactor.mask_string(&mut row.reason);
+            redactor.mask_value(&mut row.detail);
+        }
+        for decision in &mut self.decisions {
+            redactor.mask_value(&mut decision.reason);
+        }
+        for row in &mut self.hooks {
+            redactor.mask_string(&mut row.input_json);
         }
     }
 }

@@ -1,19 +1,24 @@
 //! The one door: what happens to a call between being asked for and being run (DESIGN §3).
 
+use std::io::Write as _;
+
 use ona_hooks::Fired;
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::Tool;
 use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
-use ona_types::{Behavior, PermissionUpdate, ToolUseId};
+use ona_types::{AskRequest, Behavior, Event, HumanAnswer, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{AskRequest, Human, HumanAnswer};
 use crate::explain;
-use crate::governance::session_rules;
+use crate::front::Human;
+use crate::governance::UpdateError;
+use crate::phase;
 use crate::session::Session;
-use crate::{phase, settings};
+
+/// As much of what a hook says to the model is told at once.
+const LONGEST_CONTEXT: usize = 10_000;
 
 /// A call on its way through the stages, with everything said about it so far.
 pub(crate) struct PendingCall<'a> {
@@ -27,6 +32,8 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) decisions: Vec<Decision>,
     /// Text of hooks for the model.
     pub(crate) contexts: Vec<String>,
+    /// Somebody wants the agent to stop, for this reason.
+    pub(crate) stop: Option<String>,
     /// What hooks decided, for the rules to take into account.
     by_hooks: Option<Behavior>,
 }
@@ -42,12 +49,18 @@ impl<'a> PendingCall<'a> {
             hooks: Vec::new(),
             decisions: Vec::new(),
             contexts: Vec::new(),
+            stop: None,
             by_hooks: None,
         }
     }
 
     pub(crate) fn as_call(&self) -> Call<'_> {
         Call { tool: self.tool.name(), input: &self.input, effects: &self.effects }
+    }
+
+    /// The tool's name, the input and the id, as hooks are told of them.
+    pub(crate) fn named(&self) -> (String, Value, ToolUseId) {
+        (self.tool.name().to_owned(), self.input.clone(), self.id.clone())
     }
 
     /// The stages' answers as the record keeps them.
@@ -64,9 +77,12 @@ impl<'a> PendingCall<'a> {
     }
 
     /// What a hook said is kept, whatever it said it about.
-    pub(crate) fn take(&mut self, fired: &mut Fired) {
+    fn take(&mut self, fired: &mut Fired) {
         self.hooks.append(&mut fired.rows);
         self.contexts.append(&mut fired.contexts);
+        if self.stop.is_none() {
+            self.stop = fired.stop.take();
+        }
     }
 }
 
@@ -74,9 +90,8 @@ impl Session<'_> {
     /// Asks every stage in order, until one says no or all have been heard.
     #[allow(clippy::disallowed_methods, reason = "this is where permits are made")]
     pub(crate) async fn judge(
-        &self,
+        &mut self,
         call: &mut PendingCall<'_>,
-        human: Human<'_>,
         cancel: &CancellationToken,
     ) -> Result<ToolPermit, Denial> {
         for stage in STAGES {
@@ -85,7 +100,7 @@ impl Session<'_> {
                 Stage::Hooks => self.ask_hooks(call, cancel).await,
                 Stage::Phase => self.ask_phase(call)?,
                 Stage::Rules => self.ask_rules(call),
-                Stage::Human => self.ask_human(call, human, cancel).await?,
+                Stage::Human => self.ask_human(call, cancel).await?,
             };
             let denied = answer.verdict == Verdict::Deny;
             let reason = answer.reason.clone();
@@ -109,15 +124,10 @@ impl Session<'_> {
     }
 
     async fn ask_hooks(&self, call: &mut PendingCall<'_>, cancel: &CancellationToken) -> Answer {
-        let detail = HookDetail::PreToolUse {
-            tool_name: call.tool.name().to_owned(),
-            tool_input: call.input.clone(),
-            tool_use_id: call.id.clone(),
-        };
-        let hooks = &self.governance.hooks;
-        let mut fired = hooks.fire(&self.hook_base(), detail, Some(&call.effects), cancel).await;
-        let ran = fired.rows.iter().filter(|row| row.skipped_reason.is_none()).count();
-        call.take(&mut fired);
+        let (tool_name, tool_input, tool_use_id) = call.named();
+        let detail = HookDetail::PreToolUse { tool_name, tool_input, tool_use_id };
+        let mut fired = self.fire(call, detail, cancel).await;
+        let ran = fired.ran;
         let detail = json!({
             "ran": ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
             "updated_input": fired.updated_input, "warnings": fired.warnings,
@@ -130,6 +140,9 @@ impl Session<'_> {
                 Verdict::Deny,
                 format!("denied by a PreToolUse hook: {}", fired.denial()),
             );
+        }
+        if let Some(reason) = &call.stop {
+            return answer(Verdict::Deny, format!("a PreToolUse hook stops the agent: {reason}"));
         }
         if let Some(input) = fired.updated_input.take() {
             // Every later stage judges what would really run, so it must be valid again.
@@ -198,9 +211,8 @@ impl Session<'_> {
     }
 
     async fn ask_human(
-        &self,
+        &mut self,
         call: &mut PendingCall<'_>,
-        human: Human<'_>,
         cancel: &CancellationToken,
     ) -> Result<Answer, Denial> {
         let Some(open) = call.answers.iter().rev().find(|answer| answer.verdict == Verdict::Ask)
@@ -208,14 +220,14 @@ impl Session<'_> {
             return Ok(Answer::new(Stage::Human, Verdict::Pass, "there was nothing to ask"));
         };
         let reason = open.reason.clone();
-        let (verdict, by, words) = match human {
+        let (verdict, by, words) = match self.front.human {
             Human::Operator => (
                 Verdict::Allow,
                 json!({"by": "operator", "via": "eval"}),
                 "the operator asked for it",
             ),
             Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
-            Human::Present(asker) => {
+            Human::Present => {
                 let suggestions = explain::suggestions(&call.as_call());
                 let request = AskRequest {
                     tool: call.tool.name().to_owned(),
@@ -223,9 +235,9 @@ impl Session<'_> {
                     reason: reason.clone(),
                     suggestions,
                 };
-                let answer = match self.ask_request_hooks(call, &request, cancel).await? {
+                let answer = match self.ask_request_hooks(call, &request, cancel).await {
                     Some(answer) => answer,
-                    None => ("human", asker.ask(&request).await),
+                    None => ("human", self.front.ask(request, cancel).await),
                 };
                 return self.human_answer(call, &reason, answer);
             }
@@ -243,56 +255,45 @@ impl Session<'_> {
         call: &mut PendingCall<'_>,
         request: &AskRequest,
         cancel: &CancellationToken,
-    ) -> Result<Option<(&'static str, HumanAnswer)>, Denial> {
+    ) -> Option<(&'static str, HumanAnswer)> {
         let detail = HookDetail::PermissionRequest {
             tool_name: request.tool.clone(),
             tool_input: request.input.clone(),
             permission_suggestions: Some(explain::updates(&request.suggestions)),
         };
-        let base = self.hook_base();
-        let mut fired =
-            self.governance.hooks.fire(&base, detail, Some(&call.effects), cancel).await;
-        call.take(&mut fired);
-        Ok(match fired.request.take() {
-            None => None,
-            Some(RequestDecision::Deny { message, .. }) => {
-                let feedback = message.unwrap_or_default();
-                Some(("PermissionRequest hook", HumanAnswer::Deny { feedback }))
-            }
-            Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
-                if let Some(input) = updated_input {
-                    let input = Value::Object(input);
-                    match call.tool.prepare(&input, &self.place) {
-                        Ok(effects) => {
-                            call.input = input;
-                            call.effects = effects;
-                        }
-                        Err(error) => {
-                            let feedback = format!("the hook's input is invalid: {error}");
-                            return Ok(Some((
-                                "PermissionRequest hook",
-                                HumanAnswer::Deny { feedback },
-                            )));
-                        }
-                    }
-                    // What it put there is judged like anything else.
-                    if self.governance.permissions.judge(&call.as_call()).behavior == Behavior::Deny
-                    {
-                        let feedback = "a rule denies the input the hook put there".to_owned();
-                        return Ok(Some((
-                            "PermissionRequest hook",
-                            HumanAnswer::Deny { feedback },
-                        )));
+        let mut fired = self.fire(call, detail, cancel).await;
+        let answer = match fired.request.take()? {
+            RequestDecision::Deny { message, interrupt } => HumanAnswer::Deny {
+                feedback: message.unwrap_or_default(),
+                stop: interrupt == Some(true),
+            },
+            RequestDecision::Allow { updated_input, updated_permissions } => {
+                match updated_input.map(|input| self.replace_input(call, Value::Object(input))) {
+                    Some(Err(why)) => HumanAnswer::no(why),
+                    None | Some(Ok(())) => {
+                        HumanAnswer::Allow { always: updated_permissions.unwrap_or_default() }
                     }
                 }
-                let always = updated_permissions.unwrap_or_default();
-                Some(("PermissionRequest hook", HumanAnswer::Allow { always }))
             }
-        })
+        };
+        Some(("PermissionRequest hook", answer))
+    }
+
+    /// What a hook puts in the place of the input is judged like anything else.
+    fn replace_input(&self, call: &mut PendingCall<'_>, input: Value) -> Result<(), String> {
+        let effects = call
+            .tool
+            .prepare(&input, &self.place)
+            .map_err(|error| format!("the hook's input is invalid: {error}"))?;
+        (call.input, call.effects) = (input, effects);
+        match self.governance.permissions.judge(&call.as_call()).behavior {
+            Behavior::Deny => Err("a rule denies the input the hook put there".to_owned()),
+            Behavior::Allow | Behavior::Ask => Ok(()),
+        }
     }
 
     fn human_answer(
-        &self,
+        &mut self,
         call: &mut PendingCall<'_>,
         reason: &str,
         (who, answer): (&'static str, HumanAnswer),
@@ -301,12 +302,17 @@ impl Session<'_> {
             HumanAnswer::Allow { always } => {
                 let mut kept = Vec::new();
                 for update in &always {
-                    kept.push(self.keep_rule(update)?);
+                    let store = &self.engine.store;
+                    let place = &mut self.place;
+                    kept.push(self.governance.update(update, store, &self.seat, place)?);
                 }
                 let detail = json!({"by": who, "kept": kept});
                 (Verdict::Allow, format!("the {who} allows it"), detail)
             }
-            HumanAnswer::Deny { feedback } => {
+            HumanAnswer::Deny { feedback, stop } => {
+                if stop {
+                    call.stop = Some(feedback.clone());
+                }
                 let words = if feedback.is_empty() {
                     format!("the {who} said no")
                 } else {
@@ -322,18 +328,43 @@ impl Session<'_> {
         Ok(Answer::new(Stage::Human, verdict, words).with(detail))
     }
 
-    /// Applies a permission update where it belongs; says where that was.
-    fn keep_rule(&self, update: &PermissionUpdate) -> Result<String, Denial> {
-        let failed = |error: settings::EditError| Denial::By(Stage::Human, error.to_string());
-        if let Some(file) = settings::save(update, &self.governance.roots).map_err(failed)? {
-            return Ok(file.display().to_string());
+    /// Fires an event about a call. What hooks say to the user is passed on, what they say to the model kept.
+    pub(crate) async fn fire(
+        &self,
+        call: &mut PendingCall<'_>,
+        detail: HookDetail,
+        cancel: &CancellationToken,
+    ) -> Fired {
+        let hooks = &self.governance.hooks;
+        let mut fired = hooks.fire(&self.hook_base(), detail, Some(&call.effects), cancel).await;
+        for text in fired.messages.drain(..) {
+            self.front.tell(Event::HookMessage { text });
         }
-        let store = &self.engine.store;
-        let scope = session_rules(&self.seat);
-        let text = store.snapshot(&scope).map_err(Denial::Store)?.unwrap_or_else(|| "{}".into());
-        let text = settings::edit::apply(&text, update).map_err(failed)?;
-        store.keep_snapshot(&scope, &text).map_err(Denial::Store)?;
-        Ok("session".to_owned())
+        for text in &fired.warnings {
+            self.front.tell(Event::Warning { text: text.clone() });
+        }
+        for text in &mut fired.contexts {
+            self.shorten(text);
+        }
+        call.take(&mut fired);
+        fired
+    }
+
+    /// Keeps what a hook says to the model within bounds; the whole goes to a file the model may read.
+    fn shorten(&self, text: &mut String) {
+        let Some((cut, _)) = text.char_indices().nth(LONGEST_CONTEXT) else { return };
+        let name = format!("hook-{}.txt", ToolUseId::generate());
+        let kept = self.engine.host.new_output(&self.seat.session, &name);
+        let kept = kept.and_then(|(path, mut file)| {
+            file.write_all(text.as_bytes())?;
+            Ok(path)
+        });
+        let whole = match kept {
+            Ok(path) => format!("the whole is in {}", path.display()),
+            Err(error) => format!("the whole could not be kept: {error}"),
+        };
+        text.truncate(cut);
+        text.push_str(&format!("\n[cut after {LONGEST_CONTEXT} characters; {whole}]"));
     }
 
     /// The fields every hook's input has.
@@ -356,6 +387,15 @@ pub(crate) enum Denial {
     By(Stage, String),
     /// The record could not be asked.
     Store(StoreError),
+}
+
+impl From<UpdateError> for Denial {
+    fn from(error: UpdateError) -> Self {
+        match error {
+            UpdateError::File(error) => Self::By(Stage::Human, error.to_string()),
+            UpdateError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// A rule in words, with its source.

@@ -1,20 +1,22 @@
 //! What governs a session: the settings it runs on, read once, turned into rules and hooks.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookPlane, Timeouts, collect};
+use ona_policy::secrets::Redactor;
 use ona_policy::{Permissions, Rule, Scope, Source, Surroundings};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
-use ona_types::{Behavior, PermissionMode};
-use serde_json::Value;
+use ona_types::{Behavior, ContentHash, PermissionMode, PermissionUpdate, UpdateDestination};
+use serde_json::{Map, Value};
 
 use crate::settings::{self, Given, Layer, Roots};
 use crate::trust;
 
 /// How settings are found, and what the command line adds to them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// The user's home.
     pub home: PathBuf,
@@ -36,8 +38,17 @@ pub struct Config {
     pub hook_timeouts: Timeouts,
     /// Whether `LANG` or `LC_ALL` is set.
     pub has_locale: bool,
+    /// Secrets the process knows of.
+    pub secrets: Vec<String>,
     /// Looks an environment variable up.
     pub variable: fn(&str) -> Option<String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It holds secrets.
+        f.debug_struct("Config").field("home", &self.home).finish_non_exhaustive()
+    }
 }
 
 impl Config {
@@ -67,6 +78,8 @@ pub enum GovernanceError {
         root: PathBuf,
         /// What it brings.
         what: Vec<String>,
+        /// The hash of all that, for who agrees to it.
+        hash: ContentHash,
     },
 }
 
@@ -75,8 +88,21 @@ pub enum GovernanceError {
 pub(crate) struct Governance {
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) hooks: HookPlane,
-    pub(crate) roots: Roots,
     pub(crate) warnings: Vec<String>,
+    /// What must not be kept.
+    pub(crate) redactor: Redactor,
+    basis: Basis,
+}
+
+/// What the permissions are made of, and made of again when one of them changes.
+#[derive(Debug)]
+struct Basis {
+    roots: Roots,
+    layers: Vec<Layer>,
+    /// The mode that the command line or somebody in this session chose.
+    mode: Option<PermissionMode>,
+    /// Where output of this session's tools is put.
+    outputs: PathBuf,
 }
 
 impl Governance {
@@ -112,7 +138,9 @@ impl Governance {
             let source = Source::of(Scope::Session);
             layers.push(Layer { source, base: place.project_dir.clone(), json });
         }
-        Ok(Self::of(config, host, place, roots, &layers, warnings))
+        let mode = config.mode.or_else(|| session_mode(&layers));
+        let outputs = host.outputs_of(&seat.session);
+        Ok(Self::of(config, host, place, Basis { roots, layers, mode, outputs }, warnings))
     }
 
     fn import(
@@ -130,7 +158,8 @@ impl Governance {
         let trusted = config.trust || store.trusted(&root)?.as_ref() == Some(&brought.hash);
         if !trusted {
             if !brought.what.is_empty() {
-                return Err(GovernanceError::Untrusted { root: brought.root, what: brought.what });
+                let trust::Brought { root, what, hash } = brought;
+                return Err(GovernanceError::Untrusted { root, what, hash });
             }
             if trust::holds_back(&loaded.layers) {
                 warnings.push(format!(
@@ -151,47 +180,24 @@ impl Governance {
         config: &Config,
         host: &Host,
         place: &mut Place,
-        roots: Roots,
-        layers: &[Layer],
+        basis: Basis,
         mut warnings: Vec<String>,
     ) -> Self {
-        let merged = settings::merge(layers);
-        let permissions = &merged["permissions"];
-        let mode = permissions["defaultMode"].as_str().and_then(|mode| mode.parse().ok());
-        let mut mode = config.mode.or(mode).unwrap_or_default();
-        if mode == PermissionMode::BypassPermissions
-            && permissions["disableBypassPermissionsMode"] == "disable"
-        {
-            warnings
-                .push("bypassPermissions is switched off by the settings: default is used".into());
-            mode = PermissionMode::Default;
-        }
-        let directories = permissions["additionalDirectories"].as_array().into_iter().flatten();
-        for dir in directories.filter_map(Value::as_str) {
-            if let Ok(dir) = ona_policy::path::resolve(&roots.project_dir, dir) {
-                place.additional_dirs.push(dir);
-            }
-        }
-        let around = Surroundings {
-            cwd: place.cwd.clone(),
-            project_dir: place.project_dir.clone(),
-            home: roots.home.clone(),
-            working_dirs: std::iter::once(&place.project_dir)
-                .chain(&place.additional_dirs)
-                .cloned()
-                .collect(),
-        };
-        let rules = rules(layers, &place.project_dir, &roots.home, &mut warnings);
-        let acting: Vec<(Source, Value)> = settings::hooks_layers(layers)
+        let merged = settings::merge(&basis.layers);
+        let acting: Vec<(Source, Value)> = settings::hooks_layers(&basis.layers)
             .into_iter()
             .filter_map(|layer| Some((layer.source.clone(), layer.json.get("hooks")?.clone())))
             .collect();
         let (entries, refused) = collect(&acting);
         warnings.extend(refused);
+        let permissions = basis.permissions(place, &mut warnings);
         let texts = |key: &str| -> Vec<String> {
             let list = merged[key].as_array().into_iter().flatten();
             list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
         };
+        let redactor = Redactor::knowing(
+            config.secrets.iter().cloned().chain(settings::secrets(&basis.layers)),
+        );
         let hook_host = HookHost {
             child_env: host.child_env.clone(),
             project_dir: place.project_dir.clone(),
@@ -201,15 +207,120 @@ impl Governance {
             allowed_urls: texts("allowedHttpHookUrls"),
             allowed_env: texts("httpHookAllowedEnvVars"),
             variable: Box::new(config.variable),
+            redactor: redactor.clone(),
         };
-        let hooks = HookPlane::new(entries, hook_host, around.anchors());
-        let permissions = Arc::new(Permissions::new(rules, mode, around));
-        Self { permissions, hooks, roots, warnings }
+        let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
+        Self { permissions: Arc::new(permissions), hooks, warnings, redactor, basis }
+    }
+
+    /// Keeps an update of the permissions where it belongs, and lets it act from now on. Says where it is
+    /// kept.
+    pub(crate) fn update(
+        &mut self,
+        update: &PermissionUpdate,
+        store: &Store,
+        seat: &Seat,
+        place: &mut Place,
+    ) -> Result<String, UpdateError> {
+        let file = settings::save(update, &self.basis.roots)?;
+        let scope = match update.destination() {
+            UpdateDestination::UserSettings => Scope::User,
+            UpdateDestination::ProjectSettings => Scope::Project,
+            UpdateDestination::LocalSettings => Scope::Local,
+            UpdateDestination::Session => Scope::Session,
+            UpdateDestination::CliArg => Scope::Cli,
+        };
+        let kept =
+            file.as_ref().map_or(scope.as_str().to_owned(), |file| file.display().to_string());
+        let source = Source { scope, file };
+        let at = self.basis.layers.iter().position(|layer| layer.source == source).unwrap_or_else(
+            || {
+                let at = self
+                    .basis
+                    .layers
+                    .iter()
+                    .take_while(|layer| layer.source.scope <= scope)
+                    .count();
+                let (base, json) = (self.basis.roots.project_dir.clone(), Map::new());
+                self.basis.layers.insert(at, Layer { source, base, json });
+                at
+            },
+        );
+        let layer = &mut self.basis.layers[at];
+        let text = Value::Object(layer.json.clone()).to_string();
+        let text = settings::edit::apply(&text, update)?;
+        if let Ok(Value::Object(json)) = serde_json::from_str(&text) {
+            layer.json = json;
+        }
+        if scope == Scope::Session {
+            store.keep_snapshot(&session_rules(seat), &text)?;
+        }
+        if let PermissionUpdate::SetMode { mode, .. } = update {
+            self.basis.mode = Some(*mode);
+        }
+        let mut warnings = Vec::new();
+        let permissions = self.basis.permissions(place, &mut warnings);
+        self.permissions = Arc::new(permissions);
+        Ok(kept)
+    }
+
+    /// The session has moved to another directory.
+    pub(crate) fn moved(&mut self, cwd: &Path) {
+        Arc::make_mut(&mut self.permissions).moved(cwd);
+    }
+}
+
+/// Why an update of the permissions cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpdateError {
+    #[error(transparent)]
+    File(#[from] settings::EditError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The mode that was chosen earlier in this session.
+fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
+    let session = layers.iter().find(|layer| layer.source.scope == Scope::Session)?;
+    session.json.get("permissions")?.get("defaultMode")?.as_str()?.parse().ok()
+}
+
+impl Basis {
+    /// What all of it amounts to; the place learns of further working directories.
+    fn permissions(&self, place: &mut Place, warnings: &mut Vec<String>) -> Permissions {
+        let merged = settings::merge(&self.layers);
+        let permissions = &merged["permissions"];
+        let mode = permissions["defaultMode"].as_str().and_then(|mode| mode.parse().ok());
+        let mut mode = self.mode.or(mode).unwrap_or_default();
+        if mode == PermissionMode::BypassPermissions
+            && permissions["disableBypassPermissionsMode"] == "disable"
+        {
+            warnings
+                .push("bypassPermissions is switched off by the settings: default is used".into());
+            mode = PermissionMode::Default;
+        }
+        let directories = permissions["additionalDirectories"].as_array().into_iter().flatten();
+        place.additional_dirs = directories
+            .filter_map(Value::as_str)
+            .filter_map(|dir| ona_policy::path::resolve(&self.roots.project_dir, dir).ok())
+            .collect();
+        let around = Surroundings {
+            cwd: place.cwd.clone(),
+            project_dir: place.project_dir.clone(),
+            home: self.roots.home.clone(),
+            working_dirs: std::iter::once(&place.project_dir)
+                .chain(&place.additional_dirs)
+                .cloned()
+                .collect(),
+            outputs: Some(self.outputs.clone()),
+        };
+        let rules = rules(&self.layers, &place.project_dir, &self.roots.home, warnings);
+        Permissions::new(rules, mode, around)
     }
 }
 
 /// Where the rules that were decided in a session are kept.
-pub(crate) fn session_rules(seat: &Seat) -> String {
+fn session_rules(seat: &Seat) -> String {
     format!("rules:{}", seat.session)
 }
 

@@ -4,10 +4,10 @@
 //! is committed, its input validated, the tool run, the outcome committed, and only then handed back.
 //! The engine never prints and reads neither terminal nor environment.
 
-mod ask;
 mod call;
 mod doctor;
 mod explain;
+mod front;
 mod gate;
 mod governance;
 mod phase;
@@ -15,10 +15,10 @@ mod session;
 pub mod settings;
 mod trust;
 
-pub use ask::{AskRequest, Asker, Human, HumanAnswer};
 pub use call::{CallError, CallReport};
 pub use doctor::examine;
 pub use explain::Explanation;
+pub use front::{Front, Human, Remote, table};
 pub use governance::{Config, GovernanceError};
 pub use phase::{TransitionError, transition};
 pub use session::{Engine, JoinRequest, Session};

@@ -7,7 +7,9 @@ use ona_store::{Join, Seat, Store};
 use ona_tools::{Host, Place, ToolSettings};
 use ona_types::ConversationId;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError};
 
 /// What every session of this process shares.
@@ -36,6 +38,7 @@ pub struct JoinRequest {
 #[derive(Debug)]
 pub struct Session<'e> {
     pub(crate) engine: &'e Engine,
+    pub(crate) front: Front,
     pub(crate) seat: Seat,
     pub(crate) place: Place,
     pub(crate) governance: Governance,
@@ -59,12 +62,24 @@ impl<'e> Session<'e> {
         let mut place = place(&seat, &request.cwd);
         let governance =
             Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
-        Ok(Self { engine, seat, place, governance })
+        let (front, ..) = table(Human::Nobody);
+        Ok(Self { engine, front, seat, place, governance })
+    }
+
+    /// The session with somebody in front of it; without, there is nobody to ask.
+    #[must_use]
+    pub fn facing(self, front: Front) -> Self {
+        Self { front, ..self }
     }
 
     /// What is wrong with settings, for the user.
     pub fn warnings(&self) -> &[String] {
         &self.governance.warnings
+    }
+
+    /// What an interrupt would end.
+    pub fn going_on(&self) -> CancellationToken {
+        self.front.going_on()
     }
 
     /// Where the session stands in the record.

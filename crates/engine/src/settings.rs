@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 pub use edit::EditError;
 pub use file::BadFile;
 pub use jsonc::NotSettings;
+pub(crate) use merge::secrets;
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
 pub use schema::{Settings, schema};
 

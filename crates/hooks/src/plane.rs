@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Effects, Rule};
 use ona_sandbox::Marker;
 use ona_types::Behavior;
@@ -57,6 +58,8 @@ pub struct HookHost {
     pub allowed_env: Vec<String>,
     /// Looks a variable up.
     pub variable: Lookup,
+    /// Keeps secrets out of what hooks read, and out of what is kept of what they print.
+    pub redactor: Redactor,
 }
 
 impl fmt::Debug for HookHost {
@@ -70,6 +73,8 @@ impl fmt::Debug for HookHost {
 pub struct Fired {
     /// A row for every run and every skip.
     pub rows: Vec<HookInvocation>,
+    /// How many ran.
+    pub ran: usize,
     /// The merged decision; deny wins over ask, ask over allow.
     pub permission: Option<Behavior>,
     /// Who made that decision, and the reason given.
@@ -86,6 +91,8 @@ pub struct Fired {
     pub stop: Option<String>,
     /// A PermissionRequest answered in the human's place.
     pub request: Option<RequestDecision>,
+    /// A PermissionDenied hook says that the call may be tried again.
+    pub retry: bool,
     /// Failures that decided nothing.
     pub warnings: Vec<String>,
 }
@@ -135,13 +142,18 @@ impl HookPlane {
         detail: &HookDetail,
         effects: Option<&Effects>,
     ) -> Vec<&'p HookEntry> {
+        let named = self.named(detail).into_iter();
+        named.filter(|entry| self.condition_holds(entry, detail, effects)).collect()
+    }
+
+    /// The hooks whose event and matcher fit.
+    fn named<'p>(&'p self, detail: &HookDetail) -> Vec<&'p HookEntry> {
         let event = detail.event();
         let query = detail.match_query();
         self.entries
             .iter()
             .filter(|entry| entry.event == event)
             .filter(|entry| query.is_none_or(|query| entry.matcher.matches(query)))
-            .filter(|entry| self.condition_holds(entry, detail, effects))
             .collect()
     }
 
@@ -173,9 +185,17 @@ impl HookPlane {
     ) -> Fired {
         let mut fired = Fired::default();
         let event = detail.event();
-        for entry in self.matching(&detail, effects) {
+        for entry in self.named(&detail) {
+            // The effects are those of the input as it was. Once a hook has replaced it, a guard should
+            // rather run once too often.
+            let unchanged = fired.updated_input.is_none();
+            if unchanged && !self.condition_holds(entry, &detail, effects) {
+                continue;
+            }
             let input = HookInput { detail: detail.clone(), base: base.clone() };
             let Ok(json) = serde_json::to_string(&input) else { continue };
+            // S0 §2.8: no credential on a hook's standard input.
+            let json = self.host.redactor.mask_live(&json).into_owned();
             let mut row = row(entry, &detail, json);
             let skipped = if self.host.disabled {
                 Some("hooks_disabled")
@@ -192,9 +212,10 @@ impl HookPlane {
             let ran = self.run(entry, event, &row.input_json, base, cancel).await;
             row.completed_ms = Some(now_ms());
             row.exit_code = ran.exit_code;
-            row.stdout_text = Some(ran.stdout.clone());
-            row.stderr_text = Some(ran.stderr.clone());
+            row.stdout_text = Some(self.host.redactor.mask(&ran.stdout).into_owned());
+            row.stderr_text = Some(self.host.redactor.mask(&ran.stderr).into_owned());
             fired.rows.push(row);
+            fired.ran += 1;
             merge(&mut fired, entry, event, &ran);
             // The next hook judges what would really run.
             if let (Some(input), HookDetail::PreToolUse { tool_input, .. }) =
@@ -203,7 +224,18 @@ impl HookPlane {
                 *tool_input = Value::Object(input.clone());
             }
         }
+        self.redact(&mut fired);
         fired
+    }
+
+    /// What is said to the model and the user is kept; an input that is to run instead is not touched.
+    fn redact(&self, fired: &mut Fired) {
+        let said = fired.contexts.iter_mut().chain(&mut fired.messages).chain(&mut fired.warnings);
+        let said = said.chain(fired.blocks.iter_mut().map(|(_, text)| text));
+        let said = said.chain(fired.decided_by.iter_mut().map(|(_, reason)| reason));
+        for text in said.chain(&mut fired.stop) {
+            self.host.redactor.mask_string(text);
+        }
     }
 
     async fn run(
@@ -340,8 +372,8 @@ fn take(fired: &mut Fired, ordinal: i64, answer: SyncOutput) {
             fired.contexts.extend(additional_context);
         }
         HookSpecificOutput::PermissionRequest { decision } => fired.request = Some(decision),
-        HookSpecificOutput::PermissionDenied { .. }
-        | HookSpecificOutput::Elicitation { .. }
+        HookSpecificOutput::PermissionDenied { retry } => fired.retry |= retry == Some(true),
+        HookSpecificOutput::Elicitation { .. }
         | HookSpecificOutput::ElicitationResult { .. }
         | HookSpecificOutput::CwdChanged { .. }
         | HookSpecificOutput::FileChanged { .. }

@@ -1,55 +1,64 @@
-//! Asking the human at the terminal.
+//! The front-end of a single call: what the core says goes to standard error, what it asks to the terminal.
 
 use std::fs::OpenOptions;
-use std::future::Future;
-use std::io::{BufRead, BufReader, Write};
-use std::pin::Pin;
+use std::io::{BufRead as _, BufReader, Write as _};
 
-use ona_engine::{AskRequest, Asker, HumanAnswer};
-use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
+use ona_engine::Remote;
+use ona_types::{
+    AskRequest, Behavior, Event, HumanAnswer, Op, PermissionUpdate, UpdateDestination,
+};
+use tokio::sync::mpsc::UnboundedReceiver;
 
-/// The controlling terminal, whatever standard input and output are.
-pub struct Terminal;
+use crate::output::complain;
 
-impl Asker for Terminal {
-    fn ask<'a>(
-        &'a self,
-        request: &'a AskRequest,
-    ) -> Pin<Box<dyn Future<Output = HumanAnswer> + Send + 'a>> {
-        let request = request.clone();
-        Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || ask(&request)).await;
-            let why = match asked {
-                Ok(Ok(answer)) => return answer,
-                Ok(Err(error)) => format!("the terminal cannot be asked: {error}"),
-                Err(error) => format!("asking broke off: {error}"),
-            };
-            HumanAnswer::Deny { feedback: why }
-        })
+/// Shows events until the core has no more.
+pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
+    while let Some(event) = events.recv().await {
+        match event {
+            // Asked beside this, so that an interrupt is not kept waiting by a terminal.
+            Event::Ask { ask, request } => {
+                let remote = remote.clone();
+                tokio::task::spawn_blocking(move || {
+                    let answer = at_terminal(&request).unwrap_or_else(|error| {
+                        HumanAnswer::no(format!("the terminal cannot be asked: {error}"))
+                    });
+                    remote.send(Op::Answer { ask, answer });
+                });
+            }
+            Event::HookMessage { text } => complain(&format!("hook: {}\n", plain(&text))),
+            Event::Warning { text } => complain(&format!("warning: {}\n", plain(&text))),
+        }
     }
 }
 
-fn ask(request: &AskRequest) -> std::io::Result<HumanAnswer> {
+/// Puts a question to the controlling terminal, whatever standard input and output are; the line that is
+/// typed. Nothing but a closed terminal gives an empty one.
+pub fn line(question: &str) -> std::io::Result<String> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(plain(question).as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(terminal).read_line(&mut line)?;
+    Ok(line)
+}
+
+fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
-    let mut answers = BufReader::new(terminal.try_clone()?);
+    let question = format!(
+        "\n{} {}\n{}\n[y]es, [n]o, [a]lways ({}), or type what to tell the agent: ",
+        request.tool,
+        shown(&request.input),
+        request.reason,
+        rules.join(", "),
+    );
     loop {
-        write!(
-            terminal,
-            "\n{} {}\n{}\n[y]es, [n]o, [a]lways ({}), or type what to tell the agent: ",
-            request.tool,
-            shown(&request.input),
-            request.reason,
-            rules.join(", "),
-        )?;
-        let mut line = String::new();
-        if answers.read_line(&mut line)? == 0 {
-            return Ok(HumanAnswer::Deny { feedback: "the terminal was closed".to_owned() });
+        let line = line(&question)?;
+        if line.is_empty() {
+            return Ok(HumanAnswer::no("the terminal was closed"));
         }
         match line.trim() {
             "" => {}
             "y" | "yes" => return Ok(HumanAnswer::Allow { always: Vec::new() }),
-            "n" | "no" => return Ok(HumanAnswer::Deny { feedback: String::new() }),
+            "n" | "no" => return Ok(HumanAnswer::no("")),
             "a" | "always" => {
                 let always = PermissionUpdate::AddRules {
                     rules: request.suggestions.clone(),
@@ -58,7 +67,7 @@ fn ask(request: &AskRequest) -> std::io::Result<HumanAnswer> {
                 };
                 return Ok(HumanAnswer::Allow { always: vec![always] });
             }
-            feedback => return Ok(HumanAnswer::Deny { feedback: feedback.to_owned() }),
+            feedback => return Ok(HumanAnswer::no(feedback)),
         }
     }
 }
@@ -69,6 +78,9 @@ fn shown(input: &serde_json::Value) -> String {
         Some(command) => command.to_owned(),
         None => input.to_string(),
     };
-    let plain = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
-    text.chars().map(plain).take(2000).collect()
+    plain(&text).chars().take(2000).collect()
+}
+
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

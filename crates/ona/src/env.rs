@@ -12,6 +12,7 @@ use ona_engine::Config;
 use ona_engine::settings::Given;
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
+use ona_policy::secrets::holds_secret;
 use ona_tools::ToolSettings;
 
 use crate::args::Cli;
@@ -287,6 +288,10 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
             session_end: millis(&SESSION_END_TIMEOUT, timeouts.session_end)?,
         },
         has_locale: path(&LANG).is_some() || path(&LC_ALL).is_some(),
+        secrets: std::env::vars()
+            .filter(|(name, value)| holds_secret(name, value))
+            .map(|(_, value)| value)
+            .collect(),
         variable: |name| std::env::var(name).ok(),
         home,
     })

@@ -6,19 +6,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use ona_engine::{Engine, Human, JoinRequest, Session, TransitionError};
+use ona_engine::{
+    Engine, GovernanceError, Human, JoinRequest, Remote, Session, TransitionError, table,
+};
 use ona_store::{Join, Store};
 use ona_tools::Host;
-use ona_types::{ConversationId, Phase};
+use ona_types::{ConversationId, Op, Phase};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::args::Cli;
-use crate::asker::Terminal;
+use crate::asker;
 use crate::env;
 use crate::error::CliError;
 use crate::output::{complain, print_line};
+use crate::trust;
 
 /// What `--eval` takes.
 pub struct Call {
@@ -29,16 +31,21 @@ pub struct Call {
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = engine(cli)?;
-    let session = join(&engine, cli)?;
+    let (front, remote, events) = table(if cli.ask { Human::Present } else { Human::Operator });
+    let mut session = join(&engine, cli)?.facing(front);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(async {
-        let interrupts = Interrupts::listen()?;
-        let human = if cli.ask { Human::Present(&Terminal) } else { Human::Operator };
-        let report = session.call(&call.tool, &call.input, human, &interrupts.cancel).await?;
-        Ok::<_, CliError>((report, interrupts.signal()))
+        let interrupts = Interrupts::listen(&remote)?;
+        let shown = tokio::spawn(asker::show(events, remote));
+        let cancel = session.going_on();
+        let report = session.call(&call.tool, &call.input, &cancel).await;
+        drop(session);
+        // What was said on the way is on the terminal before the answer.
+        let _ = shown.await;
+        Ok::<_, CliError>((report?, interrupts.signal()))
     });
     // A thread that waits for a dead disk must not keep us.
     runtime.shutdown_background();
@@ -64,16 +71,12 @@ pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
     let database = env::database()?;
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
-    let mut tasks_dir = database.clone().into_os_string();
-    tasks_dir.push("-tasks");
+    let mut outputs = database.clone().into_os_string();
+    outputs.push("-outputs");
     Ok(Engine {
         settings: env::tool_settings()?,
         config: env::config(cli)?,
-        host: Host {
-            program,
-            child_env: env::for_children(&database),
-            tasks_dir: tasks_dir.into(),
-        },
+        host: Host { program, child_env: env::for_children(&database), outputs: outputs.into() },
         store: Store::open(&database)?,
     })
 }
@@ -84,7 +87,15 @@ pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> 
         cwd: directory(cli.cwd.as_ref())?,
         conversation: cli.conversation.clone().map(ConversationId::from_existing),
     };
-    let session = Session::join(engine, &request)?;
+    let session = match Session::join(engine, &request) {
+        Err(GovernanceError::Untrusted { root, what, hash })
+            if cli.ask && trust::agreed(&root, &what) =>
+        {
+            engine.store.trust(&root.to_string_lossy(), &hash)?;
+            Session::join(engine, &request)?
+        }
+        joined => joined?,
+    };
     for warning in session.warnings() {
         let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
         complain(&format!("warning: {warning}\n"));
@@ -120,24 +131,23 @@ pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
 
 /// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
 struct Interrupts {
-    cancel: CancellationToken,
     /// The number of the signal that came.
     came: Arc<AtomicU8>,
 }
 
 impl Interrupts {
-    fn listen() -> Result<Self, CliError> {
-        let this = Self { cancel: CancellationToken::new(), came: Arc::default() };
+    fn listen(remote: &Remote) -> Result<Self, CliError> {
+        let this = Self { came: Arc::default() };
         for (kind, number) in
             [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
         {
             let mut signals = signal(kind)
                 .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
-            let (cancel, came) = (this.cancel.clone(), Arc::clone(&this.came));
+            let (remote, came) = (remote.clone(), Arc::clone(&this.came));
             tokio::spawn(async move {
                 signals.recv().await;
                 came.store(number, Ordering::Relaxed);
-                cancel.cancel();
+                remote.send(Op::Interrupt);
             });
         }
         Ok(this)

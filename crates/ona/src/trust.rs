@@ -1,5 +1,6 @@
 //! `ona trust` and `ona untrust`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use ona_engine::{brought, repository_root, settings};
@@ -7,6 +8,7 @@ use ona_store::Store;
 use serde_json::json;
 
 use crate::args::Cli;
+use crate::asker;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
@@ -44,6 +46,16 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     }
     print(&text).map_err(unprintable)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks at the terminal whether a folder may run what it brings.
+pub fn agreed(root: &Path, what: &[String]) -> bool {
+    let question = format!(
+        "\n{} brings:\n  {}\nThey would run with your rights. Do you trust this folder? [y/N] ",
+        root.display(),
+        what.join("\n  "),
+    );
+    matches!(asker::line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
 }
 
 pub fn untrust(cli: &Cli) -> Result<ExitCode, CliError> {

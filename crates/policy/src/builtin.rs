@@ -119,7 +119,7 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
     for tool in HARMLESS_TOOLS {
         add((*tool).to_owned(), Behavior::Allow, Guard::None);
     }
-    for dir in &around.working_dirs {
+    for dir in around.working_dirs.iter().chain(&around.outputs) {
         add(format!("Read(/{}/**)", escaped(dir)), Behavior::Allow, Guard::None);
     }
     for (command, options) in READ_ONLY_COMMANDS {

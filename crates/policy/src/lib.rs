@@ -4,7 +4,8 @@
 //! starts, the hosts it speaks to. Whoever decides about a call looks only at those. Two things make
 //! them trustworthy: [`path::resolve`], which sees through `..` and symlinks, and [`shell::parse`],
 //! which reads a command line with a real grammar and says so when it cannot. [`Permissions`] holds
-//! the rules of S0 §5.12 and gives a [`Ruling`], with the rules that made it.
+//! the rules of S0 §5.12 and gives a [`Ruling`], with the rules that made it. [`secrets`] knows what must not
+//! be kept of what a call brought to light.
 //!
 //! The crate changes nothing; its only I/O is looking at symlinks.
 //!
@@ -23,6 +24,7 @@ mod gate;
 pub mod path;
 mod permissions;
 mod rule;
+pub mod secrets;
 pub mod shell;
 mod wildcard;
 

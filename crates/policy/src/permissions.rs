@@ -22,6 +22,8 @@ pub struct Surroundings {
     pub home: PathBuf,
     /// The directories work is meant to happen in, resolved; the project's is one.
     pub working_dirs: Vec<PathBuf>,
+    /// Where ona puts output of this session's tools that the model may want to read.
+    pub outputs: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -49,6 +51,7 @@ impl Surroundings {
             project_dir: "/w/app".into(),
             home: "/home/u".into(),
             working_dirs: vec!["/w/app".into()],
+            outputs: None,
         }
     }
 }
@@ -111,6 +114,16 @@ impl Permissions {
     /// The mode.
     pub fn mode(&self) -> PermissionMode {
         self.mode
+    }
+
+    /// Where calls are judged.
+    pub fn around(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// The session has moved to another directory.
+    pub fn moved(&mut self, cwd: &Path) {
+        cwd.clone_into(&mut self.around.cwd);
     }
 
     /// Whether a rule denies the tool as such, so that the model need not be told of it.

@@ -4,7 +4,6 @@
 //! keeps the output within its limit, and sees how the command ends.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use ona_sandbox::{Marker, Supervised, SupervisedEnd};
 use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId, TaskStarted, ToolOutput, ToolUseId};
 use serde::{Deserialize, Serialize};
 
-use crate::bash::{bash, private_file, start_dir};
+use crate::bash::{bash, start_dir};
 use crate::context::ToolContext;
 use crate::tool::Refusal;
 
@@ -63,12 +62,11 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         Refusal::Internal(format!("the background task could not be started: {what}: {error}"))
     };
     let (cwd, _) = start_dir(cx);
-    let dir = &cx.host.tasks_dir;
-    fs::create_dir_all(dir).map_err(|error| failed(&dir.display().to_string(), &error))?;
     let id = TaskId::generate();
-    let output_path = dir.join(format!("{id}.log"));
-    private_file(&output_path)
-        .map_err(|error| failed(&output_path.display().to_string(), &error))?;
+    let (output_path, _) = cx
+        .host
+        .new_output(cx.session, &format!("{id}.log"))
+        .map_err(|error| failed("the file for its output", &error))?;
     let spec = TaskSpec {
         id,
         session: cx.session.clone(),

@@ -4,7 +4,7 @@
 //! apart and joined as S0 §7.1 writes it.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -276,12 +276,6 @@ fn decoded(stream: &Captured) -> String {
         text.push_str(TRUNCATED_SUFFIX);
     }
     text
-}
-
-/// Opens a file for output that others may not read.
-pub(crate) fn private_file(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What a tool is given besides its input.
 
 use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,8 +98,24 @@ pub struct Host {
     pub program: PathBuf,
     /// Variables every child gets on top of the inherited environment.
     pub child_env: Vec<(OsString, OsString)>,
-    /// Where background tasks keep their output.
-    pub tasks_dir: PathBuf,
+    /// Where sessions keep output that is too large, or comes too late, for a result.
+    pub outputs: PathBuf,
+}
+
+impl Host {
+    /// Where a session keeps such output; it may read there what it likes.
+    pub fn outputs_of(&self, session: &SessionId) -> PathBuf {
+        self.outputs.join(session.as_str())
+    }
+
+    /// A new file for such output, which others may not read.
+    pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
+        let dir = self.outputs_of(session);
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let path = dir.join(name);
+        let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?;
+        Ok((path, file))
+    }
 }
 
 /// Says of a path whether it may not be shown: searches leave it out.

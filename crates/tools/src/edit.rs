@@ -12,7 +12,7 @@ use crate::context::{Place, ToolContext};
 use crate::input::{InputError, lenient_bool};
 use crate::text::{self, count, line_count};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, refused, resolve, target, unreadable};
+use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
 
 /// Larger files are refused: they would be held in memory several times over.
 const LARGEST: u64 = 1 << 30;
@@ -79,6 +79,7 @@ impl BuiltIn for Edit {
         if ContentHash::of(old.as_bytes()) != known.hash {
             return Err(refused(&path, atomic::ReplaceError::Changed));
         }
+        no_mask(&path, &input.new_string, || old.clone())?;
         let change = Change::plan(&old, &input)
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let new = change.apply(&old);

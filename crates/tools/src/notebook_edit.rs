@@ -13,7 +13,7 @@ use crate::edit::after_edit;
 use crate::input::InputError;
 use crate::notebook::{self, CellType, Change, Mode};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, refused, resolve, target, unreadable};
+use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
 
 pub(crate) struct NotebookEdit;
 
@@ -54,6 +54,7 @@ impl BuiltIn for NotebookEdit {
         if ContentHash::of(old.as_bytes()) != known.hash {
             return Err(refused(&path, ReplaceError::Changed));
         }
+        no_mask(&path, &input.new_source, || old.clone())?;
         let mode = input.edit_mode.unwrap_or(Mode::Replace);
         let change = Change {
             cell_id: input.cell_id,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use ona_policy::Effects;
 use ona_policy::path::{self, Target};
+use ona_policy::secrets;
 use ona_types::{ContentHash, FileView, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,6 +59,7 @@ impl BuiltIn for Write {
                 known.seen
             )));
         }
+        no_mask(&path, &input.content, || fs::read_to_string(&path).unwrap_or_default())?;
         let content = in_style_of(&old, input.content);
         let hash = ContentHash::of(content.as_bytes());
         atomic::replace(&path, &known.hash, content.as_bytes()).map_err(|e| refused(&path, e))?;
@@ -106,6 +108,22 @@ pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
     // Some files under /proc would keep a reader waiting for ever; others do not mind the flag.
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
     file.map(Some).map_err(|error| unreadable(path, &error))
+}
+
+/// A mask stands where a secret was when the file was shown. It must not take the secret's place in the file.
+pub(crate) fn no_mask(path: &Path, new: &str, old: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if secrets::masks(new).next().is_none() {
+        return Ok(());
+    }
+    let old = old();
+    match secrets::masks(new).find(|mask| !old.contains(mask)) {
+        None => Ok(()),
+        Some(mask) => Err(Refusal::rejected(format!(
+            "{} was not changed: {mask} stands for a secret that was not shown, and writing it would destroy \
+             the secret. Use Edit for the lines around it",
+            path.display()
+        ))),
+    }
 }
 
 /// What the session knows of a file it wants to change.

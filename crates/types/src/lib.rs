@@ -14,6 +14,7 @@ pub mod canonical;
 mod hash;
 pub mod hook;
 mod id;
+mod op;
 mod outcome;
 mod permission;
 mod phase;
@@ -22,6 +23,7 @@ mod transcript;
 
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
+pub use op::{AskRequest, Event, HumanAnswer, Op};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
 };

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ona_policy::secrets::holds_secret;
 use ona_policy::{Scope, Source};
 use serde_json::{Map, Value};
 
@@ -130,6 +131,13 @@ pub fn snapshot(loaded: &Loaded) -> Value {
     let mut snapshot = merge(&layers);
     snapshot[LAYERS] = serde_json::to_value(&layers).unwrap_or_default();
     snapshot
+}
+
+/// The values in `env` that are secrets.
+pub(crate) fn secrets(layers: &[Layer]) -> impl Iterator<Item = String> {
+    let values = layers.iter().filter_map(|layer| layer.json.get("env")?.as_object()).flatten();
+    let values = values.filter_map(|(name, value)| Some((name, value.as_str()?)));
+    values.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value.to_owned())
 }
 
 fn may_be_secret(name: &str) -> bool {

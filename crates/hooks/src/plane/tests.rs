@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
+use ona_policy::secrets::Redactor;
 use ona_policy::{Scope, Source};
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use serde_json::json;
@@ -33,6 +34,7 @@ impl Bench {
             allowed_urls: Vec::new(),
             allowed_env: Vec::new(),
             variable: Box::new(|name| (name == "TOKEN").then(|| "s3cret".to_owned())),
+            redactor: Redactor::knowing(["live-secret-value".to_owned()]),
         };
         Self { dir, host }
     }
@@ -287,4 +289,31 @@ async fn http_hooks_post_and_are_answered() {
         json!([{"hook_event_name": "PreToolUse", "type": "http", "url": "http://127.0.0.1:1/"}]);
     let (fired, _dir) = limited.fire(elsewhere, pre("ls")).await;
     assert!(fired.warnings[0].contains("not among allowedHttpHookUrls"), "{fired:?}");
+}
+
+#[tokio::test]
+async fn a_guard_runs_on_an_input_that_another_hook_put_there() {
+    let rewrite = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "updatedInput": {"command": "rm -rf x"},
+    }});
+    let mut guard = hook("grep -q 'rm -rf' && exit 2; exit 0");
+    guard["if"] = "Bash(rm *)".into();
+    let hooks = json!([guard.clone(), hook(&format!("echo '{rewrite}'")), guard]);
+    let (fired, _dir) = Bench::new().fire(hooks, pre("ls")).await;
+    assert_eq!(fired.rows.len(), 2, "the first guard has nothing to guard");
+    assert!(fired.denies());
+}
+
+#[tokio::test]
+async fn secrets_reach_no_hook_and_are_not_kept_of_what_hooks_print() {
+    let token = format!("ghp_{}", "aB3dE6".repeat(6));
+    let print = format!("cat > in.json; echo {token}; echo live-secret-value >&2; exit 2");
+    let (fired, dir) =
+        Bench::new().fire(json!([hook(&print)]), pre("curl -H live-secret-value")).await;
+    let input = fs::read_to_string(dir.path().join("in.json")).unwrap();
+    assert!(input.contains("curl -H [REDACTED:live]"), "{input}");
+    let row = &fired.rows[0];
+    assert_eq!(row.stdout_text.as_deref(), Some("[REDACTED:github_token]\n"));
+    assert_eq!(row.stderr_text.as_deref(), Some("[REDACTED:live]\n"));
+    assert_eq!(fired.denial(), "[0] [REDACTED:live]");
 }

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::project;
 
 /// A project whose settings the operator trusts.
-fn governed(settings: &Value) -> Project {
+pub fn governed(settings: &Value) -> Project {
     let project = project();
     project.file(".claude/settings.json", settings.to_string());
     assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
     project
 }
 
-fn pre(matcher: &str, command: &str) -> Value {
+pub fn pre(matcher: &str, command: &str) -> Value {
     json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]})
 }
 
@@ -182,7 +182,7 @@ fn why_and_log_tell_the_story() {
 }
 
 /// Runs ona on a terminal of its own, with `typed` as what the human types.
-fn at_terminal(project: &Project, call: &Value, typed: &str) -> String {
+pub fn at_terminal(project: &Project, call: &Value, typed: &str) -> String {
     let script = format!("{} --eval '{call}' --ask; echo code=$?", env!("CARGO_BIN_EXE_ona"),);
     let mut child = project
         .command("script")

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
+mod answers;
 mod bad_input;
 mod bash;
 mod cli;
@@ -14,6 +15,7 @@ mod gate;
 mod notebook;
 mod read;
 mod search;
+mod secrets;
 
 use ona_testkit::Project;
 

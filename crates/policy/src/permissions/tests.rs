@@ -263,6 +263,7 @@ fn rows_68_and_69_links_are_seen_through() {
         project_dir: app.clone(),
         home,
         working_dirs: vec![app.clone()],
+        outputs: None,
     };
     let effects = Effects::read(Target::of(&app, "project/k").unwrap());
     let judge = |behavior, text: &str| {

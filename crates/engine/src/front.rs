@@ -1,0 +1,144 @@
+//! The core's side of the table: events go out, operations come in.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ona_types::{AskRequest, Event, HumanAnswer, Op};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Who stands behind a session, for what the rules say to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Human {
+    /// The operator calls the tool directly (`--eval`): whatever would be asked is a yes.
+    Operator,
+    /// Nobody: whatever would be asked is a no.
+    Nobody,
+    /// Somebody who answers [`Event::Ask`].
+    Present,
+}
+
+/// What the core holds.
+#[derive(Debug)]
+pub struct Front {
+    pub(crate) human: Human,
+    events: mpsc::UnboundedSender<Event>,
+    shared: Arc<Shared>,
+}
+
+/// What a front-end holds to speak to the core.
+#[derive(Clone, Debug)]
+pub struct Remote(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    open: Mutex<Open>,
+    going_on: CancellationToken,
+}
+
+/// Questions nobody has answered yet.
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    waiting: HashMap<u64, oneshot::Sender<HumanAnswer>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Both sides of a table.
+pub fn table(human: Human) -> (Front, Remote, mpsc::UnboundedReceiver<Event>) {
+    let (events, receiver) = mpsc::unbounded_channel();
+    let shared = Arc::new(Shared::default());
+    (Front { human, events, shared: Arc::clone(&shared) }, Remote(shared), receiver)
+}
+
+impl Remote {
+    /// Hands an operation to the core. An answer to a question that is no longer open does nothing.
+    pub fn send(&self, op: Op) {
+        match op {
+            Op::Answer { ask, answer } => {
+                if let Some(waiting) = held(&self.0.open).waiting.remove(&ask) {
+                    let _ = waiting.send(answer);
+                }
+            }
+            Op::Interrupt => self.0.going_on.cancel(),
+        }
+    }
+}
+
+impl Front {
+    /// Tells the front-end something. One that has gone away misses nothing that is not on the record.
+    pub(crate) fn tell(&self, event: Event) {
+        let _ = self.events.send(event);
+    }
+
+    /// What an interrupt would end.
+    pub(crate) fn going_on(&self) -> CancellationToken {
+        self.shared.going_on.clone()
+    }
+
+    /// Asks the human, and waits.
+    pub(crate) async fn ask(&self, request: AskRequest, cancel: &CancellationToken) -> HumanAnswer {
+        let (sender, receiver) = oneshot::channel();
+        let ask = {
+            let mut open = held(&self.shared.open);
+            open.next += 1;
+            let ask = open.next;
+            open.waiting.insert(ask, sender);
+            ask
+        };
+        self.tell(Event::Ask { ask, request });
+        let answer = tokio::select! {
+            answer = receiver => answer.ok(),
+            () = self.events.closed() => None,
+            () = cancel.cancelled() => {
+                Some(HumanAnswer::Deny { feedback: "interrupted".to_owned(), stop: true })
+            }
+        };
+        held(&self.shared.open).waiting.remove(&ask);
+        answer.unwrap_or_else(|| HumanAnswer::no("whoever was asked has gone away"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question() -> AskRequest {
+        AskRequest {
+            tool: "Bash".into(),
+            input: json!({}),
+            reason: "why".into(),
+            suggestions: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_reaches_the_question_it_is_for() {
+        let (front, remote, mut events) = table(Human::Present);
+        let cancel = front.going_on();
+        let answer = async {
+            let Some(Event::Ask { ask, .. }) = events.recv().await else { panic!() };
+            remote.send(Op::Answer { ask: ask + 1, answer: HumanAnswer::no("another") });
+            remote.send(Op::Answer { ask, answer: HumanAnswer::no("this one") });
+        };
+        let (said, ()) = tokio::join!(front.ask(question(), &cancel), answer);
+        assert_eq!(said, HumanAnswer::no("this one"));
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_and_a_front_end_that_left_are_a_no() {
+        let (front, remote, events) = table(Human::Present);
+        let cancel = front.going_on();
+        remote.send(Op::Interrupt);
+        let said = front.ask(question(), &cancel).await;
+        assert_eq!(said, HumanAnswer::Deny { feedback: "interrupted".into(), stop: true });
+        drop(events);
+        let said = front.ask(question(), &CancellationToken::new()).await;
+        assert_eq!(said, HumanAnswer::no("whoever was asked has gone away"));
+    }
+}

@@ -1,0 +1,209 @@
+//! What hooks and humans answer, and what that changes.
+
+use std::fs;
+
+use ona_testkit::{Project, run};
+use serde_json::{Value, json};
+
+use crate::gate::{at_terminal, governed, pre};
+use crate::project;
+
+fn printing(answer: &Value) -> String {
+    format!("cat > /dev/null; echo '{answer}'")
+}
+
+#[test]
+fn what_hooks_say_to_the_user_is_shown_before_the_result() {
+    let project = governed(&json!({"hooks": {"PreToolUse": [
+        pre("", &printing(&json!({"systemMessage": "mind\u{1b}[31m the gap"}))),
+        pre("", "echo broken >&2; exit 3"),
+    ]}}));
+    let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stderr.contains("hook: mind\u{fffd}[31m the gap\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: hook 1 (echo broken"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("exited 3: broken"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_hook_can_stop_the_agent() {
+    let stop = json!({"continue": false, "stopReason": "enough for today"});
+    for (event, runs) in [("PreToolUse", false), ("PostToolUse", true)] {
+        let project = governed(&json!({"hooks": {event: [pre("Bash", &printing(&stop))]}}));
+        let ran = run(&mut project.eval_command("Bash", &json!({"command": "touch made"})));
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(report["stop"], "enough for today", "{event}");
+        assert_eq!(report["is_error"], !runs, "{event}");
+        assert_eq!(project.path("made").exists(), runs, "{event}");
+    }
+}
+
+#[test]
+fn a_hook_can_say_that_a_denied_call_may_be_tried_again() {
+    let retry = json!({"hookSpecificOutput": {"hookEventName": "PermissionDenied", "retry": true}});
+    let project = governed(&json!({
+        "permissions": {"deny": ["Bash(touch *)"]},
+        "hooks": {"PermissionDenied": [pre("", &printing(&retry))]},
+    }));
+    let said = project.refused("Bash", json!({"command": "touch x"}));
+    assert!(said.contains("denied by the rule Bash(touch *)"), "{said}");
+    assert!(said.ends_with("(a hook says that it may be tried again)"), "{said}");
+}
+
+#[test]
+fn what_a_hook_says_to_the_model_is_cut_and_kept_whole_beside() {
+    let many = "python3 -c 'import json; print(json.dumps({\"hookSpecificOutput\": \
+                {\"hookEventName\": \"PostToolUse\", \"additionalContext\": \"é\" * 20000}}))'";
+    let project = governed(&json!({"hooks": {"PostToolUse": [pre("Bash", many)]}}));
+    project.ok("Bash", json!({"command": "true"}));
+    let said = project
+        .sql("SELECT payload_json FROM transcript_entries WHERE entry_type = 'internal_hook'")
+        .join("");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let said = said["content"].as_str().unwrap();
+    assert_eq!(said.matches('é').count(), 10_000);
+    let file = said.rsplit_once("the whole is in ").unwrap().1.trim_end_matches(']');
+    assert_eq!(fs::read_to_string(file).unwrap(), "é".repeat(20_000));
+    // The model may read it without asking.
+    let call = json!({"tool": "Read", "input": {"file_path": file}}).to_string();
+    let explained = run(&mut project.ona(["explain", "--json", &call]));
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    assert_eq!(explained["verdict"], "allow", "{explained}");
+}
+
+/// A project in which a hook answers every question with a yes and these updates.
+fn answering(updates: &Value) -> Project {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "allow", "updatedPermissions": updates}}});
+    let project = project();
+    let hook = json!({"hooks": {"PermissionRequest": [pre("", &printing(&answer))]}});
+    fs::create_dir_all(project.home().join(".config/ona")).unwrap();
+    fs::write(project.home().join(".config/ona/settings.json"), hook.to_string()).unwrap();
+    project
+}
+
+fn verdict(project: &Project, command: &str) -> String {
+    let explained = run(&mut project.ona(["explain", "--json", "--bash", command]));
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    explained["verdict"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_update_is_kept_where_it_belongs_and_nowhere_else() {
+    // Destination, its file below home or project, whether the next process still knows of it.
+    let table = [
+        ("userSettings", Some("home/.claude/settings.json"), true),
+        ("projectSettings", Some("project/.claude/settings.json"), false),
+        ("localSettings", Some("project/.claude/settings.local.json"), false),
+        ("session", None, true),
+        ("cliArg", None, false),
+    ];
+    for (destination, file, known) in table {
+        let rule = json!([{"toolName": "Bash", "ruleContent": "mkdir *"}]);
+        let project = answering(&json!([
+            {"type": "addRules", "rules": rule, "behavior": "allow", "destination": destination},
+        ]));
+        let root = project.dir().parent().unwrap().to_owned();
+        let kept = file.map(|file| root.join(file));
+        if let Some(file) = &kept {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "{\n  // mine\n  \"unknown\": [1]\n}\n").unwrap();
+        }
+        let call = json!({"tool": "Bash", "input": {"command": "mkdir made"}});
+        let shown = at_terminal(&project, &call, "");
+        assert!(shown.contains("\"is_error\":false"), "{destination}: {shown}");
+        for name in [
+            "home/.claude/settings.json",
+            "project/.claude/settings.json",
+            "project/.claude/settings.local.json",
+        ] {
+            let text = fs::read_to_string(root.join(name)).unwrap_or_default();
+            assert_eq!(text.contains("Bash(mkdir *)"), file == Some(name), "{destination}: {name}");
+            assert_eq!(text.contains("// mine"), file == Some(name), "{destination}: {name}");
+        }
+        let expected = if known { "allow" } else { "ask" };
+        assert_eq!(verdict(&project, "mkdir other"), expected, "{destination}");
+        // What belongs to the project acts once the operator trusts it.
+        if destination.starts_with("project") || destination.starts_with("local") {
+            run(&mut project.ona(["trust"]));
+            assert_eq!(verdict(&project, "mkdir other"), "allow", "{destination}");
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_update_acts() {
+    let rules = |text: &str| json!([{"toolName": "Bash", "ruleContent": text}]);
+    let session = |mut update: Value| {
+        update["destination"] = "session".into();
+        json!([update])
+    };
+    let ask = json!({"tool": "Bash", "input": {"command": "mkdir -p made"}});
+    let rule = |kind: &str, text: &str, behavior: &str| {
+        session(json!({"type": kind, "rules": rules(text), "behavior": behavior}))
+    };
+    for (updates, command, expected) in [
+        (rule("addRules", "touch *", "allow"), "touch x", "allow"),
+        (rule("addRules", "touch *", "deny"), "touch x", "deny"),
+        (rule("addRules", "ls *", "ask"), "ls", "ask"),
+        (rule("replaceRules", "touch *", "allow"), "touch x", "allow"),
+        (session(json!({"type": "setMode", "mode": "bypassPermissions"})), "touch x", "allow"),
+        (session(json!({"type": "setMode", "mode": "dontAsk"})), "touch x", "deny"),
+        (
+            session(json!({"type": "addDirectories", "directories": ["/usr/share"]})),
+            "ls /usr/share",
+            "allow",
+        ),
+    ] {
+        let project = answering(&updates);
+        at_terminal(&project, &ask, "");
+        assert_eq!(verdict(&project, command), expected, "{updates}");
+    }
+    // What was added can be replaced and removed again.
+    let mut all = rule("addRules", "touch *", "allow").as_array().unwrap().clone();
+    all.extend(rule("addRules", "rm *", "allow").as_array().unwrap().clone());
+    all.extend(rule("removeRules", "touch *", "allow").as_array().unwrap().clone());
+    all.extend(
+        session(json!({"type": "addDirectories", "directories": ["/usr/share", "/usr/lib"]}))
+            .as_array()
+            .unwrap()
+            .clone(),
+    );
+    all.extend(
+        session(json!({"type": "removeDirectories", "directories": ["/usr/share"]}))
+            .as_array()
+            .unwrap()
+            .clone(),
+    );
+    let project = answering(&Value::Array(all));
+    at_terminal(&project, &ask, "");
+    let verdicts =
+        ["touch x", "rm x", "ls /usr/share", "ls /usr/lib"].map(|c| verdict(&project, c));
+    assert_eq!(verdicts, ["ask", "allow", "ask", "allow"]);
+}
+
+#[test]
+fn an_interactive_start_asks_for_trust_and_keeps_the_answer() {
+    let project = project();
+    project.file(
+        ".claude/settings.json",
+        json!({"hooks": {"PreToolUse": [pre("", "touch hooked")]}}).to_string(),
+    );
+    let call = json!({"tool": "Bash", "input": {"command": "true"}});
+    let shown = at_terminal(&project, &call, "n\n");
+    assert!(shown.contains("Do you trust this folder?") && shown.contains("hooks in"), "{shown}");
+    assert!(shown.contains("is not trusted") && shown.contains("code=2"), "{shown}");
+    assert!(!project.path("hooked").exists());
+    let shown = at_terminal(&project, &call, "y\ny\n");
+    assert!(shown.contains("code=0"), "{shown}");
+    assert!(project.path("hooked").exists());
+    assert!(!at_terminal(&project, &call, "y\n").contains("Do you trust"), "it is asked once");
+    project.file(
+        ".claude/settings.json",
+        json!({"hooks": {"PreToolUse": [pre("", "touch other")]}}).to_string(),
+    );
+    assert!(
+        at_terminal(&project, &call, "n\n").contains("Do you trust"),
+        "what changed is asked again"
+    );
+}

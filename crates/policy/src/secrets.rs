@@ -1,0 +1,350 @@
+//! What must not be kept: secrets the process knows, and texts that look like one (DESIGN §5, no. 27).
+//!
+//! A [`Redactor`] puts a mask such as `[REDACTED:github_token]` in a secret's place. The shapes are those whose
+//! form alone says what they are; a password in prose cannot be told from a word and stays.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::Regex;
+use serde_json::Value;
+
+/// A live value shorter than this is no secret, and would be found in every other word.
+const SHORTEST: usize = 8;
+/// What every mask begins with.
+pub const MASK: &str = "[REDACTED:";
+
+/// A form that a kind of secret has.
+struct Shape {
+    /// What the mask says.
+    name: &'static str,
+    /// The pattern is tried only where one of these occurs.
+    hints: &'static [&'static str],
+    /// Its first group, or all of it, is the secret.
+    pattern: &'static str,
+}
+
+#[rustfmt::skip]
+const SHAPES: [Shape; 17] = [
+    Shape { name: "private_key", hints: &["PRIVATE KEY-----"],
+        pattern: r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,.\\→|-]{40,}?-----END [A-Z ]{0,20}PRIVATE KEY-----|[A-Za-z0-9+/=\s\\→|]{40,})" },
+    Shape { name: "aws_access_key", hints: &["AKIA", "ASIA"], pattern: r"(?-u:\b)(?:AKIA|ASIA)[A-Z2-7]{16}(?-u:\b)" },
+    Shape { name: "aws_secret_key", hints: &["ecret", "ECRET"],
+        pattern: r#"(?i-u:aws_?secret_?(?:access_?)?key)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?([A-Za-z0-9/+=]{40})(?-u:\b)"# },
+    Shape { name: "github_token", hints: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], pattern: r"(?-u:\b)gh[pousr]_[A-Za-z0-9]{36,255}" },
+    Shape { name: "github_token", hints: &["github_pat_"], pattern: r"(?-u:\b)github_pat_[A-Za-z0-9_]{22,255}" },
+    Shape { name: "gitlab_token", hints: &["glpat-"], pattern: r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,255}" },
+    Shape { name: "anthropic_key", hints: &["sk-ant-"], pattern: r"(?-u:\b)sk-ant-[A-Za-z0-9_-]{20,255}" },
+    Shape { name: "openai_key", hints: &["sk-"], pattern: r"(?-u:\b)sk-(?:(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,255}|[A-Za-z0-9]{32,255})" },
+    Shape { name: "slack_token", hints: &["xox"], pattern: r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,255}" },
+    Shape { name: "slack_webhook", hints: &["hooks.slack.com/services/"], pattern: r"hooks\.slack\.com/services/([A-Za-z0-9/]{20,255})" },
+    Shape { name: "google_key", hints: &["AIza"], pattern: r"(?-u:\b)AIza[A-Za-z0-9_-]{35}" },
+    Shape { name: "stripe_key", hints: &["k_live_"], pattern: r"(?-u:\b)[sr]k_live_[A-Za-z0-9]{16,255}" },
+    Shape { name: "npm_token", hints: &["npm_"], pattern: r"(?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b)" },
+    Shape { name: "pypi_token", hints: &["pypi-"], pattern: r"(?-u:\b)pypi-[A-Za-z0-9_-]{50,255}" },
+    Shape { name: "jwt", hints: &["eyJ"], pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}" },
+    Shape { name: "authorization", hints: &["uthorization", "UTHORIZATION"],
+        pattern: r#"(?i-u:authorization)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?i-u:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{16,})"# },
+    Shape { name: "url_password", hints: &["://"],
+        pattern: r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s:/@'"<>]{0,255}:([^\s@/'"$<>{}\[\]*%][^\s@/'"<>]{2,255})@"# },
+];
+
+/// The patterns, each made when it is first needed: most texts need none.
+static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
+    [const { OnceLock::new() }; SHAPES.len()];
+
+/// Masks secrets.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    live: Option<AhoCorasick>,
+}
+
+impl Redactor {
+    /// A redactor that also knows these values.
+    pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
+        let mut values: Vec<String> = Vec::new();
+        for value in live.into_iter().filter(|value| value.trim().len() >= SHORTEST) {
+            // As it stands inside a JSON text.
+            let escaped = Value::from(value.as_str()).to_string();
+            let escaped = escaped[1..escaped.len() - 1].to_owned();
+            if escaped != value {
+                values.push(escaped);
+            }
+            values.push(value);
+        }
+        if values.is_empty() {
+            return Self::default();
+        }
+        let live =
+            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
+        Self { live }
+    }
+
+    /// The text without values the process knows to be secret.
+    pub fn mask_live<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.live {
+            Some(live) if live.is_match(text) => {
+                let mut masked = String::with_capacity(text.len());
+                live.replace_all_with(text, &mut masked, |_, _, into| {
+                    into.push_str(MASK);
+                    into.push_str("live]");
+                    true
+                });
+                Cow::Owned(masked)
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
+    /// The text without secrets.
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut masked = self.mask_live(text);
+        for (shape, pattern) in SHAPES.iter().zip(&PATTERNS) {
+            if !shape.hints.iter().any(|hint| masked.contains(hint)) {
+                continue;
+            }
+            let pattern = pattern.get_or_init(|| Regex::new(shape.pattern).ok());
+            if let Some(changed) =
+                pattern.as_ref().and_then(|pattern| replaced(&masked, pattern, shape.name))
+            {
+                masked = Cow::Owned(changed);
+            }
+        }
+        masked
+    }
+
+    /// Masks in place; says whether there was anything to mask.
+    pub fn mask_string(&self, text: &mut String) -> bool {
+        match self.mask(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(masked) => {
+                *text = masked;
+                true
+            }
+        }
+    }
+
+    /// Masks every text in a JSON value in place; says whether there was anything to mask.
+    pub fn mask_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => self.mask_string(text),
+            Value::Array(items) => {
+                items.iter_mut().fold(false, |any, item| self.mask_value(item) | any)
+            }
+            Value::Object(members) => {
+                members.values_mut().fold(false, |any, item| self.mask_value(item) | any)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn replaced(text: &str, pattern: &Regex, name: &str) -> Option<String> {
+    let mut masked = String::new();
+    let mut copied = 0;
+    for found in pattern.captures_iter(text) {
+        let Some(secret) = found.get(1).or_else(|| found.get(0)) else { continue };
+        // What is masked already stays as it is.
+        if secret.as_str().starts_with(MASK) {
+            continue;
+        }
+        masked.push_str(&text[copied..secret.start()]);
+        masked.push_str(MASK);
+        masked.push_str(name);
+        masked.push(']');
+        copied = secret.end();
+    }
+    (copied > 0).then(|| {
+        masked.push_str(&text[copied..]);
+        masked
+    })
+}
+
+/// Words that, in the name of a variable, say that its value is a secret.
+const SECRET_WORDS: [&str; 9] =
+    ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "CREDENTIAL", "CREDENTIALS"];
+
+/// Whether a variable holds a secret, by its name. A path leads to one, and is none.
+pub fn holds_secret(name: &str, value: &str) -> bool {
+    let is_secret = |word: &str| SECRET_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    value.len() >= SHORTEST && !value.starts_with(['/', '~']) && name.split('_').any(is_secret)
+}
+
+/// The masks in a text, for whoever must not take one for what it stands for.
+pub fn masks(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(MASK).filter_map(|(start, _)| {
+        let name = &text[start + MASK.len()..];
+        let end = name.find(']')?;
+        let known = name[..end] == *"live" || SHAPES.iter().any(|shape| shape.name == &name[..end]);
+        known.then(|| &text[start..start + MASK.len() + end + 1])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn masked(text: &str) -> String {
+        Redactor::default().mask(text).into_owned()
+    }
+
+    /// Put together at run time: a scanner of this repository should find nothing.
+    fn of(prefix: &str, body: &str, times: usize) -> String {
+        format!("{prefix}{}", body.repeat(times))
+    }
+
+    #[test]
+    fn every_shape_is_masked_and_nothing_around_it() {
+        let key = format!(
+            "-----BEGIN RSA {0}-----\n{1}\n-----END RSA {0}-----",
+            "PRIVATE KEY",
+            "QUJD".repeat(30)
+        );
+        let cut = format!("-----BEGIN {}-----\n{}", "PRIVATE KEY", "QUJD".repeat(30));
+        let cases = [
+            (key, "private_key"),
+            (cut, "private_key"),
+            (of("AKIA", "ABCDEFGH", 2), "aws_access_key"),
+            (of("ghp_", "aB3dE6", 6), "github_token"),
+            (of("github_pat_", "aB3dE_", 6), "github_token"),
+            (of("glpat-", "aB3dE", 4), "gitlab_token"),
+            (of("sk-ant-", "api03-aB3_", 4), "anthropic_key"),
+            (of("sk-proj-", "aB3_d", 5), "openai_key"),
+            (of("sk-", "aB3d", 12), "openai_key"),
+            (of("xoxb-", "123456789012-", 2), "slack_token"),
+            (of("AIza", "aB3dE-_", 5), "google_key"),
+            (of("sk_live_", "aB3d", 6), "stripe_key"),
+            (of("npm_", "aB3dE6", 6), "npm_token"),
+            (of("pypi-", "aB3dE_", 10), "pypi_token"),
+            (format!("{0}.{0}.{1}", of("eyJ", "aB3d", 4), "aB3d".repeat(4)), "jwt"),
+        ];
+        for (secret, name) in cases {
+            for (before, after) in [("", ""), ("a = \"", "\";\n"), ("x: ", "\nrest of the text")] {
+                let text = format!("{before}{secret}{after}");
+                let expected = format!("{before}[REDACTED:{name}]{after}");
+                // A private key that was cut off has no end to be seen.
+                if secret.ends_with("QUJD") && after.contains("rest") {
+                    assert!(masked(&text).starts_with("x: [REDACTED:private_key]"));
+                    continue;
+                }
+                assert_eq!(masked(&text), expected, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_pair_only_the_secret_is_masked() {
+        for (text, expected) in [
+            ("postgres://bob:hunter22@db/x", "postgres://bob:[REDACTED:url_password]@db/x"),
+            (
+                "https://user:abc123@h https://h/x",
+                "https://user:[REDACTED:url_password]@h https://h/x",
+            ),
+            (
+                "Authorization: Bearer abcdefghijklmnop1",
+                "Authorization: Bearer [REDACTED:authorization]",
+            ),
+            (
+                r#"{\"authorization\": \"Bearer abcdefghijklmnop1\"}"#,
+                r#"{\"authorization\": \"Bearer [REDACTED:authorization]\"}"#,
+            ),
+            (
+                "\"authorization\": \"Basic dXNlcjpwYXNzd29yZA==\"",
+                "\"authorization\": \"Basic [REDACTED:authorization]\"",
+            ),
+        ] {
+            assert_eq!(masked(text), expected);
+            assert_eq!(masked(expected), expected, "once is enough");
+        }
+        let key = of("aws_secret_access_key = ", "aB3dE/+9", 5);
+        assert_eq!(masked(&key), "aws_secret_access_key = [REDACTED:aws_secret_key]");
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in [
+            "sk-loading-spinner-container-large-screens",
+            "https://example.com:8080/a@b http://${USER}:${PASS}@host git@github.com:a/b.git",
+            "ssh://git@host:22/x?y=a@b",
+            "if text.contains(\"-----BEGIN PRIVATE KEY-----\") { ghp_ AKIA eyJ npm_install_the_thing }",
+            "authorization: none of your business",
+            "the secret of aws is its people",
+            "[REDACTED:live] and [REDACTED:jwt]",
+        ] {
+            assert!(
+                matches!(Redactor::default().mask(text), Cow::Borrowed(_)),
+                "{text}: {}",
+                masked(text)
+            );
+        }
+    }
+
+    #[test]
+    fn live_values_are_masked_wherever_they_stand() {
+        let redactor = Redactor::knowing([
+            "hunter2hunter2".into(),
+            "with\"quote".into(),
+            "short".into(),
+            String::new(),
+        ]);
+        assert_eq!(redactor.mask("key=hunter2hunter2;short"), "key=[REDACTED:live];short");
+        let mut value =
+            json!({"a": ["x hunter2hunter2"], "b": 1, "c": "{\"k\":\"with\\\"quote\"}"});
+        assert!(redactor.mask_value(&mut value));
+        assert_eq!(
+            value,
+            json!({"a": ["x [REDACTED:live]"], "b": 1, "c": "{\"k\":\"[REDACTED:live]\"}"})
+        );
+        assert!(!redactor.mask_value(&mut value), "nothing is left");
+        assert_eq!(redactor.mask_live(&of("ghp_", "aB3dE6", 6)), of("ghp_", "aB3dE6", 6));
+    }
+
+    #[test]
+    fn a_variable_says_by_its_name_that_it_holds_a_secret() {
+        for (name, value, expected) in [
+            ("ANTHROPIC_API_KEY", "abcdefgh", true),
+            ("github_token", "abcdefgh", true),
+            ("DB_PASSWORD", "abcdefgh", true),
+            ("GIT_AUTHOR_NAME", "Jane Developer", false),
+            ("SSH_AUTH_SOCK", "abcdefgh", false),
+            ("AWS_SECRET_FILE", "/run/secrets/aws", false),
+            ("API_KEY", "short", false),
+            ("MONKEY", "abcdefgh", false),
+        ] {
+            assert_eq!(holds_secret(name, value), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn masks_are_recognised() {
+        let text = "a [REDACTED:live] b [REDACTED:jwt][REDACTED:unheard_of] [REDACTED:";
+        assert_eq!(masks(text).collect::<Vec<_>>(), ["[REDACTED:live]", "[REDACTED:jwt]"]);
+    }
+
+    #[test]
+    fn every_pattern_compiles() {
+        for shape in &SHAPES {
+            assert!(Regex::new(shape.pattern).is_ok(), "{}", shape.name);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn masking_twice_is_masking_once(text in "(sk-ant-|ghp_|://|a:b@|AKIA|eyJ\\.|Authorization: Bearer |[A-Za-z0-9 \n]{1,40}){0,8}") {
+            let once = masked(&text);
+            prop_assert_eq!(masked(&once), once);
+        }
+
+        #[test]
+        fn a_live_secret_never_comes_through(before in ".{0,20}", after in ".{0,20}") {
+            let secret = "correct-horse-battery";
+            let redactor = Redactor::knowing([secret.to_owned()]);
+            let text = format!("{before}{secret}{after}");
+            prop_assert!(!redactor.mask(&text).contains(secret));
+        }
+    }
+}
