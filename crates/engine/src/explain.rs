@@ -216,3 +216,72 @@ fn changes(found: &Ruling<'_>, call: &Call<'_>) -> Vec<String> {
         (_, By::Opaque(_)) => vec!["write the command so that it can be read".to_owned()],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ona_types::PermissionMode;
+    use proptest::prelude::*;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::testing::World;
+
+    const RULES: [&str; 9] = [
+        "Bash",
+        "Bash(mkdir *)",
+        "Bash(echo *)",
+        "Bash(ls *)",
+        "Read",
+        "Edit",
+        "Edit(/a/**)",
+        "Read(/secret.txt)",
+        "Bash(touch a*)",
+    ];
+
+    fn calls() -> Vec<(&'static str, Value)> {
+        vec![
+            ("Bash", json!({"command": "mkdir -p x"})),
+            ("Bash", json!({"command": "echo a > out.txt; ls"})),
+            ("Bash", json!({"command": "touch a1 && echo $(touch b)"})),
+            ("Read", json!({"file_path": "secret.txt"})),
+            ("Read", json!({"file_path": "/etc/hostname"})),
+            ("Write", json!({"file_path": "a/new.txt", "content": "x"})),
+            ("Glob", json!({"pattern": "*"})),
+        ]
+    }
+
+    fn list() -> impl Strategy<Value = Vec<&'static str>> {
+        prop::sample::subsequence(RULES.to_vec(), 0..3)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn what_is_explained_is_what_happens(
+            (allow, ask, deny) in (list(), list(), list()),
+            (mode, _) in prop::sample::select(PermissionMode::ALL.to_vec()),
+        ) {
+            let world = World::new(&json!({"permissions":
+                {"allow": allow, "ask": ask, "deny": deny, "defaultMode": mode}}));
+            std::fs::write(world.project().join("secret.txt"), "s").unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut session = world.session();
+            for (tool, input) in calls() {
+                let told = session.explain(tool, &input).unwrap();
+                let cancel = CancellationToken::new();
+                // Nobody is there to be asked.
+                let report = runtime.block_on(session.call(tool, &input, &cancel)).unwrap();
+                let because = &told.because[0];
+                match told.verdict {
+                    Behavior::Allow => prop_assert!(!report.content.contains("denied"), "{tool} {input}: {}", report.content),
+                    Behavior::Ask => prop_assert!(report.content.contains("there is nobody to ask"), "{tool} {input}: {}", report.content),
+                    Behavior::Deny => prop_assert_eq!(&report.content, because),
+                }
+                if told.verdict == Behavior::Ask {
+                    prop_assert!(report.content.contains(because.as_str()), "{}", report.content);
+                }
+            }
+        }
+    }
+}

@@ -13,6 +13,8 @@ mod governance;
 mod phase;
 mod session;
 pub mod settings;
+#[cfg(test)]
+mod testing;
 mod trust;
 
 pub use call::{CallError, CallReport};

@@ -36,6 +36,8 @@ pub struct Args {
 // Glob (as Grep).
 const START: Limit = Limit::at_most(10.0, 3.0, "ms");
 const EVAL_READ: Limit = Limit::at_most(15.0, 4.0, "ms");
+const READ: Limit = Limit::at_most(5.0, 1.0, "ms");
+const HOOK: Limit = Limit::at_most(1.3, 1.1, "×");
 const APPENDS: Limit = Limit::at_least(200.0, 5000.0, "/s");
 const SEARCH: Limit = Limit::at_most(1.5, 1.1, "×");
 const MEMORY: Limit = Limit::at_most(60.0, 30.0, "MB");
@@ -47,7 +49,10 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     eprintln!("building ona in release");
     process::run(cargo(root, &["build", "--package", "ona"]).arg("--quiet"))?;
     let bench = Bench::new(root)?;
-    let mut rows = vec![bench.start()?, bench.read()?, bench.appends()?];
+    let mut rows = vec![bench.start()?, bench.read()?];
+    rows.extend(bench.pipeline()?);
+    rows.extend(bench.rules()?);
+    rows.push(bench.appends()?);
     eprintln!("making a tree of {} files", tree::FILES);
     tree::make(&bench.tree)?;
     rows.push(bench.grep_content()?);
@@ -151,8 +156,28 @@ impl Bench {
         Ok(Row::new(work, milliseconds(time), EVAL_READ))
     }
 
+    /// The gate inside a process: a call without hooks, then what hooks add.
+    fn pipeline(&self) -> Result<[Row; 3]> {
+        let labels = ["read_ms", "shell_ms", "one_hook_ratio", "ten_hooks_ratio"];
+        let [read, shell, one, ten] = self.example("ona-engine", "pipeline", labels)?;
+        let against = format!("`bash -lc true` alone: {shell:.1} ms");
+        Ok([
+            Row::new("one Read in a session: gates, run, durable commit", read, READ),
+            Row::new("one trivial hook, against its shell alone", one, HOOK).noted(against.clone()),
+            Row::new("each of ten hooks, against its shell alone", ten, HOOK).noted(against),
+        ])
+    }
+
+    fn rules(&self) -> Result<[Row; 2]> {
+        let [bash, edit] = self.example("ona-policy", "rules", ["bash_us", "edit_us"])?;
+        Ok([
+            Row::plain("1,000 rules judge a command line of three commands", bash, "µs"),
+            Row::plain("1,000 rules judge an edit", edit, "µs"),
+        ])
+    }
+
     fn appends(&self) -> Result<Row> {
-        let value = self.example("ona-store", "appends", "appends_per_second")?;
+        let [value] = self.example("ona-store", "appends", ["appends_per_second"])?;
         Ok(Row::new("durable transcript appends, one commit each", value, APPENDS))
     }
 
@@ -213,7 +238,7 @@ impl Bench {
 
     /// The speed of our hashing, then how much longer it takes than a known fast one.
     fn sha256(&self) -> Result<Vec<Row>> {
-        let own = self.example("ona-types", "sha256", "sha256_mb_per_second")?;
+        let [own] = self.example("ona-types", "sha256", ["sha256_mb_per_second"])?;
         let mut rows = vec![Row::plain("SHA-256", own, "MB/s")];
         let work = "SHA-256, against";
         let rivals = [(&OPENSSL, &["dgst", "-sha256"][..]), (&SHA256SUM, &[][..])];
@@ -259,12 +284,22 @@ impl Bench {
         Ok(Row::new(work, kilobytes * 1024.0 / 1e6, MEMORY))
     }
 
-    /// The figure that an example of `package` prints after `label`.
-    fn example(&self, package: &str, example: &str, label: &str) -> Result<f64> {
+    /// The figures that an example of `package` prints after `labels`.
+    fn example<const N: usize>(
+        &self,
+        package: &str,
+        example: &str,
+        labels: [&str; N],
+    ) -> Result<[f64; N]> {
         eprintln!("running the example {example} of {package}");
         let verb = ["run", "--quiet", "--package", package, "--example", example];
         let text = process::capture(&mut cargo(&self.root, &verb))?;
-        figure(&text, label).with_context(|| format!("example {example} of {package}"))
+        let mut figures = [0.0; N];
+        for (figure, label) in figures.iter_mut().zip(labels) {
+            *figure =
+                printed(&text, label).with_context(|| format!("example {example} of {package}"))?;
+        }
+        Ok(figures)
     }
 }
 
@@ -351,7 +386,7 @@ fn check_outcome(output: &Output, expected: &str) -> Result<()> {
 }
 
 /// The number after `label` at the start of a line of `text`.
-fn figure(text: &str, label: &str) -> Result<f64> {
+fn printed(text: &str, label: &str) -> Result<f64> {
     text.lines()
         .find_map(|line| line.strip_prefix(label)?.trim().parse().ok())
         .with_context(|| format!("it printed no line `{label} <number>`"))
@@ -384,9 +419,9 @@ mod tests {
     #[test]
     fn figures_are_read_from_what_an_example_prints() -> Result<()> {
         let text = "warming up\nappends_per_second 4210.5\n";
-        assert!((figure(text, "appends_per_second")? - 4210.5).abs() < f64::EPSILON);
-        assert!(figure(text, "sha256_mb_per_second").is_err());
-        assert!(figure("appends_per_second many", "appends_per_second").is_err());
+        assert!((printed(text, "appends_per_second")? - 4210.5).abs() < f64::EPSILON);
+        assert!(printed(text, "sha256_mb_per_second").is_err());
+        assert!(printed("appends_per_second many", "appends_per_second").is_err());
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use ona_policy::secrets::Redactor;
 use ona_policy::{Scope, Source};
 use ona_types::{ConversationId, SessionId, ToolUseId};
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -316,4 +317,70 @@ async fn secrets_reach_no_hook_and_are_not_kept_of_what_hooks_print() {
     assert_eq!(row.stdout_text.as_deref(), Some("[REDACTED:github_token]\n"));
     assert_eq!(row.stderr_text.as_deref(), Some("[REDACTED:live]\n"));
     assert_eq!(fired.denial(), "[0] [REDACTED:live]");
+}
+
+/// What a hook may do: exit code, and what it prints.
+fn outcome() -> impl Strategy<Value = Ran> {
+    let decision = prop::sample::select(vec!["allow", "ask", "deny"]).prop_map(|decision| {
+        json!({"hookSpecificOutput":
+            {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": decision}})
+        .to_string()
+    });
+    let stdout = prop_oneof![
+        3 => decision,
+        1 => Just(String::new()),
+        1 => Just("{\"async\":true}".to_owned()),
+        1 => Just("{ nonsense".to_owned()),
+    ];
+    let exit =
+        prop_oneof![4 => Just(Some(0)), 1 => Just(Some(2)), 1 => Just(Some(1)), 1 => Just(None)];
+    (exit, stdout, any::<bool>()).prop_map(|(exit_code, stdout, timed_out)| Ran {
+        exit_code,
+        stdout,
+        stderr: "said".to_owned(),
+        timed_out: timed_out && exit_code.is_none(),
+    })
+}
+
+fn merged(outcomes: &[(i64, Ran)]) -> Fired {
+    let (entries, _) = collect(&[(Source::of(Scope::User), json!([hook("x")]))]);
+    let mut fired = Fired::default();
+    for (ordinal, ran) in outcomes {
+        let entry = HookEntry { ordinal: *ordinal, ..entries[0].clone() };
+        merge(&mut fired, &entry, HookEvent::PreToolUse, ran);
+    }
+    fired
+}
+
+proptest! {
+    #[test]
+    fn a_no_is_never_lost_whatever_others_say(
+        before in prop::collection::vec(outcome(), 0..5), after in prop::collection::vec(outcome(), 0..5),
+        exit in any::<bool>(),
+    ) {
+        let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}});
+        let no = Ran {
+            exit_code: Some(if exit { 2 } else { 0 }),
+            stdout: if exit { String::new() } else { deny.to_string() },
+            ..Ran::default()
+        };
+        let all: Vec<(i64, Ran)> = (0..).zip(before.into_iter().chain([no]).chain(after)).collect();
+        prop_assert!(merged(&all).denies());
+    }
+
+    #[test]
+    fn the_verdict_does_not_depend_on_the_order_and_its_words_follow_the_ordinals(
+        (outcomes, shuffled) in prop::collection::vec(outcome(), 0..6).prop_flat_map(|outcomes| {
+            let all: Vec<(i64, Ran)> = (0..).zip(outcomes).collect();
+            (Just(all.clone()), Just(all).prop_shuffle())
+        }),
+    ) {
+        let (one, other) = (merged(&outcomes), merged(&shuffled));
+        prop_assert_eq!(one.permission, other.permission);
+        prop_assert_eq!(one.denies(), other.denies());
+        let mut blocks = other.blocks;
+        blocks.sort();
+        prop_assert_eq!(&one.blocks, &blocks);
+        prop_assert_eq!(&merged(&outcomes).blocks, &one.blocks, "the same again");
+    }
 }

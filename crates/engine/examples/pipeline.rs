@@ -1,0 +1,139 @@
+//! What the gate costs, in one process: a Read all the way to its durable commit, and hooks against the
+//! same shell started alone. `cargo xtask bench` reads the figures.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a measure"
+)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ona_engine::settings::Given;
+use ona_engine::{Config, Engine, JoinRequest, Session};
+use ona_hooks::Timeouts;
+use ona_store::Store;
+use ona_tools::{Host, ToolSettings};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const READS: usize = 300;
+const HOOKED: usize = 31;
+
+fn main() {
+    let world = tempfile::tempdir().unwrap();
+    let world = world.path().canonicalize().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut none = Bench::new(&world, "none", 0);
+        let mut one = Bench::new(&world, "one", 1);
+        let mut ten = Bench::new(&world, "ten", 10);
+        let reads = none.session().times(READS).await;
+        println!("read_ms {}", ms(median(reads)));
+        let (mut alone, mut bare, mut with_one, mut with_ten) = (vec![], vec![], vec![], vec![]);
+        let (mut none, mut one, mut ten) = (none.session(), one.session(), ten.session());
+        // In turns, so that whatever else the machine does weighs on all of them.
+        for _ in 0..HOOKED {
+            alone.push(shell(&world));
+            bare.extend(none.times(1).await);
+            with_one.extend(one.times(1).await);
+            with_ten.extend(ten.times(1).await);
+        }
+        let (alone, bare) = (median(alone), median(bare));
+        let added = |with: Vec<Duration>| median(with).saturating_sub(bare).as_secs_f64();
+        println!("shell_ms {}", ms(alone));
+        println!("one_hook_ratio {}", added(with_one) / alone.as_secs_f64());
+        println!("ten_hooks_ratio {}", added(with_ten) / alone.as_secs_f64() / 10.0);
+    });
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// The shell a hook runs in, with nothing around it.
+fn shell(world: &Path) -> Duration {
+    let start = Instant::now();
+    let status = Command::new("/bin/bash")
+        .args(["-lc", "true"])
+        .env("HOME", world)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output();
+    assert!(status.unwrap().status.success());
+    start.elapsed()
+}
+
+/// A project with so many hooks, and a record of its own.
+struct Bench {
+    engine: Engine,
+    request: JoinRequest,
+}
+
+impl Bench {
+    fn new(world: &Path, name: &str, hooks: usize) -> Self {
+        let dir = world.join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("small.txt"), "one small file\nof two lines\n").unwrap();
+        // Two that are the same and stand side by side would run once.
+        let command = |n: usize| if n.is_multiple_of(2) { "true" } else { "true " };
+        let hooks: Vec<Value> = (0..hooks)
+            .map(|n| json!({"hook_event_name": "PreToolUse", "command": command(n)}))
+            .collect();
+        let config = Config {
+            home: world.to_owned(),
+            claude_dir: world.join("none"),
+            ona_config: world.join("none"),
+            managed_dirs: Vec::new(),
+            given: Given { settings: vec![json!({"hooks": hooks}).to_string()], sources: None },
+            mode: None,
+            trust: false,
+            hooks_disabled: false,
+            hook_timeouts: Timeouts::default(),
+            has_locale: true,
+            secrets: Vec::new(),
+            variable: |_| None,
+        };
+        let engine = Engine {
+            store: Store::open(&dir.join("agent.db")).unwrap(),
+            settings: ToolSettings::default(),
+            host: Host {
+                program: std::env::current_exe().unwrap(),
+                child_env: vec![("HOME".into(), world.into())],
+                outputs: dir.join("outputs"),
+            },
+            config,
+        };
+        Self { engine, request: JoinRequest { cwd: dir, conversation: None } }
+    }
+
+    fn session(&mut self) -> Measured<'_> {
+        Measured(Session::join(&self.engine, &self.request).unwrap())
+    }
+}
+
+struct Measured<'e>(Session<'e>);
+
+impl Measured<'_> {
+    /// How long each of so many Reads takes, from asked for to committed.
+    async fn times(&mut self, runs: usize) -> Vec<Duration> {
+        let input = json!({"file_path": "small.txt"});
+        let cancel = CancellationToken::new();
+        let mut times = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let start = Instant::now();
+            let report = self.0.call("Read", &input, &cancel).await.unwrap();
+            times.push(start.elapsed());
+            assert!(!report.is_error, "{}", report.content);
+        }
+        times
+    }
+}

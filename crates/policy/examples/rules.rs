@@ -1,0 +1,61 @@
+//! How long 1,000 rules take to judge one call. `cargo xtask bench` reads the figures.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measure")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ona_policy::path::Target;
+use ona_policy::{Call, Effects, Permissions, Rule, Scope, Source, Surroundings};
+use ona_types::{Behavior, PermissionMode};
+use serde_json::json;
+
+const RUNS: usize = 501;
+
+fn main() {
+    let around = Surroundings {
+        cwd: "/w/app".into(),
+        project_dir: "/w/app".into(),
+        home: "/home/u".into(),
+        working_dirs: vec!["/w/app".into()],
+        outputs: None,
+    };
+    let behaviors = [Behavior::Allow, Behavior::Ask, Behavior::Deny];
+    let rules = (0..1000).map(|n| {
+        let text = match n % 4 {
+            0 => format!("Bash(tool{n} sub *)"),
+            1 => format!("Edit(/src/part{n}/**/*.rs)"),
+            2 => format!("Read(//data/{n}/*.csv)"),
+            _ => format!("WebFetch(domain:host{n}.example.com)"),
+        };
+        let source = Source::of(Scope::User);
+        Rule::parse(&text, behaviors[n % 3], source, &around.anchors()).unwrap().0
+    });
+    let permissions = Permissions::new(rules.collect(), PermissionMode::Default, around);
+
+    let command = "git status && cargo test --workspace 2>&1 | tail -5";
+    let bash = Effects::of_shell(command, Path::new("/w/app")).unwrap();
+    let input = json!({"command": command});
+    println!(
+        "bash_us {}",
+        judged(&permissions, &Call { tool: "Bash", input: &input, effects: &bash })
+    );
+    let edit = Effects::replace(Target::of(Path::new("/w/app"), "src/main.rs").unwrap());
+    let input = json!({"file_path": "src/main.rs"});
+    println!(
+        "edit_us {}",
+        judged(&permissions, &Call { tool: "Edit", input: &input, effects: &edit })
+    );
+}
+
+/// The median time of a judgement, in microseconds.
+fn judged(permissions: &Permissions, call: &Call<'_>) -> f64 {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            assert_eq!(permissions.judge(call).behavior, Behavior::Ask);
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[RUNS / 2].as_secs_f64() * 1e6
+}
