@@ -59,7 +59,7 @@ impl Store {
     }
 }
 
-fn create(tx: &Transaction<'_>, project_dir: &str) -> Result<ConversationId, Failure> {
+pub(crate) fn create(tx: &Transaction<'_>, project_dir: &str) -> Result<ConversationId, Failure> {
     let conversation = ConversationId::generate();
     tx.execute(
         "INSERT INTO conversations(id, project_dir) VALUES (?1, ?2)",

@@ -41,6 +41,15 @@ pub enum StoreError {
     /// No conversation has this id.
     #[error("there is no conversation `{0}`")]
     UnknownConversation(String),
+    /// A session with this id exists.
+    #[error("there is a session `{0}` already")]
+    SessionExists(String),
+    /// Somebody drives the session.
+    #[error("the session {0} is in use")]
+    SessionInUse(String),
+    /// A session has no entry with this number.
+    #[error("there is no entry {0} in session {1}")]
+    UnknownEntry(i64, String),
     /// The call's outcome was recorded already, by whoever found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
@@ -96,6 +105,9 @@ impl StoreError {
             Self::UnknownConversation(_) => {
                 "leave --conversation out to join the latest one of this directory"
             }
+            Self::SessionExists(_) => "choose another id, or go on in it with --resume",
+            Self::SessionInUse(_) => "end the ona that uses it first",
+            Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
             Self::AlreadySettled(_) | Self::Sqlite(..) => "`ona doctor` may know more",
         }
@@ -111,6 +123,8 @@ impl StoreError {
                 | Self::ReadOnly(..)
                 | Self::CannotOpen(..)
                 | Self::UnknownConversation(_)
+                | Self::SessionExists(_)
+                | Self::UnknownEntry(..)
         )
     }
 }

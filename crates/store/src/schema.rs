@@ -18,6 +18,7 @@ const SCHEMA_VERSION: i64 = 1;
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tool_calls.sql"),
     include_str!("../migrations/0002_gate.sql"),
+    include_str!("../migrations/0003_agent.sql"),
 ];
 
 /// The number of the latest migration.

@@ -245,7 +245,11 @@ fn last_view(
     }))
 }
 
-fn keep_hook(tx: &Transaction<'_>, seat: &Seat, hook: &HookInvocation) -> Result<(), Failure> {
+pub(crate) fn keep_hook(
+    tx: &Transaction<'_>,
+    seat: &Seat,
+    hook: &HookInvocation,
+) -> Result<(), Failure> {
     tx.prepare_cached(
         "INSERT INTO hook_invocations(session_id, conversation_id, hook_event, hook_ordinal, matcher,
              command, tool_use_id, tool_name, input_json, exit_code, stdout_text, stderr_text,
@@ -325,7 +329,12 @@ fn keep_view(tx: &Transaction<'_>, session: &SessionId, view: &FileView) -> Resu
     Ok(())
 }
 
-fn event(tx: &Transaction<'_>, seat: &Seat, kind: &str, detail: &Value) -> Result<(), Failure> {
+pub(crate) fn event(
+    tx: &Transaction<'_>,
+    seat: &Seat,
+    kind: &str,
+    detail: &Value,
+) -> Result<(), Failure> {
     tx.prepare_cached(
         "INSERT INTO events(conversation_id, session_id, event_type, detail) VALUES (?1, ?2, ?3, ?4)",
     )?
@@ -333,9 +342,13 @@ fn event(tx: &Transaction<'_>, seat: &Seat, kind: &str, detail: &Value) -> Resul
     Ok(())
 }
 
-fn touch(tx: &Transaction<'_>, seat: &Seat) -> Result<(), Failure> {
+pub(crate) fn touch(tx: &Transaction<'_>, seat: &Seat) -> Result<(), Failure> {
     tx.prepare_cached("UPDATE conversations SET last_active = datetime('now') WHERE id = ?1")?
         .execute([seat.conversation.as_str()])?;
+    tx.prepare_cached(
+        "UPDATE session_info SET last_active_ms = unixepoch('subsec') * 1000 WHERE session_id = ?1",
+    )?
+    .execute([seat.session.as_str()])?;
     Ok(())
 }
 

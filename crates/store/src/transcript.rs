@@ -37,24 +37,31 @@ impl Store {
 
     /// A session's transcript in order.
     pub fn transcript(&self, session: &SessionId) -> Result<Vec<StoredEntry>, StoreError> {
-        self.read(|c| {
-            let mut statement = c.prepare_cached(
-                "SELECT id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id
-                 FROM transcript_entries WHERE session_id = ?1 ORDER BY sequence",
-            )?;
-            let rows = statement.query_map([session.as_str()], |row| {
-                Ok(StoredEntry {
-                    id: row.get(0)?,
-                    sequence: row.get(1)?,
-                    parent: row.get(2)?,
-                    entry_type: row.get(3)?,
-                    payload_json: row.get(4)?,
-                    tool_use_id: row.get(5)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
+        self.read(|c| entries(c, session, i64::MIN))
     }
+}
+
+/// A session's entries from a sequence number on, in order.
+pub(crate) fn entries(
+    c: &Connection,
+    session: &SessionId,
+    from: i64,
+) -> Result<Vec<StoredEntry>, Failure> {
+    let mut statement = c.prepare_cached(
+        "SELECT id, sequence, parent_entry_id, entry_type, payload_json, tool_use_id
+         FROM transcript_entries WHERE session_id = ?1 AND sequence >= ?2 ORDER BY sequence",
+    )?;
+    let rows = statement.query_map((session.as_str(), from), |row| {
+        Ok(StoredEntry {
+            id: row.get(0)?,
+            sequence: row.get(1)?,
+            parent: row.get(2)?,
+            entry_type: row.get(3)?,
+            payload_json: row.get(4)?,
+            tool_use_id: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Appends one entry and returns its id. Without a `parent` it follows the session's last entry.

@@ -1,0 +1,559 @@
+//! Sessions as the operator sees them: made, found, driven by one at a time, forked, renamed, deleted.
+
+use ona_types::{ConversationId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::conversations::{Seat, create, cwd_key};
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tool_calls::event;
+
+/// Tables whose rows belong to a session by `session_id`. What others point at comes last.
+const OF_SESSION: [&str; 10] = [
+    "running_calls",
+    "file_views",
+    "background_tasks",
+    "gate_answers",
+    "hook_invocations",
+    "tool_permission_log",
+    "model_calls",
+    "session_leases",
+    "session_info",
+    "transcript_entries",
+];
+
+/// A session about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSession<'a> {
+    /// Where the work is.
+    pub project_dir: &'a str,
+    /// The conversation it belongs to; a new one if there is none yet.
+    pub conversation: Option<&'a ConversationId>,
+    /// Its id, if somebody chose one.
+    pub id: Option<&'a SessionId>,
+    /// `headless`, `interactive` or `subagent`.
+    pub origin: &'a str,
+    /// Its name, if it has one.
+    pub name: Option<&'a str>,
+}
+
+/// A session, as lists show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SessionRow {
+    /// Its id.
+    pub session_id: String,
+    /// Its conversation.
+    pub conversation_id: String,
+    /// Where the work is.
+    pub project_dir: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// How it came about.
+    pub origin: String,
+    /// The session it was forked from.
+    pub forked_from: Option<String>,
+    /// When it began.
+    pub started_at: String,
+    /// When something last happened in it, in milliseconds since 1970.
+    pub last_active_ms: i64,
+    /// How many entries its transcript has.
+    pub entries: i64,
+    /// How many prompts.
+    pub turns: i64,
+    /// What it began with.
+    pub first_prompt: Option<String>,
+    /// What it cost, as far as prices are known.
+    pub cost_usd: f64,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hit {
+    /// The session.
+    pub session_id: String,
+    /// The entry.
+    pub sequence: i64,
+    /// Its type.
+    pub entry_type: String,
+    /// The text around what was looked for.
+    pub excerpt: String,
+}
+
+/// How a session that is asked for by a word is found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// This is it.
+    One(Seat),
+    /// There is none.
+    None,
+    /// It could be any of these.
+    Many(Vec<SessionRow>),
+}
+
+const ROWS: &str = "
+    SELECT s.session_id, s.conversation_id, c.project_dir, i.name, coalesce(i.origin, 'eval'),
+        i.forked_from, s.started_at,
+        coalesce(i.last_active_ms, CAST(strftime('%s', c.last_active) AS INTEGER) * 1000),
+        (SELECT count(*) FROM transcript_entries t WHERE t.session_id = s.session_id),
+        (SELECT count(*) FROM transcript_entries t
+         WHERE t.session_id = s.session_id AND t.entry_type = 'user'),
+        (SELECT json_extract(payload_json, '$.content[0].text') FROM transcript_entries t
+         WHERE t.session_id = s.session_id AND t.entry_type = 'user' AND json_valid(payload_json)
+         ORDER BY sequence LIMIT 1),
+        (SELECT coalesce(sum(cost_usd), 0.0) FROM model_calls m WHERE m.session_id = s.session_id)
+    FROM sessions s JOIN conversations c ON c.id = s.conversation_id
+    LEFT JOIN session_info i ON i.session_id = s.session_id
+    WHERE typeof(s.session_id) = 'text'";
+const NEWEST_FIRST: &str = " ORDER BY 8 DESC, s.rowid DESC";
+
+fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    Ok(SessionRow {
+        session_id: row.get(0)?,
+        conversation_id: row.get(1)?,
+        project_dir: row.get(2)?,
+        name: row.get(3)?,
+        origin: row.get(4)?,
+        forked_from: row.get(5)?,
+        started_at: row.get(6)?,
+        last_active_ms: row.get(7)?,
+        entries: row.get(8)?,
+        turns: row.get(9)?,
+        first_prompt: row.get(10)?,
+        cost_usd: row.get(11)?,
+    })
+}
+
+impl Store {
+    /// Makes a session.
+    pub fn new_session(&self, new: &NewSession<'_>) -> Result<Seat, StoreError> {
+        self.write(|tx| {
+            let conversation = match new.conversation {
+                Some(known) => known.clone(),
+                None => create(tx, new.project_dir)?,
+            };
+            let session = new.id.cloned().unwrap_or_else(SessionId::generate);
+            let made = tx.execute(
+                "INSERT OR IGNORE INTO sessions(session_id, conversation_id) VALUES (?1, ?2)",
+                (session.as_str(), conversation.as_str()),
+            )?;
+            if made == 0 {
+                return Err(StoreError::SessionExists(session.to_string()).into());
+            }
+            tx.execute(
+                "INSERT INTO session_info(session_id, name, origin, last_active_ms)
+                 VALUES (?1, ?2, ?3, unixepoch('subsec') * 1000)",
+                (session.as_str(), new.name, new.origin),
+            )?;
+            let project_dir = new.project_dir.to_owned();
+            Ok(Seat { conversation, session, project_dir, cwd: None })
+        })
+    }
+
+    /// The session of a directory in which something last happened.
+    pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
+        self.read(|c| {
+            let row = c
+                .prepare_cached(
+                    "SELECT s.session_id FROM sessions s JOIN conversations c ON c.id = s.conversation_id
+                     LEFT JOIN session_info i ON i.session_id = s.session_id
+                     WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
+                       AND coalesce(i.origin, 'eval') <> 'subagent'
+                     ORDER BY coalesce(i.last_active_ms, unixepoch(c.last_active) * 1000) DESC, s.rowid DESC
+                     LIMIT 1",
+                )?
+                .query_row([project_dir], |row| row.get::<_, String>(0))
+                .optional()?;
+            row.map_or(Ok(None), |id| seat(c, &id))
+        })
+    }
+
+    /// The session that a word names: its id, the beginning of its id, or its name. Of several with the same
+    /// name, one of this directory comes first.
+    pub fn find_session(&self, word: &str, project_dir: &str) -> Result<Found, StoreError> {
+        self.read(|c| {
+            if let Some(seat) = seat(c, word)? {
+                return Ok(Found::One(seat));
+            }
+            let of_name = rows(c, &format!("{ROWS} AND i.name = ?1{NEWEST_FIRST}"), &[word])?;
+            let here: Vec<_> =
+                of_name.iter().filter(|row| row.project_dir == project_dir).cloned().collect();
+            let like = "AND substr(s.session_id, 1, length(?1)) = ?1";
+            for mut found in
+                [here, of_name, rows(c, &format!("{ROWS} {like}{NEWEST_FIRST} LIMIT 10"), &[word])?]
+            {
+                match found.len() {
+                    0 => {}
+                    1 => {
+                        let found = found.remove(0).session_id;
+                        return Ok(seat(c, &found)?.map_or(Found::None, Found::One));
+                    }
+                    _ => return Ok(Found::Many(found)),
+                }
+            }
+            Ok(Found::None)
+        })
+    }
+
+    /// Sessions, the latest first; of one directory, or of all.
+    pub fn sessions(&self, project_dir: Option<&str>) -> Result<Vec<SessionRow>, StoreError> {
+        self.read(|c| match project_dir {
+            Some(dir) => rows(c, &format!("{ROWS} AND c.project_dir = ?1{NEWEST_FIRST}"), &[dir]),
+            None => rows(c, &format!("{ROWS}{NEWEST_FIRST}"), &[]),
+        })
+    }
+
+    /// One session.
+    pub fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        let found =
+            self.read(|c| rows(c, &format!("{ROWS} AND s.session_id = ?1"), &[id.as_str()]));
+        Ok(found?.pop())
+    }
+
+    /// Gives a session another name, or none.
+    pub fn rename_session(&self, seat: &Seat, name: Option<&str>) -> Result<(), StoreError> {
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO session_info(session_id, name, origin, last_active_ms)
+                 VALUES (?1, ?2, 'eval', unixepoch('subsec') * 1000)
+                 ON CONFLICT(session_id) DO UPDATE SET name = excluded.name",
+                (seat.session.as_str(), name),
+            )?;
+            event(tx, seat, "session.renamed", &json!({"name": name}))
+        })
+    }
+
+    /// Takes a session to drive it. Whoever holds it and lives keeps it: their words come back.
+    pub fn take_lease(
+        &self,
+        session: &SessionId,
+        owner: &Value,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, StoreError> {
+        self.write(|tx| {
+            if let Some(holder) = holder(tx, session)?
+                && holder != *owner
+                && !is_gone(&holder)
+            {
+                return Ok(Some(holder));
+            }
+            tx.execute(
+                "INSERT OR REPLACE INTO session_leases(session_id, owner) VALUES (?1, ?2)",
+                (session.as_str(), owner.to_string()),
+            )?;
+            Ok(None)
+        })
+    }
+
+    /// Gives a session back.
+    pub fn release_lease(&self, session: &SessionId, owner: &Value) -> Result<(), StoreError> {
+        self.write(|tx| {
+            tx.execute(
+                "DELETE FROM session_leases WHERE session_id = ?1 AND owner = ?2",
+                (session.as_str(), owner.to_string()),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Copies a session up to and including an entry, or all of it, into a new one of the same conversation.
+    pub fn fork_session(
+        &self,
+        from: &Seat,
+        upto: Option<i64>,
+        id: Option<&SessionId>,
+        origin: &str,
+    ) -> Result<Seat, StoreError> {
+        self.write(|tx| {
+            let session = id.cloned().unwrap_or_else(SessionId::generate);
+            let last: Option<i64> = tx.query_row(
+                "SELECT max(sequence) FROM transcript_entries WHERE session_id = ?1",
+                [from.session.as_str()],
+                |row| row.get(0),
+            )?;
+            let upto = match (upto, last) {
+                (Some(upto), last) if upto < 0 || last.is_none_or(|last| upto > last) => {
+                    return Err(StoreError::UnknownEntry(upto, from.session.to_string()).into());
+                }
+                (upto, last) => upto.or(last).unwrap_or(-1),
+            };
+            let made = tx.execute(
+                "INSERT OR IGNORE INTO sessions(session_id, conversation_id) VALUES (?1, ?2)",
+                (session.as_str(), from.conversation.as_str()),
+            )?;
+            if made == 0 {
+                return Err(StoreError::SessionExists(session.to_string()).into());
+            }
+            tx.execute(
+                "INSERT INTO session_info(session_id, origin, forked_from, forked_at, last_active_ms)
+                 VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
+                (session.as_str(), origin, from.session.as_str(), upto),
+            )?;
+            tx.execute(
+                "INSERT INTO transcript_entries(session_id, sequence, entry_type, payload_json, tool_use_id, created_at)
+                 SELECT ?1, sequence, entry_type, payload_json, tool_use_id, created_at
+                 FROM transcript_entries WHERE session_id = ?2 AND sequence <= ?3 ORDER BY sequence",
+                (session.as_str(), from.session.as_str(), upto),
+            )?;
+            // Parents are those of the copies.
+            tx.execute(
+                "UPDATE transcript_entries AS new SET parent_entry_id = (
+                     SELECT copy.id FROM transcript_entries old
+                     JOIN transcript_entries parent ON parent.id = old.parent_entry_id
+                     JOIN transcript_entries copy
+                       ON copy.session_id = ?1 AND copy.sequence = parent.sequence
+                     WHERE old.session_id = ?2 AND old.sequence = new.sequence)
+                 WHERE new.session_id = ?1",
+                (session.as_str(), from.session.as_str()),
+            )?;
+            tx.execute(
+                "INSERT INTO file_views(session_id, path, content_hash, seen, seen_at)
+                 SELECT ?1, path, content_hash, seen, seen_at FROM file_views WHERE session_id = ?2",
+                (session.as_str(), from.session.as_str()),
+            )?;
+            tx.execute(
+                "INSERT INTO state(conversation_id, key, value)
+                 SELECT conversation_id, ?1, value FROM state WHERE conversation_id = ?2 AND key = ?3",
+                (cwd_key(&session), from.conversation.as_str(), cwd_key(&from.session)),
+            )?;
+            let seat = Seat { session, ..from.clone() };
+            let detail = json!({"from": from.session, "at": upto});
+            event(tx, &seat, "session.forked", &detail)?;
+            Ok(seat)
+        })
+    }
+
+    /// Deletes a session and everything that belongs to it; that it was deleted stays on the record.
+    pub fn delete_session(
+        &self,
+        seat: &Seat,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<(), StoreError> {
+        self.write(|tx| {
+            if holder(tx, &seat.session)?.is_some_and(|holder| !is_gone(&holder)) {
+                return Err(StoreError::SessionInUse(seat.session.to_string()).into());
+            }
+            let id = seat.session.as_str();
+            for table in OF_SESSION {
+                tx.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [id])?;
+            }
+            tx.execute("DELETE FROM events WHERE session_id = ?1", [id])?;
+            tx.execute(
+                "DELETE FROM settings_snapshot WHERE scope IN ('session:' || ?1, 'rules:' || ?1)",
+                [id],
+            )?;
+            tx.execute(
+                "DELETE FROM state WHERE conversation_id = ?1 AND key = ?2",
+                (seat.conversation.as_str(), cwd_key(&seat.session)),
+            )?;
+            tx.execute("DELETE FROM sessions WHERE session_id = ?1", [id])?;
+            event(tx, seat, "session.deleted", &json!({"session_id": id}))
+        })
+    }
+
+    /// Entries of users, models and tools that hold a text, the latest first.
+    pub fn search(&self, text: &str, most: i64) -> Result<Vec<Hit>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "SELECT session_id, sequence, entry_type, payload_json FROM transcript_entries
+                 WHERE entry_type IN ('user', 'assistant', 'tool_use', 'tool_result')
+                   AND instr(lower(payload_json), lower(?1)) > 0
+                 ORDER BY id DESC LIMIT ?2",
+            )?;
+            let escaped = Value::from(text).to_string();
+            let escaped = &escaped[1..escaped.len() - 1];
+            let found = statement.query_map((escaped, most), |row| {
+                let payload: String = row.get(3)?;
+                Ok(Hit {
+                    session_id: row.get(0)?,
+                    sequence: row.get(1)?,
+                    entry_type: row.get(2)?,
+                    excerpt: excerpt(&payload, escaped),
+                })
+            })?;
+            Ok(found.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// What stands around the text, on one line.
+fn excerpt(payload: &str, text: &str) -> String {
+    const AROUND: usize = 60;
+    let at = payload.to_lowercase().find(&text.to_lowercase()).unwrap_or(0).min(payload.len());
+    let from = payload.floor_char_boundary(at.saturating_sub(AROUND));
+    let to = payload.floor_char_boundary((at + text.len() + AROUND).min(payload.len()));
+    payload[from..to].replace("\\n", " ")
+}
+
+fn rows(c: &Connection, sql: &str, params: &[&str]) -> Result<Vec<SessionRow>, Failure> {
+    let mut statement = c.prepare(sql)?;
+    let found = statement.query_map(rusqlite::params_from_iter(params), session_row)?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failure> {
+    let found = c
+        .prepare_cached(
+            "SELECT s.conversation_id, c.project_dir,
+                 (SELECT value FROM state WHERE conversation_id = c.id AND key = ?2)
+             FROM sessions s JOIN conversations c ON c.id = s.conversation_id WHERE s.session_id = ?1",
+        )?
+        .query_row(
+            (session, cwd_key(&SessionId::from_existing(session))),
+            |row| {
+                Ok(Seat {
+                    conversation: ConversationId::from_existing(row.get::<_, String>(0)?),
+                    session: SessionId::from_existing(session),
+                    project_dir: row.get(1)?,
+                    cwd: row.get(2)?,
+                })
+            },
+        )
+        .optional()?;
+    Ok(found)
+}
+
+fn holder(tx: &Transaction<'_>, session: &SessionId) -> Result<Option<Value>, Failure> {
+    let owner: Option<String> = tx
+        .query_row(
+            "SELECT owner FROM session_leases WHERE session_id = ?1",
+            [session.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(owner.map(|owner| serde_json::from_str(&owner).unwrap_or(Value::Null)))
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::{ContentBlock, Entry, EntryType};
+
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        (dir, store)
+    }
+
+    fn new<'a>(project_dir: &'a str, name: Option<&'a str>) -> NewSession<'a> {
+        NewSession { project_dir, conversation: None, id: None, origin: "headless", name }
+    }
+
+    fn say(store: &Store, seat: &Seat, text: &str) {
+        let block = [ContentBlock::Text { text: text.into() }];
+        store.append(&seat.session, &[Entry::message(EntryType::User, "u", &block)]).unwrap();
+    }
+
+    #[test]
+    fn sessions_are_found_by_id_prefix_and_name() {
+        let (_dir, store) = store();
+        let a = store.new_session(&new("/a", Some("fix"))).unwrap();
+        let b = store.new_session(&new("/b", Some("fix"))).unwrap();
+        let id = SessionId::from_existing("0123-own");
+        let own = store.new_session(&NewSession { id: Some(&id), ..new("/a", None) }).unwrap();
+        let find = |word: &str, dir: &str| store.find_session(word, dir).unwrap();
+        assert_eq!(find(a.session.as_str(), "/z"), Found::One(a.clone()));
+        assert_eq!(find("0123", "/z"), Found::One(own.clone()));
+        assert_eq!(find("fix", "/b"), Found::One(b.clone()), "the one of this directory");
+        assert!(matches!(find("fix", "/z"), Found::Many(rows) if rows.len() == 2));
+        assert_eq!(find("nothing", "/a"), Found::None);
+        let again = store.new_session(&NewSession { id: Some(&id), ..new("/a", None) });
+        assert!(matches!(again, Err(StoreError::SessionExists(_))));
+        assert_eq!(store.latest_session("/b").unwrap(), Some(b));
+        assert_eq!(store.latest_session("/z").unwrap(), None);
+        store.rename_session(&own, Some("mine")).unwrap();
+        assert_eq!(find("mine", "/a"), Found::One(own));
+    }
+
+    #[test]
+    fn one_drives_a_session_until_it_dies() {
+        let (_dir, store) = store();
+        let seat = store.new_session(&new("/a", None)).unwrap();
+        let (me, other) = (json!({"pid": 1}), json!({"pid": 2}));
+        let take =
+            |who: &Value, gone: bool| store.take_lease(&seat.session, who, |_| gone).unwrap();
+        assert_eq!(take(&me, false), None);
+        assert_eq!(take(&me, false), None, "again is no harm");
+        assert_eq!(take(&other, false), Some(me.clone()));
+        assert!(matches!(store.delete_session(&seat, |_| false), Err(StoreError::SessionInUse(_))));
+        assert_eq!(take(&other, true), None, "who has died binds nobody");
+        store.release_lease(&seat.session, &me).unwrap();
+        assert_eq!(take(&me, false), Some(other.clone()), "only the holder gives it back");
+        store.release_lease(&seat.session, &other).unwrap();
+        assert_eq!(take(&me, false), None);
+    }
+
+    #[test]
+    fn a_fork_has_the_same_past_and_its_own_future() {
+        let (_dir, store) = store();
+        let seat = store.new_session(&new("/a", None)).unwrap();
+        for text in ["one", "two", "three"] {
+            say(&store, &seat, text);
+        }
+        let fork = store.fork_session(&seat, Some(1), None, "headless").unwrap();
+        say(&store, &fork, "other");
+        let texts = |seat: &Seat| -> Vec<String> {
+            let rows = store.transcript(&seat.session).unwrap();
+            for pair in rows.windows(2) {
+                assert_eq!(pair[1].parent, Some(pair[0].id), "parents are of the same session");
+            }
+            rows.iter().map(|row| row.payload_json.clone()).collect()
+        };
+        assert_eq!(texts(&fork)[..2], texts(&seat)[..2]);
+        assert_eq!((texts(&fork).len(), texts(&seat).len()), (3, 3));
+        assert_eq!(fork.conversation, seat.conversation);
+        let row = store.session(&fork.session).unwrap().unwrap();
+        assert_eq!((row.forked_from.as_deref(), row.turns), (Some(seat.session.as_str()), 3));
+        assert!(matches!(
+            store.fork_session(&seat, Some(3), None, "headless"),
+            Err(StoreError::UnknownEntry(3, _))
+        ));
+    }
+
+    #[test]
+    fn what_is_deleted_is_gone_and_that_it_was_is_known() {
+        let (_dir, store) = store();
+        let seat = store.new_session(&new("/a", Some("x"))).unwrap();
+        say(&store, &seat, "the \"quick\" brown fox");
+        let kept = store.new_session(&new("/a", None)).unwrap();
+        say(&store, &kept, "slow");
+        let hits = store.search("\"QUICK\" br", 10).unwrap();
+        assert_eq!((hits.len(), hits[0].sequence), (1, 0));
+        assert!(hits[0].excerpt.contains("brown fox"), "{hits:?}");
+        store.delete_session(&seat, |_| false).unwrap();
+        assert!(store.search("quick", 10).unwrap().is_empty());
+        assert_eq!(store.session(&seat.session).unwrap(), None);
+        let rows = store.sessions(Some("/a")).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].first_prompt.as_deref(), Some("slow"));
+        let told: i64 = store
+            .read(|c| {
+                let sql = "SELECT count(*) FROM events WHERE event_type = 'session.deleted'";
+                Ok(c.query_row(sql, [], |row| row.get(0))?)
+            })
+            .unwrap();
+        assert_eq!(told, 1);
+    }
+
+    /// Every table with a `session_id` is either cleared with its session or named here.
+    #[test]
+    fn no_table_of_a_session_is_forgotten() {
+        let (_dir, store) = store();
+        let tables: Vec<String> = store
+            .read(|c| {
+                let mut statement = c.prepare(
+                    "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p
+                     WHERE m.type = 'table' AND p.name = 'session_id' ORDER BY m.name",
+                )?;
+                let names = statement.query_map([], |row| row.get(0))?;
+                Ok(names.collect::<Result<_, _>>()?)
+            })
+            .unwrap();
+        for table in tables {
+            let known = OF_SESSION.contains(&table.as_str());
+            assert!(known || ["events", "sessions"].contains(&table.as_str()), "{table}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
+
+use ona_types::hook::HookInvocation;
+use ona_types::{Entry, SessionId, ToolUseId};
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::conversations::Seat;
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tool_calls::{event, keep_hook, touch};
+use crate::transcript::{StoredEntry, append, entries};
+
+/// A question to a model that was answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelCall {
+    /// The turn it belongs to, from 1.
+    pub turn: i64,
+    /// `turn`, `compact` or `hook`.
+    pub purpose: &'static str,
+    /// S0 §2.1.
+    pub provider: &'static str,
+    /// The wire name.
+    pub model: String,
+    /// How long the provider took, retries included.
+    pub duration_ms: i64,
+    /// What it used.
+    pub used: Used,
+    /// What that costs, where the price is known.
+    pub cost_usd: Option<f64>,
+    /// Why it ended.
+    pub stop_reason: String,
+    /// The provider's id for it.
+    pub response_id: String,
+}
+
+/// Tokens, by the provider's own count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names are the provider's")]
+pub struct Used {
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+    pub cache_creation_input_tokens: i64,
+    pub cache_read_input_tokens: i64,
+}
+
+/// What a session has used of one model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spent {
+    /// The wire name.
+    pub model: String,
+    /// How many questions.
+    pub calls: i64,
+    /// How long the provider took.
+    pub duration_ms: i64,
+    /// Tokens.
+    pub used: Used,
+    /// What that costs, where the price is known.
+    pub cost_usd: f64,
+}
+
+/// What one step of a turn adds to the record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step<'a> {
+    /// Transcript entries, in order.
+    pub entries: &'a [Entry],
+    /// Hooks that ran or were skipped.
+    pub hooks: &'a [HookInvocation],
+    /// The question that was answered.
+    pub model_call: Option<&'a ModelCall>,
+    /// What happened, for the log.
+    pub event: Option<(&'a str, &'a Value)>,
+}
+
+impl Store {
+    /// Commits a step of a turn.
+    pub fn keep_step(&self, seat: &Seat, step: &Step<'_>) -> Result<(), StoreError> {
+        self.write(|tx| {
+            for hook in step.hooks {
+                keep_hook(tx, seat, hook)?;
+            }
+            for entry in step.entries {
+                append(tx, &seat.session, None, entry)?;
+            }
+            if let Some(call) = step.model_call {
+                keep_call(tx, &seat.session, call)?;
+            }
+            if let Some((kind, detail)) = step.event {
+                event(tx, seat, kind, detail)?;
+            }
+            touch(tx, seat)
+        })
+    }
+
+    /// The part of a session's transcript that the model is told of: from the last compaction on, all of it
+    /// where there was none.
+    pub fn live_transcript(&self, session: &SessionId) -> Result<Vec<StoredEntry>, StoreError> {
+        self.read(|c| {
+            let boundary: Option<i64> = c
+                .prepare_cached(
+                    "SELECT max(sequence) FROM transcript_entries
+                     WHERE session_id = ?1 AND entry_type = 'collapse_commit'",
+                )?
+                .query_row([session.as_str()], |row| row.get(0))?;
+            entries(c, session, boundary.unwrap_or(0))
+        })
+    }
+
+    /// Entries of a session from a sequence number on.
+    pub fn transcript_from(
+        &self,
+        session: &SessionId,
+        sequence: i64,
+    ) -> Result<Vec<StoredEntry>, StoreError> {
+        self.read(|c| entries(c, session, sequence))
+    }
+
+    /// How many prompts a session has had.
+    pub fn turns(&self, session: &SessionId) -> Result<i64, StoreError> {
+        self.read(|c| {
+            Ok(c.prepare_cached(
+                "SELECT count(*) FROM transcript_entries WHERE session_id = ?1 AND entry_type = 'user'",
+            )?
+            .query_row([session.as_str()], |row| row.get(0))?)
+        })
+    }
+
+    /// What a session has used, by model.
+    pub fn spent(&self, session: &SessionId) -> Result<Vec<Spent>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT model, count(*), sum(duration_ms), sum(input_tokens), sum(output_tokens),
+                     sum(cache_creation_input_tokens), sum(cache_read_input_tokens),
+                     coalesce(sum(cost_usd), 0.0)
+                 FROM model_calls WHERE session_id = ?1 GROUP BY model ORDER BY min(id)",
+            )?;
+            let rows = statement.query_map([session.as_str()], |row| {
+                Ok(Spent {
+                    model: row.get(0)?,
+                    calls: row.get(1)?,
+                    duration_ms: row.get(2)?,
+                    used: Used {
+                        input_tokens: row.get(3)?,
+                        output_tokens: row.get(4)?,
+                        cache_creation_input_tokens: row.get(5)?,
+                        cache_read_input_tokens: row.get(6)?,
+                    },
+                    cost_usd: row.get(7)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Whether a call with this id is on the record already, in any session.
+    pub fn knows_call(&self, id: &ToolUseId) -> Result<bool, StoreError> {
+        self.read(|c| knows(c, id))
+    }
+}
+
+fn knows(c: &Connection, id: &ToolUseId) -> Result<bool, Failure> {
+    let found: Option<i64> = c
+        .prepare_cached("SELECT 1 FROM transcript_entries WHERE tool_use_id = ?1 LIMIT 1")?
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+fn keep_call(c: &Connection, session: &SessionId, call: &ModelCall) -> Result<(), Failure> {
+    c.prepare_cached(
+        "INSERT INTO model_calls(session_id, turn, purpose, provider, model, duration_ms, input_tokens,
+             output_tokens, cache_creation_input_tokens, cache_read_input_tokens, cost_usd, stop_reason,
+             response_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(rusqlite::params![
+        session.as_str(),
+        call.turn,
+        call.purpose,
+        call.provider,
+        call.model,
+        call.duration_ms,
+        call.used.input_tokens,
+        call.used.output_tokens,
+        call.used.cache_creation_input_tokens,
+        call.used.cache_read_input_tokens,
+        call.cost_usd,
+        call.stop_reason,
+        call.response_id,
+    ])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::{ContentBlock, EntryType};
+    use serde_json::json;
+
+    use super::*;
+    use crate::NewSession;
+
+    #[test]
+    fn a_step_is_one_piece_and_what_it_used_adds_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let new = NewSession {
+            project_dir: "/a",
+            conversation: None,
+            id: None,
+            origin: "headless",
+            name: None,
+        };
+        let seat = store.new_session(&new).unwrap();
+        let text = |text: &str| {
+            Entry::message(EntryType::User, "u", &[ContentBlock::Text { text: text.into() }])
+        };
+        let call = ModelCall {
+            turn: 1,
+            purpose: "turn",
+            model: "m".into(),
+            duration_ms: 5,
+            used: Used { input_tokens: 10, output_tokens: 3, ..Used::default() },
+            cost_usd: Some(0.5),
+            ..ModelCall::default()
+        };
+        let detail = json!({"why": "test"});
+        let step = Step {
+            entries: &[text("a"), text("b")],
+            model_call: Some(&call),
+            event: Some(("turn.started", &detail)),
+            ..Step::default()
+        };
+        store.keep_step(&seat, &step).unwrap();
+        store.keep_step(&seat, &step).unwrap();
+        let spent = store.spent(&seat.session).unwrap();
+        assert_eq!((spent.len(), spent[0].calls, spent[0].used.input_tokens), (1, 2, 20));
+        assert!((spent[0].cost_usd - 1.0).abs() < f64::EPSILON);
+        assert_eq!(store.turns(&seat.session).unwrap(), 4);
+
+        let boundary = Entry {
+            entry_type: EntryType::CollapseCommit,
+            payload: json!({"_t": "collapse_commit"}),
+            tool_use_id: None,
+        };
+        store.append(&seat.session, &[boundary, text("c")]).unwrap();
+        let live: Vec<i64> =
+            store.live_transcript(&seat.session).unwrap().iter().map(|row| row.sequence).collect();
+        assert_eq!(live, [4, 5], "what was compacted stays, and is not told again");
+        assert_eq!(store.transcript(&seat.session).unwrap().len(), 6);
+        assert_eq!(store.transcript_from(&seat.session, 5).unwrap().len(), 1);
+    }
+}
