@@ -32,4 +32,4 @@ pub use permission::{
 };
 pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
-pub use transcript::{ContentBlock, Entry, EntryType};
+pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};

@@ -94,6 +94,61 @@ pub enum ContentBlock {
     },
 }
 
+/// What a `system` entry says, by its `subtype`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub enum SystemNote {
+    /// The system prompt from here on.
+    Prompt {
+        /// In blocks: what changes seldom first.
+        blocks: Vec<String>,
+    },
+    /// Instruction files that came into context.
+    Instructions {
+        /// As the model is told.
+        text: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// Something the model should know, from a hook or from ona itself.
+    Context {
+        /// As the model is told.
+        text: String,
+        /// Where it comes from.
+        from: String,
+    },
+    /// Parts of the next answer that only their provider understands, such as signed thinking. Appendix C
+    /// has no block for them.
+    ProviderBlocks {
+        /// S0 §2.1.
+        provider: String,
+        /// Each with its place among the answer's blocks.
+        blocks: Vec<(usize, Value)>,
+    },
+    /// The user interrupted the turn.
+    Interrupted,
+    /// The turn ended in an error of the provider's.
+    TurnFailed {
+        /// The word of S0 §11.
+        error: String,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// Where a transcript was compacted (`collapse_commit`). Everything before stays and is told no more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Collapse {
+    /// `manual` or `auto`.
+    pub trigger: String,
+    /// What the model made of what came before.
+    pub summary: String,
+    /// What steers the work, put back from the record.
+    pub restored: String,
+    /// How full the context was.
+    pub pre_tokens: u64,
+}
+
 /// One row to be appended to a transcript: its type, payload and, where it belongs to a tool call,
 /// that call's id.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +200,17 @@ impl Entry {
         }
     }
 
+    /// Something ona itself has to say.
+    pub fn system(note: &SystemNote) -> Self {
+        Self { entry_type: EntryType::System, payload: tagged("system", note), tool_use_id: None }
+    }
+
+    /// Where the transcript was compacted.
+    pub fn collapse(collapse: &Collapse) -> Self {
+        let payload = tagged("collapse_commit", collapse);
+        Self { entry_type: EntryType::CollapseCommit, payload, tool_use_id: None }
+    }
+
     /// A `user` or `assistant` message; `uuid` is the caller's, so that a replay can keep it.
     pub fn message(entry_type: EntryType, uuid: &str, content: &[ContentBlock]) -> Self {
         Self {
@@ -153,6 +219,17 @@ impl Entry {
             tool_use_id: None,
         }
     }
+}
+
+/// A payload with the discriminator first.
+fn tagged(name: &str, content: &impl Serialize) -> Value {
+    let mut payload = json!({"_t": name});
+    if let (Value::Object(payload), Ok(Value::Object(content))) =
+        (&mut payload, serde_json::to_value(content))
+    {
+        payload.extend(content);
+    }
+    payload
 }
 
 #[cfg(test)]
@@ -181,6 +258,32 @@ mod tests {
             result.payload.to_string(),
             r#"{"_t":"tool_result","tool_use_id":"t1","content":"ok","is_error":false}"#
         );
+    }
+
+    #[test]
+    fn what_ona_says_comes_back_as_it_was() {
+        let notes = [
+            SystemNote::Prompt { blocks: vec!["a".into()] },
+            SystemNote::ProviderBlocks {
+                provider: "p".into(),
+                blocks: vec![(1, json!({"type": "thinking"}))],
+            },
+            SystemNote::Interrupted,
+        ];
+        for note in notes {
+            let payload = Entry::system(&note).payload;
+            assert!(payload.to_string().starts_with(r#"{"_t":"system","subtype":""#), "{payload}");
+            assert_eq!(serde_json::from_value::<SystemNote>(payload).unwrap(), note);
+        }
+        let collapse = Collapse {
+            trigger: "auto".into(),
+            summary: "s".into(),
+            restored: "r".into(),
+            pre_tokens: 7,
+        };
+        let payload = Entry::collapse(&collapse).payload;
+        assert_eq!(payload["_t"], "collapse_commit");
+        assert_eq!(serde_json::from_value::<Collapse>(payload).unwrap(), collapse);
     }
 
     #[test]
