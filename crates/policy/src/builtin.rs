@@ -4,6 +4,7 @@
 use ona_types::Behavior;
 
 use crate::permissions::Surroundings;
+use crate::read_only::READ_ONLY;
 use crate::rule::{Guard, PathPattern, Rule, Scope, Source};
 
 /// Tools that change nothing outside the session.
@@ -18,53 +19,6 @@ const HARMLESS_TOOLS: &[&str] = &[
     "TaskStop",
     "TodoWrite",
     "ToolSearch",
-];
-
-/// Commands that only read, each with the options that would make it do more.
-const READ_ONLY_COMMANDS: &[(&str, &[&str])] = &[
-    ("cat", &[]),
-    ("cd", &[]),
-    ("cmp", &[]),
-    ("comm", &["--output"]),
-    ("diff", &["--output"]),
-    ("du", &["--files0-from"]),
-    ("echo", &[]),
-    ("expr", &[]),
-    ("fd", &["-x", "-X", "--exec"]),
-    ("fdfind", &["-x", "-X", "--exec"]),
-    ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from"]),
-    ("fmt", &[]),
-    ("getconf", &[]),
-    ("grep", &[]),
-    ("head", &[]),
-    ("ls", &[]),
-    ("lsof", &[]),
-    ("numfmt", &[]),
-    ("pgrep", &[]),
-    ("pr", &[]),
-    ("printf", &["-v"]),
-    ("pwd", &[]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("seq", &[]),
-    ("ss", &["-K", "--kill", "-D", "--diag"]),
-    ("stat", &[]),
-    ("tail", &[]),
-    ("test", &[]),
-    ("tput", &[]),
-    ("tsort", &[]),
-    ("wc", &["--files0-from"]),
-    ("which", &[]),
-    ("git blame", &["--output"]),
-    ("git cat-file", &["--textconv", "--filters"]),
-    ("git describe", &[]),
-    ("git diff", &["--output", "--ext-diff", "--textconv"]),
-    ("git log", &["--output", "--ext-diff", "--textconv"]),
-    ("git ls-files", &[]),
-    ("git ls-tree", &[]),
-    ("git rev-parse", &[]),
-    ("git shortlog", &["--output"]),
-    ("git show", &["--output", "--ext-diff", "--textconv"]),
-    ("git status", &[]),
 ];
 
 /// Directories that hold what other programs obey.
@@ -122,8 +76,8 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
     for dir in around.working_dirs.iter().chain(&around.outputs) {
         add(format!("Read(/{}/**)", escaped(dir)), Behavior::Allow, Guard::None);
     }
-    for (command, options) in READ_ONLY_COMMANDS {
-        add(format!("Bash({command} *)"), Behavior::Allow, Guard::ReadOnly(options));
+    for entry in READ_ONLY {
+        add(format!("Bash({} *)", entry.command), Behavior::Allow, Guard::ReadOnly(entry));
     }
     rules
 }
@@ -145,7 +99,7 @@ mod tests {
             + 1
             + HARMLESS_TOOLS.len()
             + around.working_dirs.len()
-            + READ_ONLY_COMMANDS.len();
+            + READ_ONLY.len();
         assert_eq!(rules(&around).len(), expected);
     }
 }

@@ -32,6 +32,33 @@ const EXEC_WRAPPERS: &[&str] = &[
     "runuser",
     "su",
     "ssh-agent",
+    "bwrap",
+    "cgexec",
+    "chpst",
+    "dbus-run-session",
+    "dumb-init",
+    "entr",
+    "fakeroot",
+    "firejail",
+    "linux32",
+    "linux64",
+    "ltrace",
+    "numactl",
+    "perf",
+    "pkexec",
+    "prlimit",
+    "proot",
+    "rlwrap",
+    "script",
+    "setarch",
+    "setpriv",
+    "sg",
+    "systemd-run",
+    "tini",
+    "toybox",
+    "unbuffer",
+    "valgrind",
+    "xvfb-run",
 ];
 
 /// Of those, the ones that only an exact rule allows.
@@ -42,7 +69,11 @@ const FIND_ACTIONS: &[&str] =
     &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
 
 /// Shells whose `-c` argument is a command line.
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh"];
+const SHELLS: &[&str] =
+    &["bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "mksh", "rbash", "yash", "csh", "tcsh"];
+
+/// Other commands whose `-c` argument is one.
+const WITH_COMMAND_OPTION: &[&str] = &["su", "runuser", "script", "sg", "flock"];
 
 /// How deep command lines within command lines are followed.
 const DEEPEST: usize = 5;
@@ -52,7 +83,7 @@ pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, base)| base)
 }
 
-fn name(words: &[Word]) -> Option<&str> {
+pub(crate) fn name(words: &[Word]) -> Option<&str> {
     words.first()?.literal.as_deref().map(base_name)
 }
 
@@ -88,14 +119,17 @@ pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
     if runs_others { (1..words.len()).map(|start| &words[start..]).collect() } else { Vec::new() }
 }
 
-fn is_finder(name: &str) -> bool {
+pub(crate) fn is_finder(name: &str) -> bool {
     matches!(name, "find" | "fd" | "fdfind")
 }
 
-fn acts(words: &[Word]) -> bool {
-    words.iter().any(|word| {
-        FIND_ACTIONS.contains(&word.source.as_str())
-            || matches!(word.source.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
+/// Whether a searching command is told to do something with what it finds.
+pub(crate) fn acts(words: &[Word]) -> bool {
+    words.iter().filter_map(|word| word.literal.as_deref()).any(|text| {
+        let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        FIND_ACTIONS.contains(&text)
+            || text.starts_with("--exec")
+            || letters.is_some_and(|letters| letters.len() < 4 && letters.contains(['x', 'X']))
     })
 }
 
@@ -105,24 +139,42 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
         .is_some_and(|name| NEVER_BY_PREFIX.contains(&name) || (is_finder(name) && acts(words)))
 }
 
-/// git's options before its subcommand, which change where it works but not what it does.
-pub(crate) fn without_git_options(words: &[Word], all: bool) -> Option<Vec<&Word>> {
+/// git's options that take a value in the next word.
+const GIT_VALUES: &[&str] = &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"];
+/// And those that can make it run anything: only rules that forbid look past them.
+const GIT_RISKS: &[&str] = &["-c", "--config-env", "--exec-path", "--attr-source", "--list-cmds"];
+/// git's options without a value.
+const GIT_SWITCHES: &[&str] = &["-P", "--no-pager", "--no-optional-locks"];
+
+/// A git command without the options before its subcommand, which change where it works but not what it does:
+/// the words as the program gets them. For rules that forbid, every way it could be meant.
+pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
     if name(words) != Some("git") {
-        return None;
+        return Vec::new();
     }
-    let mut next = 1;
-    while let Some(option) = words.get(next).filter(|word| word.source.starts_with('-')) {
-        next += match option.source.as_str() {
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" => 2,
-            "-P" | "--no-pager" | "--no-optional-locks" => 1,
-            // `-c alias.x='!rm'` can make git run anything: only rules that forbid look past it.
-            "-c" | "--config-env" | "--exec-path" if all => 2,
-            _ if all => 1,
-            _ => return None,
-        };
+    let literal = |word: &Word| word.literal.clone().unwrap_or_else(|| word.source.clone());
+    let words: Vec<String> = words.iter().map(literal).collect();
+    let mut starts = vec![1];
+    let mut found = Vec::new();
+    while let Some(start) = starts.pop() {
+        match words.get(start).map(String::as_str).filter(|word| word.starts_with('-')) {
+            None if start > 1 || all => {
+                found.push(format!("git {}", words[start.min(words.len())..].join(" ")))
+            }
+            None => {}
+            Some(option) if GIT_VALUES.contains(&option) => starts.push(start + 2),
+            Some(option) if GIT_SWITCHES.contains(&option) => starts.push(start + 1),
+            Some(_) if !all => {}
+            Some(option) if GIT_RISKS.contains(&option) => starts.push(start + 2),
+            Some(option) if option.contains('=') => starts.push(start + 1),
+            // Nobody knows whether it takes a value.
+            Some(_) => starts.extend([start + 1, start + 2]),
+        }
+        if starts.len() > 64 {
+            break;
+        }
     }
-    (next > 1)
-        .then(|| words.first().into_iter().chain(words.get(next..).into_iter().flatten()).collect())
+    found
 }
 
 /// Variables that change how a program talks, not what it does.
@@ -193,68 +245,66 @@ fn inner(command: &Command) -> Option<Option<String>> {
         std::iter::once(command.words.as_slice()).chain(suffixes(&command.words)).collect();
     all.into_iter().find_map(|words| {
         let name = name(words)?;
-        if name == "eval" {
-            let words: Option<Vec<&str>> =
-                words[1..].iter().map(|word| word.literal.as_deref()).collect();
-            return Some(words.map(|words| words.join(" ")));
+        let rest = &words[1..];
+        let literal = |word: Option<&Word>| word.and_then(|word| word.literal.clone());
+        match name {
+            "eval" => {
+                let words: Option<Vec<&str>> =
+                    rest.iter().map(|word| word.literal.as_deref()).collect();
+                Some(words.map(|words| words.join(" ")))
+            }
+            // `trap '' INT` and `trap - INT` run nothing.
+            "trap" => match literal(rest.first()) {
+                Some(text) if rest.len() < 2 || text.is_empty() || text.starts_with('-') => None,
+                action => Some(action),
+            },
+            "source" | "." => rest.first().filter(|file| file.literal.is_none()).map(|_| None),
+            "env" => {
+                let splits = |word: &Word| {
+                    let text = word.literal.as_deref().unwrap_or_default();
+                    text.starts_with("--s") || (text.starts_with('-') && text.contains('S'))
+                };
+                rest.iter().any(splits).then_some(None)
+            }
+            _ if WITH_COMMAND_OPTION.contains(&name) => {
+                let at = rest
+                    .iter()
+                    .position(|word| matches!(word.literal.as_deref(), Some("-c" | "--command")))?;
+                Some(literal(rest.get(at + 1)))
+            }
+            _ if SHELLS.contains(&name) => shell_script(rest),
+            _ => None,
         }
-        if !SHELLS.contains(&name) {
-            return None;
-        }
-        let flag = words.iter().position(|word| {
-            word.source.starts_with('-')
-                && !word.source.starts_with("--")
-                && word.source.ends_with('c')
-        })?;
-        Some(words.get(flag + 1)?.literal.clone())
     })
 }
 
-/// What a command does with the files it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Shows or copies from them.
-    Reads,
-    /// Creates, changes or removes them.
-    Writes,
+/// What a shell is given to run: the text behind `-c`; whatever comes on standard input if it is given
+/// neither that nor a file.
+fn shell_script(words: &[Word]) -> Option<Option<String>> {
+    let mut takes_text = false;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.literal.as_deref() {
+            None => return Some(None),
+            Some("--") => return script_operand(words.next(), takes_text),
+            Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(words.next()),
+            Some(text) if text.starts_with("--") => {}
+            Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
+                takes_text |= text.contains('c');
+            }
+            Some(_) => return script_operand(Some(word), takes_text),
+        }
+    }
+    Some(None)
 }
 
-/// Commands whose operands are files.
-const FILE_COMMANDS: &[(Access, &[&str])] = &[
-    (
-        Access::Reads,
-        &[
-            "cat", "head", "tail", "less", "more", "nl", "tac", "grep", "egrep", "fgrep", "rg",
-            "sed", "awk", "wc", "sort", "uniq", "diff", "cmp", "comm", "strings", "od", "xxd",
-            "hexdump", "base64", "cut", "paste", "file", "stat", "source", ".", "cp", "mv", "ln",
-            "tar", "zip",
-        ],
-    ),
-    (
-        Access::Writes,
-        &[
-            "tee", "touch", "rm", "rmdir", "unlink", "shred", "mv", "cp", "ln", "chmod", "chown",
-            "chgrp", "truncate", "install", "mkdir",
-        ],
-    ),
-];
-
-/// The operands of a command that are files, where the text fixes them.
-pub(crate) fn file_operands(words: &[Word], access: Access) -> Vec<&str> {
-    let words =
-        std::iter::successors(Some(words), |words| unwrapped(words)).last().unwrap_or(words);
-    let Some(name) = name(words) else { return Vec::new() };
-    let listed = FILE_COMMANDS.iter().any(|(kind, names)| *kind == access && names.contains(&name));
-    let in_place = name == "sed"
-        && words.iter().any(|word| word.source.starts_with("-i") || word.source == "--in-place");
-    if !(listed || access == Access::Writes && in_place) {
-        return Vec::new();
+fn script_operand(word: Option<&Word>, takes_text: bool) -> Option<Option<String>> {
+    match word {
+        Some(word) if takes_text => Some(word.literal.clone()),
+        // A file: the rule about the shell decides.
+        Some(word) if word.literal.is_some() && word.source != "-" => None,
+        _ => Some(None),
     }
-    words[1..]
-        .iter()
-        .filter_map(|word| word.literal.as_deref())
-        .filter(|word| !word.starts_with('-') && !word.is_empty())
-        .collect()
 }
 
 #[cfg(test)]
@@ -298,6 +348,28 @@ mod tests {
         assert_eq!(commands("bash -c 'ls; rm x'").0, ["bash -c 'ls; rm x'", "ls", "rm x"]);
         assert_eq!(commands("sudo bash -lc \"rm y\"").0[1], "rm y");
         assert_eq!(commands("eval rm z").0[1], "rm z");
+        for hidden in [
+            "bash -cx 'rm x'",
+            "bash -c -- 'rm x'",
+            "bash '-c' 'rm x'",
+            "bash -o pipefail -c 'rm x'",
+            "trap 'rm x' EXIT",
+            "su -c 'rm x' user",
+            "script -c 'rm x' /dev/null",
+        ] {
+            assert!(commands(hidden).0.contains(&"rm x".to_owned()), "{hidden}");
+        }
+        for unsure in [
+            "bash <<< 'rm x'",
+            "echo rm x | sh",
+            "source <(echo rm x)",
+            "env -S'rm x'",
+            "bash -s",
+            "bash -",
+        ] {
+            assert!(commands(unsure).1, "{unsure}");
+        }
+        assert!(!commands("trap - EXIT").1);
         assert!(commands("bash -c \"$X\"").1, "not fixed in the text");
         assert!(!commands("bash script.sh").1);
         let deep =
@@ -307,21 +379,5 @@ mod tests {
 
     fn shell_quote(text: &str) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
-    }
-
-    #[test]
-    fn files_that_commands_name() {
-        let files = |source: &str, access| {
-            file_operands(&words(source), access)
-                .iter()
-                .map(|f| (*f).to_owned())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(files("cat -n a 'b c' $X", Access::Reads), ["a", "b c"]);
-        assert_eq!(files("timeout 5 cat a", Access::Reads), ["a"]);
-        assert_eq!(files("rm -rf a", Access::Writes), ["a"]);
-        assert_eq!(files("sed -i s/a/b/ f", Access::Writes), ["s/a/b/", "f"]);
-        assert!(files("sed s/a/b/ f", Access::Writes).is_empty());
-        assert!(files("echo a", Access::Reads).is_empty());
     }
 }

@@ -1,13 +1,16 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::commands::{self, Access};
-use crate::path::{PathError, Target};
-use crate::shell::{self, Direction};
+use crate::commands;
+use crate::files::{self, Access, Operand};
+use crate::path::{self, PathError, Target};
+use crate::shell::{self, Direction, Script};
 
 /// Command lines longer than this are not taken apart; they count as opaque.
 const LONGEST_COMMAND: usize = 10_000;
+/// A command line that may be in more places than this is not followed.
+const MOST_DIRS: usize = 16;
 
 /// The effects a tool declares for one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +25,13 @@ pub struct Effects {
     pub redirected: Vec<Target>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
+    /// Directories its commands may run in: where it starts, and wherever it changes to.
+    pub dirs: Vec<PathBuf>,
+    /// What a command reads from the text depends on variables.
+    pub here_expands: bool,
+    /// Set when a command may touch files that are not listed, with the reason. It matters where a rule
+    /// forbids some files.
+    pub unsure: Option<String>,
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
@@ -49,45 +59,110 @@ impl Effects {
             });
         }
         let script = commands::expand(shell::parse(source));
-        let moves = script.commands.iter().any(|command| {
-            matches!(command.name(), Some("cd" | "pushd" | "popd")) || command.name().is_none()
-        });
-        let mut effects = Self { opaque: script.opaque, ..Self::default() };
+        let mut effects = Self {
+            opaque: script.opaque.clone(),
+            here_expands: script.here_expands,
+            dirs: vec![cwd.to_owned()],
+            ..Self::default()
+        };
+        effects.follow(&script);
+        effects.redirect(&script)?;
+        for command in &script.commands {
+            effects.touch(command);
+        }
+        effects.commands = script.commands;
+        Ok(effects)
+    }
+
+    fn doubt(&mut self, why: String) {
+        self.opaque.get_or_insert(why);
+    }
+
+    /// Notes where the commands may run, and which of them the text does not fix.
+    fn follow(&mut self, script: &Script) {
+        for command in &script.commands {
+            let Some(first) = command.words.first() else { continue };
+            let Some(name) = command.name() else {
+                self.doubt(format!("what `{}` stands for is not fixed in the text", first.source));
+                continue;
+            };
+            if !matches!(name, "cd" | "pushd" | "popd") {
+                continue;
+            }
+            let operand = command.words[1..].iter().find(|word| !word.source.starts_with('-'));
+            let to = operand.and_then(|word| word.literal.as_deref()).filter(|_| name == "cd");
+            let Some(to) = to.filter(|_| self.dirs.len() < MOST_DIRS) else {
+                self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
+                continue;
+            };
+            let there: Vec<PathBuf> =
+                self.dirs.iter().filter_map(|dir| path::resolve(dir, to).ok()).collect();
+            for dir in there {
+                if !self.dirs.contains(&dir) {
+                    self.dirs.push(dir);
+                }
+            }
+        }
+    }
+
+    fn redirect(&mut self, script: &Script) -> Result<(), PathError> {
         for redirect in &script.redirects {
             let Some(target) = &redirect.target.literal else {
-                let text = &redirect.target.source;
-                effects.opaque.get_or_insert(format!("the redirection target {text} is not fixed"));
+                self.doubt(format!(
+                    "the redirection target {} is not fixed",
+                    redirect.target.source
+                ));
                 continue;
             };
             if target == "/dev/null" {
                 continue;
             }
-            if moves && !target.starts_with('/') {
-                effects.opaque.get_or_insert(format!(
+            if self.dirs.len() > 1 && !target.starts_with('/') {
+                self.doubt(format!(
                     "the redirection target {target} is relative and the command changes directory"
                 ));
             }
-            let resolved = Target::of(cwd, target)?;
+            let resolved = Target::of(&self.dirs[0], target)?;
             match redirect.direction {
-                Direction::Read => effects.reads.push(resolved),
-                Direction::Write => effects.redirected.push(resolved),
+                Direction::Read => self.reads.push(resolved),
+                Direction::Write => self.redirected.push(resolved),
                 Direction::ReadWrite => {
-                    effects.reads.push(resolved.clone());
-                    effects.redirected.push(resolved);
+                    self.reads.push(resolved.clone());
+                    self.redirected.push(resolved);
                 }
             }
         }
-        effects.writes.clone_from(&effects.redirected);
-        for command in &script.commands {
-            let targets = |access| {
-                let operands = commands::file_operands(&command.words, access).into_iter();
-                operands.filter_map(|operand| Target::of(cwd, operand).ok())
-            };
-            effects.reads.extend(targets(Access::Reads));
-            effects.writes.extend(targets(Access::Writes));
+        self.writes.clone_from(&self.redirected);
+        Ok(())
+    }
+
+    /// Notes the files that a command is known to take.
+    fn touch(&mut self, command: &shell::Command) {
+        let touched = files::touched(&command.words);
+        if self.unsure.is_none() {
+            self.unsure = touched.unsure;
         }
-        effects.commands = script.commands;
-        Ok(effects)
+        for (access, operand) in touched.files {
+            for dir in self.dirs.clone() {
+                let targets: Vec<Target> = match &operand {
+                    Operand::Fixed(file) => Target::of(&dir, file).into_iter().collect(),
+                    Operand::Glob(pattern) => match files::expand(&dir, pattern) {
+                        Some(found) => {
+                            found.iter().filter_map(|file| Target::of(&dir, file).ok()).collect()
+                        }
+                        None => {
+                            self.unsure
+                                .get_or_insert(format!("{pattern} stands for too many files"));
+                            continue;
+                        }
+                    },
+                };
+                match access {
+                    Access::Reads => self.reads.extend(targets),
+                    Access::Writes => self.writes.extend(targets),
+                }
+            }
+        }
     }
 }
 
@@ -110,6 +185,14 @@ mod tests {
     }
 
     #[test]
+    fn files_are_looked_for_wherever_the_command_may_be() {
+        let effects = of("cd /a && cd b && cat f");
+        let reads: Vec<_> =
+            effects.reads.iter().map(|target| target.named.display().to_string()).collect();
+        assert_eq!(reads, ["/f", "/a/f", "/b/f", "/a/b/f"]);
+    }
+
+    #[test]
     fn what_the_text_does_not_tell_is_opaque() {
         assert!(of("echo > $OUT").opaque.is_some());
         assert!(of("echo > ~/x").opaque.is_some());
@@ -118,5 +201,8 @@ mod tests {
         assert!(of("echo 'unterminated").opaque.is_some());
         assert!(of(&"a".repeat(10_001)).opaque.is_some());
         assert!(of("cd /sub && echo > /x").opaque.is_none());
+        for source in ["$X x", "$(echo rm) x", "\"$x\"rm x", "rm${IFS}x", "cd -", "cd", "cd $X"] {
+            assert!(of(source).opaque.is_some(), "{source}");
+        }
     }
 }

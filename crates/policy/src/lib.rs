@@ -20,9 +20,11 @@
 mod builtin;
 mod commands;
 mod effects;
+mod files;
 mod gate;
 pub mod path;
 mod permissions;
+mod read_only;
 mod rule;
 pub mod secrets;
 pub mod shell;

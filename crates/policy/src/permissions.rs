@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::builtin;
 use crate::effects::Effects;
 use crate::path::Target;
-use crate::rule::{Anchors, Guard, PathPattern, Rule};
-use crate::shell::{Command, Word};
+use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
+use crate::shell::Command;
 
 /// Where a call is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Surroundings {
         }
     }
 
-    fn contains(&self, path: &Path) -> bool {
+    pub(crate) fn contains(&self, path: &Path) -> bool {
         self.working_dirs.iter().any(|dir| path.starts_with(dir))
     }
 
@@ -156,23 +156,53 @@ impl Permissions {
     pub fn judge(&self, call: &Call<'_>) -> Ruling<'_> {
         for behavior in [Behavior::Deny, Behavior::Ask] {
             if let Some(rule) = self.of(behavior).find(|rule| rule.hits(call)) {
+                let by_mode = self.by_mode(call);
+                // A protected path is no better off than others where the mode says no.
+                if rule.source.scope == Scope::Builtin && by_mode == Behavior::Deny {
+                    return Ruling { behavior: by_mode, by: By::Mode(self.mode) };
+                }
                 return Ruling { behavior, by: By::Rules(vec![rule]) };
             }
         }
-        // What cannot be read may be anything a rule forbids.
-        if let Some(why) = &call.effects.opaque
-            && self.mode != PermissionMode::BypassPermissions
-        {
+        if let Some(why) = self.unclear(call) {
             let behavior = match self.mode {
                 PermissionMode::DontAsk | PermissionMode::Plan => Behavior::Deny,
                 _ => Behavior::Ask,
             };
-            return Ruling { behavior, by: By::Opaque(why.clone()) };
+            return Ruling { behavior, by: By::Opaque(why) };
         }
         if let Some(rules) = self.covering(call) {
             return Ruling { behavior: Behavior::Allow, by: By::Rules(rules) };
         }
         Ruling { behavior: self.by_mode(call), by: By::Mode(self.mode) }
+    }
+
+    /// Why the call may be something that a rule forbids, though none could be held against it.
+    fn unclear(&self, call: &Call<'_>) -> Option<String> {
+        let forbids = |of_kind: &dyn Fn(&Rule) -> bool| {
+            self.of(Behavior::Deny)
+                .chain(self.of(Behavior::Ask))
+                .any(|rule| rule.source.scope != Scope::Builtin && of_kind(rule))
+        };
+        // Bypassing means that only what somebody wrote down counts; but that does.
+        let bypassed = self.mode == PermissionMode::BypassPermissions;
+        let opaque = call.effects.opaque.as_ref();
+        if let Some(why) = opaque.filter(|_| !bypassed || forbids(&|rule| !rule.is_bare())) {
+            return Some(why.clone());
+        }
+        for command in &call.effects.commands {
+            if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
+                && word.literal.is_none()
+                && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))
+            {
+                return Some(format!(
+                    "what `{name}` is told to do is not fixed in the text, and there are rules about it"
+                ));
+            }
+        }
+        let why = call.effects.unsure.as_ref()?;
+        forbids(&|rule| rule.path().is_some())
+            .then(|| format!("{why}, and there are rules about files"))
     }
 
     fn by_mode(&self, call: &Call<'_>) -> Behavior {
@@ -269,56 +299,10 @@ impl Permissions {
 
     /// Whether a built-in rule's limits hold for the command.
     fn guard_holds(&self, rule: &Rule, command: &Command, effects: &Effects) -> bool {
-        let Guard::ReadOnly(options) = &rule.guard else { return true };
-        // Operands may be meant from any directory the command line changes to.
-        let mut dirs = vec![self.around.cwd.clone()];
-        for other in &effects.commands {
-            if other.name() == Some("cd") {
-                let Some(word) = other.words.get(1) else { return false };
-                let Some(Ok(target)) = word
-                    .literal
-                    .as_ref()
-                    .map(|dir| crate::path::resolve(&dirs[dirs.len() - 1], dir))
-                else {
-                    return false;
-                };
-                dirs.push(target);
-            }
+        match &rule.guard {
+            Guard::ReadOnly(entry) => entry.holds(command, effects, &self.around),
+            Guard::None | Guard::Except(_) => true,
         }
-        let is_free = |word: &Word| {
-            let plain = word.literal.as_deref();
-            if word.source.starts_with('-') {
-                let text = plain.unwrap_or(&word.source);
-                return !options.iter().any(|option| text.starts_with(option))
-                    && plain.is_some()
-                    && text.split_once('=').is_none_or(|(_, value)| self.inside(&dirs, value));
-            }
-            match plain {
-                Some(operand) => self.inside(&dirs, operand),
-                // A glob below the current directory; anything else could lead anywhere.
-                None => {
-                    let glob = !word.source.contains(['$', '`', '~', '(', '<'])
-                        && !word.source.contains("..")
-                        && !word.source.starts_with('/');
-                    glob && !matches!(command.name(), Some("find" | "git"))
-                }
-            }
-        };
-        // Words that are data, not files, are free.
-        let is_data =
-            matches!(command.name(), Some("echo" | "printf" | "expr" | "seq" | "test" | "tput"));
-        command
-            .words
-            .iter()
-            .skip(1)
-            .all(|word| (is_data && word.literal.is_some()) || is_free(word))
-    }
-
-    /// Whether an operand, if it is a path, stays in the working directories.
-    fn inside(&self, dirs: &[PathBuf], operand: &str) -> bool {
-        dirs.iter().all(|dir| {
-            crate::path::resolve(dir, operand).is_ok_and(|path| self.around.contains(&path))
-        })
     }
 }
 

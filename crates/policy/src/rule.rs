@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::effects::Effects;
 use crate::path::Target;
 use crate::permissions::Call;
+use crate::read_only::ReadOnly;
 use crate::wildcard;
 
 pub(crate) use command::CommandPattern;
@@ -111,7 +112,7 @@ pub(crate) enum Guard {
     None,
     /// A command that reads: only with operands inside the working directories and without options that
     /// make it write or run something.
-    ReadOnly(&'static [&'static str]),
+    ReadOnly(&'static ReadOnly),
     /// A path rule that leaves these paths out.
     Except(Vec<PathPattern>),
 }

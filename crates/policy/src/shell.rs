@@ -2,8 +2,10 @@
 //!
 //! Every simple command is found wherever it stands: behind `&&`, in a pipeline, a loop, a function
 //! body, `$( )`, backticks or `<( )`. Here-document text is not taken for commands, commands
-//! substituted in it are. What the grammar cannot read is reported as [`Script::opaque`], never
-//! guessed at.
+//! substituted in it are. What the grammar cannot read, or a second and stricter reader reads otherwise,
+//! is reported as [`Script::opaque`], never guessed at.
+
+mod plain;
 
 use tree_sitter::{Node, Parser};
 
@@ -14,7 +16,9 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Every redirection from or to a file.
     pub redirects: Vec<Redirect>,
-    /// Set when the grammar did not understand all of it, with the reason.
+    /// A here-document or here-string depends on variables, so what is read from it is not in the text.
+    pub here_expands: bool,
+    /// Set when it is not certain that this is all of it, with the reason.
     pub opaque: Option<String>,
 }
 
@@ -93,6 +97,19 @@ pub fn parse(source: &str) -> Script {
         script.opaque = Some("the shell grammar does not understand the command".into());
     }
     collect(tree.root_node(), source, &mut script);
+    match plain::read(source) {
+        Ok(reading) => {
+            script.here_expands = reading.here_expands;
+            if !reading.agrees(&script) {
+                script
+                    .opaque
+                    .get_or_insert("bash may read it otherwise than the grammar does".into());
+            }
+        }
+        Err(why) => {
+            script.opaque.get_or_insert(format!("it is not plain enough to be sure of it: {why}"));
+        }
+    }
     script
 }
 
@@ -205,6 +222,11 @@ fn literal(node: Node<'_>, source: &str) -> Option<String> {
         "command_name" => literal(node.named_child(0)?, source),
         "number" => Some(raw.to_owned()),
         "word" => unquoted(raw),
+        "ansi_c_string" => {
+            let inner = raw.strip_prefix("$'")?.strip_suffix('\'')?;
+            // With escapes in it, what it becomes is left open.
+            (!inner.contains('\\')).then(|| inner.to_owned())
+        }
         "raw_string" => Some(raw.strip_prefix('\'')?.strip_suffix('\'')?.to_owned()),
         "string" => {
             let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
@@ -321,7 +343,7 @@ mod tests {
                 None,
                 None,
                 None,
-                None,
+                Some("q"),
                 Some("p$q"),
             ]
         );
@@ -367,6 +389,85 @@ mod tests {
     fn what_cannot_be_parsed_is_said() {
         for source in ["echo 'open", "if then", "a | | b", "echo $(", "((("] {
             assert!(parse(source).opaque.is_some(), "{source}");
+        }
+    }
+
+    /// What bash reads otherwise than the grammar, or evaluates where the grammar sees a text.
+    #[test]
+    fn what_two_readers_do_not_read_alike_is_opaque() {
+        for source in [
+            "ls a.txt\n\\touch pwned",
+            "echo\n\\sh -c \"id\"",
+            "ls\n\\\ntouch p",
+            "ls\\\ntouch p",
+            "LANG=C\rls touch p",
+            "LANG=C\u{b}ls touch p",
+            "LANG=C\u{c}ls touch p",
+            "<<<x\rls touch p",
+            "LC_X=()ls touch p",
+            "cat <<E\n`touch p`\nE",
+            "for x in '$(touch p)'; do cat <<< \"${x@P}\"; done",
+            "for x in 'a[$(touch p)]'; do npm test $((x)); done",
+            "x=$(printf 'a[\\x24(touch p)]'); echo $((x))",
+            "[[ 'a[$(touch p)]' -eq 0 ]]",
+            "test -v 'a[$(touch p)]'",
+            "printf -v 'a[$(touch p)]' x",
+            "read 'a[$(touch p)]'",
+            "unset 'a[$(touch p)]'",
+            "declare -i x='a[$(touch p)]'",
+            "let 'a[$(touch p)]=1'",
+            "a[$(touch p)]=1",
+            "echo $[ a ]",
+            "echo ${!x}",
+            "echo ${a[$(touch p)]}",
+            "echo $((a[$(touch p)]))",
+            "coproc rm x",
+            "case x in x) rm y;; esac",
+            "(( x = 1 ))",
+            "echo `echo \\`rm x\\``",
+            "ls +(a|b)",
+        ] {
+            assert!(parse(source).opaque.is_some(), "{source:?}");
+        }
+    }
+
+    #[test]
+    fn ordinary_command_lines_are_read() {
+        for source in [
+            "git status --short && git diff HEAD~1 -- 'src/a b.rs' | head -50",
+            "cargo test --workspace 2>&1 | tail -5",
+            "cd /w/app && npm run build -- --watch=false",
+            "FOO=bar BAZ='q x' make -j$(nproc) all",
+            "for f in src/*.rs; do wc -l \"$f\"; done",
+            "if [ -f a.txt ]; then cat a.txt; else echo none; fi",
+            "while read -r line; do echo \"$line\"; done < in.txt",
+            "grep -rn 'fn main' --include='*.rs' . || true",
+            "cat <<'EOF' > out.txt\nsome $text `here` \\\nEOF",
+            "cat <<EOF\nhello $USER $(date)\nEOF\necho done",
+            "python3 - <<'PY'\nimport os\nprint(os.getcwd())\nPY",
+            "docker run --rm \\\n  -v \"$PWD:/w\" \\\n  image sh",
+            "echo \"a $(git rev-parse HEAD) b\" # a comment",
+            "# first\nls # second\n\n# third",
+            "f() { echo hi; }; f",
+            "! grep -q x y",
+            "(cd sub; make) && { ls; pwd; }",
+            "echo $((1 + 2)) ${#x} ${x:-none} ${x%.rs} \"${files[@]}\" $'tab\\t' $?",
+            "diff <(sort a) <(sort b)",
+            "curl -s 'https://x.example/?a=1&b=2' -o /dev/null -w '%{http_code}'",
+            "export PATH=\"$HOME/bin:$PATH\"",
+            "find . -name '*.py' -not -path './x/*' | xargs grep -l foo",
+            "[[ -n \"$x\" && $y == *.rs ]] && echo ok",
+            "[[ $n -gt 3 ]] && echo big",
+            "sleep 1 & wait",
+            "ls -la 2>/dev/null; echo \"exit: $?\" >&2",
+            "time cargo build",
+            "sed -n '1,20p' file.txt",
+            "awk '{ print $1 }' f | sort | uniq -c",
+            "git commit -m \"$(cat <<'EOF'\nA message (with parens)\nEOF\n)\"",
+            "tar xzf a.tgz -C /tmp",
+            "echo a\\ b 'it'\\''s'",
+        ] {
+            assert_eq!(parse(source).opaque, None, "{source:?}");
         }
     }
 

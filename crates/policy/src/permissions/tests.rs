@@ -7,6 +7,8 @@ use PermissionMode::{AcceptEdits, BypassPermissions, Default as DefaultMode, Don
 use proptest::prelude::*;
 use serde_json::json;
 
+mod hostile;
+
 use super::*;
 use crate::rule::{RuleError, Scope, Source};
 

@@ -45,6 +45,11 @@ impl CommandPattern {
             || (self.open && wildcard::matches(&format!("{} *", self.shape), text))
     }
 
+    /// Whether the rule is about some of what this program can be told to do.
+    pub(crate) fn is_about(&self, program: &str) -> bool {
+        self.shape.split(' ').next() == Some(program) && (self.open || self.shape.contains(' '))
+    }
+
     /// For an allow rule: does it cover the command as it stands?
     pub(crate) fn covers(&self, command: &Command) -> bool {
         if self.fits(&with_assignments(command)) && self.is_exact() {
@@ -56,10 +61,9 @@ impl CommandPattern {
         let mut words = command.words.as_slice();
         loop {
             let by_prefix = !commands::needs_exact_rule(words);
-            let texts =
-                [Some(text(words)), commands::without_git_options(words, false).map(joined)];
-            if texts.iter().flatten().any(|text| self.fits(text) && (by_prefix || self.is_exact()))
-            {
+            let mut texts = commands::without_git_options(words, false);
+            texts.push(text(words));
+            if texts.iter().any(|text| self.fits(text) && (by_prefix || self.is_exact())) {
                 return true;
             }
             match commands::unwrapped(words) {
@@ -82,11 +86,9 @@ impl CommandPattern {
         }
         all.extend(commands::suffixes(&command.words));
         all.into_iter().any(|words| {
-            let git = commands::without_git_options(words, true);
-            [Some(text(words)), Some(literals(words)), git.map(joined)]
-                .iter()
-                .flatten()
-                .any(|text| self.fits(text))
+            let mut texts = commands::without_git_options(words, true);
+            texts.extend([text(words), literals(words)]);
+            texts.iter().any(|text| self.fits(text))
         })
     }
 }
@@ -96,11 +98,7 @@ fn one_space(text: &str) -> String {
 }
 
 fn text(words: &[Word]) -> String {
-    joined(words.iter().collect())
-}
-
-fn joined(words: Vec<&Word>) -> String {
-    words.into_iter().map(|word| word.source.as_str()).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| word.source.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// The words as the program gets them, its name without a directory: quoting hides nothing.

@@ -1,0 +1,235 @@
+//! Command lines made to get past the rules.
+
+use super::*;
+
+/// A project on disk, with what an attacker could have put there.
+fn hostile_project() -> (tempfile::TempDir, Surroundings) {
+    let dir = tempfile::tempdir().unwrap();
+    let app = dir.path().canonicalize().unwrap().join("app");
+    for sub in ["secrets", "sub", "own"] {
+        std::fs::create_dir_all(app.join(sub)).unwrap();
+    }
+    for git in ["sub/.git/objects", "own/objects", "own/refs"] {
+        std::fs::create_dir_all(app.join(git)).unwrap();
+    }
+    for file in ["a.txt", ".env", "secrets/key", "own/HEAD", "secrets/b.txt"] {
+        std::fs::write(app.join(file), "x").unwrap();
+    }
+    symlink("/etc", app.join("lnk")).unwrap();
+    let around = Surroundings {
+        cwd: app.clone(),
+        project_dir: app.clone(),
+        home: "/home/u".into(),
+        working_dirs: vec![app],
+        outputs: None,
+    };
+    (dir, around)
+}
+
+fn verdict(
+    around: &Surroundings,
+    rules: &[(Behavior, &str)],
+    mode: PermissionMode,
+    command: &str,
+) -> Behavior {
+    let rules = rules.iter().map(|(behavior, text)| {
+        Rule::parse(text, *behavior, Source::of(Scope::User), &around.anchors()).unwrap().0
+    });
+    let permissions = Permissions::new(rules.collect(), mode, around.clone());
+    let effects = Effects::of_shell(command, &around.cwd).unwrap();
+    let input = json!({"command": command});
+    permissions.judge(&Call { tool: "Bash", input: &input, effects: &effects }).behavior
+}
+
+#[test]
+fn what_is_free_only_reads_and_only_inside() {
+    let (_dir, around) = hostile_project();
+    for command in [
+        "find . '-exec' touch p ';'",
+        "find . '-delete'",
+        "find . \"-fprint\" x",
+        "git log '--format=x' '--output=.git/hooks/pre-commit'",
+        "git log --outp=x",
+        "rg '--pre=./evil' x",
+        "rg --pr=./evil x",
+        "printf -v 'a[$(touch p)]' x",
+        "test -v 'a[$(touch p)]'",
+        "git -C sub status",
+        "cd sub && git status",
+        "fd -Hx touch p",
+        "ss -tK",
+        "echo /etc/shadow | xargs cat",
+        "head -1 ln?/passwd",
+        "cat lnk/passwd",
+        "grep -R x .",
+        "cd - && head passwd",
+        "cd && cat x",
+        "grep -f/etc/shadow a.txt",
+        "cat <<< \"$SECRET\"",
+        "cat <<E\n$SECRET\nE",
+        "git diff --no-index a.txt /etc/passwd",
+        "echo $SECRET",
+        "cat /etc/passwd",
+        "diff --from-file=/etc/passwd a.txt",
+    ] {
+        assert_eq!(verdict(&around, &[], DontAsk, command), Deny, "{command}");
+        assert_eq!(verdict(&around, &[], DefaultMode, command), Ask, "{command}");
+    }
+    for command in [
+        "ls -la",
+        "cat a.txt secrets/key",
+        "cat *.txt",
+        "git status --short",
+        "git log --oneline -5",
+        "rg --files",
+        "grep -rn x .",
+        "find . -name '*.txt' -type f",
+        "cd secrets && cat b.txt",
+        "echo 'a b' | wc -l",
+        "head -n 5 a.txt",
+        "git diff HEAD~1 -- a.txt",
+        "wc -l < a.txt",
+    ] {
+        assert_eq!(verdict(&around, &[], DontAsk, command), Allow, "{command}");
+    }
+    // A repository made by hand, where the session has gone before.
+    let mut inside = around.clone();
+    inside.cwd = around.cwd.join("own");
+    assert_eq!(verdict(&inside, &[], DefaultMode, "git status"), Ask);
+}
+
+#[test]
+fn what_may_not_be_read_is_not_shown_by_commands_either() {
+    let (_dir, around) = hostile_project();
+    let rules = [(Deny, "Read(.env)"), (Deny, "Read(secrets/**)")];
+    for command in [
+        "cat .env",
+        "cat .en?",
+        "cd secrets && cat key",
+        "cat secrets/*",
+        "cat .e{nv,xx}",
+        "fmt .env",
+        "pr .env",
+        "diff --from-file=.env a.txt",
+        "git diff --no-index a.txt .env",
+        "git blame --contents .env a.txt",
+        "echo .env | xargs cat",
+        "grep -r . .",
+        "rg -uuu .",
+        "sudo cat .env",
+        "env cat .env",
+        "git show HEAD:.env",
+        "cat $f",
+        "sort .env",
+    ] {
+        assert_ne!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
+        let and_bash: Vec<_> = rules.into_iter().chain([(Allow, "Bash(cat *)")]).collect();
+        assert_ne!(verdict(&around, &and_bash, DefaultMode, command), Allow, "{command}");
+    }
+    assert_eq!(verdict(&around, &rules, DefaultMode, "cat a.txt"), Allow);
+}
+
+#[test]
+fn what_is_forbidden_cannot_be_dressed_up() {
+    let (_dir, around) = hostile_project();
+    let all_but = |rule: &'static str| [(Allow, "Bash"), (Deny, rule)];
+    for (rule, commands) in [
+        (
+            "Bash(rm *)",
+            &[
+                "true\n\\rm -rf z",
+                "$'rm' x",
+                "X=rm; $X x",
+                "$(echo rm) x",
+                "rm${IFS}x",
+                "bash -cx 'rm x'",
+                "bash -c -- 'rm x'",
+                "bash '-c' 'rm x'",
+                "bash <<< 'rm x'",
+                "echo rm x | sh",
+                "source <(echo rm x)",
+                "trap 'rm x' EXIT",
+                "coproc rm x",
+                "env -S'rm x'",
+                "script -c 'rm x'",
+                "setpriv rm x",
+                "fakeroot rm x",
+                "toybox rm x",
+                "fish -c 'rm x'",
+                "find . '-exec' rm x ';'",
+                "/bin/rm x",
+                "sudo -u x rm y",
+                "\"r\"m x",
+                "(rm x)",
+                "if true; then rm x; fi",
+            ][..],
+        ),
+        (
+            "Bash(git push *)",
+            &[
+                "git -C . 'push'",
+                "/usr/bin/git -C . push",
+                "\"git\" -C . push",
+                "git '-C' . push",
+                "git --attr-source HEAD push",
+                "git -c a=b push",
+                "git --no-pager push origin",
+                "git $'push'",
+            ],
+        ),
+        (
+            "Edit(secrets/**)",
+            &[
+                "sed -Ei s/a/b/ secrets/key",
+                "sed --in-place=.bak s/a/b/ secrets/key",
+                "sed 's/x/y/w secrets/key' a.txt",
+                "dd of=secrets/key",
+                "sort -o secrets/key a.txt",
+                "cp --target-directory=secrets a.txt",
+                "cd secrets; rm key",
+                "touch secrets/*",
+                "sudo tee secrets/key",
+                "env tee secrets/key",
+                "find secrets -delete",
+                "cp a.txt secrets",
+                "echo x > secrets/key",
+                "rm sec*/key",
+            ],
+        ),
+    ] {
+        for command in commands {
+            assert_ne!(
+                verdict(&around, &all_but(rule), DefaultMode, command),
+                Allow,
+                "{rule}: {command}"
+            );
+            assert_ne!(
+                verdict(&around, &all_but(rule), BypassPermissions, command),
+                Allow,
+                "bypass, {rule}: {command}"
+            );
+        }
+    }
+    for command in ["cp a.txt .gi?/config", "cp --target-directory=.git a.txt"] {
+        std::fs::create_dir_all(around.cwd.join(".git")).unwrap();
+        assert_eq!(
+            verdict(&around, &[(Allow, "Bash(cp *)")], DefaultMode, command),
+            Ask,
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_protected_path_is_no_better_off_than_others_where_the_mode_says_no() {
+    for (mode, expected) in [(DontAsk, Deny), (Plan, Deny), (DefaultMode, Ask), (AcceptEdits, Ask)]
+    {
+        assert_eq!(judge(&[], mode, &file("Write", ".git/hooks/x")), expected, "{mode}");
+    }
+    let asked = [(Ask, "Edit(/a.txt)")];
+    assert_eq!(
+        judge(&asked, DontAsk, &file("Write", "a.txt")),
+        Ask,
+        "a rule somebody wrote still asks"
+    );
+}

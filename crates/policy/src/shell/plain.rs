@@ -1,0 +1,611 @@
+//! A second, stricter reading of a command line.
+//!
+//! The grammar is not bash's own, and where the two disagree somebody could hide a command from the rules.
+//! This reader knows only the plain part of the language, character for character as bash's manual has it,
+//! and gives up on everything else. Only what both read alike counts as read.
+
+use super::{Command, Script};
+
+/// What was read, as it stands in the text.
+#[derive(Debug, Default)]
+pub(super) struct Reading<'s> {
+    /// The words of every simple command.
+    commands: Vec<Vec<&'s str>>,
+    assignments: Vec<(&'s str, &'s str)>,
+    redirects: Vec<&'s str>,
+    /// A here-document or here-string depends on variables.
+    pub(super) here_expands: bool,
+    /// Something is evaluated as arithmetic that names variables.
+    arithmetic: bool,
+    /// Variables are set.
+    assigns: bool,
+}
+
+/// Why the text is not plain.
+type Plain<T> = Result<T, &'static str>;
+
+/// How deep substitutions within substitutions are followed.
+const DEEPEST: usize = 40;
+
+/// Commands that take names of variables, whose subscripts bash evaluates, commands in them included.
+const NAME_TAKERS: &[&str] =
+    &["read", "mapfile", "readarray", "printf", "getopts", "unset", "wait", "test", "["];
+
+/// Commands that set variables.
+const SETTERS: &[&str] = &[
+    "read",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "printf",
+];
+
+/// Operators of `[[ ]]` whose operands are evaluated as arithmetic or as names.
+const EVALUATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+
+/// Reads a command line; an error says why it is not plain.
+pub(super) fn read(source: &str) -> Plain<Reading<'_>> {
+    if source.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err("it holds control characters");
+    }
+    let mut reader =
+        Reader { source, at: 0, heredocs: Vec::new(), depth: 0, reading: Reading::default() };
+    reader.list(End::OfText)?;
+    let reading = reader.reading;
+    if reading.arithmetic && reading.assigns {
+        return Err("it calculates with variables that it sets, and a value could hold a command");
+    }
+    Ok(reading)
+}
+
+impl Reading<'_> {
+    /// Whether the grammar has found the same. What is in brackets it cuts differently, so there only the
+    /// characters count.
+    pub(super) fn agrees(&self, script: &Script) -> bool {
+        let ours = self.commands.iter().map(|words| shape(words.iter().copied()));
+        let with_words = script.commands.iter().filter(|command| !command.words.is_empty());
+        let theirs = with_words
+            .map(|command: &Command| shape(command.words.iter().map(|word| word.source.as_str())));
+        let assignments = script.commands.iter().flat_map(|command| &command.assignments);
+        let assignments = assignments.map(|one| (one.name.as_str(), one.value.as_str()));
+        let redirects = script.redirects.iter().map(|redirect| redirect.target.source.as_str());
+        sorted(ours) == sorted(theirs)
+            && sorted(self.assignments.iter().copied()) == sorted(assignments)
+            && sorted(self.redirects.iter().copied()) == sorted(redirects)
+    }
+}
+
+fn shape<'s>(words: impl Iterator<Item = &'s str>) -> Vec<String> {
+    // The grammar loses a lone `-` before a here-document; it names standard input and nothing else.
+    let words: Vec<String> = words.filter(|word| *word != "-").map(str::to_owned).collect();
+    match words.first().map(String::as_str) {
+        Some("[" | "[[") => {
+            vec![words.concat().split_whitespace().collect()]
+        }
+        _ => words,
+    }
+}
+
+fn sorted<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
+    all.sort_unstable();
+    all
+}
+
+/// Where a list of commands ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    OfText,
+    Parenthesis,
+}
+
+struct Heredoc {
+    delimiter: String,
+    quoted: bool,
+    strips_tabs: bool,
+}
+
+struct Reader<'s> {
+    source: &'s str,
+    at: usize,
+    /// Here-documents whose text begins after the next newline.
+    heredocs: Vec<Heredoc>,
+    depth: usize,
+    reading: Reading<'s>,
+}
+
+impl<'s> Reader<'s> {
+    fn peek(&self) -> Option<u8> {
+        self.source.as_bytes().get(self.at).copied()
+    }
+
+    fn next_is(&self, text: &str) -> bool {
+        self.source[self.at..].starts_with(text)
+    }
+
+    fn skip(&mut self, text: &str) -> bool {
+        let is = self.next_is(text);
+        if is {
+            self.at += text.len();
+        }
+        is
+    }
+
+    /// Moves over one character.
+    fn step(&mut self) -> Plain<()> {
+        let character = self.source[self.at..].chars().next().ok_or("it ends too early")?;
+        self.at += character.len_utf8();
+        Ok(())
+    }
+
+    /// Moves over blanks, line breaks that a backslash hides, and comments.
+    fn blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.next_is("\\\n") => self.at += 2,
+                Some(b'#') if self.at_boundary() => {
+                    let rest = &self.source[self.at..];
+                    self.at += rest.find('\n').unwrap_or(rest.len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether what stands before is no part of a word: only there `#` begins a comment.
+    fn at_boundary(&self) -> bool {
+        let before = self.source.as_bytes()[..self.at].last();
+        before.is_none_or(|byte| b" \t\n;|&()".contains(byte))
+    }
+
+    /// Moves over a newline, and over the here-documents that begin there.
+    fn newline(&mut self) -> Plain<()> {
+        self.at += 1;
+        for heredoc in std::mem::take(&mut self.heredocs) {
+            self.heredoc(&heredoc)?;
+        }
+        Ok(())
+    }
+
+    fn heredoc(&mut self, heredoc: &Heredoc) -> Plain<()> {
+        let start = self.at;
+        let mut line = start;
+        let end = loop {
+            let rest = self.source.get(line..).filter(|rest| !rest.is_empty());
+            let rest = rest.ok_or("a here-document does not end")?;
+            let text = rest.split('\n').next().unwrap_or_default();
+            let bare = if heredoc.strips_tabs { text.trim_start_matches('\t') } else { text };
+            if bare == heredoc.delimiter {
+                break line;
+            }
+            line += text.len() + 1;
+        };
+        while !heredoc.quoted && self.at < end {
+            match self.peek() {
+                Some(b'`') => return Err("a here-document holds a backtick"),
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.step()?;
+                }
+                Some(b'$') => {
+                    self.reading.here_expands = true;
+                    self.dollar(true)?;
+                }
+                _ => self.step()?,
+            }
+        }
+        if !heredoc.quoted && self.at > end {
+            return Err("a here-document ends inside a substitution");
+        }
+        let rest = &self.source[end..];
+        self.at = end + rest.find('\n').unwrap_or(rest.len());
+        Ok(())
+    }
+
+    fn list(&mut self, end: End) -> Plain<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("it is nested too deeply");
+        }
+        loop {
+            self.blanks();
+            match self.peek() {
+                None if end == End::OfText && self.heredocs.is_empty() => break,
+                None => return Err("something in it does not end"),
+                Some(b'\n') => self.newline()?,
+                Some(b')') if end == End::Parenthesis => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b')') => return Err("a parenthesis is closed that was not opened"),
+                Some(b';') if self.next_is(";;") => return Err("it is a case"),
+                Some(b';' | b'|') => self.at += 1,
+                Some(b'&') if !self.next_is("&>") => self.at += 1,
+                Some(_) => self.command()?,
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// A simple command, or the word that opens or closes a compound one.
+    fn command(&mut self) -> Plain<()> {
+        let mut words: Vec<&'s str> = Vec::new();
+        let mut closed = false;
+        loop {
+            self.blanks();
+            match self.peek() {
+                None | Some(b'\n' | b';' | b')' | b'|') => break,
+                Some(b'&') if !self.next_is("&>") => break,
+                Some(b'(') if words.is_empty() && !closed => {
+                    self.at += 1;
+                    if self.peek() == Some(b'(') {
+                        return Err("it is an arithmetic command");
+                    }
+                    self.list(End::Parenthesis)?;
+                    closed = true;
+                    continue;
+                }
+                Some(b'(') if words.len() == 1 && is_name(words[0]) => {
+                    self.at += 1;
+                    self.blanks();
+                    // What follows is the function's body.
+                    return if self.skip(")") { Ok(()) } else { Err("a parenthesis in a word") };
+                }
+                Some(b'(') => return Err("a parenthesis in a word"),
+                _ => {}
+            }
+            if self.is_redirect() {
+                self.redirect()?;
+                continue;
+            }
+            let word = self.word()?;
+            if closed {
+                return Err("a word behind a compound command");
+            }
+            if !words.is_empty() {
+                words.push(word);
+                continue;
+            }
+            if let Some((name, value)) = assignment(word)? {
+                if value.is_empty() && self.peek() == Some(b'(') {
+                    return Err("an array");
+                }
+                self.reading.assigns = true;
+                self.reading.assignments.push((name, value));
+                continue;
+            }
+            match word {
+                "if" | "then" | "elif" | "else" | "while" | "until" | "do" | "!" | "{" => {
+                    return Ok(());
+                }
+                "fi" | "done" | "}" => closed = true,
+                "for" => return self.for_header(),
+                "[[" => return self.double_brackets(),
+                "case" | "esac" | "select" | "function" | "coproc" | "in" => {
+                    return Err("a compound command that is not followed");
+                }
+                "let" => return Err("it calculates"),
+                _ => words.push(word),
+            }
+        }
+        if let Some(name) = words.first().copied() {
+            self.check_names(name, &words[1..])?;
+            self.reading.assigns |= SETTERS.contains(&name);
+            self.reading.commands.push(words);
+        }
+        Ok(())
+    }
+
+    /// Bash evaluates the subscript of a name it is given, commands in it included.
+    fn check_names(&mut self, name: &str, words: &[&str]) -> Plain<()> {
+        let declares = ["declare", "typeset", "local", "export", "readonly"].contains(&name);
+        if declares && words.iter().any(|word| word.starts_with('-') && word.contains('i')) {
+            return Err("it declares a number");
+        }
+        let takes_names = NAME_TAKERS.contains(&name)
+            && (matches!(name, "unset" | "read" | "mapfile" | "readarray" | "getopts")
+                || words.iter().any(|word| word.contains("-v") || word.contains("-p")));
+        let subscript = |word: &&str| word.len() > 1 && word.contains('[');
+        if (takes_names || declares) && words.iter().any(subscript) {
+            return Err("it names a variable with a subscript");
+        }
+        Ok(())
+    }
+
+    fn for_header(&mut self) -> Plain<()> {
+        self.reading.assigns = true;
+        self.blanks();
+        if !is_name(self.word()?) {
+            return Err("a loop that counts");
+        }
+        self.blanks();
+        if matches!(self.peek(), Some(b';' | b'\n')) {
+            return Ok(());
+        }
+        if self.word()? != "in" {
+            return Err("a loop that is not plain");
+        }
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b';' | b'\n') => return Ok(()),
+                _ => drop(self.word()?),
+            }
+        }
+    }
+
+    fn double_brackets(&mut self) -> Plain<()> {
+        let mut words = vec!["[["];
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b'\n') => self.newline()?,
+                Some(b'&' | b'|' | b'<' | b'>' | b'(' | b')' | b';') => {
+                    let from = self.at;
+                    self.at += 1;
+                    words.push(&self.source[from..self.at]);
+                }
+                _ => words.push(self.word()?),
+            }
+            if words.last() == Some(&"]]") {
+                break;
+            }
+        }
+        if words.iter().any(|word| EVALUATING.contains(word)) {
+            self.reading.arithmetic = true;
+            let plain = |word: &&str| {
+                word.bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"_-$\"{}#?!.=&|<>()".contains(&b))
+            };
+            if !words[1..words.len() - 1].iter().all(plain) {
+                return Err("it calculates with more than plain variables");
+            }
+        }
+        self.reading.commands.push(words);
+        Ok(())
+    }
+
+    fn is_redirect(&self) -> bool {
+        let rest = &self.source.as_bytes()[self.at..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        match rest.get(digits) {
+            Some(b'<' | b'>') => rest.get(digits + 1) != Some(&b'('),
+            Some(b'&') => digits == 0 && rest.get(1) == Some(&b'>'),
+            _ => false,
+        }
+    }
+
+    fn redirect(&mut self) -> Plain<()> {
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        const OPERATORS: [&str; 12] =
+            ["<<<", "<<-", "&>>", "<<", "<>", "<&", ">>", ">|", ">&", "&>", "<", ">"];
+        let operator =
+            OPERATORS.into_iter().find(|operator| self.skip(operator)).ok_or("no operator")?;
+        self.blanks();
+        let target = self.word()?;
+        match operator {
+            "<<" | "<<-" => {
+                if target.contains(['$', '`']) {
+                    return Err("a here-document whose end is not fixed");
+                }
+                let quoted = target.contains(['\'', '"', '\\']);
+                let delimiter = target.replace(['\'', '"', '\\'], "");
+                let strips_tabs = operator == "<<-";
+                self.heredocs.push(Heredoc { delimiter, quoted, strips_tabs });
+            }
+            "<<<" => self.reading.here_expands |= target.contains(['$', '`']),
+            ">&" | "<&" if target.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
+            _ => self.reading.redirects.push(target),
+        }
+        Ok(())
+    }
+
+    fn word(&mut self) -> Plain<&'s str> {
+        let from = self.at;
+        loop {
+            match self.peek() {
+                None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')') => break,
+                Some(b'<' | b'>') => {
+                    if !self.next_is("<(") && !self.next_is(">(") {
+                        break;
+                    }
+                    self.at += 2;
+                    self.list(End::Parenthesis)?;
+                }
+                Some(b'\\') if self.next_is("\\\n") => {
+                    // Bash takes both away and goes on with the word.
+                    match self.source.as_bytes().get(self.at + 2) {
+                        Some(b' ' | b'\t' | b'\n') | None => break,
+                        _ => return Err("a line break inside a word"),
+                    }
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.step()?;
+                }
+                Some(b'\'') => self.single_quoted()?,
+                Some(b'"') => self.double_quoted()?,
+                Some(b'`') => self.backticks()?,
+                Some(b'$') => self.dollar(false)?,
+                Some(_) => self.step()?,
+            }
+        }
+        if self.at == from {
+            return Err("a word is missing");
+        }
+        Ok(&self.source[from..self.at])
+    }
+
+    fn single_quoted(&mut self) -> Plain<()> {
+        let inner = &self.source[self.at + 1..];
+        let length = inner.find('\'').ok_or("a quote is not closed")?;
+        self.at += length + 2;
+        Ok(())
+    }
+
+    fn double_quoted(&mut self) -> Plain<()> {
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err("a quote is not closed"),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.step()?;
+                }
+                Some(b'`') => self.backticks()?,
+                Some(b'$') => self.dollar(true)?,
+                Some(_) => self.step()?,
+            }
+        }
+    }
+
+    fn backticks(&mut self) -> Plain<()> {
+        let inner = &self.source[self.at + 1..];
+        let length = inner.find('`').ok_or("a backtick is not closed")?;
+        let inner = &inner[..length];
+        if inner.contains('\\') {
+            return Err("a backslash between backticks");
+        }
+        if self.depth >= DEEPEST {
+            return Err("it is nested too deeply");
+        }
+        let reading = std::mem::take(&mut self.reading);
+        let mut nested =
+            Reader { source: inner, at: 0, heredocs: Vec::new(), depth: self.depth + 1, reading };
+        nested.list(End::OfText)?;
+        self.reading = nested.reading;
+        self.at += length + 2;
+        Ok(())
+    }
+
+    fn dollar(&mut self, quoted: bool) -> Plain<()> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'(') if self.next_is("((") => self.arithmetic(),
+            Some(b'(') => {
+                self.at += 1;
+                self.list(End::Parenthesis)
+            }
+            Some(b'{') => self.braces(),
+            Some(b'[') => Err("an old form of arithmetic"),
+            Some(b'\'') if !quoted => {
+                self.at += 1;
+                loop {
+                    match self.peek() {
+                        None => return Err("a quote is not closed"),
+                        Some(b'\'') => {
+                            self.at += 1;
+                            return Ok(());
+                        }
+                        Some(b'\\') => {
+                            self.at += 1;
+                            self.step()?;
+                        }
+                        Some(_) => self.step()?,
+                    }
+                }
+            }
+            Some(b'"') if !quoted => self.double_quoted(),
+            _ => Ok(()),
+        }
+    }
+
+    /// `$(( ))` with numbers, operators and plain names.
+    fn arithmetic(&mut self) -> Plain<()> {
+        self.at += 2;
+        let mut open = 0;
+        loop {
+            match self.peek() {
+                Some(b')') if open == 0 => {
+                    return if self.skip("))") {
+                        Ok(())
+                    } else {
+                        Err("it is not plain arithmetic")
+                    };
+                }
+                Some(b')') => open -= 1,
+                Some(b'(') => open += 1,
+                Some(b'$' | b'_' | b'a'..=b'z' | b'A'..=b'Z') => self.reading.arithmetic = true,
+                Some(b'{' | b'}') if self.reading.arithmetic => {}
+                Some(byte)
+                    if byte.is_ascii_digit() || b" \t\n+-*/%<>=!&|^~?:,.".contains(&byte) => {}
+                _ => return Err("arithmetic that may run something"),
+            }
+            if self.next_is("$(") || self.next_is("${!") {
+                return Err("arithmetic that may run something");
+            }
+            self.at += 1;
+        }
+    }
+
+    /// `${ }` with a name and, at most, an operator and plain text.
+    fn braces(&mut self) -> Plain<()> {
+        let inner = &self.source[self.at + 1..];
+        let length = inner.find('}').ok_or("a brace is not closed")?;
+        let inner = &inner[..length];
+        let name = inner.strip_prefix('#').filter(|rest| !rest.is_empty()).unwrap_or(inner);
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        let (name, mut rest) = name.split_at(if end == 0 { name.len().min(1) } else { end });
+        if name == "!" {
+            return Err("an indirect expansion");
+        }
+        for subscript in ["[@]", "[*]"] {
+            rest = rest.strip_prefix(subscript).unwrap_or(rest);
+        }
+        if let Some((number, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        {
+            if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err("a subscript that is calculated");
+            }
+            rest = after;
+        }
+        if rest.starts_with(['@', '['])
+            || rest.contains(['\'', '"', '`', '$', '(', '{', '\\', '\n'])
+        {
+            return Err("an expansion that does more than expand");
+        }
+        if rest.starts_with(":=") || rest.starts_with('=') {
+            self.reading.assigns = true;
+        }
+        let operator = [":-", ":=", ":+", ":?"].iter().any(|operator| rest.starts_with(operator));
+        if rest.starts_with(':') && !operator {
+            let numbers = rest.bytes().all(|byte| byte.is_ascii_digit() || b": -".contains(&byte));
+            self.reading.arithmetic |= !numbers;
+        }
+        self.at += length + 2;
+        Ok(())
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    let mut bytes = word.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+/// `NAME=value`, as name and value.
+fn assignment(word: &str) -> Plain<Option<(&str, &str)>> {
+    let Some((name, value)) = word.split_once('=') else { return Ok(None) };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let plain = name.strip_prefix(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain =
+        plain.map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+    match plain {
+        Some("") => Ok(Some((name, value))),
+        Some(rest) if rest.starts_with('[') => Err("an assignment with a subscript"),
+        _ => Ok(None),
+    }
+}
