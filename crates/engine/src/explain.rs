@@ -1,6 +1,6 @@
 //! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
 
-use ona_policy::{By, Call, Ruling, shell};
+use ona_policy::{By, Call, Permissions, Rule, Ruling, Scope};
 use ona_types::hook::HookDetail;
 use ona_types::{Behavior, PermissionUpdate, RuleValue, ToolUseId, UpdateDestination};
 use serde::Serialize;
@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 use crate::gate::{PendingCall, rule_words};
 use crate::phase;
 use crate::session::Session;
-
-/// As many rules are suggested at once.
-const MOST_SUGGESTIONS: usize = 5;
 
 /// What would become of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,93 +46,6 @@ pub(crate) fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
             (format!("{verb} by the mode {mode}: no rule covers it"), json!({"mode": mode}))
         }
         By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
-    }
-}
-
-/// Rules that would allow the call for good, one for each part that needs it.
-pub(crate) fn suggestions(call: &Call<'_>) -> Vec<RuleValue> {
-    let rule = |tool: &str, content: Option<String>| RuleValue {
-        tool_name: tool.to_owned(),
-        rule_content: content,
-    };
-    let mut rules = Vec::new();
-    match call.tool {
-        "Bash" => {
-            for command in &call.effects.commands {
-                rules.push(rule("Bash", Some(command_rule(command))));
-            }
-        }
-        "Read" | "Glob" | "Grep" => {
-            for target in &call.effects.reads {
-                rules.push(rule("Read", Some(format!("/{}/**", parent(&target.real)))));
-            }
-        }
-        "Write" | "Edit" | "NotebookEdit" => {
-            for target in &call.effects.writes {
-                rules.push(rule("Edit", Some(format!("/{}", target.real.display()))));
-            }
-        }
-        "WebFetch" => {
-            for host in &call.effects.hosts {
-                rules.push(rule("WebFetch", Some(format!("domain:{host}"))));
-            }
-        }
-        tool => rules.push(rule(tool, None)),
-    }
-    let mut unique: Vec<RuleValue> = Vec::new();
-    for rule in rules {
-        if !unique.contains(&rule) {
-            unique.push(rule);
-        }
-    }
-    unique.truncate(MOST_SUGGESTIONS);
-    unique
-}
-
-fn parent(path: &std::path::Path) -> String {
-    path.parent().unwrap_or(path).display().to_string()
-}
-
-/// Programs whose first word says what they do.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "aws",
-    "brew",
-    "bun",
-    "cargo",
-    "deno",
-    "docker",
-    "dotnet",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "kubectl",
-    "make",
-    "mvn",
-    "npm",
-    "npx",
-    "pip",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-];
-
-/// The command, with its subcommand where it has one, and anything after: `npm test *`.
-fn command_rule(command: &shell::Command) -> String {
-    let mut words = command.words.iter().map(|word| word.source.as_str());
-    let Some(name) = words.next() else { return "*".to_owned() };
-    match words.next() {
-        Some(word) if WITH_SUBCOMMANDS.contains(&name) && !word.starts_with('-') => {
-            format!("{name} {word} *")
-        }
-        _ => format!("{name} *"),
     }
 }
 
@@ -192,28 +102,41 @@ impl Session<'_> {
             verdict: found.behavior,
             because: vec![because],
             hooks,
-            to_change_it: changes(&found, &call.as_call()),
+            to_change_it: changes(&self.governance.permissions, &found, &call.as_call()),
         })
     }
 }
 
 /// The smallest change that would turn a ruling.
-fn changes(found: &Ruling<'_>, call: &Call<'_>) -> Vec<String> {
+fn changes(permissions: &Permissions, found: &Ruling<'_>, call: &Call<'_>) -> Vec<String> {
+    let remove = |rule: &Rule| format!("remove the {} rule {}", rule.behavior, rule_words(rule));
+    let builtin = |rule: &Rule| rule.source.scope == Scope::Builtin;
     match (found.behavior, &found.by) {
         (Behavior::Allow, By::Rules(rules)) => {
-            rules.iter().map(|rule| format!("remove the rule {}", rule_words(rule))).collect()
+            let change = |rule: &&Rule| match builtin(rule) {
+                true => format!("add the deny rule {}", rule.text),
+                false => remove(rule),
+            };
+            rules.iter().map(change).collect()
         }
         (Behavior::Allow, By::Mode(mode)) => vec![format!("use another mode than {mode}")],
-        (_, By::Rules(rules)) => {
-            let changed = rules
-                .iter()
-                .map(|rule| format!("remove the {} rule {}", rule.behavior, rule_words(rule)));
-            changed.collect()
+        (behavior, By::Rules(_)) => {
+            let change = |rule: &&Rule| match builtin(rule) {
+                true => format!("say yes when it is asked: {} is protected", rule.text),
+                false => remove(rule),
+            };
+            permissions.against(behavior, call).iter().map(change).collect()
         }
-        (_, By::Mode(_)) => {
-            suggestions(call).iter().map(|rule| format!("add the allow rule {rule}")).collect()
+        (_, By::Mode(mode)) => {
+            let rules = permissions.suggestions(call);
+            if rules.is_empty() {
+                return vec![format!("use another mode than {mode}: no rule would cover it")];
+            }
+            rules.iter().map(|rule| format!("add the allow rule {rule}")).collect()
         }
-        (_, By::Opaque(_)) => vec!["write the command so that it can be read".to_owned()],
+        (_, By::Opaque(why)) => {
+            vec![format!("write the command so that it can be read: {why}")]
+        }
     }
 }
 

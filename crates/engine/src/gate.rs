@@ -13,12 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::explain;
 use crate::front::Human;
-use crate::governance::UpdateError;
 use crate::phase;
 use crate::session::Session;
 
 /// As much of what a hook says to the model is told at once.
 const LONGEST_CONTEXT: usize = 10_000;
+
+/// As many rules are offered at once.
+const MOST_SUGGESTIONS: usize = 5;
 
 /// A call on its way through the stages, with everything said about it so far.
 pub(crate) struct PendingCall<'a> {
@@ -107,6 +109,12 @@ impl Session<'_> {
             call.answers.push(answer);
             if denied {
                 return Err(Denial::By(stage, reason));
+            }
+            // A guard that was cut short has not agreed.
+            if cancel.is_cancelled() {
+                let answer = Answer::new(stage, Verdict::Deny, "interrupted by the user");
+                call.answers.push(answer);
+                return Err(Denial::By(stage, "interrupted by the user".to_owned()));
             }
         }
         ToolPermit::grant(&call.answers)
@@ -228,7 +236,11 @@ impl Session<'_> {
             ),
             Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
             Human::Present => {
-                let suggestions = explain::suggestions(&call.as_call());
+                let mut suggestions = self.governance.permissions.suggestions(&call.as_call());
+                // More than anybody reads before saying "always".
+                if suggestions.len() > MOST_SUGGESTIONS {
+                    suggestions.clear();
+                }
                 let request = AskRequest {
                     tool: call.tool.name().to_owned(),
                     input: call.input.clone(),
@@ -239,7 +251,7 @@ impl Session<'_> {
                     Some(answer) => answer,
                     None => ("human", self.front.ask(request, cancel).await),
                 };
-                return self.human_answer(call, &reason, answer);
+                return Ok(self.human_answer(call, &reason, answer));
             }
         };
         call.decisions.push(Decision {
@@ -297,14 +309,22 @@ impl Session<'_> {
         call: &mut PendingCall<'_>,
         reason: &str,
         (who, answer): (&'static str, HumanAnswer),
-    ) -> Result<Answer, Denial> {
+    ) -> Answer {
         let (verdict, words, detail) = match answer {
             HumanAnswer::Allow { always } => {
                 let mut kept = Vec::new();
                 for update in &always {
                     let store = &self.engine.store;
                     let place = &mut self.place;
-                    kept.push(self.governance.update(update, store, &self.seat, place)?);
+                    // The yes stands, whether or not it can be kept for the next time.
+                    match self.governance.update(update, store, &self.seat, place) {
+                        Ok(place) => kept.push(place),
+                        Err(error) => {
+                            let text = format!("\"always\" could not be kept: {error}");
+                            kept.push(text.clone());
+                            self.front.tell(Event::Warning { text });
+                        }
+                    }
                 }
                 let detail = json!({"by": who, "kept": kept});
                 (Verdict::Allow, format!("the {who} allows it"), detail)
@@ -325,7 +345,7 @@ impl Session<'_> {
             decision: verdict.as_str().to_owned(),
             reason: json!({"asked": reason, "decided": detail}),
         });
-        Ok(Answer::new(Stage::Human, verdict, words).with(detail))
+        Answer::new(Stage::Human, verdict, words).with(detail)
     }
 
     /// Fires an event about a call. What hooks say to the user is passed on, what they say to the model kept.
@@ -387,15 +407,6 @@ pub(crate) enum Denial {
     By(Stage, String),
     /// The record could not be asked.
     Store(StoreError),
-}
-
-impl From<UpdateError> for Denial {
-    fn from(error: UpdateError) -> Self {
-        match error {
-            UpdateError::File(error) => Self::By(Stage::Human, error.to_string()),
-            UpdateError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 /// A rule in words, with its source.

@@ -43,12 +43,15 @@ pub fn line(question: &str) -> std::io::Result<String> {
 
 fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
+    let always = match rules.len() {
+        0 => String::new(),
+        _ => format!("[a]lways ({}), ", rules.join(", ")),
+    };
     let question = format!(
-        "\n{} {}\n{}\n[y]es, [n]o, [a]lways ({}), or type what to tell the agent: ",
+        "\n{} {}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",
         request.tool,
         shown(&request.input),
         request.reason,
-        rules.join(", "),
     );
     loop {
         let line = line(&question)?;
@@ -59,6 +62,7 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
             "" => {}
             "y" | "yes" => return Ok(HumanAnswer::Allow { always: Vec::new() }),
             "n" | "no" => return Ok(HumanAnswer::no("")),
+            "a" | "always" if rules.is_empty() => {}
             "a" | "always" => {
                 let always = PermissionUpdate::AddRules {
                     rules: request.suggestions.clone(),
@@ -72,15 +76,27 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     }
 }
 
-/// The input without anything that could move the cursor or recolour the question.
+/// As much of an input is shown. A command is shown whole: what is hidden could be what matters.
+const SHOWN: usize = 4000;
+
 fn shown(input: &serde_json::Value) -> String {
-    let text = match input.get("command").and_then(serde_json::Value::as_str) {
-        Some(command) => command.to_owned(),
-        None => input.to_string(),
-    };
-    plain(&text).chars().take(2000).collect()
+    if let Some(command) = input.get("command").and_then(serde_json::Value::as_str) {
+        return plain(command);
+    }
+    let text = plain(&input.to_string());
+    let length = text.chars().count();
+    if length <= SHOWN {
+        return text;
+    }
+    let cut: String = text.chars().take(SHOWN).collect();
+    format!("{cut}\n[{} more characters are not shown]", length - SHOWN)
 }
 
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+/// The text without anything that could move the cursor, recolour the question or turn its letters round.
+pub fn plain(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -28,6 +28,7 @@ mod read_only;
 mod rule;
 pub mod secrets;
 pub mod shell;
+mod suggest;
 mod wildcard;
 
 pub use effects::Effects;

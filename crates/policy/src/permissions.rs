@@ -106,6 +106,18 @@ impl Permissions {
         Self { rules, mode, around }
     }
 
+    /// The same with further rules.
+    pub(crate) fn with(&self, further: Vec<Rule>) -> Self {
+        let mut all = self.clone();
+        all.rules.extend(further);
+        all
+    }
+
+    /// Every rule that makes the call one that is denied, or asked for.
+    pub fn against(&self, behavior: Behavior, call: &Call<'_>) -> Vec<&Rule> {
+        self.of(behavior).filter(|rule| rule.hits(call)).collect()
+    }
+
     /// Every rule, the built-in ones last.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -271,10 +283,7 @@ impl Permissions {
         let mut used: Vec<&Rule> = Vec::new();
         let mut only_reads = false;
         for command in &effects.commands {
-            let rule = self.of(Behavior::Allow).find(|rule| {
-                rule.command().is_some_and(|shape| shape.covers(command))
-                    && self.guard_holds(rule, command, effects)
-            })?;
+            let rule = self.covering_command(command, effects)?;
             only_reads |= matches!(rule.guard, Guard::ReadOnly(_));
             add(&mut used, rule);
         }
@@ -285,16 +294,36 @@ impl Permissions {
         for target in &effects.redirected {
             // Whoever allowed the command meant its output to go somewhere in the project; a command
             // that is free because it only reads may not write by redirection.
-            let by_path = self.of(Behavior::Allow).find(|rule| {
-                rule.path().is_some_and(|(tool, shape)| tool == "Edit" && shape.covers(target))
-            });
-            match by_path {
+            match self.writable(target) {
                 Some(rule) => add(&mut used, rule),
                 None if !only_reads && self.around.holds(target) => {}
                 None => return None,
             }
         }
         Some(used)
+    }
+
+    fn covering_command(&self, command: &Command, effects: &Effects) -> Option<&Rule> {
+        self.of(Behavior::Allow).find(|rule| {
+            rule.command().is_some_and(|shape| shape.covers(command))
+                && self.guard_holds(rule, command, effects)
+        })
+    }
+
+    fn writable(&self, target: &Target) -> Option<&Rule> {
+        self.of(Behavior::Allow).find(|rule| {
+            rule.path().is_some_and(|(tool, shape)| tool == "Edit" && shape.covers(target))
+        })
+    }
+
+    /// Whether an allow rule covers this command by itself.
+    pub(crate) fn covers_command(&self, command: &Command, effects: &Effects) -> bool {
+        self.covering_command(command, effects).is_some()
+    }
+
+    /// Whether output may go there without a rule of its own.
+    pub(crate) fn reaches(&self, target: &Target) -> bool {
+        self.around.holds(target) || self.writable(target).is_some()
     }
 
     /// Whether a built-in rule's limits hold for the command.

@@ -18,6 +18,7 @@ use crate::read_only::ReadOnly;
 use crate::wildcard;
 
 pub(crate) use command::CommandPattern;
+pub(crate) use command::with_assignments;
 use domain::DomainPattern;
 pub use paths::Anchors;
 pub(crate) use paths::PathPattern;

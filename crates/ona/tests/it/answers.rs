@@ -1,6 +1,8 @@
 //! What hooks and humans answer, and what that changes.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use ona_testkit::{Project, run};
 use serde_json::{Value, json};
@@ -206,4 +208,79 @@ fn an_interactive_start_asks_for_trust_and_keeps_the_answer() {
         at_terminal(&project, &call, "n\n").contains("Do you trust"),
         "what changed is asked again"
     );
+}
+
+#[test]
+fn a_guard_that_was_interrupted_has_not_agreed() {
+    let project =
+        governed(&json!({"hooks": {"PreToolUse": [pre("", "touch asked; sleep 60; exit 2")]}}));
+    let call = json!({"file_path": "made", "content": "x"});
+    let mut child = project
+        .eval_command("Write", &call)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(&project, "asked");
+    run(project.command("kill").args(["-INT", &child.id().to_string()]));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!project.path("made").exists());
+    let said = project.sql("SELECT reason FROM gate_answers ORDER BY id DESC LIMIT 1");
+    assert_eq!(said, ["interrupted by the user"]);
+}
+
+#[test]
+fn ctrl_c_at_the_question_is_a_no() {
+    let project = project();
+    // Says that the question is about to be asked.
+    let hook = json!({"hooks": {"PermissionRequest": [pre("", "touch asked")]}});
+    fs::create_dir_all(project.home().join(".config/ona")).unwrap();
+    fs::write(project.home().join(".config/ona/settings.json"), hook.to_string()).unwrap();
+    let call = json!({"tool": "Bash", "input": {"command": "touch made"}});
+    let script = format!("exec {} --eval '{call}' --ask", env!("CARGO_BIN_EXE_ona"));
+    let mut child = project
+        .command("script")
+        .args(["-qec", &script, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for(&project, "asked");
+    let mut typed = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut typed, b"\x03").unwrap();
+    let shown = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(shown.contains("\"is_error\":true"), "{shown}");
+    assert!(!project.path("made").exists());
+    let said = project.sql("SELECT reason FROM gate_answers ORDER BY id DESC LIMIT 1");
+    assert!(said[0].contains("interrupted"), "{said:?}");
+}
+
+#[test]
+fn a_yes_stands_where_always_cannot_be_kept() {
+    let project = project();
+    project.file(".claude/settings.local.json", "{ not json");
+    let call = json!({"tool": "Bash", "input": {"command": "touch made"}});
+    let shown = at_terminal(&project, &call, "a\n");
+    assert!(shown.contains("\"always\" could not be kept"), "{shown}");
+    assert!(project.path("made").exists());
+    assert_eq!(project.content(".claude/settings.local.json"), "{ not json");
+    assert_eq!(project.sql("SELECT decision FROM tool_permission_log"), ["allow"]);
+}
+
+#[test]
+fn a_command_is_shown_whole_and_as_it_is() {
+    let project = project();
+    let command = format!("touch {}; touch \u{202e}end", "x".repeat(3000));
+    let call = json!({"tool": "Bash", "input": {"command": command}});
+    let shown = at_terminal(&project, &call, "n\n");
+    assert!(shown.contains("touch \u{fffd}end"), "{shown}");
+}
+
+/// Waits until a file is there.
+fn wait_for(project: &Project, name: &str) {
+    let start = Instant::now();
+    while !project.path(name).exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{name} never came");
+        std::thread::yield_now();
+    }
 }

@@ -109,7 +109,8 @@ fn literals(words: &[Word]) -> String {
     first.into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn with_assignments(command: &Command) -> String {
+/// The command as written, with the assignments before it.
+pub(crate) fn with_assignments(command: &Command) -> String {
     let assignments = command
         .assignments
         .iter()

@@ -1,0 +1,166 @@
+//! Which allow rules would turn a call that is asked for into one that is allowed: as few as will do, each
+//! tried out before it is offered.
+
+use std::path::Path;
+
+use ona_types::{Behavior, RuleValue};
+
+use crate::commands;
+use crate::path::Target;
+use crate::permissions::{By, Call, Permissions};
+use crate::rule::{Rule, Scope, Source};
+use crate::shell::Command;
+
+/// Programs whose first word says what they do.
+#[rustfmt::skip]
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "apt", "aws", "brew", "bun", "cargo", "deno", "docker", "dotnet", "gh", "git", "go", "gradle", "helm",
+    "kubectl", "make", "mvn", "npm", "npx", "pip", "pnpm", "podman", "poetry", "rustup", "systemctl",
+    "terraform", "uv", "yarn",
+];
+
+impl Permissions {
+    /// The rules that would allow the call; none if no rules would, or none are needed.
+    pub fn suggestions(&self, call: &Call<'_>) -> Vec<RuleValue> {
+        // A rule that somebody wrote, or a command that cannot be read, is not overruled by another rule.
+        if !matches!(self.judge(call).by, By::Mode(_)) {
+            return Vec::new();
+        }
+        let mut wanted: Vec<RuleValue> = Vec::new();
+        for rule in self.lacking(call) {
+            if !wanted.contains(&rule) {
+                wanted.push(rule);
+            }
+        }
+        match self.turned_by(&wanted, call) {
+            true => wanted,
+            false => Vec::new(),
+        }
+    }
+
+    fn turned_by(&self, wanted: &[RuleValue], call: &Call<'_>) -> bool {
+        let anchors = self.around().anchors();
+        let rules: Option<Vec<Rule>> = wanted
+            .iter()
+            .map(|rule| {
+                let source = Source::of(Scope::Session);
+                Rule::parse(&rule.to_string(), Behavior::Allow, source, &anchors).ok()
+            })
+            .map(|parsed| parsed.map(|(rule, _)| rule))
+            .collect();
+        rules.is_some_and(|rules| {
+            !rules.is_empty() && self.with(rules).judge(call).behavior == Behavior::Allow
+        })
+    }
+
+    fn lacking(&self, call: &Call<'_>) -> Vec<RuleValue> {
+        let effects = call.effects;
+        match call.tool {
+            "Bash" => {
+                let open = effects.commands.iter().filter(|one| !self.covers_command(one, effects));
+                let commands = open.map(|command| rule("Bash", command_rule(command)));
+                let written = effects.redirected.iter().filter(|target| !self.reaches(target));
+                commands
+                    .chain(written.map(|target| rule("Edit", path_rule(&target.real))))
+                    .collect()
+            }
+            "Read" | "Glob" | "Grep" => paths("Read", &effects.reads),
+            "Write" | "Edit" | "NotebookEdit" => paths("Edit", &effects.writes),
+            "WebFetch" => effects
+                .hosts
+                .iter()
+                .map(|host| rule("WebFetch", format!("domain:{host}")))
+                .collect(),
+            tool => vec![RuleValue { tool_name: tool.to_owned(), rule_content: None }],
+        }
+    }
+}
+
+fn rule(tool: &str, content: String) -> RuleValue {
+    RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) }
+}
+
+fn paths(tool: &str, targets: &[Target]) -> Vec<RuleValue> {
+    targets.iter().map(|target| rule(tool, path_rule(&target.real))).collect()
+}
+
+/// The file itself, or everything in the directory. A name is no pattern, whatever characters it has.
+fn path_rule(path: &Path) -> String {
+    let name = globset::escape(&path.to_string_lossy());
+    if path.is_dir() { format!("/{}/**", name.trim_end_matches('/')) } else { format!("/{name}") }
+}
+
+/// The command, with its subcommand where it has one, and anything after: `npm test *`. The whole of it, where
+/// what it does lies in the rest.
+fn command_rule(command: &Command) -> String {
+    let mut words = command.words.iter().map(|word| word.source.as_str());
+    let exact = command.words.is_empty()
+        || commands::needs_exact_rule(&command.words)
+        || !commands::has_safe_assignments(command);
+    match words.next() {
+        Some(name) if !exact => match words.next() {
+            Some(word) if WITH_SUBCOMMANDS.contains(&name) && !word.starts_with('-') => {
+                format!("{name} {word} *")
+            }
+            _ => format!("{name} *"),
+        },
+        _ => crate::rule::with_assignments(command),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::PermissionMode;
+    use serde_json::json;
+
+    use super::*;
+    use crate::effects::Effects;
+    use crate::permissions::Surroundings;
+
+    fn suggested(command: &str) -> Vec<String> {
+        let permissions =
+            Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
+        let effects = Effects::of_shell(command, Path::new("/w/app")).unwrap();
+        let call = Call { tool: "Bash", input: &json!({}), effects: &effects };
+        permissions.suggestions(&call).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn as_few_rules_as_will_do_and_none_that_would_not() {
+        for (command, expected) in [
+            ("mkdir a", &["Bash(mkdir *)"][..]),
+            ("npm test --silent", &["Bash(npm test *)"]),
+            ("ls && npm test", &["Bash(npm test *)"]),
+            ("X=1; touch a", &["Bash(X=1)", "Bash(touch *)"]),
+            ("FOO=1 npm test", &["Bash(FOO=1 npm test)"]),
+            ("find . -delete", &["Bash(find . -delete)"]),
+            ("watch ls", &["Bash(watch ls)"]),
+            ("npm test > /tmp/out", &["Bash(npm test *)", "Edit(//tmp/out)"]),
+            (
+                "a;b;c;d;e;f",
+                &["Bash(a *)", "Bash(b *)", "Bash(c *)", "Bash(d *)", "Bash(e *)", "Bash(f *)"],
+            ),
+            ("ls", &[]),
+            ("$X y", &[]),
+        ] {
+            assert_eq!(suggested(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn names_of_files_are_no_patterns() {
+        let permissions =
+            Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
+        let of = |tool: &str, path: &str| -> Vec<String> {
+            let target = Target::of(Path::new("/w/app"), path).unwrap();
+            let effects =
+                if tool == "Read" { Effects::read(target) } else { Effects::replace(target) };
+            let call = Call { tool, input: &json!({}), effects: &effects };
+            permissions.suggestions(&call).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of("Write", "e*.txt"), ["Edit(//w/app/e[*].txt)"]);
+        assert_eq!(of("Read", "/topfile"), ["Read(//topfile)"]);
+        assert_eq!(of("Read", "/etc/passwd"), ["Read(//etc/passwd)"]);
+        assert!(of("Read", "inside.txt").is_empty(), "it is free already");
+    }
+}
