@@ -10,6 +10,7 @@ mod explain;
 mod front;
 mod gate;
 mod governance;
+pub mod instructions;
 mod phase;
 mod session;
 pub mod settings;

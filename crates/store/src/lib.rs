@@ -48,4 +48,4 @@ pub use tasks::{TaskEnd, TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::StoredEntry;
 pub use trust::TrustedRoot;
-pub use turns::{ModelCall, Spent, Step, Used};
+pub use turns::{ModelCall, Spent, Step};

@@ -1,7 +1,7 @@
 //! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
 
 use ona_types::hook::HookInvocation;
-use ona_types::{Entry, SessionId, ToolUseId};
+use ona_types::{Entry, SessionId, ToolUseId, Usage};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use serde_json::Value;
@@ -26,23 +26,13 @@ pub struct ModelCall {
     /// How long the provider took, retries included.
     pub duration_ms: i64,
     /// What it used.
-    pub used: Used,
+    pub used: Usage,
     /// What that costs, where the price is known.
     pub cost_usd: Option<f64>,
     /// Why it ended.
     pub stop_reason: String,
     /// The provider's id for it.
     pub response_id: String,
-}
-
-/// Tokens, by the provider's own count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the names are the provider's")]
-pub struct Used {
-    pub input_tokens: i64,
-    pub output_tokens: i64,
-    pub cache_creation_input_tokens: i64,
-    pub cache_read_input_tokens: i64,
 }
 
 /// What a session has used of one model.
@@ -55,7 +45,7 @@ pub struct Spent {
     /// How long the provider took.
     pub duration_ms: i64,
     /// Tokens.
-    pub used: Used,
+    pub used: Usage,
     /// What that costs, where the price is known.
     pub cost_usd: f64,
 }
@@ -140,11 +130,11 @@ impl Store {
                     model: row.get(0)?,
                     calls: row.get(1)?,
                     duration_ms: row.get(2)?,
-                    used: Used {
-                        input_tokens: row.get(3)?,
-                        output_tokens: row.get(4)?,
-                        cache_creation_input_tokens: row.get(5)?,
-                        cache_read_input_tokens: row.get(6)?,
+                    used: Usage {
+                        input_tokens: tokens(row, 3)?,
+                        output_tokens: tokens(row, 4)?,
+                        cache_creation_input_tokens: tokens(row, 5)?,
+                        cache_read_input_tokens: tokens(row, 6)?,
                     },
                     cost_usd: row.get(7)?,
                 })
@@ -157,6 +147,10 @@ impl Store {
     pub fn knows_call(&self, id: &ToolUseId) -> Result<bool, StoreError> {
         self.read(|c| knows(c, id))
     }
+}
+
+fn tokens(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
 
 fn knows(c: &Connection, id: &ToolUseId) -> Result<bool, Failure> {
@@ -181,10 +175,10 @@ fn keep_call(c: &Connection, session: &SessionId, call: &ModelCall) -> Result<()
         call.provider,
         call.model,
         call.duration_ms,
-        call.used.input_tokens,
-        call.used.output_tokens,
-        call.used.cache_creation_input_tokens,
-        call.used.cache_read_input_tokens,
+        call.used.input_tokens.cast_signed(),
+        call.used.output_tokens.cast_signed(),
+        call.used.cache_creation_input_tokens.cast_signed(),
+        call.used.cache_read_input_tokens.cast_signed(),
         call.cost_usd,
         call.stop_reason,
         call.response_id,
@@ -220,7 +214,7 @@ mod tests {
             purpose: "turn",
             model: "m".into(),
             duration_ms: 5,
-            used: Used { input_tokens: 10, output_tokens: 3, ..Used::default() },
+            used: Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() },
             cost_usd: Some(0.5),
             ..ModelCall::default()
         };

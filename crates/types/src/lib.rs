@@ -20,6 +20,7 @@ mod permission;
 mod phase;
 mod seen;
 mod transcript;
+mod usage;
 
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
@@ -33,3 +34,4 @@ pub use permission::{
 pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
+pub use usage::Usage;

@@ -1,0 +1,85 @@
+//! What comes in later: when a file is read for which there are rules, or below which there are instructions.
+
+use std::path::{Path, PathBuf};
+
+use ona_policy::path::Target;
+use ona_types::hook::LoadReason;
+
+use super::bounds::real;
+use super::reader::Reader;
+use super::{Loaded, Roots, Warning, additional, directories};
+
+/// The instructions of a session that hold from the moment a certain file is read.
+///
+/// Each comes in once. What has come in is all there is to remember: with the paths of the instructions that a
+/// session has, [`Conditional::resume`] makes the same again.
+#[derive(Debug)]
+pub struct Conditional {
+    reader: Reader,
+}
+
+impl Conditional {
+    pub(super) fn new(reader: Reader) -> Self {
+        Self { reader }
+    }
+
+    /// For a session that goes on and has these instructions already.
+    pub fn resume<P: AsRef<Path>>(
+        roots: &Roots,
+        already: impl IntoIterator<Item = P>,
+    ) -> (Self, Vec<Warning>) {
+        let mut reader = Reader::new(roots);
+        reader.seen.extend(already.into_iter().map(|path| real(path.as_ref())));
+        // Those for all paths were read when the session began.
+        reader.users_rules();
+        for (dir, _) in directories(roots) {
+            reader.projects_rules(&dir);
+        }
+        let warnings = std::mem::take(&mut reader.warnings);
+        (Self { reader }, warnings)
+    }
+
+    /// What a file brings in that was just read: first the instructions of the directories on the way down to
+    /// it, then the rules for its path.
+    pub fn on_read(&mut self, file: &Path) -> Loaded {
+        let mut out = Vec::new();
+        // A path that names nothing was not read either.
+        let Ok(Target { named, real }) = Target::of(&self.reader.roots.cwd, file) else {
+            return Loaded::default();
+        };
+        let names = if named == real { vec![real] } else { vec![named, real] };
+        let dirs: Vec<_> = names.iter().flat_map(|name| self.on_the_way(name)).collect();
+        for (dir, own) in dirs {
+            let reason = LoadReason::NestedTraversal;
+            self.reader.directory(&dir, own, reason, Some(file), &mut out);
+        }
+        let rules = std::mem::take(&mut self.reader.rules);
+        for rule in rules.iter().filter(|rule| names.iter().any(|name| rule.fits(name))) {
+            let mut find = rule.find.clone();
+            find.trigger = Some(file.to_owned());
+            self.reader.read(&rule.path, &find, &mut out);
+        }
+        self.reader.rules = rules;
+        Loaded { instructions: out, warnings: std::mem::take(&mut self.reader.warnings) }
+    }
+
+    /// The directories between where the session stands, or a further working directory, and a file; each with
+    /// whether it is the session's own.
+    fn on_the_way(&self, file: &Path) -> Vec<(PathBuf, bool)> {
+        let roots = &self.reader.roots;
+        let own = std::iter::once((roots.cwd.as_path(), true));
+        let mut dirs = Vec::new();
+        for (top, own) in own.chain(additional(roots).map(|dir| (dir, false))) {
+            let below = file.strip_prefix(top).or_else(|_| file.strip_prefix(real(top)));
+            let Some(below) = below.ok().and_then(Path::parent) else { continue };
+            let mut dir = top.to_owned();
+            for name in below {
+                dir.push(name);
+                dirs.push((dir.clone(), own));
+            }
+            // A directory that is within another is the outer one's.
+            break;
+        }
+        dirs
+    }
+}

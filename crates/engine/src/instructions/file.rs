@@ -1,0 +1,83 @@
+//! Reading one file of instructions, and saying why it cannot be read.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::Problem;
+
+/// Nobody writes instructions this long, and no model could follow them.
+pub(super) const LARGEST: u64 = 4 << 20;
+
+/// A file's text.
+pub(super) struct Text {
+    pub(super) text: String,
+    /// Whether some of it could not be read as UTF-8.
+    pub(super) lossy: bool,
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> Result<Text, Problem> {
+    // Looked at before it is opened: to open a pipe is to wait for its writer.
+    let meta = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Problem::Missing),
+        meta => meta?,
+    };
+    if meta.is_dir() {
+        return Err(Problem::Directory);
+    }
+    if !meta.is_file() {
+        return Err(Problem::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Problem::TooLarge);
+    }
+    // Text in an old encoding is mostly legible; a picture that somebody imported is not.
+    if bytes.contains(&0) {
+        return Err(Problem::Binary);
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let lossy = matches!(text, std::borrow::Cow::Owned(_));
+    Ok(Text { text: text.into_owned(), lossy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_files_bytes_decide_what_becomes_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let big = |size: u64| vec![b'a'; usize::try_from(size).unwrap()];
+        let cases: &[(Vec<u8>, &str)] = &[
+            (b"plain".to_vec(), "plain"),
+            (b"\xef\xbb\xbfmarked".to_vec(), "marked"),
+            (b"caf\xe9!".to_vec(), "caf\u{fffd}! (lossy)"),
+            (b"\x89PNG\0\0".to_vec(), "it holds no text"),
+            (b"".to_vec(), ""),
+            (big(LARGEST + 1), "it is larger than 4 MiB"),
+        ];
+        for (bytes, expected) in cases {
+            fs::write(&path, bytes).unwrap();
+            let found = match read(&path) {
+                Ok(Text { text, lossy }) => text + if lossy { " (lossy)" } else { "" },
+                Err(problem) => problem.to_string(),
+            };
+            assert_eq!(found, *expected);
+        }
+        fs::write(&path, big(LARGEST)).unwrap();
+        assert_eq!(read(&path).unwrap().text.len() as u64, LARGEST);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(read(dir.path()), Err(Problem::Directory)));
+        assert!(matches!(read(&dir.path().join("none")), Err(Problem::Missing)));
+        assert!(matches!(read(Path::new("/dev/zero")), Err(Problem::NotRegular)));
+    }
+}

@@ -1,0 +1,210 @@
+//! Reads files and what they import, each once, within bounds.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ona_policy::path::{Target, resolve};
+use ona_types::hook::{LoadReason, MemoryType};
+
+use super::bounds::{Bounds, real};
+use super::rules::Rule;
+use super::text::{candidates, scan};
+use super::{Instruction, Problem, Roots, Warning, file, front};
+
+/// How many imports may lie between a file and the one that was looked for.
+const MOST_HOPS: usize = 5;
+
+/// How a file was come by.
+#[derive(Clone, Debug)]
+pub(super) struct Find {
+    pub(super) memory_type: MemoryType,
+    pub(super) load_reason: LoadReason,
+    /// The directory that brings it, as it really is.
+    pub(super) dir: PathBuf,
+    /// Whether it is a rule, which may begin with front matter.
+    pub(super) rule: bool,
+    pub(super) globs: Option<Vec<String>>,
+    pub(super) trigger: Option<PathBuf>,
+}
+
+impl Find {
+    pub(super) fn new(memory_type: MemoryType, load_reason: LoadReason, dir: &Path) -> Self {
+        Self { memory_type, load_reason, dir: real(dir), rule: false, globs: None, trigger: None }
+    }
+
+    /// The same for a rule.
+    pub(super) fn rule(&self) -> Self {
+        Self { rule: true, ..self.clone() }
+    }
+}
+
+/// What was read so far, and what may still be.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) roots: Roots,
+    pub(super) bounds: Bounds,
+    /// The files that were read, and those there is no use in reading again, as they really are.
+    pub(super) seen: HashSet<PathBuf>,
+    /// The directories of rules that were looked through, as they really are.
+    pub(super) rule_dirs: HashSet<PathBuf>,
+    /// The rules that are for certain paths.
+    pub(super) rules: Vec<Rule>,
+    pub(super) warnings: Vec<Warning>,
+    /// What was said already.
+    said: HashSet<String>,
+}
+
+impl Reader {
+    pub(super) fn new(roots: &Roots) -> Self {
+        let (bounds, problems) = Bounds::new(roots);
+        let mut reader = Self {
+            roots: roots.clone(),
+            bounds,
+            seen: HashSet::new(),
+            rule_dirs: HashSet::new(),
+            rules: Vec::new(),
+            warnings: Vec::new(),
+            said: HashSet::new(),
+        };
+        for problem in problems {
+            reader.warn(Path::new("claudeMdExcludes"), problem);
+        }
+        reader
+    }
+
+    /// The instructions of one directory. `own` is whether the user's local file counts.
+    pub(super) fn directory(
+        &mut self,
+        dir: &Path,
+        own: bool,
+        reason: LoadReason,
+        trigger: Option<&Path>,
+        out: &mut Vec<Instruction>,
+    ) {
+        let mut find = Find::new(MemoryType::Project, reason, dir);
+        find.trigger = trigger.map(Path::to_owned);
+        let shared = [dir.join("CLAUDE.md"), dir.join(".claude/CLAUDE.md")];
+        if shared.iter().any(|path| exists(path)) {
+            for path in &shared {
+                self.read(path, &find, out);
+            }
+        } else {
+            self.read(&dir.join("AGENTS.md"), &find, out);
+        }
+        for rule in self.projects_rules(dir) {
+            self.read(&rule, &find.rule(), out);
+        }
+        if own {
+            find.memory_type = MemoryType::Local;
+            self.read(&dir.join("CLAUDE.local.md"), &find, out);
+        }
+    }
+
+    /// Reads a file that need not exist, and what it imports, right after it.
+    pub(super) fn read(&mut self, path: &Path, find: &Find, out: &mut Vec<Instruction>) {
+        self.read_from(path, find, None, 0, out);
+    }
+
+    fn read_from(
+        &mut self,
+        path: &Path,
+        find: &Find,
+        parent: Option<&Path>,
+        hops: usize,
+        out: &mut Vec<Instruction>,
+    ) {
+        let Some(real) = self.admit(path, find) else { return };
+        if self.seen.contains(&real) {
+            return;
+        }
+        if let Some(parent) = parent
+            && hops > MOST_HOPS
+        {
+            return self.warn(path, Problem::TooDeep(parent.to_owned()));
+        }
+        let file = file::read(&real);
+        self.seen.insert(real);
+        let file = match file.and_then(|file| self.bounds.take(file.text.len()).map(|()| file)) {
+            Ok(file) => file,
+            Err(problem) => return self.warn(path, problem),
+        };
+        if file.lossy {
+            self.warn(path, Problem::NotUtf8);
+        }
+        let text =
+            if find.rule && parent.is_none() { front::split(&file.text).body } else { &file.text };
+        let scanned = scan(text);
+        if !scanned.content.is_empty() {
+            out.push(Instruction {
+                path: path.to_owned(),
+                memory_type: find.memory_type,
+                load_reason: if parent.is_some() { LoadReason::Include } else { find.load_reason },
+                // They say when the rule itself holds, not what it imports.
+                globs: find.globs.clone().filter(|_| parent.is_none()),
+                trigger: find.trigger.clone(),
+                parent: parent.map(Path::to_owned),
+                content: scanned.content,
+            });
+        }
+        for import in &scanned.imports {
+            match self.imported(import, path) {
+                Ok(Some(target)) => self.read_from(&target, find, Some(path), hops + 1, out),
+                Ok(None) => {}
+                Err(problem) => return self.warn(path, problem),
+            }
+        }
+    }
+
+    /// The file that an import means; none if there is none, since most things with an `@` are no imports.
+    fn imported(&mut self, import: &str, importer: &Path) -> Result<Option<PathBuf>, Problem> {
+        for candidate in candidates(import) {
+            self.bounds.step()?;
+            let path = match candidate.strip_prefix("~/") {
+                Some(rest) => self.roots.home.join(rest),
+                None => importer.parent().unwrap_or(importer).join(candidate),
+            };
+            let Ok(Target { named, real }) = Target::of(Path::new("/"), &path) else { continue };
+            let Ok(meta) = fs::metadata(&real) else { continue };
+            // A name that text alone makes of `a/../b` can be another file's.
+            let same = resolve(Path::new("/"), &named).is_ok_and(|named| named == real);
+            return Ok((!meta.is_dir()).then_some(if same { named } else { real }));
+        }
+        Ok(None)
+    }
+
+    /// Where a file really is, if it exists and may be read.
+    pub(super) fn admit(&mut self, path: &Path, find: &Find) -> Option<PathBuf> {
+        if !exists(path) {
+            return None;
+        }
+        let real = match resolve(Path::new("/"), path) {
+            Ok(real) => real,
+            Err(error) => {
+                self.warn(path, error.into());
+                return None;
+            }
+        };
+        if self.bounds.excludes(find.memory_type, path, &real) {
+            return None;
+        }
+        if self.bounds.external(find.memory_type, &find.dir, &real) {
+            self.warn(path, Problem::External(real));
+            return None;
+        }
+        Some(real)
+    }
+
+    /// Says what is wrong, once.
+    pub(super) fn warn(&mut self, path: &Path, problem: Problem) {
+        let warning = Warning { path: path.to_owned(), problem };
+        if self.said.insert(warning.to_string()) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// Whether there is something, even a link that leads nowhere.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

@@ -1,0 +1,175 @@
+//! Repositories that mean harm, and files that are none.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[test]
+fn links_out_of_the_project_are_not_followed() {
+    let secret = "SECRET";
+    for (link, target) in [
+        ("./CLAUDE.md", "key"),
+        ("./AGENTS.md", "key"),
+        ("./.claude/CLAUDE.md", "key"),
+        ("./CLAUDE.local.md", "key"),
+        ("./.claude/rules/r.md", "key"),
+        ("./.claude/rules", "dir"),
+        ("./.claude/rules/all", "dir"),
+        ("./.claude", "dir"),
+        ("./a/b/c/CLAUDE.md", "key"),
+    ] {
+        let mut world = World::new(&[
+            ("~/.ssh/key", secret),
+            ("~/.ssh/dir/CLAUDE.md", secret),
+            ("~/.ssh/dir/r.md", secret),
+        ]);
+        world.link(link, world.path("~/.ssh").join(target));
+        let (loaded, mut later) = world.load();
+        let more = later.on_read(&world.path("./a/b/c/x"));
+        let all = [&loaded, &more];
+        assert!(all.iter().all(|loaded| loaded.instructions.is_empty()), "{link}");
+        let external = |warning: &&Warning| matches!(warning.problem, Problem::External(_));
+        let warnings = all.iter().flat_map(|loaded| &loaded.warnings).filter(external).count();
+        assert!(warnings > 0, "{link}");
+        let again = later.on_read(&world.path("./a/b/c/y"));
+        assert!(again.warnings.is_empty(), "{link}: it is said once");
+        world.roots.external_allowed = true;
+        let (loaded, mut later) = world.load();
+        let more = later.on_read(&world.path("./a/b/c/x"));
+        let all = [told(&loaded), told(&more)].concat();
+        assert!(all.iter().any(|told| told.ends_with(secret)), "{link}");
+    }
+}
+
+#[test]
+fn imports_out_of_the_project_are_not_read() {
+    for import in ["@~/.ssh/key", "@../../.ssh/key", "@TOP/home/.ssh/key", "@inner", "@dir/key."] {
+        let world = World::new(&[("~/.ssh/key", "SECRET")]);
+        world.link("./inner", world.path("~/.ssh/key"));
+        world.link("./dir", world.path("~/.ssh"));
+        let top = world.path("").display().to_string();
+        world.write(
+            "./CLAUDE.md",
+            import.replace("TOP/", &format!("{}/", top.trim_end_matches('/'))),
+        );
+        let (loaded, _) = world.load();
+        assert_eq!(loaded.instructions.len(), 1, "{import}");
+        let [Warning { problem: Problem::External(real), .. }] = &loaded.warnings[..] else {
+            panic!("{import}: {:?}", loaded.warnings)
+        };
+        assert_eq!(*real, world.path("~/.ssh/key"));
+    }
+}
+
+#[test]
+fn links_within_the_project_are_followed() {
+    let world =
+        World::new(&[("./docs/x.md", "text @y.md"), ("./y.md", "y"), ("./r/one.md", "one")]);
+    world.link("./CLAUDE.md", "docs/x.md");
+    world.link("./.claude/rules/shared", world.path("./r"));
+    world.link("./r/back", world.path("./.claude/rules"));
+    world.link("./r/self", ".");
+    assert_eq!(world.contents(), ["text @y.md", "y", "one"], "and relative to the link");
+}
+
+#[test]
+fn what_is_no_text_is_named() {
+    let world = World::new(&[("./a/CLAUDE.md", "a @big.md @data @pipe @/dev/zero")]);
+    fs::create_dir_all(world.path("./CLAUDE.md")).unwrap();
+    world.link("./CLAUDE.local.md", "CLAUDE.local.md");
+    world.link("./.claude/rules/gone.md", "nowhere.md");
+    world.write("./a/big.md", vec![b'x'; (4 << 20) + 1]);
+    world.write("./a/data", b"\x7fELF\0");
+    fifo(&world.path("./a/pipe"));
+    fifo(&world.path("./a/b/CLAUDE.md"));
+    world.write("./a/b/CLAUDE.local.md", b"caf\xe9");
+    let (loaded, _) = world.load();
+    assert_eq!(
+        told(&loaded)[1..],
+        ["Local session_start caf\u{fffd}"],
+        "{:?}",
+        world.warnings(&loaded)
+    );
+    assert_eq!(
+        world.warnings(&loaded),
+        [
+            "home/work/project/CLAUDE.md: it is a directory",
+            "home/work/project/.claude/rules/gone.md: the link leads nowhere",
+            "home/work/project/CLAUDE.local.md: symlinks lead in a circle at \
+             home/work/project/CLAUDE.local.md",
+            "home/work/project/a/big.md: it is larger than 4 MiB",
+            "home/work/project/a/data: it holds no text",
+            "home/work/project/a/pipe: it is no regular file",
+            "/dev/zero: it leads out of the project, to /dev/zero: it is not read until that is approved",
+            "home/work/project/a/b/CLAUDE.md: it is no regular file",
+            "home/work/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
+        ]
+        .map(|warning| format!("warning: {warning}"))
+    );
+}
+
+/// Makes a pipe that nobody writes to.
+fn fifo(path: &Path) {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+}
+
+#[test]
+fn an_unreadable_file_is_named() {
+    let world = World::new(&[("./CLAUDE.md", "x"), ("./a/CLAUDE.md", "a")]);
+    fs::set_permissions(world.path("./CLAUDE.md"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(world.path("./CLAUDE.md")).is_ok() {
+        return; // Root reads everything.
+    }
+    let (loaded, _) = world.load();
+    assert_eq!(told(&loaded), ["Project session_start a"]);
+    assert!(matches!(loaded.warnings[0].problem, Problem::Unreadable(_)));
+}
+
+#[test]
+fn a_bomb_of_imports_goes_off_once() {
+    let world = World::new(&[("./CLAUDE.md", "@0.md")]);
+    let all: Vec<String> = (0..200).map(|n| format!("@{n}.md")).collect();
+    for n in 0..200 {
+        world.write(&format!("./{n}.md"), all.join(" "));
+    }
+    let started = Instant::now();
+    let (loaded, _) = world.load();
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(loaded.instructions.len() <= 201);
+    let too_many = |warning: &Warning| matches!(warning.problem, Problem::TooMany);
+    assert!(loaded.warnings.iter().any(too_many), "40,000 imports are not all looked at");
+}
+
+#[test]
+fn all_together_is_capped() {
+    let world = World::new(&[("./CLAUDE.md", "last")]);
+    let big = vec![b'x'; 4 << 20];
+    for n in 10..22 {
+        world.write(&format!("~/.claude/rules/{n}.md"), &big);
+    }
+    let (loaded, _) = world.load();
+    assert_eq!(loaded.instructions.len(), 10);
+    let capped = |warning: &Warning| matches!(warning.problem, Problem::TotalTooLarge);
+    assert!(loaded.warnings.iter().all(capped));
+    assert_eq!(loaded.warnings.len(), 3);
+}
+
+#[test]
+fn nothing_is_read_twice_under_two_names() {
+    let mut world = World::new(&[
+        ("~/.claude/CLAUDE.md", "user"),
+        ("~/.claude/rules/r.md", "rule"),
+        ("~/.claude/rules/p.md", "---\npaths: '*'\n---\npath"),
+    ]);
+    // The walk from the top down to the session comes through the home.
+    assert_eq!(world.contents(), ["user", "rule"]);
+    let link = world.path("alias");
+    world.link("alias", world.path("./a/b"));
+    world.write("./a/b/c/CLAUDE.md", "below");
+    world.roots.cwd = link.clone();
+    let (_, mut later) = world.load();
+    assert_eq!(told(&later.on_read(&link.join("c/x"))), ["Project nested_traversal below"]);
+    assert_eq!(told(&later.on_read(&world.path("./a/b/c/x"))), [""; 0]);
+    assert_eq!(told(&later.on_read(&world.path("./x"))), ["User path_glob_match path"]);
+}

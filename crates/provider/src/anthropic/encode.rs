@@ -1,0 +1,241 @@
+//! A request as the Messages API wants it.
+
+use std::borrow::Cow;
+
+use ona_types::Attachment;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::message::{Block, Message, Part, Request, Role, ToolChoice};
+use crate::model::ProviderKind;
+
+/// The least that the API takes as a thinking budget.
+const LEAST_THINKING: u32 = 1024;
+/// How many user messages, from the last, end a part of the prompt that is kept in the cache: with the tools
+/// and the system prompt that makes four, which is all the API allows.
+const CACHED_MESSAGES: usize = 2;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice<'a>>,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Ephemeral>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+struct Thinking {
+    r#type: &'static str,
+    budget_tokens: u32,
+}
+
+/// Marks the end of a part of the prompt that is kept in the cache.
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "type", rename = "ephemeral")]
+struct Ephemeral {}
+
+/// A block, and whether the cache is to hold everything up to it.
+#[derive(Serialize)]
+struct Content<'a> {
+    #[serde(flatten)]
+    kind: Kind<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Ephemeral>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Kind<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: &'a str,
+        input: Value,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Kind<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+    #[serde(untagged)]
+    Opaque(&'a Value),
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+impl<'a> From<Kind<'a>> for Content<'a> {
+    fn from(kind: Kind<'a>) -> Self {
+        Self { kind, cache_control: None }
+    }
+}
+
+/// The body of a request.
+pub(crate) fn encode(request: &Request, stream: bool) -> serde_json::Result<Vec<u8>> {
+    let mut system: Vec<Content<'_>> =
+        request.system.iter().filter_map(|block| said(block)).map(Content::from).collect();
+    if let Some(last) = system.last_mut() {
+        last.cache_control = Some(Ephemeral {});
+    }
+    let tools = request.tools.iter().enumerate().map(|(at, tool)| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        cache_control: (at + 1 == request.tools.len()).then_some(Ephemeral {}),
+    });
+    let mut messages: Vec<Turn<'_>> = request.messages.iter().filter_map(turn).collect();
+    let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
+    for last in users.take(CACHED_MESSAGES).filter_map(|turn| turn.content.last_mut()) {
+        last.cache_control = Some(Ephemeral {});
+    }
+    // Thinking must leave something of the answer, and does not go with a temperature.
+    let budget = request.thinking.map(|budget| budget.min(request.max_tokens.saturating_sub(1)));
+    let thinking = budget.filter(|budget| *budget >= LEAST_THINKING);
+    let body = Body {
+        model: &request.model,
+        max_tokens: request.max_tokens,
+        system,
+        tools: tools.collect(),
+        tool_choice: choice(request),
+        messages,
+        thinking: thinking.map(|budget_tokens| Thinking { r#type: "enabled", budget_tokens }),
+        temperature: request.temperature.filter(|_| thinking.is_none()),
+        stop_sequences: &request.stop_sequences,
+        stream,
+    };
+    serde_json::to_vec(&body)
+}
+
+fn choice(request: &Request) -> Option<Choice<'_>> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::Any => Some(Choice { r#type: "any", name: None }),
+        ToolChoice::Tool(name) => Some(Choice { r#type: "tool", name: Some(name) }),
+        ToolChoice::None => Some(Choice { r#type: "none", name: None }),
+    }
+}
+
+/// A message; nothing if there is nothing in it that could be sent.
+fn turn(message: &Message) -> Option<Turn<'_>> {
+    // The API wants results before anything else.
+    let is_result = |block: &&Block| matches!(block, Block::ToolResult { .. });
+    let results = message.content.iter().filter(is_result);
+    let others = message.content.iter().filter(|block| !is_result(block));
+    let content: Vec<Content<'_>> =
+        results.chain(others).filter_map(kind).map(Content::from).collect();
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    (!content.is_empty()).then_some(Turn { role, content })
+}
+
+fn kind(block: &Block) -> Option<Kind<'_>> {
+    Some(match block {
+        Block::Text(text) => return said(text),
+        Block::Attachment(attachment) => attached(attachment),
+        Block::ToolUse { id, name, input } => {
+            Kind::ToolUse { id: tame(id.as_str()), name, input: input.to_object() }
+        }
+        Block::ToolResult { tool_use_id, content, is_error } => Kind::ToolResult {
+            tool_use_id: tame(tool_use_id.as_str()),
+            content: content.iter().filter_map(|part| result_part(part, *is_error)).collect(),
+            is_error: *is_error,
+        },
+        Block::Opaque { provider: ProviderKind::ClaudeCodeSubscription, value }
+            if value.is_object() =>
+        {
+            Kind::Opaque(value)
+        }
+        Block::Opaque { .. } => return None,
+    })
+}
+
+/// Text that has something in it: the API refuses blank blocks.
+fn said(text: &str) -> Option<Kind<'_>> {
+    (!text.trim().is_empty()).then_some(Kind::Text { text: Cow::Borrowed(text) })
+}
+
+fn result_part(part: &Part, is_error: bool) -> Option<Kind<'_>> {
+    match part {
+        Part::Text(text) => said(text),
+        // An error may hold text only.
+        Part::Attachment(
+            Attachment::Image { media_type, .. } | Attachment::Document { media_type, .. },
+        ) if is_error => Some(Kind::Text { text: format!("[{media_type} left out]").into() }),
+        Part::Attachment(attachment) => Some(attached(attachment)),
+    }
+}
+
+fn attached(attachment: &Attachment) -> Kind<'_> {
+    match attachment {
+        Attachment::Image { media_type, data } => Kind::Image { source: source(media_type, data) },
+        Attachment::Document { media_type, data } => {
+            Kind::Document { source: source(media_type, data) }
+        }
+    }
+}
+
+fn source<'a>(media_type: &'a str, data: &'a str) -> Source<'a> {
+    Source { r#type: "base64", media_type, data }
+}
+
+/// An id in the letters the API takes; other servers give ids like `functions.Read:0`.
+fn tame(id: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if id.chars().all(fits) {
+        return Cow::Borrowed(id);
+    }
+    id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+}

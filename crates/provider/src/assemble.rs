@@ -1,0 +1,230 @@
+//! An answer put together from stream events in the shape of the Anthropic API.
+//!
+//! Both codecs lead here: Anthropic's stream is in that shape, OpenAI's is translated into it. So there is
+//! one place where an answer is declared whole, where ids are made unique, and where a listener hears of
+//! it.
+
+use std::collections::HashSet;
+
+use ona_types::ToolUseId;
+use serde_json::{Value, json};
+
+use crate::failure::{Complaint, Trouble};
+use crate::live::{Listener, Live};
+use crate::message::{Answer, Block, StopReason, ToolInput};
+use crate::model::ProviderKind;
+use ona_types::Usage;
+
+/// An answer in the making.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    provider: ProviderKind,
+    started: bool,
+    id: String,
+    model: String,
+    blocks: Vec<(u64, Building)>,
+    ids: HashSet<String>,
+    stop_reason: Option<StopReason>,
+    usage: Usage,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+enum Building {
+    Text(String),
+    ToolUse { id: ToolUseId, name: String, given: Value, text: String },
+    Opaque(Value),
+}
+
+impl Assembly {
+    pub(crate) fn new(provider: ProviderKind) -> Self {
+        Self {
+            provider,
+            started: false,
+            id: String::new(),
+            model: String::new(),
+            blocks: Vec::new(),
+            ids: HashSet::new(),
+            stop_reason: None,
+            usage: Usage::default(),
+            stopped: false,
+        }
+    }
+
+    /// Whether the listener has heard of this answer.
+    pub(crate) fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether nothing more is to come.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Takes the next event. What is of an unknown type is passed on and otherwise left alone.
+    pub(crate) fn take(&mut self, mut event: Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+        let kind = event["type"].as_str().unwrap_or_default().to_owned();
+        if kind == "error" {
+            return Err(Complaint::trouble(&event));
+        }
+        if kind == "content_block_start" && event["content_block"]["type"] == "tool_use" {
+            let id = self.unique(event["content_block"]["id"].as_str());
+            event["content_block"]["id"] = json!(id);
+        }
+        if kind == "message_start" {
+            self.started = true;
+            self.id = text(&event["message"]["id"]);
+            self.model = text(&event["message"]["model"]);
+        } else if !self.started && kind != "ping" {
+            return Err(Trouble::cut(format!("the stream begins with `{kind}`")));
+        }
+        on(Live::Raw(&event));
+        match kind.as_str() {
+            "message_start" => {
+                self.count(&event["message"]["usage"]);
+                on(Live::Started { id: &self.id, model: &self.model });
+            }
+            "content_block_start" => self.open(&event, on)?,
+            "content_block_delta" => self.add(&event, on)?,
+            "message_delta" => {
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    self.stop_reason = Some(StopReason::from_name(reason));
+                }
+                self.count(&event["usage"]);
+            }
+            "message_stop" => self.stopped = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The answer, if it is whole.
+    pub(crate) fn finish(self) -> Result<Answer, Trouble> {
+        if !self.stopped {
+            return Err(Trouble::cut("the stream ended before the answer did"));
+        }
+        let provider = self.provider;
+        let blocks = self.blocks.into_iter().map(|(_, building)| match building {
+            Building::Text(text) => Block::Text(text),
+            Building::ToolUse { id, name, given, text } => {
+                let input = match (text.is_empty(), given) {
+                    (true, Value::Object(map)) => ToolInput::Json(map),
+                    (true, given) => ToolInput::parse(&given.to_string()),
+                    (false, _) => ToolInput::parse(&text),
+                };
+                Block::ToolUse { id, name, input }
+            }
+            Building::Opaque(value) => Block::Opaque { provider, value },
+        });
+        // Anthropic opens with an empty text block now and then, and refuses to see it again.
+        let content: Vec<Block> =
+            blocks.filter(|block| !matches!(block, Block::Text(text) if text.is_empty())).collect();
+        let calls = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
+        let stop_reason = self.stop_reason.unwrap_or(if calls {
+            StopReason::ToolUse
+        } else {
+            StopReason::EndTurn
+        });
+        Ok(Answer { id: self.id, model: self.model, content, stop_reason, usage: self.usage })
+    }
+
+    /// The id itself where it can serve, else a fresh one: a result must lead to one call.
+    fn unique(&mut self, id: Option<&str>) -> ToolUseId {
+        let given = id.filter(|id| !id.is_empty() && !self.ids.contains(*id));
+        let id = given.map_or_else(ToolUseId::generate, ToolUseId::from_existing);
+        self.ids.insert(id.as_str().to_owned());
+        id
+    }
+
+    /// Figures are totals so far; those that are not there keep their value.
+    fn count(&mut self, usage: &Value) {
+        let figures = [
+            ("input_tokens", &mut self.usage.input_tokens),
+            ("output_tokens", &mut self.usage.output_tokens),
+            ("cache_creation_input_tokens", &mut self.usage.cache_creation_input_tokens),
+            ("cache_read_input_tokens", &mut self.usage.cache_read_input_tokens),
+        ];
+        for (name, figure) in figures {
+            if let Some(tokens) = usage[name].as_u64() {
+                *figure = tokens;
+            }
+        }
+    }
+
+    fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+        let index = index(event)?;
+        if self.blocks.iter().any(|(known, _)| *known == index) {
+            return Err(Trouble::cut(format!("block {index} of the stream begins twice")));
+        }
+        let block = &event["content_block"];
+        let building = match block["type"].as_str() {
+            Some("text") => {
+                let text = text(&block["text"]);
+                if !text.is_empty() {
+                    on(Live::Text(&text));
+                }
+                Building::Text(text)
+            }
+            Some("tool_use") => {
+                let name = text(&block["name"]);
+                on(Live::ToolInput { index, name: &name, fragment: "" });
+                let id = ToolUseId::from_existing(text(&block["id"]));
+                let given = block["input"].clone();
+                Building::ToolUse { id, name, given, text: String::new() }
+            }
+            _ => Building::Opaque(block.clone()),
+        };
+        self.blocks.push((index, building));
+        Ok(())
+    }
+
+    fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+        let index = index(event)?;
+        // The newest block is the one that grows.
+        let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
+        let Some((_, block)) = block else {
+            return Err(Trouble::cut(format!("block {index} of the stream never began")));
+        };
+        let delta = &event["delta"];
+        match (delta["type"].as_str().unwrap_or_default(), block) {
+            ("text_delta", Building::Text(text)) => {
+                let piece = delta["text"].as_str().unwrap_or_default();
+                text.push_str(piece);
+                on(Live::Text(piece));
+            }
+            ("input_json_delta", Building::ToolUse { name, text, .. }) => {
+                let fragment = delta["partial_json"].as_str().unwrap_or_default();
+                if !fragment.is_empty() {
+                    text.push_str(fragment);
+                    on(Live::ToolInput { index, name, fragment });
+                }
+            }
+            ("thinking_delta", Building::Opaque(value)) => {
+                append(value, "thinking", &delta["thinking"]);
+                on(Live::Thinking(delta["thinking"].as_str().unwrap_or_default()));
+            }
+            ("signature_delta", Building::Opaque(value)) => {
+                append(value, "signature", &delta["signature"]);
+            }
+            // A kind that came after this was written; there is no telling what it means.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn index(event: &Value) -> Result<u64, Trouble> {
+    event["index"].as_u64().ok_or_else(|| Trouble::cut("a block of the stream has no index"))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn append(block: &mut Value, key: &str, piece: &Value) {
+    let Value::Object(block) = block else { return };
+    let so_far = block.entry(key).or_insert_with(|| json!(""));
+    if let (Value::String(so_far), Some(piece)) = (so_far, piece.as_str()) {
+        so_far.push_str(piece);
+    }
+}

@@ -1,0 +1,190 @@
+//! Asks a question until it is answered or there is no point in asking again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::credential::Credentials;
+use crate::failure::{AskError, Failure, FailureWord, Remedy, Trouble};
+use crate::http::{ConfigurationError, Line, Transport};
+use crate::live::{Listener, Live};
+use crate::message::{Answer, Request};
+use crate::model::ProviderKind;
+use crate::retry::Retry;
+use crate::{anthropic, attempt, openai};
+
+/// After so many streams that broke off, the answer is asked for in one piece, once.
+const CUTS: u32 = 3;
+
+/// How many characters of what a server says are passed on: some send back all that was sent to them.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// Someone to ask.
+pub struct Client {
+    provider: ProviderKind,
+    line: Line,
+    credentials: Arc<dyn Credentials>,
+    retry: Retry,
+    /// Whether the server takes `stream_options`; found out by asking.
+    stream_options: AtomicBool,
+}
+
+/// What was tried so far.
+#[derive(Default)]
+struct Tries {
+    retries: u32,
+    cuts: u32,
+    asked_whole: bool,
+    renewed: bool,
+}
+
+impl Client {
+    /// A client; whatever is set up wrongly shows here, before any network I/O.
+    pub fn new(
+        provider: ProviderKind,
+        transport: &Transport,
+        credentials: Arc<dyn Credentials>,
+        retry: Retry,
+    ) -> Result<Self, ConfigurationError> {
+        let path = match provider {
+            ProviderKind::ClaudeCodeSubscription => anthropic::PATH,
+            ProviderKind::OpenAiCompatible | ProviderKind::LmStudioLocal => openai::PATH,
+        };
+        let line = Line::open(transport, path)?;
+        Ok(Self { provider, line, credentials, retry, stream_options: AtomicBool::new(true) })
+    }
+
+    /// Asks, and tells the listener what is heard meanwhile. The answer is whole or there is none.
+    ///
+    /// Once `cancel` is cancelled this returns without delay, and the connection is dropped.
+    pub async fn ask(
+        &self,
+        request: &Request,
+        on: &mut (dyn FnMut(Live<'_>) + Send),
+        cancel: &CancellationToken,
+    ) -> Result<Answer, AskError> {
+        let result = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(AskError::Cancelled),
+            result = self.persist(request, on) => result,
+        };
+        // Also if the listener cancelled on the last event.
+        if cancel.is_cancelled() { Err(AskError::Cancelled) } else { result }
+    }
+
+    async fn persist(&self, request: &Request, on: &mut Listener<'_>) -> Result<Answer, AskError> {
+        let mut tries = Tries::default();
+        loop {
+            let stream = tries.cuts < CUTS || tries.asked_whole;
+            tries.asked_whole |= !stream;
+            let trouble = match self.attempt(request, stream, on).await? {
+                Ok(answer) => return Ok(answer),
+                Err(trouble) => trouble,
+            };
+            self.recover(trouble, &mut tries, on).await?;
+        }
+    }
+
+    /// One attempt. The outer error is one of this side.
+    async fn attempt(
+        &self,
+        request: &Request,
+        stream: bool,
+        on: &mut Listener<'_>,
+    ) -> Result<Result<Answer, Trouble>, AskError> {
+        let credential = self.credentials.credential().await?;
+        let headers = attempt::headers(self.provider, &credential, stream, &self.line.headers)
+            .ok_or_else(|| ConfigurationError::Credential(self.credentials.source().to_owned()))?;
+        let body = match self.provider {
+            ProviderKind::ClaudeCodeSubscription => anthropic::encode(request, stream),
+            ProviderKind::OpenAiCompatible | ProviderKind::LmStudioLocal => {
+                openai::encode(request, stream, self.stream_options.load(Ordering::Relaxed))
+            }
+        };
+        let body = body.map_err(|error| ConfigurationError::Client(error.to_string()))?;
+        let mut line = self.line.clone();
+        line.masks.add(credential.secret().unwrap_or_default());
+        let answer = attempt::exchange(&line, self.provider, headers, body, stream, on).await;
+        Ok(answer.map_err(|mut trouble| {
+            // Masked first: a secret that is cut in two would not be found.
+            let message = line.masks.apply(trouble.failure.message);
+            trouble.failure.message = message.chars().take(LONGEST_MESSAGE).collect();
+            trouble
+        }))
+    }
+
+    /// Does what helps against the trouble; an error if nothing does.
+    async fn recover(
+        &self,
+        trouble: Trouble,
+        tries: &mut Tries,
+        on: &mut Listener<'_>,
+    ) -> Result<(), AskError> {
+        let Trouble { mut failure, remedy, heard } = trouble;
+        let mut void = || {
+            if heard {
+                on(Live::Void);
+            }
+        };
+        let wait = match remedy {
+            Remedy::Fail => return Err(AskError::Failed(self.explained(failure))),
+            Remedy::Shorten => return Err(AskError::ContextTooLong(failure)),
+            Remedy::DropStreamOptions => {
+                if !self.stream_options.swap(false, Ordering::Relaxed) {
+                    return Err(AskError::Failed(failure));
+                }
+                void();
+                return Ok(());
+            }
+            Remedy::Renew => {
+                let again = !std::mem::replace(&mut tries.renewed, true)
+                    && self.credentials.refused().await?;
+                if !again {
+                    return Err(AskError::Failed(self.explained(failure)));
+                }
+                void();
+                return Ok(());
+            }
+            Remedy::Again(wait) => wait,
+            Remedy::AgainAfterCut => {
+                tries.cuts += 1;
+                None
+            }
+        };
+        let backoff = &self.retry.backoff;
+        if let Some(wait) = wait.filter(|wait| *wait > backoff.longest_asked) {
+            let seconds = wait.as_secs();
+            failure.message.push_str(&format!("; it asks to be left alone for {seconds} s"));
+            return Err(AskError::Failed(failure));
+        }
+        if tries.retries >= self.retry.max_retries {
+            if tries.retries > 0 {
+                failure.message.push_str(&format!("; gave up after {} retries", tries.retries));
+            }
+            return Err(AskError::Failed(failure));
+        }
+        tries.retries += 1;
+        let asked = wait.filter(|wait| !wait.is_zero());
+        let delay = asked.unwrap_or_else(|| backoff.delay(tries.retries));
+        void();
+        on(Live::Retry {
+            attempt: tries.retries,
+            max_retries: self.retry.max_retries,
+            delay,
+            status: failure.status,
+            error: &failure.message,
+        });
+        tokio::time::sleep(delay).await;
+        Ok(())
+    }
+
+    /// Says of a refused credential where it came from.
+    fn explained(&self, mut failure: Failure) -> Failure {
+        if failure.word == FailureWord::AuthenticationFailed {
+            let source = self.credentials.source();
+            failure.message.push_str(&format!("; the credential came from {source}"));
+        }
+        failure
+    }
+}

@@ -1,0 +1,122 @@
+//! What proves to a server who asks, and where it comes from.
+
+use std::fmt;
+use std::pin::Pin;
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// What goes into the request's headers. It never shows: not in `Debug`, not in an error.
+#[derive(Clone, Debug)]
+pub enum Credential {
+    /// An API key: `x-api-key` for Anthropic, a bearer for the others.
+    ApiKey(SecretString),
+    /// A bearer token.
+    Bearer(SecretString),
+    /// Nothing.
+    None,
+}
+
+impl Credential {
+    /// The secret itself, to be put into a header or masked out of a text.
+    pub(crate) fn secret(&self) -> Option<&str> {
+        match self {
+            Self::ApiKey(secret) | Self::Bearer(secret) => Some(secret.expose_secret()),
+            Self::None => None,
+        }
+    }
+}
+
+/// There is no credential, or it could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no credential from {source_name}: {reason}")]
+pub struct CredentialError {
+    /// Where it should have come from.
+    pub source_name: String,
+    /// Why it did not, and what to do; never a secret.
+    pub reason: String,
+}
+
+/// Work that ends in a value.
+pub type Fetching<'a, T> = Pin<Box<dyn Future<Output = Result<T, CredentialError>> + Send + 'a>>;
+
+/// A place credentials come from. It is asked before every request, so that one that ages can be renewed.
+pub trait Credentials: Send + Sync {
+    /// The credential to use now.
+    fn credential(&self) -> Fetching<'_, Credential>;
+
+    /// Told when the server has refused the credential, once per question; `true` if asking for it again
+    /// will give another one.
+    fn refused(&self) -> Fetching<'_, bool> {
+        Box::pin(async { Ok(false) })
+    }
+
+    /// The place, in words for the user.
+    fn source(&self) -> &str;
+}
+
+/// A credential that stays as it is.
+#[derive(Clone)]
+pub struct Fixed {
+    source: String,
+    credential: Credential,
+}
+
+impl Fixed {
+    /// This credential, from the place of that name.
+    pub fn new(source: impl Into<String>, credential: Credential) -> Self {
+        Self { source: source.into(), credential }
+    }
+}
+
+impl fmt::Debug for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fixed").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl Credentials for Fixed {
+    fn credential(&self) -> Fetching<'_, Credential> {
+        Box::pin(async { Ok(self.credential.clone()) })
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// Stands where a secret stood.
+const MASK: &str = "[secret]";
+/// Masking a shorter text would hit innocent words.
+const SHORTEST: usize = 6;
+
+/// Takes secrets out of texts that came from elsewhere: servers echo what they were sent.
+#[derive(Clone, Default)]
+pub(crate) struct Masks(Vec<SecretString>);
+
+impl Masks {
+    pub(crate) fn add(&mut self, secret: &str) {
+        if secret.len() >= SHORTEST {
+            self.0.push(secret.into());
+        }
+    }
+
+    pub(crate) fn apply(&self, text: String) -> String {
+        self.0.iter().fold(text, |text, secret| text.replace(secret.expose_secret(), MASK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_show() {
+        let fixed = Fixed::new("ANTHROPIC_API_KEY", Credential::ApiKey("sk-very-secret".into()));
+        let shown = format!("{fixed:?} {:?}", fixed.credential);
+        assert!(!shown.contains("very"), "{shown}");
+        let mut masks = Masks::default();
+        masks.add("sk-very-secret");
+        masks.add("a");
+        assert_eq!(masks.apply("a key sk-very-secret!".to_owned()), "a key [secret]!");
+    }
+}

@@ -1,0 +1,353 @@
+//! Which models there are: S0 §2.1's providers and §2.2's closed ids, with what is publicly known of each.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use ona_types::Usage;
+
+use crate::usage::Price;
+
+/// `model_config.provider` (S0 §2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// The Anthropic Messages API.
+    ClaudeCodeSubscription,
+    /// A remote Chat Completions API.
+    OpenAiCompatible,
+    /// A Chat Completions server on this machine.
+    LmStudioLocal,
+}
+
+impl ProviderKind {
+    /// Every provider with its name, in the order of S0 §2.1.
+    pub const ALL: [(ProviderKind, &'static str); 3] = [
+        (ProviderKind::ClaudeCodeSubscription, "claude_code_subscription"),
+        (ProviderKind::OpenAiCompatible, "openai_compatible"),
+        (ProviderKind::LmStudioLocal, "lm_studio_local"),
+    ];
+
+    /// The name in settings.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+impl fmt::Display for ProviderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that is no provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no provider (claude_code_subscription, openai_compatible, lm_studio_local; case matters)"
+)]
+pub struct UnknownProvider(pub String);
+
+impl FromStr for ProviderKind {
+    type Err = UnknownProvider;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
+        let known = Self::ALL.iter().find(|(_, known)| *known == name);
+        known.map(|(kind, _)| *kind).ok_or_else(|| UnknownProvider(name.to_owned()))
+    }
+}
+
+/// A row of S0 §2.2.
+struct Listed {
+    provider: ProviderKind,
+    id: &'static str,
+    /// `None` where the environment says which model it is.
+    wire: Option<&'static str>,
+    /// The short word people know it by.
+    word: Option<&'static str>,
+}
+
+const fn listed(
+    provider: ProviderKind,
+    id: &'static str,
+    wire: Option<&'static str>,
+    word: Option<&'static str>,
+) -> Listed {
+    Listed { provider, id, wire, word }
+}
+
+use ProviderKind::{ClaudeCodeSubscription, LmStudioLocal, OpenAiCompatible};
+
+#[rustfmt::skip]
+const LISTED: [Listed; 8] = [
+    listed(ClaudeCodeSubscription, "claude_opus_4", Some("claude-opus-4-20250514"), Some("opus")),
+    listed(ClaudeCodeSubscription, "claude_sonnet_4", Some("claude-sonnet-4-20250514"), Some("sonnet")),
+    listed(ClaudeCodeSubscription, "claude_3_5_haiku", Some("claude-3-5-haiku-20241022"), Some("haiku")),
+    listed(OpenAiCompatible, "gpt_4o", Some("gpt-4o"), None),
+    listed(OpenAiCompatible, "gpt_4o_mini", Some("gpt-4o-mini"), None),
+    listed(OpenAiCompatible, "o3", Some("o3"), None),
+    listed(OpenAiCompatible, "o3_mini", Some("o3-mini"), None),
+    listed(LmStudioLocal, "lm_studio_server_routed", None, None),
+];
+
+/// What is published of a model: its limits and its list price.
+struct Facts {
+    /// The wire name without a date.
+    family: &'static str,
+    context_window: u32,
+    max_output: u32,
+    price: Price,
+}
+
+const fn facts(family: &'static str, window: u32, output: u32, price: [f64; 4]) -> Facts {
+    let [input, out, cache_write, cache_read] = price;
+    let price = Price { input, output: out, cache_write, cache_read };
+    Facts { family, context_window: window, max_output: output, price }
+}
+
+/// The closed ids' models first, then those an alias is likely to name. The price is that of input, output,
+/// cache write and cache read; OpenAI takes nothing extra for writing.
+#[rustfmt::skip]
+const FACTS: [Facts; 13] = [
+    facts("claude-opus-4", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-sonnet-4", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-3-5-haiku", 200_000, 8_192, [0.8, 4.0, 1.0, 0.08]),
+    facts("gpt-4o", 128_000, 16_384, [2.5, 10.0, 2.5, 1.25]),
+    facts("gpt-4o-mini", 128_000, 16_384, [0.15, 0.6, 0.15, 0.075]),
+    facts("o3", 200_000, 100_000, [2.0, 8.0, 2.0, 0.5]),
+    facts("o3-mini", 200_000, 100_000, [1.1, 4.4, 1.1, 0.55]),
+    facts("claude-opus-4-0", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-1", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-5", 200_000, 64_000, [5.0, 25.0, 6.25, 0.5]),
+    facts("claude-sonnet-4-0", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-sonnet-4-5", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-haiku-4-5", 200_000, 64_000, [1.0, 5.0, 1.25, 0.1]),
+];
+
+/// A model that can be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Whose it is.
+    pub provider: ProviderKind,
+    /// Its id in settings.
+    pub id: &'static str,
+    /// Its name on the wire.
+    pub wire: String,
+    /// How many tokens it can take in, where that is known.
+    pub context_window: Option<u32>,
+    /// How many tokens it can write in one answer, where that is known.
+    pub max_output: Option<u32>,
+    /// Its list price, where that is known.
+    pub price: Option<Price>,
+}
+
+impl Model {
+    fn new(row: &Listed, wire: &str) -> Self {
+        let family = family(wire);
+        let facts = FACTS.iter().find(|facts| facts.family == family);
+        Self {
+            provider: row.provider,
+            id: row.id,
+            wire: wire.to_owned(),
+            context_window: facts.map(|facts| facts.context_window),
+            max_output: facts.map(|facts| facts.max_output),
+            price: facts.map(|facts| facts.price),
+        }
+    }
+
+    /// What this usage costs in US dollars at list price; nothing where no price is known.
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        self.price.map(|price| price.of(usage))
+    }
+}
+
+/// A wire name without the date or `latest` it may end in: `-20250514`, `-2024-08-06`.
+fn family(wire: &str) -> &str {
+    let wire = wire.strip_suffix("-latest").unwrap_or(wire);
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    for shape in [&[8][..], &[2, 2, 4]] {
+        let mut rest = Some(wire);
+        for length in shape {
+            rest = rest.and_then(|rest| rest.rsplit_once('-')).and_then(|(before, last)| {
+                (last.len() == *length && digits(last)).then_some(before)
+            });
+        }
+        if let Some(family) = rest {
+            return family;
+        }
+    }
+    wire
+}
+
+/// A model name that cannot be used. It shows before any network I/O.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The provider has no such model.
+    #[error("`{name}` is no model of {provider}: it has {allowed}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Of whom.
+        provider: ProviderKind,
+        /// What could have been asked for.
+        allowed: String,
+    },
+    /// A local server's model is named by the environment, and it is not.
+    #[error(
+        "lm_studio_server_routed needs LM_STUDIO_MODEL to name the model that the server has loaded"
+    )]
+    NoLmStudioModel,
+    /// An alias for something that is no model id.
+    #[error("`{name}` in model_aliases is no model id: those are {allowed}")]
+    UnknownAlias {
+        /// The key.
+        name: String,
+        /// What it could have been.
+        allowed: String,
+    },
+    /// An alias that leads nowhere.
+    #[error("the alias of `{0}` is empty: give it a model name, or leave it out")]
+    EmptyAlias(String),
+}
+
+/// Wire names that replace those of S0 §2.2: the settings key `model_aliases` and the variables
+/// `ANTHROPIC_DEFAULT_{OPUS,SONNET,HAIKU}_MODEL`. The one set last wins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aliases(BTreeMap<&'static str, String>);
+
+impl Aliases {
+    /// Replaces the wire name of a model id, or of the id that `opus`, `sonnet` or `haiku` stands for.
+    pub fn set(&mut self, name: &str, wire: &str) -> Result<(), ModelError> {
+        let can = |row: &&Listed| row.wire.is_some();
+        let row = LISTED.iter().filter(can).find(|row| row.id == name || row.word == Some(name));
+        let Some(row) = row else {
+            let allowed =
+                LISTED.iter().filter(can).map(|row| row.id).collect::<Vec<_>>().join(", ");
+            return Err(ModelError::UnknownAlias { name: name.to_owned(), allowed });
+        };
+        if wire.trim().is_empty() {
+            return Err(ModelError::EmptyAlias(name.to_owned()));
+        }
+        self.0.insert(row.id, wire.trim().to_owned());
+        Ok(())
+    }
+}
+
+/// The model of that name. A name is an id of S0 §2.2, its wire name (the published one or the one an
+/// alias gave it), or one of `opus`, `sonnet` and `haiku`; whichever is used, an alias decides what goes
+/// over the wire.
+pub fn resolve(
+    provider: ProviderKind,
+    name: &str,
+    aliases: &Aliases,
+    lm_studio_model: Option<&str>,
+) -> Result<Model, ModelError> {
+    let rows = || LISTED.iter().filter(|row| row.provider == provider);
+    let local = lm_studio_model.map(str::trim).filter(|wire| !wire.is_empty());
+    let wire_of = |row: &Listed| match (aliases.0.get(row.id), row.wire) {
+        (Some(alias), _) => Some(alias.clone()),
+        (None, Some(wire)) => Some(wire.to_owned()),
+        (None, None) => local.map(str::to_owned),
+    };
+    let row = rows()
+        .find(|row| row.id == name || row.wire == Some(name) || row.word == Some(name))
+        .or_else(|| rows().find(|row| wire_of(row).as_deref() == Some(name)));
+    let Some(row) = row else {
+        let allowed = rows().map(|row| match row.word {
+            Some(word) => format!("{} ({word})", row.id),
+            None => row.id.to_owned(),
+        });
+        let allowed = allowed.collect::<Vec<_>>().join(", ");
+        return Err(ModelError::Unknown { name: name.to_owned(), provider, allowed });
+    };
+    let wire = wire_of(row).ok_or(ModelError::NoLmStudioModel)?;
+    Ok(Model::new(row, &wire))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(provider: ProviderKind, name: &str) -> Result<String, String> {
+        let model = resolve(provider, name, &Aliases::default(), Some("qwen/qwen3-coder"));
+        model.map(|model| model.wire).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_listed_name_leads_to_its_wire_name() {
+        for row in &LISTED {
+            let expected = row.wire.unwrap_or("qwen/qwen3-coder");
+            for name in [Some(row.id), row.word, Some(expected)].into_iter().flatten() {
+                assert_eq!(wire(row.provider, name).as_deref(), Ok(expected), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_there_is() {
+        insta::assert_snapshot!(
+            wire(ClaudeCodeSubscription, "gpt_4o").unwrap_err(),
+            @"`gpt_4o` is no model of claude_code_subscription: it has claude_opus_4 (opus), claude_sonnet_4 (sonnet), claude_3_5_haiku (haiku)"
+        );
+        insta::assert_snapshot!(
+            wire(OpenAiCompatible, "GPT_4O").unwrap_err(),
+            @"`GPT_4O` is no model of openai_compatible: it has gpt_4o, gpt_4o_mini, o3, o3_mini"
+        );
+        for unset in [None, Some(""), Some("  ")] {
+            let id = "lm_studio_server_routed";
+            let model = resolve(LmStudioLocal, id, &Aliases::default(), unset);
+            assert_eq!(model, Err(ModelError::NoLmStudioModel));
+        }
+    }
+
+    #[test]
+    fn an_alias_decides_what_goes_over_the_wire() {
+        let mut aliases = Aliases::default();
+        aliases.set("claude_opus_4", "first").unwrap();
+        aliases.set("opus", "claude-opus-4-5-20251101").unwrap();
+        for name in ["opus", "claude_opus_4", "claude-opus-4-20250514", "claude-opus-4-5-20251101"]
+        {
+            let model = resolve(ClaudeCodeSubscription, name, &aliases, None).unwrap();
+            assert_eq!(
+                (model.id, model.wire.as_str()),
+                ("claude_opus_4", "claude-opus-4-5-20251101")
+            );
+            assert_eq!(model.price.unwrap().input, 5.0);
+        }
+        assert!(resolve(ClaudeCodeSubscription, "first", &aliases, None).is_err());
+        aliases.set("gpt_4o", "my-gateway/x").unwrap();
+        let model = resolve(OpenAiCompatible, "gpt_4o", &aliases, None).unwrap();
+        assert_eq!((model.price, model.context_window), (None, None));
+        assert_eq!(model.cost(&Usage::default()), None);
+        assert!(matches!(aliases.set("gpt4", "x"), Err(ModelError::UnknownAlias { .. })));
+        assert!(matches!(aliases.set("o3", " "), Err(ModelError::EmptyAlias(_))));
+    }
+
+    #[test]
+    fn every_published_wire_name_has_facts() {
+        for row in LISTED.iter().filter(|row| row.wire.is_some()) {
+            let model = Model::new(row, row.wire.unwrap());
+            assert!(model.price.is_some() && model.max_output < model.context_window, "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn dates_are_no_part_of_a_family() {
+        for (wire, expected) in [
+            ("claude-3-5-haiku-20241022", "claude-3-5-haiku"),
+            ("claude-3-5-haiku-latest", "claude-3-5-haiku"),
+            ("gpt-4o-2024-08-06", "gpt-4o"),
+            ("claude-opus-4-1", "claude-opus-4-1"),
+            ("o3", "o3"),
+            ("", ""),
+        ] {
+            assert_eq!(family(wire), expected);
+        }
+    }
+
+    #[test]
+    fn providers_are_told_by_their_exact_names() {
+        for (kind, name) in ProviderKind::ALL {
+            assert_eq!((kind.as_str(), name.parse()), (name, Ok(kind)));
+        }
+        assert!("OpenAI_Compatible".parse::<ProviderKind>().is_err());
+    }
+}

@@ -1,0 +1,13 @@
+//! OpenAI Chat Completions, as OpenAI and the many servers that imitate it speak it.
+
+mod calls;
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decode::Decoder;
+pub(crate) use encode::encode;
+
+/// Where questions go, under the base URL.
+pub(crate) const PATH: &str = "chat/completions";

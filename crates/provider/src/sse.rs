@@ -1,0 +1,214 @@
+//! Server-sent events, read from bytes as they arrive.
+//!
+//! The rules are those of the HTML standard's `text/event-stream`, as far as they concern a reader that
+//! never reconnects: `id` and `retry` are skipped. However the bytes are cut into chunks, the events are
+//! the same.
+//!
+//! ```
+//! use ona_provider::sse::Parser;
+//! let mut events = Vec::new();
+//! let mut parser = Parser::default();
+//! parser.push(b"event: ping\r\nda", &mut events)?;
+//! parser.push(b"ta: {}\r\n\r\n", &mut events)?;
+//! assert_eq!((events[0].name.as_str(), events[0].data.as_str()), ("ping", "{}"));
+//! # Ok::<(), ona_provider::sse::TooLarge>(())
+//! ```
+
+/// The most bytes one event may have, unless said otherwise.
+pub const EVENT_CAP: usize = 16 << 20;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// One event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its `event` field; empty if it has none.
+    pub name: String,
+    /// Its `data` lines, joined by line feeds.
+    pub data: String,
+}
+
+/// An event that is larger than the cap. The stream cannot be read further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than {0} bytes")]
+pub struct TooLarge(pub usize);
+
+/// Reads events from bytes.
+#[derive(Debug)]
+pub struct Parser {
+    cap: usize,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+    /// Whether the line before ended in a carriage return, so that a line feed belongs to it.
+    after_return: bool,
+    first_line: bool,
+    event: Event,
+    has_data: bool,
+    failed: bool,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::with_cap(EVENT_CAP)
+    }
+}
+
+impl Parser {
+    /// A parser that refuses events of more than `cap` bytes.
+    pub fn with_cap(cap: usize) -> Self {
+        Self {
+            cap,
+            line: Vec::new(),
+            after_return: false,
+            first_line: true,
+            event: Event::default(),
+            has_data: false,
+            failed: false,
+        }
+    }
+
+    /// Takes the next bytes and appends the events they complete, also those before an error.
+    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+        if self.failed {
+            return Err(TooLarge(self.cap));
+        }
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            if self.event.name.len() + self.event.data.len() + self.line.len() > self.cap {
+                self.failed = true;
+                return Err(TooLarge(self.cap));
+            }
+            let Some(end) = end else { break };
+            self.after_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            let line = std::mem::take(&mut self.line);
+            events.extend(self.end_line(&line));
+            self.line = line;
+            self.line.clear();
+        }
+        Ok(())
+    }
+
+    /// A line is whole; an empty one ends the event.
+    fn end_line(&mut self, mut line: &[u8]) -> Option<Event> {
+        if std::mem::take(&mut self.first_line) {
+            line = line.strip_prefix(BOM).unwrap_or(line);
+        }
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            // An event without data is none, and its name is forgotten.
+            return std::mem::take(&mut self.has_data).then_some(event);
+        }
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (field, value) = match colon {
+            Some(at) => (&line[..at], &line[at + 1..]),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(&String::from_utf8_lossy(value));
+            }
+            b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
+            // A comment, `id`, `retry`, or a field nobody knows.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Read = (Vec<Event>, Result<(), TooLarge>);
+
+    fn read<'a>(cap: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
+        let mut parser = Parser::with_cap(cap);
+        let mut events = Vec::new();
+        let mut result = Ok(());
+        for chunk in chunks {
+            result = parser.push(chunk, &mut events);
+        }
+        (events, result)
+    }
+
+    fn pairs(bytes: &[u8]) -> Vec<(String, String)> {
+        let (events, result) = read(EVENT_CAP, [bytes]);
+        assert_eq!(result, Ok(()));
+        events.into_iter().map(|event| (event.name, event.data)).collect()
+    }
+
+    #[test]
+    fn events_are_read_as_the_standard_says() {
+        let pair = |name: &str, data: &str| (name.to_owned(), data.to_owned());
+        for (bytes, expected) in [
+            (&b"data: a\n\n"[..], vec![pair("", "a")]),
+            (b"\xEF\xBB\xBFdata: a\r\r", vec![pair("", "a")]),
+            (b"data: a\r\n\r\ndata: b\n\n", vec![pair("", "a"), pair("", "b")]),
+            (
+                b": note\nevent: x\nid: 1\nretry: 5\ndata:a\ndata\ndata:  b\n\n",
+                vec![pair("x", "a\n\n b")],
+            ),
+            (b"event: lost\n\ndata: kept\n\n", vec![pair("", "kept")]),
+            (b"data\n\n", vec![pair("", "")]),
+            (b"data: never ended\n", vec![]),
+            (b"\n\n\r\n", vec![]),
+            (b"data: \xFF\n\n", vec![pair("", "\u{FFFD}")]),
+            (b"data: \xEF\xBB\xBF\n\n", vec![pair("", "\u{FEFF}")]),
+        ] {
+            assert_eq!(pairs(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn an_event_at_the_cap_is_read_and_one_above_is_not() {
+        assert_eq!(read(7, [&b"data: a\n\n"[..]]).0.len(), 1);
+        let (events, result) = read(7, [&b"data: a\n\ndata: bc\n\n"[..], b"data: d\n\n"]);
+        assert_eq!((events.len(), result), (1, Err(TooLarge(7))));
+        let many_lines = b"data: abc\n".repeat(5);
+        assert_eq!(read(20, [&many_lines[..]]).1, Err(TooLarge(20)));
+    }
+
+    /// Bytes in which what matters to the parser is frequent.
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(b"data: ".to_vec()),
+            Just(b"event:".to_vec()),
+            Just(b"\n".to_vec()),
+            Just(b"\r".to_vec()),
+            Just(b"\r\n\r\n".to_vec()),
+            Just(BOM.to_vec()),
+            Just("äö€😀".as_bytes().to_vec()),
+            proptest::collection::vec(any::<u8>(), 0..6),
+        ];
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same_events(
+            bytes in stream(),
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12),
+            cap in prop_oneof![Just(EVENT_CAP), 1..40_usize],
+        ) {
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            at.extend([0, bytes.len()]);
+            at.sort_unstable();
+            let chunks = at.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+            let whole = read(cap, [&bytes[..]]);
+            prop_assert_eq!(&whole, &read(cap, chunks));
+            prop_assert_eq!(&whole, &read(cap, bytes.chunks(1)));
+        }
+    }
+}
