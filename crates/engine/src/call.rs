@@ -22,6 +22,9 @@ use tokio_util::sync::CancellationToken;
 use crate::gate::{Denial, PendingCall};
 use crate::session::{Engine, Session};
 
+/// The key under which arguments that were no JSON are kept.
+pub(crate) const INVALID_JSON: &str = "invalid_json";
+
 /// What the caller is told, once it is on the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallReport {
@@ -34,6 +37,9 @@ pub struct CallReport {
     /// A hook or the human wants the agent to stop, for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
+    /// The gate said no.
+    #[serde(skip)]
+    pub denied: bool,
 }
 
 /// The record could not be written.
@@ -53,24 +59,35 @@ pub enum CallError {
 }
 
 impl Session<'_> {
-    /// Takes one call all the way. An error means that the record could not be written, and says whether
-    /// the tool has run; everything that goes wrong with the call itself is in the report.
+    /// Takes one call of the operator's all the way.
     pub async fn call(
         &mut self,
         tool: &str,
         input: &Value,
         cancel: &CancellationToken,
     ) -> Result<CallReport, CallError> {
-        let id = ToolUseId::generate();
+        self.call_as(ToolUseId::generate(), tool, input, cancel).await
+    }
+
+    /// Takes one call all the way. An error means that the record could not be written, and says whether
+    /// the tool has run; everything that goes wrong with the call itself is in the report.
+    pub(crate) async fn call_as(
+        &mut self,
+        id: ToolUseId,
+        tool: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, CallError> {
         let owner = json!(Owner::current());
         let mut kept = input.clone();
         self.governance.redactor.mask_value(&mut kept);
         let start = CallStart { id: &id, tool, input: &kept, owner: &owner };
         self.engine.store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
-        let mut done = match ona_tools::find(tool) {
-            None => Done::without_tool(tool),
-            Some(known) => {
+        let mut done = match (ona_tools::find(tool), self.unusable(tool, input)) {
+            (_, Some(reason)) => Done::refused(reason),
+            (None, None) => Done::refused(no_such_tool(tool)),
+            (Some(known), None) => {
                 let mut call = PendingCall::new(&id, known, input.clone());
                 let output = self.run(&mut call, cancel).await;
                 Done::of(output, call)
@@ -93,8 +110,34 @@ impl Session<'_> {
             self.place.cwd.clone_from(cwd);
             self.governance.moved(cwd);
         }
-        let is_error = done.output.is_error();
-        Ok(CallReport { tool_use_id: id, content: done.output.content, is_error, stop: done.stop })
+        Ok(CallReport {
+            tool_use_id: id,
+            is_error: done.output.is_error(),
+            denied: done.output.detail.contains_key("denied_by"),
+            content: done.output.content,
+            stop: done.stop,
+        })
+    }
+
+    /// Why a call is none: the model's arguments were no JSON, or the tool is not offered in this session.
+    fn unusable(&self, tool: &str, input: &Value) -> Option<String> {
+        if let Some(text) = input.get(INVALID_JSON).and_then(Value::as_str) {
+            let why = match serde_json::from_str::<Value>(text) {
+                Err(error) => error.to_string(),
+                Ok(_) => "not a JSON object".to_owned(),
+            };
+            return Some(format!(
+                "the arguments of {tool} are no valid JSON ({why}); nothing was run: call it again with a \
+                 JSON object"
+            ));
+        }
+        let offered = self.tools.as_ref()?;
+        (!offered.iter().any(|name| name == tool)).then(|| {
+            format!(
+                "there is no tool `{tool}` in this session; the tools are {}",
+                offered.join(", ")
+            )
+        })
     }
 
     /// The gate, the tool, and the hooks that hear what became of it.
@@ -203,9 +246,8 @@ impl Done {
         }
     }
 
-    fn without_tool(name: &str) -> Self {
-        let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
-        let reason = format!("there is no tool `{name}`; the tools are {}", names.join(", "));
+    /// What was no call at all.
+    fn refused(reason: String) -> Self {
         let gate = GateRow {
             stage: Stage::Input.as_str().to_owned(),
             verdict: Verdict::Deny.as_str().to_owned(),
@@ -239,6 +281,11 @@ impl Done {
             redactor.mask_string(&mut row.input_json);
         }
     }
+}
+
+fn no_such_tool(name: &str) -> String {
+    let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
+    format!("there is no tool `{name}`; the tools are {}", names.join(", "))
 }
 
 /// A panic in a tool is that call's failure, not the session's end.

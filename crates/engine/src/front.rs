@@ -23,17 +23,21 @@ pub enum Human {
 pub struct Front {
     pub(crate) human: Human,
     events: mpsc::UnboundedSender<Event>,
+    orders: mpsc::UnboundedReceiver<Op>,
     shared: Arc<Shared>,
 }
 
 /// What a front-end holds to speak to the core.
 #[derive(Clone, Debug)]
-pub struct Remote(Arc<Shared>);
+pub struct Remote {
+    orders: mpsc::UnboundedSender<Op>,
+    shared: Arc<Shared>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
     open: Mutex<Open>,
-    going_on: CancellationToken,
+    going_on: Mutex<CancellationToken>,
 }
 
 /// Questions nobody has answered yet.
@@ -50,20 +54,26 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Both sides of a table.
 pub fn table(human: Human) -> (Front, Remote, mpsc::UnboundedReceiver<Event>) {
     let (events, receiver) = mpsc::unbounded_channel();
+    let (sender, orders) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared::default());
-    (Front { human, events, shared: Arc::clone(&shared) }, Remote(shared), receiver)
+    let front = Front { human, events, orders, shared: Arc::clone(&shared) };
+    (front, Remote { orders: sender, shared }, receiver)
 }
 
 impl Remote {
-    /// Hands an operation to the core. An answer to a question that is no longer open does nothing.
+    /// Hands an operation to the core. Answers and interrupts act at once, everything else in its turn. An
+    /// answer to a question that is no longer open does nothing.
     pub fn send(&self, op: Op) {
         match op {
             Op::Answer { ask, answer } => {
-                if let Some(waiting) = held(&self.0.open).waiting.remove(&ask) {
+                if let Some(waiting) = held(&self.shared.open).waiting.remove(&ask) {
                     let _ = waiting.send(answer);
                 }
             }
-            Op::Interrupt => self.0.going_on.cancel(),
+            Op::Interrupt => held(&self.shared.going_on).cancel(),
+            Op::Submit { .. } | Op::GoOn | Op::Compact { .. } | Op::End => {
+                let _ = self.orders.send(op);
+            }
         }
     }
 }
@@ -74,9 +84,23 @@ impl Front {
         let _ = self.events.send(event);
     }
 
+    /// The next operation in its turn; nothing if there will be none.
+    pub(crate) async fn next(&mut self) -> Option<Op> {
+        self.orders.recv().await
+    }
+
     /// What an interrupt would end.
     pub(crate) fn going_on(&self) -> CancellationToken {
-        self.shared.going_on.clone()
+        held(&self.shared.going_on).clone()
+    }
+
+    /// Something new begins: an interrupt that ended what came before does not end this.
+    pub(crate) fn begin(&self) -> CancellationToken {
+        let mut going_on = held(&self.shared.going_on);
+        if going_on.is_cancelled() {
+            *going_on = CancellationToken::new();
+        }
+        going_on.clone()
     }
 
     /// Asks the human, and waits.
@@ -137,8 +161,9 @@ mod tests {
         remote.send(Op::Interrupt);
         let said = front.ask(question(), &cancel).await;
         assert_eq!(said, HumanAnswer::Deny { feedback: "interrupted".into(), stop: true });
+        assert!(!front.begin().is_cancelled(), "the next thing is not interrupted");
         drop(events);
-        let said = front.ask(question(), &CancellationToken::new()).await;
+        let said = front.ask(question(), &front.begin()).await;
         assert_eq!(said, HumanAnswer::no("whoever was asked has gone away"));
     }
 }

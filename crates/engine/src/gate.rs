@@ -357,12 +357,7 @@ impl Session<'_> {
     ) -> Fired {
         let hooks = &self.governance.hooks;
         let mut fired = hooks.fire(&self.hook_base(), detail, Some(&call.effects), cancel).await;
-        for text in fired.messages.drain(..) {
-            self.front.tell(Event::HookMessage { text });
-        }
-        for text in &fired.warnings {
-            self.front.tell(Event::Warning { text: text.clone() });
-        }
+        self.pass_on(&mut fired);
         for text in &mut fired.contexts {
             self.shorten(text);
         }
@@ -370,8 +365,27 @@ impl Session<'_> {
         fired
     }
 
+    /// Tells the user what hooks did and said.
+    pub(crate) fn pass_on(&self, fired: &mut Fired) {
+        for row in fired.rows.iter().filter(|row| row.skipped_reason.is_none()) {
+            self.front.tell(Event::HookRan {
+                hook_event: row.event.as_str().to_owned(),
+                command: row.command.clone(),
+                exit_code: row.exit_code,
+                stdout: row.stdout_text.clone().unwrap_or_default(),
+                stderr: row.stderr_text.clone().unwrap_or_default(),
+            });
+        }
+        for text in fired.messages.drain(..) {
+            self.front.tell(Event::HookMessage { text });
+        }
+        for text in &fired.warnings {
+            self.front.tell(Event::Warning { text: text.clone() });
+        }
+    }
+
     /// Keeps what a hook says to the model within bounds; the whole goes to a file the model may read.
-    fn shorten(&self, text: &mut String) {
+    pub(crate) fn shorten(&self, text: &mut String) {
         let Some((cut, _)) = text.char_indices().nth(LONGEST_CONTEXT) else { return };
         let name = format!("hook-{}.txt", ToolUseId::generate());
         let kept = self.engine.host.new_output(&self.seat.session, &name);

@@ -264,6 +264,11 @@ impl Governance {
         Ok(kept)
     }
 
+    /// The settings in force, merged.
+    pub(crate) fn settings(&self) -> Value {
+        settings::merge(&self.basis.layers)
+    }
+
     /// The session has moved to another directory.
     pub(crate) fn moved(&mut self, cwd: &Path) {
         Arc::make_mut(&mut self.permissions).moved(cwd);

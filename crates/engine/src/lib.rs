@@ -4,7 +4,9 @@
 //! is committed, its input validated, the tool run, the outcome committed, and only then handed back.
 //! The engine never prints and reads neither terminal nor environment.
 
+mod agent;
 mod call;
+mod compact;
 mod doctor;
 mod explain;
 mod front;
@@ -12,17 +14,23 @@ mod gate;
 mod governance;
 pub mod instructions;
 mod phase;
+mod prompt;
 mod session;
 pub mod settings;
 #[cfg(test)]
 mod testing;
+mod thread;
 mod trust;
+mod turn;
 
+pub use agent::{Agent, AgentError, AgentOptions, Mind};
 pub use call::{CallError, CallReport};
+pub use compact::Room;
 pub use doctor::examine;
 pub use explain::Explanation;
 pub use front::{Front, Human, Remote, table};
 pub use governance::{Config, GovernanceError};
 pub use phase::{TransitionError, transition};
+pub use prompt::PromptOptions;
 pub use session::{Engine, JoinRequest, Session};
 pub use trust::{Brought, brought, repository_root};

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, Seat, Store};
 use ona_tools::{Host, Place, ToolSettings};
-use ona_types::ConversationId;
+use ona_types::{ConversationId, PermissionMode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError};
+use crate::instructions;
 
 /// What every session of this process shares.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct Session<'e> {
     pub(crate) seat: Seat,
     pub(crate) place: Place,
     pub(crate) governance: Governance,
+    /// The tools that are offered, where not all are.
+    pub(crate) tools: Option<Vec<String>>,
 }
 
 impl<'e> Session<'e> {
@@ -52,6 +55,11 @@ impl<'e> Session<'e> {
         let seat = engine
             .store
             .join(&Join { project_dir: &here, conversation: request.conversation.as_ref() })?;
+        Self::open(engine, seat, &request.cwd)
+    }
+
+    /// Opens a session whose seat is known.
+    pub fn open(engine: &'e Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         for call in engine.store.settle_interrupted(&seat, is_gone)? {
             // What a dead call left running is nobody's any more.
             ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
@@ -59,11 +67,11 @@ impl<'e> Session<'e> {
         for task in engine.store.settle_tasks(&seat.session, is_gone)? {
             ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
         }
-        let mut place = place(&seat, &request.cwd);
+        let mut place = place(&seat, cwd);
         let governance =
             Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
         let (front, ..) = table(Human::Nobody);
-        Ok(Self { engine, front, seat, place, governance })
+        Ok(Self { engine, front, seat, place, governance, tools: None })
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
@@ -75,6 +83,35 @@ impl<'e> Session<'e> {
     /// What is wrong with settings, for the user.
     pub fn warnings(&self) -> &[String] {
         &self.governance.warnings
+    }
+
+    /// The settings in force, merged.
+    pub fn settings(&self) -> Value {
+        self.governance.settings()
+    }
+
+    /// The permission mode in force.
+    pub fn mode(&self) -> PermissionMode {
+        self.governance.permissions.mode()
+    }
+
+    /// Where instructions are for this session.
+    pub fn instruction_roots(&self, config: &Config) -> instructions::Roots {
+        let excludes = &self.settings()["claudeMdExcludes"];
+        let excludes = excludes.as_array().into_iter().flatten();
+        let excludes = excludes.filter_map(|glob| glob.as_str().map(str::to_owned)).collect();
+        let project_root = self.place.project_dir.ancestors().find(|dir| dir.join(".git").exists());
+        instructions::Roots {
+            cwd: self.place.cwd.clone(),
+            project_root: project_root.unwrap_or(&self.place.project_dir).to_owned(),
+            home: config.home.clone(),
+            claude_dir: config.claude_dir.clone(),
+            managed_dirs: config.managed_dirs.clone(),
+            additional_dirs: self.place.additional_dirs.clone(),
+            read_additional: false,
+            excludes,
+            external_allowed: false,
+        }
     }
 
     /// What an interrupt would end.
@@ -99,7 +136,7 @@ fn place(seat: &Seat, here: &Path) -> Place {
 }
 
 /// Whether the process that started a call is certainly no more.
-fn is_gone(owner: &Value) -> bool {
+pub(crate) fn is_gone(owner: &Value) -> bool {
     liveness(owner) == Liveness::Gone
 }
 

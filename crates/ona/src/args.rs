@@ -4,19 +4,25 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::agent_args::AgentArgs;
+
 /// A coding agent whose every step is governed and on the record.
 #[derive(Debug, Parser)]
 #[command(
     version,
     arg_required_else_help = true,
     after_help = "Examples:
+  ona -p 'what does this project do?'
+  git diff | ona -p 'review this' --model opus --output-format json
+  ona -p 'go on' --continue
   ona --eval '{\"tool\":\"Read\",\"input\":{\"file_path\":\"/etc/hostname\"}}'
   ona --eval '{\"tool\":\"Bash\",\"input\":{\"command\":\"git status\"}}' --cwd ~/project
   echo '{\"tool\":\"Glob\",\"input\":{\"pattern\":\"**/*.rs\"}}' | ona --eval -
   ona doctor
 
-Exit codes: 0 done and recorded (a tool's own error result included), 1 failed,
-2 wrong usage or configuration, 129, 130, 143 interrupted by a signal.
+Exit codes: 0 done and recorded (a tool's own error result included), 1 failed
+(with -p: the turn ended in an error, at a limit, or was stopped), 2 wrong usage
+or configuration, 129, 130, 143 interrupted by a signal.
 
 The record is the SQLite file at AGENT_SDLC_DB (absolute path), by default
 $XDG_STATE_HOME/ona/agent.db. docs/ENVIRONMENT.md lists every variable."
@@ -65,6 +71,9 @@ pub struct Cli {
     /// Create the database, or bring it up to date, and print its path
     #[arg(long)]
     pub init_db: bool,
+
+    #[command(flatten)]
+    pub agent: AgentArgs,
 
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -27,6 +27,8 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
             }
             Event::HookMessage { text } => complain(&format!("hook: {}\n", plain(&text))),
             Event::Warning { text } => complain(&format!("warning: {}\n", plain(&text))),
+            // The rest is of turns, and here is none.
+            _ => {}
         }
     }
 }

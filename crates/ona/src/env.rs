@@ -2,6 +2,8 @@
 //!
 //! `docs/ENVIRONMENT.md` is made from these declarations; a test keeps the two the same.
 
+pub mod model;
+
 use std::env::VarError;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -170,6 +172,12 @@ const READ: &[&Variable] = &[
     &LC_ALL,
 ];
 
+/// All variables that ona reads.
+#[cfg(test)]
+fn all_read() -> Vec<&'static Variable> {
+    READ.iter().chain(model::READ).copied().collect()
+}
+
 /// Set by ona for the processes it starts.
 #[cfg(test)]
 const SET_FOR_CHILDREN: &[Variable] = &[
@@ -265,7 +273,13 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
             .hint("user, project and local are")),
     };
     let sources = cli.setting_sources.as_ref();
-    let sources = sources.map(|names| names.iter().map(scope).collect()).transpose()?;
+    let mut sources = sources.map(|names| names.iter().map(scope).collect()).transpose()?;
+    if cli.agent.bare {
+        sources = Some(Vec::new());
+    }
+    let mut settings = cli.settings.clone();
+    let here = std::env::current_dir().unwrap_or_default();
+    settings.extend(cli.agent.settings(&here).map(|settings| settings.to_string()));
     let mode = cli.permission_mode.as_deref().map(str::parse).transpose();
     let mode = mode.map_err(|error: ona_types::UnknownMode| {
         CliError::usage(format!("--permission-mode: {error}")).hint("see `ona --help`")
@@ -279,7 +293,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
         ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
         managed_dirs: managed.split(':').map(PathBuf::from).collect(),
-        given: Given { settings: cli.settings.clone(), sources },
+        given: Given { settings, sources },
         mode,
         trust: cli.trust || switch(&ONA_TRUST, false)?,
         hooks_disabled: switch(&NO_HOOKS, false)?,
@@ -339,7 +353,7 @@ mod tests {
              Made from `crates/ona/src/env.rs`; `UPDATE_DOCS=1 cargo test -p ona env` writes it anew.\n\n\
              ## Read\n\n| Variable | Default | Meaning |\n|---|---|---|\n",
         );
-        for v in READ {
+        for v in all_read() {
             page.push_str(&format!("| `{}` | {} | {} |\n", v.name, v.default, v.meaning));
         }
         page.push_str(

@@ -130,13 +130,13 @@ pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
 }
 
 /// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
-struct Interrupts {
+pub struct Interrupts {
     /// The number of the signal that came.
     came: Arc<AtomicU8>,
 }
 
 impl Interrupts {
-    fn listen(remote: &Remote) -> Result<Self, CliError> {
+    pub fn listen(remote: &Remote) -> Result<Self, CliError> {
         let this = Self { came: Arc::default() };
         for (kind, number) in
             [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
@@ -153,7 +153,7 @@ impl Interrupts {
         Ok(this)
     }
 
-    fn signal(&self) -> Option<u8> {
+    pub fn signal(&self) -> Option<u8> {
         Some(self.came.load(Ordering::Relaxed)).filter(|number| *number > 0)
     }
 }

@@ -4,6 +4,7 @@
 //! its own beyond saying what happened; see `docs/ARCHITECTURE.md` for where things are.
 #![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
+mod agent_args;
 mod args;
 mod asker;
 mod config;
@@ -12,7 +13,9 @@ mod env;
 mod error;
 mod eval;
 mod helpers;
+mod mind;
 mod output;
+mod print;
 mod schema;
 mod story;
 mod trust;
@@ -55,6 +58,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
+        None if cli.agent.print => print::run(cli),
         None if cli.init_db => eval::init_db(),
         None => match (&cli.eval, &cli.transition) {
             (Some(call), _) => eval::run(call, cli),

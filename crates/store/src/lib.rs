@@ -39,7 +39,7 @@ pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
 pub use memories::Memory;
-pub use phases::Standing;
+pub use phases::{Standing, Steering};
 pub use schema::LATEST_MIGRATION;
 pub use sessions::{Found, Hit, NewSession, SessionRow};
 pub use store::Store;

@@ -4,6 +4,7 @@ use ona_types::{ConversationId, Phase};
 use rusqlite::OptionalExtension;
 use serde_json::{Value, json};
 
+use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -16,7 +17,55 @@ pub struct Standing {
     pub approved_plan: bool,
 }
 
+/// What steers the work in a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// The conversation's phase.
+    pub phase: Phase,
+    /// Its latest plan that is still good, with its status.
+    pub plan: Option<(String, String)>,
+    /// What the session began with.
+    pub first_prompt: Option<String>,
+    /// What was said last.
+    pub last_prompt: Option<String>,
+}
+
 impl Store {
+    /// What steers the work in a session.
+    pub fn steering(&self, seat: &Seat) -> Result<Steering, StoreError> {
+        let phase = self.standing(&seat.conversation)?.phase;
+        self.read(|c| {
+            let plan = c
+                .query_row(
+                    "SELECT status, content FROM plans
+                     WHERE conversation_id = ?1 AND status IN ('draft', 'approved')
+                     ORDER BY id DESC LIMIT 1",
+                    [seat.conversation.as_str()],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .optional()?;
+            let prompt = |order: &str| -> rusqlite::Result<Option<String>> {
+                c.query_row(
+                    &format!(
+                        "SELECT json_extract(payload_json, '$.content[0].text') FROM transcript_entries
+                         WHERE session_id = ?1 AND entry_type = 'user' AND json_valid(payload_json)
+                         ORDER BY sequence {order} LIMIT 1"
+                    ),
+                    [seat.session.as_str()],
+                    |row| row.get(0),
+                )
+                .optional()
+                .map(Option::flatten)
+            };
+            Ok(Steering {
+                phase,
+                plan,
+                first_prompt: prompt("ASC")?,
+                last_prompt: prompt("DESC")?,
+            })
+        })
+    }
+
     /// Where a conversation stands.
     pub fn standing(&self, conversation: &ConversationId) -> Result<Standing, StoreError> {
         self.read(|c| {

@@ -38,6 +38,11 @@ macro_rules! ids {
     )*};
 }
 
+/// A fresh UUID, for what is only ever compared.
+pub fn fresh_uuid() -> String {
+    Uuid::now_v7().to_string()
+}
+
 ids! {
     /// `conversations.id`: one line of work in one project directory.
     ConversationId = "conv_";

@@ -23,8 +23,8 @@ mod transcript;
 mod usage;
 
 pub use hash::{ContentHash, Hasher};
-pub use id::{ConversationId, SessionId, TaskId, ToolUseId};
-pub use op::{AskRequest, Event, HumanAnswer, Op};
+pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
+pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, Op, TurnEnd};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
 };

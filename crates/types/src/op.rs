@@ -6,12 +6,26 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{PermissionUpdate, RuleValue};
+use crate::{PermissionUpdate, RuleValue, ToolUseId, Usage};
 
 /// Something the front-end wants of the core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
+    /// The human says something: a turn begins.
+    Submit {
+        /// What is said.
+        prompt: String,
+    },
+    /// Goes on with a turn that was cut short, as if nothing had happened.
+    GoOn,
+    /// Makes room in the model's context.
+    Compact {
+        /// What the summary should keep in mind.
+        instructions: Option<String>,
+    },
+    /// The session is over.
+    End,
     /// The human answers a question.
     Answer {
         /// Which one.
@@ -34,6 +48,96 @@ pub enum Event {
         /// What is asked.
         request: AskRequest,
     },
+    /// A turn begins.
+    TurnStarted {
+        /// Its number, from 1.
+        turn: i64,
+    },
+    /// A piece of the model's text, as it comes. Nothing of it counts before [`Event::Answered`].
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of the model's thinking, likewise.
+    Thinking {
+        /// The piece.
+        text: String,
+    },
+    /// The stream event behind it, in the words of the Anthropic API whoever answers.
+    Stream {
+        /// The event.
+        raw: Value,
+    },
+    /// What was told of the present answer is void: it begins again.
+    Void,
+    /// A question to the model failed, and will be asked again after a wait.
+    Retry {
+        /// Which retry that will be, from 1.
+        attempt: u32,
+        /// How many there may be.
+        max_retries: u32,
+        /// The wait.
+        delay_ms: u64,
+        /// The HTTP status, where there was one.
+        status: Option<u16>,
+        /// What went wrong.
+        error: String,
+    },
+    /// The model's whole answer, on the record.
+    Answered {
+        /// As a message of the Anthropic API, whoever answered.
+        message: Value,
+    },
+    /// A call is about to pass the gate.
+    ToolStarted {
+        /// The call.
+        id: ToolUseId,
+        /// The tool.
+        tool: String,
+        /// Its input as the model asked for it.
+        input: Value,
+    },
+    /// What came of a call, on the record.
+    ToolEnded {
+        /// The call.
+        id: ToolUseId,
+        /// The tool.
+        tool: String,
+        /// What the model is told.
+        content: String,
+        /// Whether it failed.
+        is_error: bool,
+    },
+    /// A hook ran.
+    HookRan {
+        /// The event.
+        hook_event: String,
+        /// What ran.
+        command: String,
+        /// How it exited.
+        exit_code: Option<i32>,
+        /// What it printed.
+        stdout: String,
+        /// What it printed on standard error.
+        stderr: String,
+    },
+    /// The context is being compacted, or no longer.
+    Compacting {
+        /// `manual` or `auto`.
+        trigger: String,
+    },
+    /// The context was compacted.
+    Compacted {
+        /// `manual` or `auto`.
+        trigger: String,
+        /// How full it was.
+        pre_tokens: u64,
+    },
+    /// A turn is over, and on the record.
+    TurnEnded {
+        /// How.
+        end: Box<TurnEnd>,
+    },
     /// A hook has something to say to the user.
     HookMessage {
         /// What it says.
@@ -44,6 +148,80 @@ pub enum Event {
         /// What.
         text: String,
     },
+}
+
+/// Why a turn is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Ending {
+    /// The model has said what it had to say.
+    Done,
+    /// The user interrupted it.
+    Interrupted,
+    /// A hook did not let the prompt through.
+    Blocked {
+        /// What it said, to the user.
+        reason: String,
+    },
+    /// A hook or the human wants the agent to stop.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// The model cannot be asked, or does not answer.
+    Failed {
+        /// The word of S0 §11.
+        error: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// The model has been asked as often as it may be.
+    MaxTurns {
+        /// How often that is.
+        most: u32,
+    },
+    /// What may be spent is spent.
+    MaxBudget {
+        /// How much that is, as the operator wrote it.
+        most_usd: String,
+    },
+    /// The record cannot be written.
+    RecordLost {
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// How a turn ended, and what it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnd {
+    /// Why it is over.
+    pub ending: Ending,
+    /// What the model said last.
+    pub text: String,
+    /// How the model's last answer ended, in the words of the Anthropic API.
+    pub stop_reason: Option<String>,
+    /// How often the model was asked.
+    pub asked: u32,
+    /// How long it all took.
+    pub duration_ms: u64,
+    /// How long the model took.
+    pub api_ms: u64,
+    /// What was used, by wire name of the model.
+    pub used: Vec<(String, Usage)>,
+    /// What that costs, where the price is known.
+    pub cost_usd: f64,
+    /// Calls that were not let through.
+    pub denials: Vec<DeniedCall>,
+}
+
+/// A call that was not let through.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names are those of the published result")]
+pub struct DeniedCall {
+    pub tool_name: String,
+    pub tool_use_id: ToolUseId,
+    pub tool_input: Value,
 }
 
 /// What the human is asked.

@@ -13,6 +13,7 @@ mod edit;
 mod environment;
 mod gate;
 mod notebook;
+mod print;
 mod read;
 mod search;
 mod secrets;

@@ -55,6 +55,11 @@ macro_rules! words {
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
+
+            /// What has this word.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($word => Some(Self::$variant),)* _ => None }
+            }
         }
     )*};
 }

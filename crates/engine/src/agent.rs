@@ -1,0 +1,297 @@
+//! The agent: a session, somebody to ask, and what has been said so far.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use ona_hooks::Fired;
+use ona_provider::{Client, Model, Request, ToolSpec};
+use ona_sandbox::Owner;
+use ona_store::{Step, StoreError};
+use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
+use ona_types::{Entry, Event, Op, SystemNote, ToolUseId};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::instructions::{self, Conditional, Instruction};
+use crate::prompt::{self, PromptOptions};
+use crate::session::{Session, is_gone};
+use crate::thread::Thread;
+
+/// Whom to ask, and how.
+pub struct Mind {
+    /// The line to them.
+    pub client: Client,
+    /// Who it is.
+    pub model: Model,
+    /// How much may be written in one answer.
+    pub max_output: u32,
+    /// How much of that may be spent on thinking.
+    pub thinking: Option<u32>,
+}
+
+/// How the agent is to work.
+#[derive(Clone, Debug, Default)]
+pub struct AgentOptions {
+    /// What the model is told first.
+    pub prompt: PromptOptions,
+    /// The tools that are offered; all of them if it is not said.
+    pub tools: Option<Vec<String>>,
+    /// Read no instructions.
+    pub bare: bool,
+    /// How the session came about.
+    pub source: Option<StartSource>,
+    /// How often the model may be asked in a turn.
+    pub max_turns: Option<u32>,
+    /// How much may be spent.
+    pub max_budget_usd: Option<f64>,
+    /// Pass stream events on as they are.
+    pub partial: bool,
+    /// When the context is full.
+    pub room: crate::compact::Room,
+    /// Where instructions are.
+    pub instructions: instructions::Roots,
+    /// The date, as the model is told.
+    pub today: String,
+}
+
+/// Why an agent cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Somebody else drives the session.
+    #[error("the session {session} is in use by process {pid}")]
+    InUse {
+        /// The session.
+        session: String,
+        /// Who.
+        pid: String,
+    },
+    /// The record failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An agent at work.
+pub struct Agent<'e> {
+    pub(crate) session: Session<'e>,
+    pub(crate) mind: Mind,
+    pub(crate) options: AgentOptions,
+    pub(crate) thread: Thread,
+    /// Instructions that come in later; none if none are read.
+    pub(crate) conditional: Option<Conditional>,
+    /// How many prompts there have been.
+    pub(crate) turn: i64,
+    /// What this agent has cost so far.
+    pub(crate) cost_usd: f64,
+    /// How full the context was when the model was last asked.
+    pub(crate) context_tokens: u64,
+    /// The inputs of the calls that are still to run.
+    pub(crate) inputs: HashMap<ToolUseId, Value>,
+    owner: Value,
+}
+
+impl<'e> Agent<'e> {
+    /// Takes the session over, reads what was said in it, and says what has to be said at the start.
+    pub async fn start(
+        session: Session<'e>,
+        mind: Mind,
+        options: AgentOptions,
+    ) -> Result<Self, AgentError> {
+        let store = &session.engine.store;
+        let owner = json!(Owner::current());
+        if let Some(holder) = store.take_lease(&session.seat.session, &owner, is_gone)? {
+            return Err(AgentError::InUse {
+                session: session.seat.session.to_string(),
+                pid: holder["pid"].to_string(),
+            });
+        }
+        let mut thread = Thread::default();
+        thread.read(&store.live_transcript(&session.seat.session)?);
+        let turn = store.turns(&session.seat.session)?;
+        let mut agent = Self {
+            session,
+            mind,
+            thread,
+            conditional: None,
+            turn,
+            cost_usd: 0.0,
+            context_tokens: 0,
+            inputs: HashMap::new(),
+            owner,
+            options,
+        };
+        agent.session.tools.clone_from(&agent.options.tools);
+        agent.open().await?;
+        Ok(agent)
+    }
+
+    /// The session's id.
+    pub fn session(&self) -> &Session<'e> {
+        &self.session
+    }
+
+    /// The tools the model may call: what is offered, without what a rule forbids altogether.
+    pub fn tools(&self) -> Vec<&'static str> {
+        let offered = |name: &str| {
+            let named = self.options.tools.as_ref();
+            named.is_none_or(|tools| tools.iter().any(|tool| tool == name))
+                && !self.session.governance.permissions.denies_tool(name)
+        };
+        ona_tools::TOOLS.iter().map(|tool| tool.name()).filter(|name| offered(name)).collect()
+    }
+
+    /// Does what the front-end asks for, until it asks for no more.
+    pub async fn drive(&mut self) {
+        while let Some(op) = self.session.front.next().await {
+            let cancel = self.session.front.begin();
+            match op {
+                Op::Submit { prompt } => self.turn(Some(prompt), &cancel).await,
+                Op::GoOn => self.turn(None, &cancel).await,
+                Op::Compact { instructions } => {
+                    if let Err(why) = self.compact("manual", instructions, &cancel).await {
+                        self.warn(format!("the context was not compacted: {why}"));
+                    }
+                }
+                Op::End => break,
+                Op::Answer { .. } | Op::Interrupt => {}
+            }
+        }
+    }
+
+    /// Says that the session is over, and gives it back.
+    pub async fn end(mut self, reason: SessionEndReason) -> Result<(), StoreError> {
+        let cancel = CancellationToken::new();
+        let fired = self.fire(HookDetail::SessionEnd { reason }, &cancel).await;
+        let detail = json!({"reason": reason});
+        let event = Some(("session.ended", &detail));
+        self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+        self.session.engine.store.release_lease(&self.session.seat.session, &self.owner)
+    }
+
+    async fn open(&mut self) -> Result<(), StoreError> {
+        let cancel = self.session.front.going_on();
+        let source = self.options.source.unwrap_or(StartSource::Startup);
+        let detail = HookDetail::SessionStart {
+            source,
+            agent_type: None,
+            model: Some(self.mind.model.wire.clone()),
+        };
+        let fired = self.fire(detail, &cancel).await;
+        let mut entries = Vec::new();
+        let blocks = prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
+        if self.thread.system() != blocks {
+            entries.push(Entry::system(&SystemNote::Prompt { blocks }));
+        }
+        let mut hooks = fired.rows;
+        if !self.options.bare {
+            let roots = &self.options.instructions;
+            let (found, warnings, conditional) = match source {
+                // What a session has been told it still knows.
+                StartSource::Resume => {
+                    let (conditional, warnings) =
+                        Conditional::resume(roots, self.thread.instruction_files());
+                    (Vec::new(), warnings, conditional)
+                }
+                _ => {
+                    let (loaded, conditional) = instructions::load(roots);
+                    (loaded.instructions, loaded.warnings, conditional)
+                }
+            };
+            self.conditional = Some(conditional);
+            for warning in &warnings {
+                self.warn(warning.to_string());
+            }
+            entries.extend(self.instructed(&found, &mut hooks, &cancel).await);
+        }
+        entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        let detail = json!({
+            "source": source, "provider": self.mind.model.provider.as_str(), "model": self.mind.model.wire,
+        });
+        let event = Some(("session.started", &detail));
+        self.keep(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
+    }
+
+    /// What instruction files bring in; hooks hear of each.
+    pub(crate) async fn instructed(
+        &mut self,
+        found: &[Instruction],
+        hooks: &mut Vec<ona_types::hook::HookInvocation>,
+        cancel: &CancellationToken,
+    ) -> Option<Entry> {
+        let permissions = std::sync::Arc::clone(&self.session.governance.permissions);
+        // What may not be read is not told either.
+        let mut told: Vec<Instruction> =
+            found.iter().filter(|one| !permissions.hides(&one.path)).cloned().collect();
+        for instruction in &mut told {
+            self.session.governance.redactor.mask_string(&mut instruction.content);
+            let mut fired = self.fire(instruction.event(), cancel).await;
+            hooks.append(&mut fired.rows);
+        }
+        if told.is_empty() {
+            return None;
+        }
+        let files = told.iter().map(|one| one.path.display().to_string()).collect();
+        let text = instructions::render(&told);
+        Some(Entry::system(&SystemNote::Instructions { text, files }))
+    }
+
+    /// Entries for what hooks say to the model.
+    pub(crate) fn contexts(&self, contexts: &[String], from: &str) -> Vec<Entry> {
+        let entry = |text: &String| {
+            let mut text = text.clone();
+            self.session.shorten(&mut text);
+            Entry::system(&SystemNote::Context { text, from: from.to_owned() })
+        };
+        contexts.iter().map(entry).collect()
+    }
+
+    /// Fires an event that is about no call.
+    pub(crate) async fn fire(&self, detail: HookDetail, cancel: &CancellationToken) -> Fired {
+        let session = &self.session;
+        let mut fired =
+            session.governance.hooks.fire(&session.hook_base(), detail, None, cancel).await;
+        session.pass_on(&mut fired);
+        fired
+    }
+
+    /// Commits a step, and reads it back: what the model is told is what is on the record.
+    pub(crate) fn keep(&mut self, step: &Step<'_>) -> Result<(), StoreError> {
+        self.session.engine.store.keep_step(&self.session.seat, step)?;
+        self.catch_up()
+    }
+
+    /// Reads what was committed since.
+    pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+        let store = &self.session.engine.store;
+        let rows = store.transcript_from(&self.session.seat.session, self.thread.next())?;
+        self.thread.read(&rows);
+        Ok(())
+    }
+
+    pub(crate) fn warn(&self, text: String) {
+        self.session.front.tell(Event::Warning { text });
+    }
+
+    /// The next question to the model, made of the record alone.
+    pub(crate) fn request(&self) -> Request {
+        let mut request = Request::new(&self.mind.model.wire, self.mind.max_output);
+        request.system = self.thread.system().to_vec();
+        request.messages = self.thread.messages();
+        request.thinking = self.mind.thinking;
+        request.tools = self
+            .tools()
+            .into_iter()
+            .filter_map(ona_tools::find)
+            .map(|tool| ToolSpec {
+                name: tool.name().to_owned(),
+                description: tool.description().to_owned(),
+                input_schema: tool.input_schema(),
+            })
+            .collect();
+        request
+    }
+}
+
+/// Milliseconds since then.
+pub(crate) fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

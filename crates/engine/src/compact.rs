@@ -1,0 +1,212 @@
+//! Making room in the model's context. Nothing is deleted: a `collapse_commit` entry marks where the model's
+//! view begins anew, with a summary and with what steers the work, put back from the record.
+
+use std::time::Instant;
+
+use ona_provider::{Answer, AskError, Message, ToolChoice};
+use ona_store::{Steering, Step, StoreError};
+use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
+use ona_types::{Collapse, Entry, Event};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, millis};
+use crate::instructions;
+
+/// A context window where nobody knows better.
+const WINDOW: u64 = 128_000;
+/// So full a context may get, in percent.
+const FULL: f64 = 95.0;
+/// How often the beginning is left out of what is to be summed up.
+const SHORTENED: usize = 3;
+
+/// When the context counts as full.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Room {
+    /// The window, where it is not the model's own (`CLAUDE_CODE_AUTO_COMPACT_WINDOW`).
+    pub window: Option<u64>,
+    /// How much of it may be used (`CLAUDE_AUTOCOMPACT_PCT_OVERRIDE`).
+    pub percent: Option<f64>,
+    /// Never compact unasked (`DISABLE_AUTO_COMPACT`).
+    pub disabled: bool,
+}
+
+impl Room {
+    /// How many tokens are too many.
+    fn full(&self, window: Option<u32>) -> u64 {
+        let window = self.window.or(window.map(u64::from)).unwrap_or(WINDOW);
+        let percent =
+            self.percent.filter(|percent| (1.0..=100.0).contains(percent)).unwrap_or(FULL);
+        (window as f64 * percent / 100.0) as u64
+    }
+}
+
+/// Why there is not more room.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CompactError {
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is nothing to sum up")]
+    Nothing,
+    #[error("the model gave no summary")]
+    Empty,
+}
+
+const TASK: &str = "\
+The conversation has become too long and will go on without what stands above. Write what whoever carries on needs, \
+and nothing they do not: what the user wants, in their words where it matters; what was decided and why; what was \
+changed, file by file; what was run and what came of it; what is still open, and the very next step. Name files, \
+functions and commands exactly. Do not call tools. Answer with the summary alone.";
+
+impl Agent<'_> {
+    /// Compacts before the context is full.
+    pub(crate) async fn make_room(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<(), CompactError> {
+        let room = self.options.room;
+        if room.disabled || self.context_tokens < room.full(self.mind.model.context_window) {
+            return Ok(());
+        }
+        match self.compact("auto", None, cancel).await {
+            // The provider will say whether it is really too long.
+            Err(CompactError::Nothing | CompactError::Empty) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Compacts now.
+    pub(crate) async fn compact(
+        &mut self,
+        trigger: &str,
+        custom_instructions: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<(), CompactError> {
+        if self.thread.is_empty() {
+            return Err(CompactError::Nothing);
+        }
+        let kind = CompactTrigger::from_name(trigger).unwrap_or(CompactTrigger::Manual);
+        let detail = HookDetail::PreCompact {
+            trigger: kind,
+            custom_instructions: custom_instructions.clone(),
+        };
+        let fired = self.fire(detail, cancel).await;
+        self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+        self.session.front.tell(Event::Compacting { trigger: trigger.to_owned() });
+        let started = Instant::now();
+        let answer = self.sum_up(custom_instructions.as_deref(), cancel).await?;
+        let summary = answer.text();
+        if summary.trim().is_empty() {
+            return Err(CompactError::Empty);
+        }
+        let store = &self.session.engine.store;
+        let steering = store.steering(&self.session.seat)?;
+        let pre_tokens = self.context_tokens;
+        let collapse = Collapse {
+            trigger: trigger.to_owned(),
+            summary: format!("What happened so far, summed up:\n\n{summary}"),
+            restored: restored(&steering),
+            pre_tokens,
+        };
+        let call = self.model_call(&answer, "compact", millis(started));
+        self.cost_usd += call.cost_usd.unwrap_or_default();
+        let detail = json!({"trigger": trigger, "pre_tokens": pre_tokens});
+        self.keep(&Step {
+            entries: &[Entry::collapse(&collapse)],
+            model_call: Some(&call),
+            event: Some(("context.compacted", &detail)),
+            ..Step::default()
+        })?;
+        self.context_tokens = 0;
+        self.after_compaction(kind, &summary, cancel).await?;
+        self.session.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
+        Ok(())
+    }
+
+    /// Asks the model for a summary; of the later part alone, if all of it is too long.
+    async fn sum_up(
+        &self,
+        custom_instructions: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, AskError> {
+        let mut task = TASK.to_owned();
+        if let Some(wish) = custom_instructions {
+            task.push_str(&format!("\nKeep in mind: {wish}"));
+        }
+        let mut request = self.request();
+        request.tool_choice = ToolChoice::None;
+        request.thinking = None;
+        request.messages.push(Message::user(task));
+        let mut left_out = 0;
+        loop {
+            match self.mind.client.ask(&request, &mut |_| (), cancel).await {
+                Err(AskError::ContextTooLong(_)) if left_out < SHORTENED => {
+                    left_out += 1;
+                    let half = request.messages.len() / 2;
+                    let cut = crate::thread::safe_cut(&request.messages, half);
+                    request.messages.drain(..cut);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// What S0 and the public order say happens next: PostCompact, instructions, SessionStart.
+    async fn after_compaction(
+        &mut self,
+        trigger: CompactTrigger,
+        summary: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let detail = HookDetail::PostCompact { trigger, compact_summary: summary.to_owned() };
+        let mut hooks = self.fire(detail, cancel).await.rows;
+        let mut entries = Vec::new();
+        if !self.options.bare {
+            let (loaded, conditional) = instructions::reload(&self.options.instructions);
+            self.conditional = Some(conditional);
+            entries.extend(self.instructed(&loaded.instructions, &mut hooks, cancel).await);
+        }
+        let detail = HookDetail::SessionStart {
+            source: StartSource::Compact,
+            agent_type: None,
+            model: Some(self.mind.model.wire.clone()),
+        };
+        let mut fired = self.fire(detail, cancel).await;
+        hooks.append(&mut fired.rows);
+        entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        self.keep(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
+    }
+}
+
+/// What steers the work, in words.
+fn restored(steering: &Steering) -> String {
+    let mut parts = vec![format!("The phase of the work is {}.", steering.phase)];
+    if let Some(goal) = &steering.first_prompt {
+        parts.push(format!("The user began with:\n{goal}"));
+    }
+    if let Some(last) =
+        steering.last_prompt.as_ref().filter(|last| Some(*last) != steering.first_prompt.as_ref())
+    {
+        parts.push(format!("The user's latest words are:\n{last}"));
+    }
+    if let Some((status, plan)) = &steering.plan {
+        parts.push(format!("The plan ({status}):\n{plan}"));
+    }
+    format!("What steers the work, from the record:\n\n{}", parts.join("\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_full_is_full() {
+        let room = |window, percent| Room { window, percent, disabled: false };
+        assert_eq!(room(None, None).full(Some(200_000)), 190_000);
+        assert_eq!(room(None, None).full(None), 121_600);
+        assert_eq!(room(Some(1000), Some(50.0)).full(Some(200_000)), 500);
+        assert_eq!(room(Some(1000), Some(500.0)).full(None), 950, "a percentage that is none");
+    }
+}

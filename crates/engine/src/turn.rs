@@ -1,0 +1,476 @@
+//! One turn (S0 §2.5): a prompt, answers and calls in their order, and an end. Every step is committed before
+//! the next one begins, so a crash loses nothing that was shown.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use ona_policy::secrets::masks;
+use ona_provider::{Answer, AskError, Block, Live, StopReason};
+use ona_store::{ModelCall, Step, StoreError};
+use ona_types::hook::{HookDetail, StopError};
+use ona_types::{
+    ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, SystemNote, ToolUseId, TurnEnd,
+    Usage, fresh_uuid,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, millis};
+use crate::call::CallError;
+use crate::compact::CompactError;
+
+/// The inputs of an answer's calls, as the model wrote them.
+fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
+    let calls = answer.content.iter().filter_map(|block| match block {
+        Block::ToolUse { id, input, .. } => Some((id.clone(), input.to_object())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// What a turn has taken so far.
+#[derive(Default)]
+struct Account {
+    asked: u32,
+    api_ms: u64,
+    used: Vec<(String, Usage)>,
+    cost_usd: f64,
+    denials: Vec<DeniedCall>,
+    text: String,
+    stop_reason: Option<String>,
+}
+
+/// Why a turn ended other than by having nothing more to do.
+enum Halt {
+    Ending(Ending),
+    Ask(AskError),
+    Store(StoreError),
+    Call(CallError),
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<CompactError> for Halt {
+    fn from(error: CompactError) -> Self {
+        match error {
+            CompactError::Ask(error) => Self::Ask(error),
+            CompactError::Store(error) => Self::Store(error),
+            other => Self::Ending(Ending::Failed {
+                error: StopError::Unknown.as_str().to_owned(),
+                message: other.to_string(),
+            }),
+        }
+    }
+}
+
+impl From<AskError> for Halt {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+impl From<CallError> for Halt {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl Agent<'_> {
+    /// Runs a turn to its end, and tells of it.
+    pub(crate) async fn turn(&mut self, prompt: Option<String>, cancel: &CancellationToken) {
+        let started = Instant::now();
+        let mut account = Account::default();
+        let ending = match self.steps(prompt, &mut account, cancel).await {
+            Ok(()) => Ending::Done,
+            Err(halt) => self.halted(halt, &account, cancel).await,
+        };
+        let end = TurnEnd {
+            ending,
+            text: account.text,
+            stop_reason: account.stop_reason,
+            asked: account.asked,
+            duration_ms: millis(started),
+            api_ms: account.api_ms,
+            used: account.used,
+            cost_usd: account.cost_usd,
+            denials: account.denials,
+        };
+        let kept = self.end_of_turn(&end);
+        let end = match kept {
+            Ok(()) => end,
+            Err(error) => {
+                TurnEnd { ending: Ending::RecordLost { message: error.to_string() }, ..end }
+            }
+        };
+        self.session.front.tell(Event::TurnEnded { end: Box::new(end) });
+    }
+
+    fn end_of_turn(&mut self, end: &TurnEnd) -> Result<(), StoreError> {
+        let detail = json!({
+            "turn": self.turn, "ending": end.ending, "asked": end.asked,
+            "duration_ms": end.duration_ms, "cost_usd": end.cost_usd,
+        });
+        self.keep(&Step { event: Some(("turn.ended", &detail)), ..Step::default() })
+    }
+
+    async fn steps(
+        &mut self,
+        prompt: Option<String>,
+        account: &mut Account,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
+        match prompt {
+            Some(prompt) => self.submit(&prompt, cancel).await?,
+            // What was asked for before the cut and never started is started now.
+            None => self.finish_calls(account, cancel).await?,
+        }
+        let (mut stop_hook_active, mut compacted) = (false, false);
+        while self.thread.awaits_answer() {
+            self.check_limits(account)?;
+            self.make_room(cancel).await?;
+            let answer = match self.ask(account, cancel).await {
+                Err(Halt::Ask(AskError::ContextTooLong(failure))) if !compacted => {
+                    compacted = true;
+                    match self.compact("auto", None, cancel).await {
+                        Ok(()) => continue,
+                        Err(why) => {
+                            self.warn(format!("the context was not compacted: {why}"));
+                            return Err(Halt::Ask(AskError::ContextTooLong(failure)));
+                        }
+                    }
+                }
+                other => other?,
+            };
+            if cancel.is_cancelled() {
+                return Err(Halt::Ending(Ending::Interrupted));
+            }
+            self.finish_calls(account, cancel).await?;
+            if self.thread.awaits_answer() || answer == StopReason::PauseTurn {
+                continue;
+            }
+            if answer == StopReason::MaxTokens {
+                let message = "the answer was cut off at the limit of output tokens".to_owned();
+                return Err(Halt::Ending(Ending::Failed {
+                    error: StopError::MaxOutputTokens.as_str().to_owned(),
+                    message,
+                }));
+            }
+            self.ask_stop_hooks(&account.text, stop_hook_active, cancel).await?;
+            stop_hook_active = true;
+        }
+        Ok(())
+    }
+
+    /// Step 3: hooks may keep a prompt from being heard at all.
+    async fn submit(&mut self, prompt: &str, cancel: &CancellationToken) -> Result<(), Halt> {
+        self.turn += 1;
+        self.session.front.tell(Event::TurnStarted { turn: self.turn });
+        let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
+        let fired = self.fire(detail, cancel).await;
+        let refused = fired.denies().then(|| fired.denial());
+        if refused.is_some() || fired.stop.is_some() || cancel.is_cancelled() {
+            self.turn -= 1;
+            let reason = refused.or(fired.stop.clone()).unwrap_or_default();
+            let detail = json!({"reason": reason});
+            let event = Some(("turn.blocked", &detail));
+            self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+            return Err(Halt::Ending(match (cancel.is_cancelled(), fired.stop) {
+                (true, _) => Ending::Interrupted,
+                (false, Some(reason)) => Ending::Stopped { reason },
+                (false, None) => Ending::Blocked { reason },
+            }));
+        }
+        let text = self.session.governance.redactor.mask_live(prompt).into_owned();
+        let said = [ContentBlock::Text { text }];
+        let mut entries = vec![Entry::message(EntryType::User, &fresh_uuid(), &said)];
+        entries.extend(self.contexts(&fired.contexts, "UserPromptSubmit hook"));
+        let detail = json!({"turn": self.turn});
+        let event = Some(("turn.started", &detail));
+        Ok(self.keep(&Step { entries: &entries, hooks: &fired.rows, event, ..Step::default() })?)
+    }
+
+    fn check_limits(&self, account: &Account) -> Result<(), Halt> {
+        if let Some(most) = self.options.max_turns
+            && account.asked >= most
+        {
+            return Err(Halt::Ending(Ending::MaxTurns { most }));
+        }
+        if let Some(most) = self.options.max_budget_usd
+            && self.cost_usd >= most
+        {
+            return Err(Halt::Ending(Ending::MaxBudget { most_usd: most.to_string() }));
+        }
+        Ok(())
+    }
+
+    /// Steps 4 and 5: asks the model, and commits what it answers.
+    async fn ask(
+        &mut self,
+        account: &mut Account,
+        cancel: &CancellationToken,
+    ) -> Result<StopReason, Halt> {
+        let request = self.request();
+        let started = Instant::now();
+        let (front, partial) = (&self.session.front, self.options.partial);
+        let mut listen = |live: Live<'_>| {
+            let event = match live {
+                Live::Text(text) => Event::Text { text: text.to_owned() },
+                Live::Thinking(text) => Event::Thinking { text: text.to_owned() },
+                Live::Raw(raw) if partial => Event::Stream { raw: raw.clone() },
+                Live::Void => Event::Void,
+                Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
+                    attempt,
+                    max_retries,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    status,
+                    error: error.to_owned(),
+                },
+                Live::Started { .. } | Live::ToolInput { .. } | Live::Raw(_) => return,
+            };
+            front.tell(event);
+        };
+        account.asked += 1;
+        let answer = self.mind.client.ask(&request, &mut listen, cancel).await;
+        let duration_ms = millis(started);
+        account.api_ms += duration_ms;
+        let mut answer = answer?;
+        self.make_ids_unique(&mut answer)?;
+        self.account(&answer, account);
+        let call = self.model_call(&answer, "turn", duration_ms);
+        let entries = self.entries(&answer);
+        self.inputs = inputs(&answer);
+        self.keep(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
+        self.session.front.tell(Event::Answered { message: answer.to_json() });
+        account.stop_reason = Some(answer.stop_reason.as_str().to_owned());
+        let text = answer.text();
+        if !text.is_empty() {
+            account.text = text;
+        }
+        Ok(answer.stop_reason)
+    }
+
+    fn account(&mut self, answer: &Answer, account: &mut Account) {
+        let cost = self.mind.model.cost(&answer.usage).unwrap_or_default();
+        account.cost_usd += cost;
+        self.cost_usd += cost;
+        self.context_tokens = answer.usage.context_tokens();
+        let wire = &self.mind.model.wire;
+        match account.used.iter_mut().find(|(model, _)| model == wire) {
+            Some((_, used)) => *used += answer.usage,
+            None => account.used.push((wire.clone(), answer.usage)),
+        }
+    }
+
+    /// The row that says what a question took.
+    pub(crate) fn model_call(
+        &self,
+        answer: &Answer,
+        purpose: &'static str,
+        duration_ms: u64,
+    ) -> ModelCall {
+        ModelCall {
+            turn: self.turn,
+            purpose,
+            provider: self.mind.model.provider.as_str(),
+            model: self.mind.model.wire.clone(),
+            duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
+            used: answer.usage,
+            cost_usd: self.mind.model.cost(&answer.usage),
+            stop_reason: answer.stop_reason.as_str().to_owned(),
+            response_id: answer.id.clone(),
+        }
+    }
+
+    /// An id names one call on the whole record; some servers begin again with every answer.
+    fn make_ids_unique(&self, answer: &mut Answer) -> Result<(), StoreError> {
+        for block in &mut answer.content {
+            if let Block::ToolUse { id, .. } = block
+                && self.session.engine.store.knows_call(id)?
+            {
+                *id = ToolUseId::generate();
+            }
+        }
+        Ok(())
+    }
+
+    /// An answer as the record keeps it (Appendix C). What only the provider understands stands before it.
+    fn entries(&self, answer: &Answer) -> Vec<Entry> {
+        let redactor = &self.session.governance.redactor;
+        let (mut content, mut opaque) = (Vec::new(), Vec::new());
+        for (at, block) in answer.content.iter().enumerate() {
+            match block {
+                Block::Text(text) => {
+                    content
+                        .push(ContentBlock::Text { text: redactor.mask_live(text).into_owned() });
+                }
+                Block::ToolUse { id, name, input } => {
+                    let mut input = input.to_object();
+                    redactor.mask_value(&mut input);
+                    content.push(ContentBlock::ToolUse {
+                        id: id.clone(),
+                        name: name.clone(),
+                        input,
+                    });
+                }
+                Block::Opaque { value, .. } => opaque.push((at, value.clone())),
+                Block::Attachment(_) | Block::ToolResult { .. } => {}
+            }
+        }
+        let mut entries = Vec::new();
+        if !opaque.is_empty() {
+            let provider = self.mind.model.provider.as_str().to_owned();
+            entries.push(Entry::system(&SystemNote::ProviderBlocks { provider, blocks: opaque }));
+        }
+        entries.push(Entry::message(EntryType::Assistant, &fresh_uuid(), &content));
+        entries
+    }
+
+    /// Step 6: the calls of the last answer, in the order they were asked for.
+    async fn finish_calls(
+        &mut self,
+        account: &mut Account,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
+        for id in self.thread.unanswered() {
+            if cancel.is_cancelled() {
+                return Err(Halt::Ending(Ending::Interrupted));
+            }
+            let Some((tool, input)) = self.thread.call(&id) else { continue };
+            let (tool, recorded) = (tool.to_owned(), Value::Object(input.clone()));
+            // What runs is what the model asked for; the record may show it masked. After a crash only the
+            // record is left, and a mask must not run in a secret's place.
+            let input = match self.inputs.remove(&id) {
+                Some(input) => input,
+                None if masks(&recorded.to_string()).next().is_some() => continue,
+                None => recorded.clone(),
+            };
+            let shown = recorded;
+            self.session.front.tell(Event::ToolStarted {
+                id: id.clone(),
+                tool: tool.clone(),
+                input: shown.clone(),
+            });
+            let report = self.session.call_as(id.clone(), &tool, &input, cancel).await?;
+            if report.denied {
+                account.denials.push(DeniedCall {
+                    tool_name: tool.clone(),
+                    tool_use_id: id.clone(),
+                    tool_input: shown,
+                });
+            }
+            self.session.front.tell(Event::ToolEnded {
+                id,
+                tool: tool.clone(),
+                content: report.content.clone(),
+                is_error: report.is_error,
+            });
+            self.catch_up()?;
+            if !report.is_error && tool == "Read" {
+                self.heed_nested(&input, cancel).await?;
+            }
+            if let Some(reason) = report.stop {
+                return Err(Halt::Ending(match cancel.is_cancelled() {
+                    true => Ending::Interrupted,
+                    false => Ending::Stopped { reason },
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that was read may bring instructions in.
+    async fn heed_nested(&mut self, input: &Value, cancel: &CancellationToken) -> Result<(), Halt> {
+        let Some(file) = input.get("file_path").and_then(Value::as_str) else { return Ok(()) };
+        let Ok(path) = ona_policy::path::resolve(&self.session.place.cwd, file) else {
+            return Ok(());
+        };
+        let Some(conditional) = &mut self.conditional else { return Ok(()) };
+        let loaded = conditional.on_read(&path);
+        for warning in &loaded.warnings {
+            self.warn(warning.to_string());
+        }
+        if loaded.instructions.is_empty() {
+            return Ok(());
+        }
+        let mut hooks = Vec::new();
+        let entry = self.instructed(&loaded.instructions, &mut hooks, cancel).await;
+        Ok(self.keep(&Step { entries: entry.as_slice(), hooks: &hooks, ..Step::default() })?)
+    }
+
+    /// Stop hooks may send the model back to work.
+    async fn ask_stop_hooks(
+        &mut self,
+        text: &str,
+        stop_hook_active: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
+        let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
+        let detail = HookDetail::Stop { stop_hook_active, last_assistant_message };
+        let fired = self.fire(detail, cancel).await;
+        if let Some(reason) = fired.stop.clone() {
+            self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+            return Err(Halt::Ending(Ending::Stopped { reason }));
+        }
+        let mut entries = self.contexts(&fired.contexts, "Stop hook");
+        if fired.denies() {
+            entries.extend(self.contexts(&[fired.denial()], "Stop hook"));
+        }
+        Ok(self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?)
+    }
+
+    /// What is left to do when a turn ends before its time.
+    async fn halted(
+        &mut self,
+        halt: Halt,
+        account: &Account,
+        cancel: &CancellationToken,
+    ) -> Ending {
+        let ending = match halt {
+            Halt::Ending(ending) => ending,
+            Halt::Store(error) => return Ending::RecordLost { message: error.to_string() },
+            Halt::Call(error) => return Ending::RecordLost { message: error.to_string() },
+            Halt::Ask(AskError::Cancelled) => Ending::Interrupted,
+            Halt::Ask(error) => {
+                let word = error.word().map_or("unknown", |word| word.as_str());
+                Ending::Failed { error: word.to_owned(), message: error.to_string() }
+            }
+        };
+        let kept = match &ending {
+            Ending::Interrupted => {
+                let entries = [Entry::system(&SystemNote::Interrupted)];
+                self.keep(&Step { entries: &entries, ..Step::default() })
+            }
+            Ending::Failed { error, message } => {
+                let (error, message) = (error.clone(), message.clone());
+                self.failed(&error, &message, account, cancel).await
+            }
+            _ => Ok(()),
+        };
+        match kept {
+            Ok(()) => ending,
+            Err(error) => Ending::RecordLost { message: error.to_string() },
+        }
+    }
+
+    /// StopFailure hooks hear of it; they cannot change it.
+    async fn failed(
+        &mut self,
+        error: &str,
+        message: &str,
+        account: &Account,
+        cancel: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let detail = HookDetail::StopFailure {
+            error: StopError::from_name(error).unwrap_or(StopError::Unknown),
+            error_details: Some(message.to_owned()),
+            last_assistant_message: (!account.text.is_empty()).then(|| account.text.clone()),
+        };
+        let fired = self.fire(detail, cancel).await;
+        let note = SystemNote::TurnFailed { error: error.to_owned(), message: message.to_owned() };
+        self.keep(&Step { entries: &[Entry::system(&note)], hooks: &fired.rows, ..Step::default() })
+    }
+}

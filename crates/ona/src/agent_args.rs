@@ -1,0 +1,180 @@
+//! Options of the agent: whom to ask, what it may do, how it answers, which session it goes on with.
+
+use clap::{Args, ValueEnum};
+
+/// How the answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// The final text.
+    #[default]
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object a line, as things happen.
+    StreamJson,
+}
+
+/// How prompts come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// One prompt.
+    #[default]
+    Text,
+    /// One JSON message a line.
+    StreamJson,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Agent")]
+pub struct AgentArgs {
+    /// Run the agent on PROMPT without a terminal, and print its answer
+    ///
+    /// What comes on standard input is added to the prompt.
+    #[arg(short, long, conflicts_with_all = ["eval", "transition", "init_db"])]
+    pub print: bool,
+
+    /// What the agent is to do
+    #[arg(value_name = "PROMPT", requires = "print")]
+    pub prompt: Option<String>,
+
+    /// Whom to ask: claude_code_subscription, openai_compatible or lm_studio_local
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+
+    /// Which model: an id such as claude_sonnet_4, gpt_4o, lm_studio_server_routed, or opus, sonnet, haiku
+    #[arg(long, value_name = "ID")]
+    pub model: Option<String>,
+
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t, requires = "print")]
+    pub output_format: OutputFormat,
+
+    /// How prompts come in
+    #[arg(long, value_enum, default_value_t, requires = "print")]
+    pub input_format: InputFormat,
+
+    /// With stream-json: also the events of the stream as they come
+    #[arg(long, requires = "print")]
+    pub include_partial_messages: bool,
+
+    /// With stream-json: also what hooks did
+    #[arg(long, requires = "print")]
+    pub include_hook_events: bool,
+
+    /// With stream-json in and out: print prompts as they are taken
+    #[arg(long, requires = "print")]
+    pub replay_user_messages: bool,
+
+    /// Allow rules for this run, such as 'Bash(git *)'
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
+    pub allowed_tools: Vec<String>,
+
+    /// Deny rules for this run; a tool's bare name takes it away altogether
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
+    pub disallowed_tools: Vec<String>,
+
+    /// The tools that are offered, in place of all of them; "" offers none
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Option<Vec<String>>,
+
+    /// Say this to the model instead of ona's own words
+    #[arg(long, value_name = "TEXT")]
+    pub system_prompt: Option<String>,
+
+    /// Say this to the model as well
+    #[arg(long, value_name = "TEXT")]
+    pub append_system_prompt: Option<String>,
+
+    /// Ask the model at most so often
+    #[arg(long, value_name = "N")]
+    pub max_turns: Option<u32>,
+
+    /// Spend at most so much, at list prices
+    #[arg(long, value_name = "USD")]
+    pub max_budget_usd: Option<f64>,
+
+    /// Further working directories
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub add_dir: Vec<std::path::PathBuf>,
+
+    /// Go on with the latest session of this directory
+    #[arg(short, long = "continue", conflicts_with = "resume")]
+    pub continue_: bool,
+
+    /// Go on with the session of this id or name
+    #[arg(short, long, value_name = "ID|NAME")]
+    pub resume: Option<String>,
+
+    /// Go on in a copy, and leave the session as it is
+    #[arg(long)]
+    pub fork_session: bool,
+
+    /// The new session's id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_", "resume"])]
+    pub session_id: Option<String>,
+
+    /// The session's name
+    #[arg(short, long, value_name = "TEXT")]
+    pub name: Option<String>,
+
+    /// Keep the record in memory only
+    #[arg(long)]
+    pub no_session_persistence: bool,
+
+    /// Read no instructions, no settings files and no hooks but those given here
+    #[arg(long)]
+    pub bare: bool,
+
+    /// Print what is going on to standard error
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+impl AgentArgs {
+    /// What rules and directories on the command line amount to, as settings.
+    pub fn settings(&self, cwd: &std::path::Path) -> Option<serde_json::Value> {
+        let dirs: Vec<String> =
+            self.add_dir.iter().map(|dir| cwd.join(dir).display().to_string()).collect();
+        let allow: Vec<String> = self.allowed_tools.iter().flat_map(|text| rules(text)).collect();
+        let deny: Vec<String> = self.disallowed_tools.iter().flat_map(|text| rules(text)).collect();
+        let empty = dirs.is_empty() && allow.is_empty() && deny.is_empty();
+        (!empty).then(|| {
+            serde_json::json!({"permissions":
+                {"allow": allow, "deny": deny, "additionalDirectories": dirs}})
+        })
+    }
+}
+
+/// Rules with commas or blanks between them; what stands in parentheses belongs together.
+fn rules(text: &str) -> Vec<String> {
+    let (mut rules, mut rule, mut open) = (Vec::new(), String::new(), 0);
+    for character in text.chars() {
+        match character {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        if open <= 0 && (character == ',' || character.is_whitespace()) {
+            rules.push(std::mem::take(&mut rule));
+        } else {
+            rule.push(character);
+        }
+    }
+    rules.push(rule);
+    rules.retain(|rule| !rule.trim().is_empty());
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_told_apart() {
+        assert_eq!(
+            rules("Bash(git log *),Read  Edit(a, b)"),
+            ["Bash(git log *)", "Read", "Edit(a, b)"]
+        );
+        assert!(rules(" , ").is_empty());
+    }
+}

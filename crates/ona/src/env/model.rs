@@ -1,0 +1,144 @@
+//! The variables about models: who is asked, where, with what, and how patiently.
+
+use std::fs;
+use std::time::Duration;
+
+use ona_provider::{Proxies, Transport};
+
+use super::{CliError, Variable, number, path, switch, text};
+
+macro_rules! variables {
+    ($($name:ident = $variable:literal, $default:literal, $meaning:literal;)*) => {
+        $(const $name: Variable =
+            Variable { name: $variable, default: $default, meaning: $meaning };)*
+        /// All of them, in the order of the documentation.
+        #[cfg(test)]
+        pub(super) const READ: &[&Variable] = &[$(&$name),*];
+    };
+}
+
+variables! {
+    ANTHROPIC_KEY = "ANTHROPIC_API_KEY", "unset", "The key for claude_code_subscription, sent as `x-api-key`.";
+    ANTHROPIC_TOKEN = "ANTHROPIC_AUTH_TOKEN", "unset", "A bearer token for claude_code_subscription; it wins over the key.";
+    ANTHROPIC_URL = "ANTHROPIC_BASE_URL", "`https://api.anthropic.com`", "Where claude_code_subscription is asked; a path is kept.";
+    ANTHROPIC_SOCKET = "ANTHROPIC_UNIX_SOCKET", "unset", "A unix socket to speak through, plainly if the base URL is http://.";
+    ANTHROPIC_HEADERS = "ANTHROPIC_CUSTOM_HEADERS", "unset", "Further headers, one `Name: value` a line.";
+    ANTHROPIC_MODEL = "ANTHROPIC_MODEL", "unset", "The model, if --model does not say.";
+    OPUS = "ANTHROPIC_DEFAULT_OPUS_MODEL", "unset", "The wire name that claude_opus_4 stands for.";
+    SONNET = "ANTHROPIC_DEFAULT_SONNET_MODEL", "unset", "The wire name that claude_sonnet_4 stands for.";
+    HAIKU = "ANTHROPIC_DEFAULT_HAIKU_MODEL", "unset", "The wire name that claude_3_5_haiku stands for.";
+    OPENAI_KEY = "OPENAI_API_KEY", "unset", "The key for openai_compatible.";
+    OPENAI_URL = "OPENAI_BASE_URL", "unset", "Where openai_compatible is asked, such as `https://api.openai.com/v1`.";
+    LM_URL = "LM_STUDIO_BASE_URL", "`http://127.0.0.1:1234/v1`", "Where lm_studio_local is asked.";
+    LM_KEY = "LM_STUDIO_API_KEY", "`lm-studio`", "The key for lm_studio_local.";
+    LM_MODEL = "LM_STUDIO_MODEL", "unset", "The model that the local server has loaded.";
+    RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
+    OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer.";
+    THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking; 0 is none.";
+    TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take; a stream may take longer while it goes on.";
+    WINDOW = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "the model's own window", "How many tokens of context there are, for compaction.";
+    PERCENT = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "95", "How full the context may get before it is compacted, in percent.";
+    NO_COMPACT = "DISABLE_AUTO_COMPACT", "0", "1: the context is compacted only when asked for.";
+    MORE_MD = "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "0", "1: instructions of further working directories are read too.";
+    EXTRA_CA = "NODE_EXTRA_CA_CERTS", "unset", "A PEM file with certificates to trust besides the system's.";
+    HTTP_PROXY = "HTTP_PROXY", "unset", "The proxy for http:// addresses; `http_proxy` is read too.";
+    HTTPS_PROXY = "HTTPS_PROXY", "unset", "The proxy for https:// addresses; `https_proxy` is read too.";
+    NO_PROXY = "NO_PROXY", "unset", "Hosts that are asked directly; `no_proxy` is read too.";
+}
+
+/// What the environment says about models.
+pub struct Models {
+    pub anthropic_key: Option<String>,
+    pub anthropic_token: Option<String>,
+    pub anthropic_url: Option<String>,
+    pub openai_key: Option<String>,
+    pub openai_url: Option<String>,
+    pub lm_url: Option<String>,
+    pub lm_key: Option<String>,
+    pub lm_model: Option<String>,
+    pub model: Option<String>,
+    /// Wire names for the three Anthropic ids, by their short words.
+    pub aliases: Vec<(&'static str, String)>,
+    pub max_retries: Option<u32>,
+    pub max_output: Option<u32>,
+    pub thinking: Option<u32>,
+    pub room: ona_engine::Room,
+    pub read_additional: bool,
+}
+
+pub fn models() -> Result<Models, CliError> {
+    let small = |variable: &Variable| -> Result<Option<u32>, CliError> {
+        let number = number(variable)?;
+        number
+            .map(|number| u32::try_from(number).map_err(|_| variable.refuse("is too large")))
+            .transpose()
+    };
+    let mut aliases = Vec::new();
+    for (word, variable) in [("opus", &OPUS), ("sonnet", &SONNET), ("haiku", &HAIKU)] {
+        aliases.extend(text(variable)?.map(|wire| (word, wire)));
+    }
+    let percent = match text(&PERCENT)? {
+        None => None,
+        Some(given) => match given.parse::<f64>() {
+            Ok(percent) if (1.0..=100.0).contains(&percent) => Some(percent),
+            _ => return Err(PERCENT.refuse(format!("must be from 1 to 100, not `{given}`"))),
+        },
+    };
+    Ok(Models {
+        anthropic_key: text(&ANTHROPIC_KEY)?,
+        anthropic_token: text(&ANTHROPIC_TOKEN)?,
+        anthropic_url: text(&ANTHROPIC_URL)?,
+        openai_key: text(&OPENAI_KEY)?,
+        openai_url: text(&OPENAI_URL)?,
+        lm_url: text(&LM_URL)?,
+        lm_key: text(&LM_KEY)?,
+        lm_model: text(&LM_MODEL)?,
+        model: text(&ANTHROPIC_MODEL)?,
+        aliases,
+        max_retries: small(&RETRIES)?,
+        max_output: small(&OUTPUT)?,
+        thinking: small(&THINKING)?.filter(|budget| *budget > 0),
+        room: ona_engine::Room {
+            window: number(&WINDOW)?,
+            percent,
+            disabled: switch(&NO_COMPACT, false)?,
+        },
+        read_additional: switch(&MORE_MD, false)?,
+    })
+}
+
+/// The way to a server: proxies, certificates, and for Anthropic's own the socket and further headers.
+pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError> {
+    let mut transport = Transport::to(base_url);
+    let either = |variable: &Variable| -> Result<Option<String>, CliError> {
+        let lower = std::env::var(variable.name.to_ascii_lowercase()).ok();
+        Ok(lower.filter(|value| !value.is_empty()).or(text(variable)?))
+    };
+    transport.proxies = Proxies {
+        http: either(&HTTP_PROXY)?,
+        https: either(&HTTPS_PROXY)?,
+        none_for: either(&NO_PROXY)?,
+    };
+    if let Some(file) = path(&EXTRA_CA) {
+        let pem = fs::read(&file)
+            .map_err(|error| EXTRA_CA.refuse(format!("names {}: {error}", file.display())))?;
+        transport.extra_ca = Some(pem);
+    }
+    if let Some(millis) = number(&TIMEOUT)? {
+        transport.answer_timeout = Duration::from_millis(millis);
+    }
+    if anthropic {
+        transport.unix_socket = path(&ANTHROPIC_SOCKET);
+        for line in text(&ANTHROPIC_HEADERS)?
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+        {
+            let (name, value) = line.split_once(':').ok_or_else(|| {
+                ANTHROPIC_HEADERS.refuse(format!("has a line without a colon: `{line}`"))
+            })?;
+            transport.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+    }
+    Ok(transport)
+}

@@ -1,0 +1,124 @@
+//! Whom to ask: the provider and model that command line, environment and settings name, and the way to them.
+
+use std::sync::Arc;
+
+use ona_engine::Mind;
+use ona_provider::{
+    Aliases, Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, resolve,
+};
+use serde_json::Value;
+
+use crate::agent_args::AgentArgs;
+use crate::env::model::{Models, models, transport};
+use crate::error::CliError;
+
+/// Asked where nothing says otherwise.
+const DEFAULT: (ProviderKind, &str) = (ProviderKind::ClaudeCodeSubscription, "claude_sonnet_4");
+/// Written at most, whatever a model could.
+const MOST_OUTPUT: u32 = 32_000;
+/// Written at most where nobody knows what a model can.
+const SOME_OUTPUT: u32 = 8_192;
+
+const ALLOWED: &str = "docs/OPERATOR_COLD_START.md shows each provider";
+
+/// Everything about the model; wrong configuration shows here, before anything is sent.
+pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'static str), CliError> {
+    let env = models()?;
+    let model = model(args, &env, settings)?;
+    let (credential, source, transport) = way(model.provider, &env)?;
+    let retry = Retry {
+        max_retries: env.max_retries.unwrap_or_else(|| Retry::default().max_retries),
+        ..Retry::default()
+    };
+    let credentials = Arc::new(Fixed::new(source, credential));
+    let client = Client::new(model.provider, &transport, credentials, retry)
+        .map_err(|error| CliError::usage(error.to_string()).hint(ALLOWED))?;
+    let known = model.max_output.map_or(SOME_OUTPUT, |most| most.min(MOST_OUTPUT));
+    let max_output = env.max_output.unwrap_or(known);
+    let mind = Mind { client, max_output, thinking: env.thinking, model };
+    Ok((mind, env, source))
+}
+
+/// Command line, then environment, then settings, then ona's own choice.
+fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliError> {
+    let wrong = |error: String| CliError::usage(error).hint(ALLOWED);
+    let config = &settings["model_config"];
+    let named = args.provider.as_deref().or(config["provider"].as_str());
+    let provider = match named {
+        Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?),
+        None => None,
+    };
+    let mut aliases = Aliases::default();
+    for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
+        let wire = wire.as_str().ok_or_else(|| {
+            wrong(format!("model_aliases: `{word}` must be the wire name of a model"))
+        })?;
+        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+    }
+    for (word, wire) in &env.aliases {
+        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+    }
+    let name = args
+        .model
+        .as_deref()
+        .or(env.model.as_deref())
+        .or(config["model_id"].as_str())
+        .or(settings["model"].as_str());
+    let lm_model = env.lm_model.as_deref();
+    let resolved = match (provider, name) {
+        (Some(provider), Some(name)) => resolve(provider, name, &aliases, lm_model),
+        (Some(provider), None) => resolve(provider, first_of(provider), &aliases, lm_model),
+        (None, Some(name)) => {
+            // A name says whose it is: the ids of S0 §2.2 are all different.
+            let found = ProviderKind::ALL
+                .iter()
+                .find_map(|(kind, _)| resolve(*kind, name, &aliases, lm_model).ok());
+            found.map_or_else(|| resolve(DEFAULT.0, name, &aliases, lm_model), Ok)
+        }
+        (None, None) => resolve(DEFAULT.0, DEFAULT.1, &aliases, lm_model),
+    };
+    resolved.map_err(|error| wrong(error.to_string()))
+}
+
+fn first_of(provider: ProviderKind) -> &'static str {
+    match provider {
+        ProviderKind::ClaudeCodeSubscription => DEFAULT.1,
+        ProviderKind::OpenAiCompatible => "gpt_4o",
+        ProviderKind::LmStudioLocal => "lm_studio_server_routed",
+    }
+}
+
+/// S0 §2.3: the credential, where it comes from, and the way.
+fn way(
+    provider: ProviderKind,
+    env: &Models,
+) -> Result<(Credential, &'static str, Transport), CliError> {
+    let missing = |what: &str| {
+        CliError::usage(format!("{provider} needs {what}, and it is not set")).hint(ALLOWED)
+    };
+    let or =
+        |url: &Option<String>, default: &str| url.clone().unwrap_or_else(|| default.to_owned());
+    Ok(match provider {
+        ProviderKind::ClaudeCodeSubscription => {
+            let (credential, source) = match (&env.anthropic_token, &env.anthropic_key) {
+                (Some(token), _) => {
+                    (Credential::Bearer(token.as_str().into()), "ANTHROPIC_AUTH_TOKEN")
+                }
+                (None, Some(key)) => (Credential::ApiKey(key.as_str().into()), "ANTHROPIC_API_KEY"),
+                (None, None) => return Err(missing("ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN")),
+            };
+            let url = or(&env.anthropic_url, "https://api.anthropic.com");
+            (credential, source, transport(&url, true)?)
+        }
+        ProviderKind::OpenAiCompatible => {
+            let key = env.openai_key.as_deref().ok_or_else(|| missing("OPENAI_API_KEY"))?;
+            let url = env.openai_url.as_deref().ok_or_else(|| missing("OPENAI_BASE_URL"))?;
+            (Credential::ApiKey(key.into()), "OPENAI_API_KEY", transport(url, false)?)
+        }
+        ProviderKind::LmStudioLocal => {
+            let key = or(&env.lm_key, "lm-studio");
+            let url = or(&env.lm_url, "http://127.0.0.1:1234/v1");
+            (Credential::ApiKey(key.into()), "LM_STUDIO_API_KEY", transport(&url, false)?)
+        }
+    })
+}

@@ -1,0 +1,440 @@
+//! `ona -p`: the agent without a terminal. A front-end like any other: it sends operations and prints events.
+
+mod json;
+
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ona_engine::{
+    Agent, AgentError, AgentOptions, Engine, Human, PromptOptions, Remote, Session, instructions,
+    table,
+};
+use ona_store::{Found, NewSession, Seat};
+use ona_types::hook::{SessionEndReason, StartSource};
+use ona_types::{Ending, Event, Op, SessionId, TurnEnd};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::agent_args::{AgentArgs, InputFormat, OutputFormat};
+use crate::args::Cli;
+use crate::asker::plain;
+use crate::error::CliError;
+use crate::eval::{self, Interrupts, directory};
+use crate::mind::mind;
+use crate::output::{complain, print_line};
+use json::Shown;
+
+/// As much is taken from standard input.
+const MOST_INPUT: u64 = 10 * 1024 * 1024;
+
+pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
+    let args = &cli.agent;
+    if args.max_budget_usd.is_some_and(|most| !(most > 0.0)) {
+        return Err(CliError::usage("--max-budget-usd must be more than 0"));
+    }
+    let cwd = directory(cli.cwd.as_ref())?;
+    let engine = eval::engine(cli)?;
+    let (seat, source) = seat(&engine, args, &cwd)?;
+    let prompt = first_prompt(args, source)?;
+    let session = Session::open(&engine, seat, &cwd)?;
+    for warning in session.warnings() {
+        complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
+    }
+    let (mind, models, credential) = mind(args, &session.settings())?;
+    let (front, remote, events) = table(Human::Nobody);
+    let options = options(args, &session, &engine, &models, source);
+    let shown = Shown {
+        session_id: session.seat().session.to_string(),
+        model: mind.model.clone(),
+        credential,
+        cwd: cwd.display().to_string(),
+        mode: session.mode().to_string(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let outcome = runtime.block_on(async {
+        let interrupts = Interrupts::listen(&remote)?;
+        let mut agent = Agent::start(session.facing(front), mind, options).await?;
+        let printer = Printer::new(args, shown, agent.tools());
+        printer.begin()?;
+        let feeding = feed(args, prompt, &remote);
+        let shown = tokio::spawn(printer.show(events));
+        agent.drive().await;
+        drop(feeding);
+        agent.end(SessionEndReason::Other).await?;
+        let code = shown
+            .await
+            .map_err(|error| CliError::failed(format!("printing broke off: {error}")))??;
+        Ok::<_, CliError>((code, interrupts.signal()))
+    });
+    runtime.shutdown_background();
+    let (code, signal) = outcome?;
+    Ok(signal.map_or(code, |signal| ExitCode::from(128 + signal)))
+}
+
+/// The session to go on with, or a new one.
+fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSource), CliError> {
+    let store = &engine.store;
+    let here = cwd.to_string_lossy();
+    let given = args.session_id.clone().map(SessionId::from_existing);
+    let known = match &args.resume {
+        Some(word) => Some(find(engine, word, &here)?),
+        None if args.continue_ => {
+            let latest = store.latest_session(&here)?.ok_or_else(|| {
+                CliError::usage(format!("there is no session in {} to go on with", cwd.display()))
+                    .hint("leave --continue out to start one; `ona sessions list` shows all")
+            })?;
+            Some(latest)
+        }
+        None => None,
+    };
+    let (seat, source) = match known {
+        Some(seat) if args.fork_session => {
+            (store.fork_session(&seat, None, given.as_ref(), "headless")?, StartSource::Resume)
+        }
+        Some(seat) => (seat, StartSource::Resume),
+        None => {
+            let new = NewSession {
+                project_dir: &here,
+                conversation: None,
+                id: given.as_ref(),
+                origin: "headless",
+                name: None,
+            };
+            (store.new_session(&new)?, StartSource::Startup)
+        }
+    };
+    if let Some(name) = &args.name {
+        store.rename_session(&seat, Some(name))?;
+    }
+    Ok((seat, source))
+}
+
+/// The session that a word names.
+pub fn find(engine: &Engine, word: &str, here: &str) -> Result<Seat, CliError> {
+    match engine.store.find_session(word, here)? {
+        Found::One(seat) => Ok(seat),
+        Found::None => Err(CliError::usage(format!("there is no session `{word}`"))
+            .hint("`ona sessions list --all` shows all of them")),
+        Found::Many(rows) => {
+            let ids: Vec<&str> = rows.iter().map(|row| row.session_id.as_str()).collect();
+            Err(CliError::usage(format!("`{word}` could be any of {}", ids.join(", ")))
+                .hint("give more of the id"))
+        }
+    }
+}
+
+/// What to begin with; nothing where lines of JSON will say, or an unfinished turn goes on.
+fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>, CliError> {
+    if args.input_format == InputFormat::StreamJson {
+        return match args.prompt {
+            None => Ok(None),
+            Some(_) => Err(CliError::usage(
+                "with --input-format stream-json prompts come on standard input",
+            )),
+        };
+    }
+    let mut piped = String::new();
+    if !std::io::stdin().is_terminal() {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().take(MOST_INPUT + 1).read_to_end(&mut bytes);
+        read.map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")))?;
+        if bytes.len() as u64 > MOST_INPUT {
+            return Err(CliError::usage("more than 10 MB came on standard input")
+                .hint("put it into a file and name the file in the prompt"));
+        }
+        piped = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let parts = [args.prompt.clone().unwrap_or_default(), piped];
+    let parts: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.trim().is_empty()).collect();
+    match (parts.is_empty(), source) {
+        (false, _) => Ok(Some(parts.join("\n\n"))),
+        (true, StartSource::Resume) => Ok(None),
+        (true, _) => {
+            Err(CliError::usage("there is no prompt")
+                .hint("ona -p 'what to do', or pipe something in"))
+        }
+    }
+}
+
+fn options(
+    args: &AgentArgs,
+    session: &Session<'_>,
+    engine: &Engine,
+    models: &crate::env::model::Models,
+    source: StartSource,
+) -> AgentOptions {
+    AgentOptions {
+        prompt: PromptOptions {
+            replace: args.system_prompt.clone(),
+            append: args.append_system_prompt.clone(),
+        },
+        tools: offered(args),
+        bare: args.bare,
+        source: Some(source),
+        max_turns: args.max_turns,
+        max_budget_usd: args.max_budget_usd,
+        partial: args.include_partial_messages,
+        room: models.room,
+        instructions: instructions::Roots {
+            read_additional: models.read_additional,
+            ..session.instruction_roots(&engine.config)
+        },
+        today: today(),
+    }
+}
+
+/// `--tools`, and `--bare`'s own.
+fn offered(args: &AgentArgs) -> Option<Vec<String>> {
+    match &args.tools {
+        Some(names) if names.iter().any(|name| name == "default") => None,
+        Some(names) => Some(names.iter().filter(|name| !name.is_empty()).cloned().collect()),
+        None if args.bare => Some(["Read", "Edit", "Bash"].map(str::to_owned).to_vec()),
+        None => None,
+    }
+}
+
+fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let days = since.map_or(0, |since| since.as_secs() / 86_400);
+    date(i64::try_from(days).unwrap_or_default())
+}
+
+/// The date so many days after 1970-01-01, in the Gregorian calendar.
+fn date(days: i64) -> String {
+    // Counted from 0000-03-01, so that a leap day is a year's last.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Sends prompts to the core; the last of them is followed by the end.
+fn feed(
+    args: &AgentArgs,
+    prompt: Option<String>,
+    remote: &Remote,
+) -> Option<std::thread::JoinHandle<()>> {
+    match (args.input_format, prompt) {
+        (InputFormat::Text, Some(prompt)) => remote.send(Op::Submit { prompt }),
+        (InputFormat::Text, None) => remote.send(Op::GoOn),
+        (InputFormat::StreamJson, _) => {
+            let remote = remote.clone();
+            // Standard input may never end; the process does not wait for this thread.
+            return Some(std::thread::spawn(move || {
+                for line in std::io::stdin().lock().lines() {
+                    let Ok(line) = line else { break };
+                    match prompt_of(&line) {
+                        Ok(Some(prompt)) => remote.send(Op::Submit { prompt }),
+                        Ok(None) => {}
+                        Err(why) => {
+                            complain(&format!("warning: a line of input was left out: {why}\n"))
+                        }
+                    }
+                }
+                remote.send(Op::End);
+            }));
+        }
+    }
+    remote.send(Op::End);
+    None
+}
+
+/// The text of a `user` message on a line.
+fn prompt_of(line: &str) -> Result<Option<String>, String> {
+    if line.trim().is_empty() {
+        return Ok(None);
+    }
+    let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+    if value["type"] != "user" {
+        return Err(format!("its type is {}, not \"user\"", value["type"]));
+    }
+    let content = &value["message"]["content"];
+    let texts: Vec<&str> = match content {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => Vec::new(),
+    };
+    if texts.is_empty() {
+        return Err("its message has no text".to_owned());
+    }
+    Ok(Some(texts.join("\n")))
+}
+
+/// Prints what happens.
+struct Printer {
+    format: OutputFormat,
+    shown: Shown,
+    tools: Vec<&'static str>,
+    hooks: bool,
+    verbose: bool,
+}
+
+impl Printer {
+    fn new(args: &AgentArgs, shown: Shown, tools: Vec<&'static str>) -> Self {
+        Self {
+            format: args.output_format,
+            shown,
+            tools,
+            hooks: args.include_hook_events,
+            verbose: args.verbose,
+        }
+    }
+
+    fn begin(&self) -> Result<(), CliError> {
+        if self.format == OutputFormat::StreamJson {
+            self.line(&self.shown.init(&self.tools))?;
+        }
+        Ok(())
+    }
+
+    /// Prints every event until there are no more; the exit code of the last turn.
+    async fn show(self, mut events: UnboundedReceiver<Event>) -> Result<ExitCode, CliError> {
+        let mut code = ExitCode::SUCCESS;
+        while let Some(event) = events.recv().await {
+            if let Event::TurnEnded { end } = &event {
+                code = exit_code(end);
+            }
+            self.event(&event)?;
+        }
+        Ok(code)
+    }
+
+    fn event(&self, event: &Event) -> Result<(), CliError> {
+        match (self.format, event) {
+            (OutputFormat::StreamJson, event) => {
+                for value in self.shown.lines(event, self.hooks) {
+                    self.line(&value)?;
+                }
+            }
+            (OutputFormat::Json, Event::TurnEnded { end }) => self.line(&self.shown.result(end))?,
+            (OutputFormat::Text, Event::TurnEnded { end }) => self.text(end)?,
+            _ => {}
+        }
+        self.aside(event);
+        Ok(())
+    }
+
+    /// What is said on standard error.
+    fn aside(&self, event: &Event) {
+        let text = match event {
+            Event::Warning { text } => format!("warning: {}", plain(text)),
+            Event::HookMessage { text } => format!("hook: {}", plain(text)),
+            Event::Retry { attempt, max_retries, delay_ms, error, .. } => {
+                format!(
+                    "retry {attempt} of {max_retries} in {:.1} s: {}",
+                    *delay_ms as f64 / 1e3,
+                    plain(error)
+                )
+            }
+            Event::Compacting { trigger } => format!("compacting the context ({trigger})"),
+            Event::ToolStarted { tool, input, .. } if self.verbose => {
+                format!(
+                    "{tool} {}",
+                    plain(&input.to_string()).chars().take(200).collect::<String>()
+                )
+            }
+            Event::ToolEnded { tool, is_error: true, content, .. } if self.verbose => {
+                format!("{tool} failed: {}", plain(content).lines().next().unwrap_or_default())
+            }
+            _ => return,
+        };
+        complain(&format!("{text}\n"));
+    }
+
+    fn text(&self, end: &TurnEnd) -> Result<(), CliError> {
+        if !end.text.is_empty() {
+            print_line(&end.text).map_err(unprintable)?;
+        }
+        if let Some(why) = problem(&end.ending) {
+            complain(&format!("error: {}\n", plain(&why)));
+            complain(&format!(
+                "hint: `ona -p --resume {} …` goes on with the session\n",
+                self.shown.session_id
+            ));
+        }
+        Ok(())
+    }
+
+    fn line(&self, value: &Value) -> Result<(), CliError> {
+        print_line(&value.to_string()).map_err(unprintable)
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn unprintable(error: std::io::Error) -> CliError {
+    CliError::failed(format!("it is on the record, but cannot be printed: {error}"))
+}
+
+fn exit_code(end: &TurnEnd) -> ExitCode {
+    match end.ending {
+        Ending::Done => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// What went wrong with a turn, in words.
+fn problem(ending: &Ending) -> Option<String> {
+    Some(match ending {
+        Ending::Done => return None,
+        Ending::Interrupted => "interrupted".to_owned(),
+        Ending::Blocked { reason } => format!("a hook did not let the prompt through: {reason}"),
+        Ending::Stopped { reason } => format!("stopped: {reason}"),
+        Ending::Failed { error, message } => format!("{message} ({error})"),
+        Ending::MaxTurns { most } => {
+            format!("the model was asked {most} times, which is the limit")
+        }
+        Ending::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
+        Ending::RecordLost { message } => format!("the record could not be written: {message}"),
+    })
+}
+
+impl From<AgentError> for CliError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Store(cause) => cause.into(),
+            AgentError::InUse { .. } => CliError::failed(error.to_string())
+                .hint("wait for it to end, or go on in a copy with --fork-session"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (days, expected) in
+            [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_772, "2026-11-15")]
+        {
+            assert_eq!(date(days), expected);
+        }
+    }
+
+    #[test]
+    fn lines_of_input() {
+        let line =
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"}]}}"#;
+        assert_eq!(prompt_of(line), Ok(Some("a".to_owned())));
+        assert_eq!(
+            prompt_of(r#"{"type":"user","message":{"content":"b"}}"#),
+            Ok(Some("b".to_owned()))
+        );
+        assert_eq!(prompt_of(" "), Ok(None));
+        for bad in ["{", "{\"type\":\"x\"}", "{\"type\":\"user\"}"] {
+            assert!(prompt_of(bad).is_err(), "{bad}");
+        }
+    }
+}

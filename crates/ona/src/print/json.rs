@@ -1,0 +1,113 @@
+//! The shapes of `--output-format json` and `stream-json`, as published for Claude Code.
+
+use ona_provider::Model;
+use ona_types::{Ending, Event, TurnEnd, Usage, fresh_uuid};
+use serde_json::{Map, Value, json};
+
+use super::problem;
+
+/// What every line needs to know.
+pub(super) struct Shown {
+    pub(super) session_id: String,
+    pub(super) model: Model,
+    pub(super) credential: &'static str,
+    pub(super) cwd: String,
+    pub(super) mode: String,
+}
+
+impl Shown {
+    /// A line with what every line has.
+    fn line(&self, mut value: Value) -> Value {
+        value["session_id"] = self.session_id.as_str().into();
+        value["uuid"] = fresh_uuid().into();
+        value
+    }
+
+    pub(super) fn init(&self, tools: &[&str]) -> Value {
+        self.line(json!({
+            "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": [],
+            "model": self.model.wire, "permissionMode": self.mode, "slash_commands": [],
+            "apiKeySource": self.credential, "output_style": "default", "agents": [], "skills": [],
+            "plugins": [], "claude_code_version": env!("CARGO_PKG_VERSION"),
+            "provider": self.model.provider.as_str(),
+        }))
+    }
+
+    /// The lines that say what an event says.
+    pub(super) fn lines(&self, event: &Event, hooks: bool) -> Vec<Value> {
+        let value = match event {
+            Event::Answered { message } => {
+                json!({"type": "assistant", "message": message, "parent_tool_use_id": null})
+            }
+            Event::ToolEnded { id, content, is_error, .. } => json!({
+                "type": "user", "parent_tool_use_id": null, "tool_use_result": content,
+                "message": {"role": "user", "content": [{
+                    "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error,
+                }]},
+            }),
+            Event::Stream { raw } => {
+                json!({"type": "stream_event", "event": raw, "parent_tool_use_id": null})
+            }
+            Event::Retry { attempt, max_retries, delay_ms, status, error } => json!({
+                "type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": max_retries,
+                "retry_delay_ms": delay_ms, "error_status": status, "error": error,
+            }),
+            Event::Compacting { .. } => {
+                json!({"type": "system", "subtype": "status", "status": "compacting"})
+            }
+            Event::Compacted { trigger, pre_tokens } => json!({
+                "type": "system", "subtype": "compact_boundary",
+                "compact_metadata": {"trigger": trigger, "pre_tokens": pre_tokens},
+            }),
+            Event::HookRan { hook_event, command, exit_code, stdout, stderr } if hooks => json!({
+                "type": "system", "subtype": "hook_response", "hook_id": fresh_uuid(),
+                "hook_name": command, "hook_event": hook_event, "stdout": stdout, "stderr": stderr,
+                "output": stdout, "exit_code": exit_code,
+                "outcome": if *exit_code == Some(0) { "success" } else { "error" },
+            }),
+            Event::TurnEnded { end } => return vec![self.result(end)],
+            _ => return Vec::new(),
+        };
+        vec![self.line(value)]
+    }
+
+    /// The last line of a turn.
+    pub(super) fn result(&self, end: &TurnEnd) -> Value {
+        let subtype = match end.ending {
+            Ending::Done => "success",
+            Ending::MaxTurns { .. } => "error_max_turns",
+            Ending::MaxBudget { .. } => "error_max_budget_usd",
+            _ => "error_during_execution",
+        };
+        let total = end.used.iter().fold(Usage::default(), |sum, (_, used)| sum + *used);
+        let mut result = json!({
+            "type": "result", "subtype": subtype, "is_error": end.ending != Ending::Done,
+            "duration_ms": end.duration_ms, "duration_api_ms": end.api_ms, "num_turns": end.asked,
+            "stop_reason": end.stop_reason, "total_cost_usd": end.cost_usd, "usage": total,
+            "modelUsage": self.model_usage(end), "permission_denials": end.denials,
+        });
+        match problem(&end.ending) {
+            None => result["result"] = end.text.as_str().into(),
+            Some(why) => result["errors"] = json!([why]),
+        }
+        self.line(result)
+    }
+
+    fn model_usage(&self, end: &TurnEnd) -> Value {
+        let mut usage = Map::new();
+        for (model, used) in &end.used {
+            let cost = self.model.cost(used).unwrap_or_default();
+            usage.insert(
+                model.clone(),
+                json!({
+                    "inputTokens": used.input_tokens, "outputTokens": used.output_tokens,
+                    "cacheReadInputTokens": used.cache_read_input_tokens,
+                    "cacheCreationInputTokens": used.cache_creation_input_tokens,
+                    "webSearchRequests": 0, "costUSD": cost,
+                    "contextWindow": self.model.context_window, "maxOutputTokens": self.model.max_output,
+                }),
+            );
+        }
+        Value::Object(usage)
+    }
+}

@@ -1,0 +1,343 @@
+//! `ona -p`: whole turns against a model server on loopback that says what it is told to.
+
+use std::process::Command;
+
+use ona_provider::Usage;
+use ona_provider::scripted::{Reply, Script, Server};
+use ona_testkit::{Project, Ran, run};
+use serde_json::{Value, json};
+
+use crate::project;
+
+/// `ona -p` with a key and a scripted Anthropic server.
+fn anthropic(project: &Project, server: &Server, args: &[&str]) -> Command {
+    let mut command = project.ona(args);
+    command
+        .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
+        .env("ANTHROPIC_BASE_URL", server.base_url());
+    command
+}
+
+fn lines(ran: &Ran) -> Vec<Value> {
+    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn each_provider_completes_a_turn_with_a_tool() {
+    for provider in ["claude_code_subscription", "openai_compatible", "lm_studio_local"] {
+        let project = project();
+        let file = project.file("a.txt", "the answer is 42\n");
+        let server = Server::start([
+            Reply::say("I look.").call("call_1", "Read", json!({"file_path": file})),
+            Reply::say("It is 42."),
+        ])
+        .unwrap();
+        let mut command = project.ona(["-p", "what is the answer?", "--provider", provider]);
+        command
+            .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
+            .env("ANTHROPIC_BASE_URL", server.base_url())
+            .env("OPENAI_API_KEY", "sk-test-key-of-this-test")
+            .env("OPENAI_BASE_URL", server.openai_base_url())
+            .env("LM_STUDIO_BASE_URL", server.openai_base_url())
+            .env("LM_STUDIO_MODEL", "local-model");
+        let ran = run(&mut command);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), "It is 42.\n"),
+            "{provider}: {}",
+            ran.stderr
+        );
+        let types = project.sql("SELECT entry_type FROM transcript_entries ORDER BY sequence");
+        assert_eq!(
+            types,
+            ["system", "user", "assistant", "tool_use", "tool_result", "assistant"],
+            "{provider}"
+        );
+        let second = server.requests()[1].body.to_string();
+        assert!(second.contains("the answer is 42"), "{provider}: {second}");
+        let asked = project.sql("SELECT provider, purpose FROM model_calls");
+        assert_eq!(asked, [format!("{provider}|turn"), format!("{provider}|turn")]);
+    }
+}
+
+#[test]
+fn json_and_stream_json_have_the_published_shapes() {
+    let project = project();
+    project.file("a.txt", "x\n");
+    let script =
+        || [Reply::new().call("t1", "Read", json!({"file_path": "a.txt"})), Reply::say("Done.")];
+    let server = Server::start(script()).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--output-format", "json"]));
+    let result = &lines(&ran)[0];
+    assert_eq!(result["type"], "result");
+    assert_eq!((&result["subtype"], &result["result"]), (&json!("success"), &json!("Done.")));
+    assert_eq!((&result["num_turns"], &result["is_error"]), (&json!(2), &json!(false)));
+    assert!(result["session_id"].as_str().is_some() && result["usage"]["input_tokens"].is_u64());
+
+    let server = Server::start(script()).unwrap();
+    let args = ["-p", "go", "--output-format", "stream-json", "--include-partial-messages"];
+    let ran = run(&mut anthropic(&project, &server, &args));
+    let all = lines(&ran);
+    let kinds: Vec<String> = all
+        .iter()
+        .filter(|line| line["type"] != "stream_event")
+        .map(|line| {
+            format!("{}/{}", line["type"].as_str().unwrap(), line["subtype"].as_str().unwrap_or(""))
+        })
+        .collect();
+    assert_eq!(kinds, ["system/init", "assistant/", "user/", "assistant/", "result/success"]);
+    assert!(all.iter().any(|line| line["event"]["type"] == "content_block_delta"));
+    assert_eq!(all[0]["tools"].as_array().unwrap().len(), 7);
+    let id = &all[0]["session_id"];
+    assert!(all.iter().all(|line| line["session_id"] == *id && line["uuid"].is_string()));
+}
+
+#[test]
+fn the_gate_stands_before_the_model_too() {
+    let project = project();
+    project.file(
+        ".ona/settings.json",
+        json!({"permissions": {"deny": ["Read(secret.txt)"]}}).to_string(),
+    );
+    project.file("secret.txt", "hidden");
+    let server = Server::start([
+        Reply::new().call("t1", "Read", json!({"file_path": "secret.txt"})).call(
+            "t2",
+            "Bash",
+            json!({"command": "touch made"}),
+        ),
+        Reply::say("I was not let."),
+    ])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--output-format", "json"]));
+    let denials = &lines(&ran)[0]["permission_denials"];
+    assert_eq!(denials.as_array().unwrap().len(), 2, "{denials}");
+    assert_eq!(denials[1]["tool_name"], "Bash");
+    assert!(!project.path("made").exists(), "nobody is there to be asked");
+    let told = server.requests()[1].body.to_string();
+    assert!(told.contains("denied by the rule Read(secret.txt)"), "{told}");
+    assert!(told.contains("there is nobody to ask"), "{told}");
+    let decided = project.sql("SELECT decision, reason_json FROM tool_permission_log");
+    assert!(decided[0].starts_with("deny") && decided[0].contains("headless"), "{decided:?}");
+}
+
+#[test]
+fn a_session_is_continued_resumed_and_forked() {
+    let project = project();
+    let turn = |args: &[&str], said: &str| -> (Ran, Value) {
+        let server = Server::start([Reply::say(said)]).unwrap();
+        let ran = run(&mut anthropic(&project, &server, args));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let body = server.requests()[0].body.clone();
+        (ran, body["messages"].clone())
+    };
+    turn(&["-p", "one", "--name", "first"], "1");
+    let (_, messages) = turn(&["-p", "two", "--continue"], "2");
+    let texts = messages.to_string();
+    assert!(
+        texts.contains("\"one\"") && texts.contains("\"1\"") && texts.contains("\"two\""),
+        "{texts}"
+    );
+    let (_, messages) = turn(&["-p", "three", "--resume", "first", "--fork-session"], "3");
+    assert!(messages.to_string().contains("\"2\""), "{messages}");
+    let (_, messages) = turn(&["-p", "four", "--resume", "first"], "4");
+    assert!(!messages.to_string().contains("three"), "the fork is another session: {messages}");
+    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["2"]);
+    let server = Server::start([Reply::say("x")]).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--resume", "nothing"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there is no session `nothing`"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_same_rows_make_the_same_request() {
+    let project = project();
+    project.file("a.txt", "x\n");
+    let first = Server::start([
+        Reply::say("look").thinking("hm", "sig").call("t1", "Read", json!({"file_path": "a.txt"})),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    run(&mut anthropic(&project, &first, &["-p", "go"]));
+    // Another process, which knows only the record, sends the same beginning.
+    let second = Server::start([Reply::say("more")]).unwrap();
+    run(&mut anthropic(&project, &second, &["-p", "on", "--continue"]));
+    let strip = |mut value: Value| -> Value {
+        // Where the cache begins to be written moves with the end of the conversation.
+        fn strip(value: &mut Value) {
+            match value {
+                Value::Object(map) => {
+                    map.shift_remove("cache_control");
+                    map.values_mut().for_each(strip);
+                }
+                Value::Array(all) => all.iter_mut().for_each(strip),
+                _ => {}
+            }
+        }
+        strip(&mut value);
+        value
+    };
+    let before = strip(first.requests()[1].body.clone());
+    let after = strip(second.requests()[0].body.clone());
+    assert_eq!(before["system"], after["system"]);
+    assert_eq!(before["tools"].to_string(), after["tools"].to_string());
+    let (before, after) = (
+        before["messages"].as_array().unwrap().clone(),
+        after["messages"].as_array().unwrap().clone(),
+    );
+    assert_eq!(before[..], after[..before.len()]);
+    assert!(after.iter().any(|message| message.to_string().contains("\"signature\":\"sig\"")));
+}
+
+#[test]
+fn hooks_around_the_turn() {
+    let project = project();
+    let note = |event: &str| json!([{"hooks": [{"type": "command", "command": format!("cat > {event}.json")}]}]);
+    let mut hooks = serde_json::Map::new();
+    for event in [
+        "SessionStart",
+        "UserPromptSubmit",
+        "Stop",
+        "SessionEnd",
+        "InstructionsLoaded",
+        "StopFailure",
+    ] {
+        hooks.insert(event.to_owned(), note(event));
+    }
+    std::fs::create_dir_all(project.home().join(".claude")).unwrap();
+    std::fs::write(
+        project.home().join(".claude/settings.json"),
+        json!({"hooks": hooks}).to_string(),
+    )
+    .unwrap();
+    project.file("CLAUDE.md", "Always say please.");
+    let server = Server::start([Reply::say("please")]).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let read = |event: &str| -> Value {
+        serde_json::from_str(&project.content(&format!("{event}.json"))).unwrap()
+    };
+    assert_eq!(read("SessionStart")["model"], "claude-sonnet-4-20250514");
+    assert_eq!(read("SessionStart")["source"], "startup");
+    assert_eq!(read("UserPromptSubmit")["prompt"], "go");
+    assert_eq!(read("Stop")["last_assistant_message"], "please");
+    assert_eq!(read("SessionEnd")["reason"], "other");
+    assert_eq!(read("InstructionsLoaded")["memory_type"], "Project");
+    assert!(server.requests()[0].body.to_string().contains("Always say please."));
+    let failing = Server::start([Reply::error(
+        401,
+        "authentication_error",
+        "bad key sk-test-key-of-this-test",
+    )])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &failing, &["-p", "go"]));
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(read("StopFailure")["error"], "authentication_failed");
+    assert!(
+        ran.stderr.contains("authentication_failed") && !ran.stderr.contains("sk-test-key"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_prompt_can_be_blocked_and_a_stop_sent_back() {
+    let project = project();
+    let settings = |hooks: &Value| json!({"hooks": hooks}).to_string();
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let server = Server::start([Reply::say("never")]).unwrap();
+    let blocked = settings(&json!({"UserPromptSubmit": hook("echo not this one >&2; exit 2")}));
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--settings", &blocked]));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("not this one"), "{}", ran.stderr);
+    assert!(server.requests().is_empty(), "the model is not asked");
+    assert_eq!(
+        project.sql("SELECT count(*) FROM transcript_entries WHERE entry_type = 'user'"),
+        ["0"]
+    );
+
+    let once = "if [ -e done ]; then exit 0; fi; touch done; echo run the tests first >&2; exit 2";
+    let back = settings(&json!({"Stop": hook(once)}));
+    let server = Server::start([Reply::say("finished"), Reply::say("tests ran")]).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--settings", &back]));
+    assert_eq!(ran.stdout, "tests ran\n", "{}", ran.stderr);
+    assert!(server.requests()[1].body.to_string().contains("run the tests first"));
+}
+
+#[test]
+fn limits_end_a_turn() {
+    let project = project();
+    let endless = || {
+        Script::choose(|_| {
+            Reply::new()
+                .call("t", "Glob", json!({"pattern": "*"}))
+                .usage(Usage { input_tokens: 1_000_000, ..Usage::default() })
+        })
+    };
+    let server = Server::start(endless()).unwrap();
+    let ran = run(&mut anthropic(
+        &project,
+        &server,
+        &["-p", "go", "--max-turns", "3", "--output-format", "json"],
+    ));
+    let result = &lines(&ran)[0];
+    assert_eq!(
+        (&result["subtype"], &result["num_turns"], ran.code),
+        (&json!("error_max_turns"), &json!(3), Some(1))
+    );
+    let server = Server::start(endless()).unwrap();
+    let args = ["-p", "go", "--max-budget-usd", "5", "--output-format", "json"];
+    let result = lines(&run(&mut anthropic(&project, &server, &args)))[0].clone();
+    assert_eq!(result["subtype"], "error_max_budget_usd");
+    assert_eq!(result["num_turns"], 2, "3 USD a question");
+}
+
+#[test]
+fn what_a_model_gets_wrong_it_is_told() {
+    let project = project();
+    let server = Server::start([
+        Reply::new()
+            .raw_call(Some("t1"), "Read", "{\"file_path\": ")
+            .call("t2", "Nothing", json!({}))
+            .call("t2", "Read", json!({"wrong": 1})),
+        Reply::new(),
+    ])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = server.requests()[1].body.to_string();
+    for expected in ["no valid JSON", "there is no tool `Nothing`", "wrong"] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    assert_eq!(
+        project.sql("SELECT count(*) FROM transcript_entries WHERE entry_type = 'tool_result'"),
+        ["3"]
+    );
+}
+
+#[test]
+fn wrong_configuration_is_told_before_anything_is_sent() {
+    let project = project();
+    let server = Server::start([Reply::say("x")]).unwrap();
+    for (args, env, expected) in [
+        (&["-p", "x"][..], &[][..], "ANTHROPIC_API_KEY"),
+        (&["-p", "x", "--model", "gpt_5"], &[("ANTHROPIC_API_KEY", "k")], "`gpt_5` is no model"),
+        (&["-p", "x", "--provider", "someone"], &[], "`someone` is no provider"),
+        (
+            &["-p", "x", "--provider", "openai_compatible"],
+            &[("OPENAI_API_KEY", "k")],
+            "OPENAI_BASE_URL",
+        ),
+        (&["-p", "x", "--provider", "lm_studio_local"], &[], "LM_STUDIO_MODEL"),
+        (&["-p", ""], &[("ANTHROPIC_API_KEY", "k")], "there is no prompt"),
+        (&["-p", "x", "--continue"], &[("ANTHROPIC_API_KEY", "k")], "no session"),
+    ] {
+        let mut command = project.ona(args);
+        command.envs(env.iter().copied());
+        let ran = run(&mut command);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("hint: "), "{args:?}: {}", ran.stderr);
+    }
+    assert!(server.requests().is_empty());
+}
