@@ -1,8 +1,9 @@
 //! The one door: what happens to a call between being asked for and being run (DESIGN §3).
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use ona_hooks::Fired;
+use ona_hooks::{About, Fired};
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::Tool;
@@ -38,6 +39,8 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) stop: Option<String>,
     /// What hooks decided, for the rules to take into account.
     by_hooks: Option<Behavior>,
+    /// Whether a PermissionRequest hook has replaced the input.
+    replaced: bool,
 }
 
 impl<'a> PendingCall<'a> {
@@ -53,6 +56,7 @@ impl<'a> PendingCall<'a> {
             contexts: Vec::new(),
             stop: None,
             by_hooks: None,
+            replaced: false,
         }
     }
 
@@ -135,9 +139,8 @@ impl Session<'_> {
         let (tool_name, tool_input, tool_use_id) = call.named();
         let detail = HookDetail::PreToolUse { tool_name, tool_input, tool_use_id };
         let mut fired = self.fire(call, detail, cancel).await;
-        let ran = fired.ran;
         let detail = json!({
-            "ran": ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
+            "ran": fired.ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
             "updated_input": fired.updated_input, "warnings": fired.warnings,
             "sources": self.hook_sources(&fired),
         });
@@ -171,8 +174,7 @@ impl Session<'_> {
                 let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
                 answer(Verdict::Ask, format!("a hook wants it asked: {why}"))
             }
-            _ if ran == 0 => answer(Verdict::Pass, "no hook matched".into()),
-            _ => answer(Verdict::Pass, format!("{ran} ran and said nothing against it")),
+            _ => answer(Verdict::Pass, fired.summary()),
         }
     }
 
@@ -180,7 +182,9 @@ impl Session<'_> {
     fn hook_sources(&self, fired: &Fired) -> Value {
         let spoke = fired.blocks.iter().map(|(ordinal, _)| *ordinal);
         let spoke = spoke.chain(fired.decided_by.as_ref().map(|(ordinal, _)| *ordinal));
+        let spoke: BTreeSet<i64> = spoke.chain(fired.updated_by).collect();
         spoke
+            .into_iter()
             .filter_map(|ordinal| {
                 let entry =
                     self.governance.hooks.entries().iter().find(|e| e.ordinal == ordinal)?;
@@ -297,7 +301,7 @@ impl Session<'_> {
             .tool
             .prepare(&input, &self.place)
             .map_err(|error| format!("the hook's input is invalid: {error}"))?;
-        (call.input, call.effects) = (input, effects);
+        (call.input, call.effects, call.replaced) = (input, effects, true);
         match self.governance.permissions.judge(&call.as_call()).behavior {
             Behavior::Deny => Err("a rule denies the input the hook put there".to_owned()),
             Behavior::Allow | Behavior::Ask => Ok(()),
@@ -326,7 +330,10 @@ impl Session<'_> {
                         }
                     }
                 }
-                let detail = json!({"by": who, "kept": kept});
+                let mut detail = json!({"by": who, "kept": kept});
+                if call.replaced {
+                    detail["updated_input"] = call.input.clone();
+                }
                 (Verdict::Allow, format!("the {who} allows it"), detail)
             }
             HumanAnswer::Deny { feedback, stop } => {
@@ -356,7 +363,8 @@ impl Session<'_> {
         cancel: &CancellationToken,
     ) -> Fired {
         let hooks = &self.governance.hooks;
-        let mut fired = hooks.fire(&self.hook_base(), detail, Some(&call.effects), cancel).await;
+        let about = Some(About { id: call.id, effects: &call.effects });
+        let mut fired = hooks.fire(&self.hook_base(), detail, about, cancel).await;
         self.pass_on(&mut fired);
         for text in &mut fired.contexts {
             self.shorten(text);

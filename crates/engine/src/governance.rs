@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ona_hooks::{HookHost, HookPlane, Timeouts, collect};
+use ona_hooks::{HookHost, HookLayer, HookPlane, Timeouts, collect};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Permissions, Rule, Scope, Source, Surroundings};
 use ona_store::{Seat, Store, StoreError};
@@ -184,11 +184,14 @@ impl Governance {
         mut warnings: Vec<String>,
     ) -> Self {
         let merged = settings::merge(&basis.layers);
-        let acting: Vec<(Source, Value)> = settings::hooks_layers(&basis.layers)
+        let hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
             .into_iter()
-            .filter_map(|layer| Some((layer.source.clone(), layer.json.get("hooks")?.clone())))
+            .filter_map(|(layer, acts)| {
+                let hooks = layer.json.get("hooks")?.clone();
+                Some(HookLayer { source: layer.source.clone(), hooks, off: !acts })
+            })
             .collect();
-        let (entries, refused) = collect(&acting);
+        let (entries, refused) = collect(&hook_layers);
         warnings.extend(refused);
         let permissions = basis.permissions(place, &mut warnings);
         let texts = |key: &str| -> Vec<String> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ona_policy::Source;
+use ona_policy::{Anchors, Rule, Source};
+use ona_types::Behavior;
 use ona_types::hook::HookEvent;
 use serde_json::{Map, Value};
 
@@ -21,12 +22,43 @@ pub struct HookEntry {
     pub matcher: Matcher,
     /// What it does.
     pub handler: Handler,
-    /// A permission rule that must match the call, as written.
-    pub condition: String,
+    /// What must hold of the call besides.
+    pub condition: Condition,
     /// How long it may take, if it says.
     pub timeout: Option<Duration>,
     /// Where it comes from.
     pub source: Source,
+    /// Switched off by settings: it is skipped, and that is recorded.
+    pub off: bool,
+}
+
+impl HookEntry {
+    fn identity(&self) -> (HookEvent, &str, &Handler, &Condition, bool) {
+        (self.event, &self.matcher_text, &self.handler, &self.condition, self.off)
+    }
+}
+
+/// A handler's `if`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// There is none.
+    #[default]
+    None,
+    /// A permission rule that must match the call, as written.
+    Rule(String),
+    /// As written; no rule can be made of it, so it counts as holding.
+    Unreadable(String),
+}
+
+/// The hooks of one layer of settings.
+#[derive(Clone, Debug)]
+pub struct HookLayer {
+    /// Whose they are.
+    pub source: Source,
+    /// The value of `hooks`.
+    pub hooks: Value,
+    /// Whether settings switch them off.
+    pub off: bool,
 }
 
 /// What a hook does.
@@ -83,16 +115,17 @@ impl Shell {
 
 /// Reads the hooks of settings, in order of the layers, and numbers them. Entries that cannot be meant
 /// are left out; why is in the second list.
-pub fn collect(layers: &[(Source, Value)]) -> (Vec<HookEntry>, Vec<String>) {
+pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<String>) {
     let mut reader = Reader { entries: Vec::new(), warnings: Vec::new() };
-    for (source, hooks) in layers {
-        reader.layer(source, hooks);
+    for layer in layers {
+        let first = reader.entries.len();
+        reader.layer(&layer.source, &layer.hooks);
+        for entry in &mut reader.entries[first..] {
+            entry.off = layer.off;
+        }
     }
-    // S0 §5.2: neighbours that are the same run once.
-    reader.entries.dedup_by(|next, kept| {
-        (next.event, &next.matcher_text, &next.handler, &next.condition)
-            == (kept.event, &kept.matcher_text, &kept.handler, &kept.condition)
-    });
+    // S0 §5.2: neighbours that are the same run once. One that is switched off takes nobody's place.
+    reader.entries.dedup_by(|next, kept| next.identity() == kept.identity());
     for (ordinal, entry) in (0..).zip(&mut reader.entries) {
         entry.ordinal = ordinal;
     }
@@ -213,17 +246,20 @@ impl Reader {
                 }
             }
         };
-        let condition = text(entry, "if")
-            .or_else(|| text(entry, "if_condition"))
-            .unwrap_or_default()
-            .to_owned();
+        let condition = self.condition(source, place, event, entry);
         let compiled = Matcher::parse(matcher);
-        if matches!(compiled, Matcher::Nothing) {
-            self.warn(
+        match compiled {
+            Matcher::Nothing => self.warn(
                 source,
                 place,
-                &format!("`{matcher}` is no valid pattern: it matches nothing"),
-            );
+                &format!("`{}` is no valid pattern: it matches nothing", shortened(matcher)),
+            ),
+            Matcher::Unjudged(why) => self.warn(
+                source,
+                place,
+                &format!("`matcher` cannot be used, {why}: the hook runs whatever it says"),
+            ),
+            _ => {}
         }
         self.entries.push(HookEntry {
             ordinal: 0,
@@ -234,7 +270,60 @@ impl Reader {
             condition,
             timeout,
             source: source.clone(),
+            off: false,
         });
+    }
+
+    /// A guard whose condition cannot be read should rather run once too often.
+    fn condition(
+        &mut self,
+        source: &Source,
+        place: &str,
+        event: HookEvent,
+        entry: &Map<String, Value>,
+    ) -> Condition {
+        let keys = ["if", "if_condition"].into_iter();
+        let mut given = keys.filter_map(|key| Some((key, entry.get(key)?)));
+        let Some((key, value)) = given.find(|(_, value)| !value.is_null()) else {
+            return Condition::None;
+        };
+        let place = format!("{place}.{key}");
+        let anyway = "the hook runs as if it held";
+        let Some(text) = value.as_str() else {
+            self.warn(source, &place, &format!("it is no string; {anyway}"));
+            return Condition::Unreadable(value.to_string());
+        };
+        if text.trim().is_empty() {
+            return Condition::None;
+        }
+        match Rule::parse(text, Behavior::Deny, source.clone(), &anywhere()) {
+            Err(why) => {
+                self.warn(source, &place, &format!("`{}`: {why}; {anyway}", shortened(text)));
+                return Condition::Unreadable(text.to_owned());
+            }
+            Ok((_, Some(odd))) => self.warn(source, &place, &odd),
+            Ok((_, None)) => {}
+        }
+        if !event.is_tool_event() {
+            let why = format!("{event} is about no tool call, so the hook never runs");
+            self.warn(source, &place, &why);
+        }
+        Condition::Rule(text.to_owned())
+    }
+}
+
+/// Whether a text is a rule does not depend on where it is anchored.
+fn anywhere() -> Anchors {
+    Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() }
+}
+
+/// As much of a text as fits into a message: the beginning of its first line.
+pub(crate) fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim_end().len() => format!("{line}…"),
+        None => line.to_owned(),
     }
 }
 
@@ -287,10 +376,14 @@ mod tests {
 
     use super::*;
 
+    fn layer(scope: Scope, hooks: Value, off: bool) -> HookLayer {
+        HookLayer { source: Source::of(scope), hooks, off }
+    }
+
     type Row = (i64, HookEvent, String, String);
 
     fn read(hooks: Value) -> (Vec<Row>, Vec<String>) {
-        let (entries, warnings) = collect(&[(Source::of(Scope::User), hooks)]);
+        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
         let entries = entries
             .into_iter()
             .map(|e| (e.ordinal, e.event, e.matcher_text, e.handler.label().to_owned()))
@@ -372,5 +465,68 @@ mod tests {
             "user: hooks[11]: `async` is not supported: the hook is waited for like any other",
         ];
         assert_eq!(warnings, expected);
+    }
+
+    #[test]
+    fn a_hook_that_is_switched_off_takes_nobodys_place() {
+        let hooks = json!([{"hook_event_name": "Stop", "command": "guard"}]);
+        let (entries, _) = collect(&[
+            layer(Scope::User, hooks.clone(), true),
+            layer(Scope::Local, hooks.clone(), true),
+            layer(Scope::Managed, hooks, false),
+        ]);
+        let kept: Vec<_> = entries.iter().map(|e| (e.ordinal, e.source.scope, e.off)).collect();
+        assert_eq!(kept, [(0, Scope::User, true), (1, Scope::Managed, false)]);
+    }
+
+    #[test]
+    fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
+        let table = [
+            (json!("Bash(rm *"), "it does not end in `)`"),
+            (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
+            (json!("Bsh(rm *)"), "Bsh takes no parentheses"),
+            (json!("x".repeat(20_000)), "longer than"),
+            (json!(5), "it is no string"),
+            (json!(["Bash"]), "it is no string"),
+        ];
+        for (condition, why) in table {
+            let hooks =
+                json!({"PreToolUse": [{"hooks": [{"command": "guard", "if": condition.clone()}]}]});
+            let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
+            assert!(matches!(entries[0].condition, Condition::Unreadable(_)), "{condition}");
+            let [warning] = warnings.as_slice() else { unreachable!("{warnings:?}") };
+            assert!(
+                warning.starts_with("user: hooks.PreToolUse[0].hooks[0].if: ")
+                    && warning.contains(why)
+                    && warning.ends_with("the hook runs as if it held")
+                    && warning.len() < 400,
+                "{warning}"
+            );
+        }
+        // What can be read, but will never hold, is named too.
+        let hooks = json!([
+            {"hook_event_name": "PreToolUse", "command": "a", "if": "Bsh"},
+            {"hook_event_name": "Stop", "command": "b", "if": "Bash"},
+            {"hook_event_name": "Stop", "command": "c", "if": null, "if_condition": " "},
+        ]);
+        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
+        let expected = [
+            "user: hooks[0].if: there is no tool `Bsh`",
+            "user: hooks[1].if: Stop is about no tool call, so the hook never runs",
+        ];
+        assert_eq!(warnings, expected);
+        assert_eq!(entries[1].condition, Condition::Rule("Bash".into()));
+        assert_eq!(entries[2].condition, Condition::None);
+    }
+
+    #[test]
+    fn a_matcher_that_cannot_be_judged_matches_everything_and_is_named() {
+        let matcher = format!("{}Bash.", "a|".repeat(10_000));
+        let hooks = json!([{"hook_event_name": "PreToolUse", "command": "x", "matcher": matcher}]);
+        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
+        assert!(entries[0].matcher.matches("Read"));
+        let expected = "user: hooks[0]: `matcher` cannot be used, it is longer than 2000 characters: \
+                        the hook runs whatever it says";
+        assert_eq!(warnings, [expected]);
     }
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ona_sandbox::{Captured, ChildSpec, Ending, Marker};
+use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
+use ona_types::ToolUseId;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Shell;
@@ -23,11 +24,22 @@ pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) timed_out: bool,
+    /// What to do about it if it failed.
+    pub(crate) hint: &'static str,
 }
 
 impl Ran {
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self { stderr: why.into(), ..Self::default() }
+    }
+
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// A word of our own behind what the hook itself said.
+    pub(crate) fn note(&mut self, note: &str) {
+        self.stderr.push_str(&format!("[{note}]"));
     }
 }
 
@@ -39,6 +51,8 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) limit: Duration,
     pub(crate) marker: Marker,
+    /// The tool call it is about.
+    pub(crate) call: Option<&'a ToolUseId>,
 }
 
 /// Runs a command hook.
@@ -47,10 +61,11 @@ pub(crate) async fn run_command(
     host: &HookHost,
     cancel: &CancellationToken,
 ) -> Ran {
-    let CommandRun { command, shell, input, cwd, limit, marker } = run;
+    let CommandRun { command, shell, input, cwd, limit, marker, call } = run;
     // Not spawned: it would run somewhere it was not meant for.
     if !cwd.is_dir() {
-        return Ran::failed(format!("the directory {} does not exist", cwd.display()));
+        return Ran::failed(format!("the directory {} does not exist", cwd.display()))
+            .hint("make it, or go on from another one");
     }
     let mut last = String::from("no shell was found");
     for (program, args) in candidates(shell, command) {
@@ -58,37 +73,45 @@ pub(crate) async fn run_command(
             program: &program,
             args,
             cwd,
-            env: environment(host),
+            env: environment(host, call),
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,
             cap: STREAM_CAP,
         };
         match ona_sandbox::run(spec, cancel).await {
-            Ok(outcome) => {
-                let (exit_code, note) = match outcome.ending {
-                    Ending::Exited(code) => (Some(code), None),
-                    Ending::Signalled(signal) => (None, Some(format!("killed by signal {signal}"))),
-                    Ending::TimedOut => {
-                        (None, Some(format!("timed out after {} ms", limit.as_millis())))
-                    }
-                    Ending::Interrupted => (None, Some("interrupted by the user".to_owned())),
-                };
-                let mut stderr = decoded(&outcome.stderr);
-                if let Some(note) = note {
-                    stderr.push_str(&format!("[{note}]"));
-                }
-                return Ran {
-                    exit_code,
-                    stdout: decoded(&outcome.stdout),
-                    stderr,
-                    timed_out: outcome.ending == Ending::TimedOut,
-                };
-            }
+            Ok(outcome) => return ran(&outcome, limit),
             Err(error) => last = error.to_string(),
         }
     }
-    Ran::failed(last)
+    Ran::failed(last).hint("install its `shell`, or choose another")
+}
+
+fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
+    let mut ran = Ran {
+        stdout: decoded(&outcome.stdout),
+        stderr: decoded(&outcome.stderr),
+        ..Ran::default()
+    };
+    match outcome.ending {
+        Ending::Exited(code) => {
+            ran.exit_code = Some(code);
+            // What the shell says when it cannot run the command.
+            ran.hint = match code {
+                127 => "its command was not found: check its path and PATH",
+                126 => "its command may not be executed: `chmod +x` it",
+                _ => "it decides nothing: to block, a hook exits 2",
+            };
+        }
+        Ending::Signalled(signal) => ran.note(&format!("killed by signal {signal}")),
+        Ending::TimedOut => {
+            ran.timed_out = true;
+            ran.note(&format!("timed out after {} ms", limit.as_millis()));
+            ran.hint = "give it a longer `timeout`";
+        }
+        Ending::Interrupted => ran.note("interrupted by the user"),
+    }
+    ran
 }
 
 /// The programs to try, in the order S0 gives.
@@ -106,8 +129,9 @@ fn candidates(shell: Shell, command: &str) -> Vec<(PathBuf, Vec<OsString>)> {
     programs.iter().map(|program| (PathBuf::from(program), args.clone())).collect()
 }
 
-fn environment(host: &HookHost) -> Vec<(OsString, OsString)> {
+fn environment(host: &HookHost, call: Option<&ToolUseId>) -> Vec<(OsString, OsString)> {
     let mut env = host.child_env.clone();
+    env.extend(call.map(|id| Marker::of_call(id).variable()));
     env.push(("SDLC_HOOK".into(), "1".into()));
     env.push(("CLAUDE_PROJECT_DIR".into(), host.project_dir.clone().into()));
     if !host.has_locale {

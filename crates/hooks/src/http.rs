@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use ona_policy::wildcard;
+use reqwest::redirect;
+
 use crate::handler::{Ran, STREAM_CAP};
 use crate::plane::HookHost;
 
@@ -15,12 +18,16 @@ pub(crate) async fn post(
     limit: Duration,
     host: &HookHost,
 ) -> Ran {
-    if !host.allowed_urls.is_empty() && !host.allowed_urls.iter().any(|shape| fits(shape, url)) {
-        return Ran::failed(format!("{url} is not among allowedHttpHookUrls"));
+    let allowed = &host.allowed_urls;
+    if !allowed.is_empty() && !allowed.iter().any(|shape| wildcard::matches(shape, url)) {
+        return Ran::failed(format!("{url} is not among allowedHttpHookUrls"))
+            .hint("add it there, or remove the hook");
     }
-    let client = match reqwest::Client::builder().timeout(limit).no_gzip().build() {
+    // Whoever answers must not choose where the input and the headers go next.
+    let client = reqwest::Client::builder().redirect(redirect::Policy::none());
+    let client = match client.timeout(limit).no_gzip().build() {
         Ok(client) => client,
-        Err(error) => return Ran::failed(error.to_string()),
+        Err(error) => return Ran::failed(describe(&error)),
     };
     let mut request =
         client.post(url).header("content-type", "application/json").body(format!("{input}\n"));
@@ -29,9 +36,7 @@ pub(crate) async fn post(
     }
     let mut response = match request.send().await {
         Ok(response) => response,
-        Err(error) => {
-            return Ran { timed_out: error.is_timeout(), ..Ran::failed(describe(&error)) };
-        }
+        Err(error) => return broken(&error),
     };
     let status = response.status();
     let mut body = Vec::new();
@@ -44,32 +49,30 @@ pub(crate) async fn post(
                 return Ran::failed(format!("{url} answered more than {STREAM_CAP} bytes"));
             }
             Ok(None) => break,
-            Err(error) => {
-                return Ran { timed_out: error.is_timeout(), ..Ran::failed(describe(&error)) };
-            }
+            Err(error) => return broken(&error),
         }
     }
     let body = String::from_utf8_lossy(&body).into_owned();
     if status.is_success() {
-        Ran { exit_code: Some(0), stdout: body, ..Ran::default() }
-    } else {
-        Ran::failed(format!("{url} answered {status}: {body:.200}"))
+        return Ran { exit_code: Some(0), stdout: body, ..Ran::default() };
     }
+    let failed = Ran::failed(format!("{url} answered {status}: {body:.200}"));
+    if status.is_redirection() {
+        return failed.hint("redirects are not followed: write the last address into the hook");
+    }
+    failed.hint("only a 2xx answer is heard")
+}
+
+/// There was no answer, or not all of one.
+fn broken(error: &reqwest::Error) -> Ran {
+    let failed = Ran::failed(describe(error)).hint("see that its server runs and can be reached");
+    Ran { timed_out: error.is_timeout(), ..failed }
 }
 
 /// The whole chain: reqwest's own message leaves the cause out.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
-fn fits(shape: &str, url: &str) -> bool {
-    match shape.split_once('*') {
-        Some((start, end)) => {
-            url.len() >= start.len() + end.len() && url.starts_with(start) && url.ends_with(end)
-        }
-        None => shape == url,
-    }
 }
 
 /// `$NAME` and `${NAME}` filled in, for the names that may be: others stay as they are, so that no

@@ -15,7 +15,7 @@ mod matcher;
 mod output;
 mod plane;
 
-pub use config::{Handler, HookEntry, Shell, collect};
+pub use config::{Condition, Handler, HookEntry, HookLayer, Shell, collect};
 pub use matcher::Matcher;
 pub use output::{Stdout, parse_stdout};
-pub use plane::{Fired, HookHost, HookPlane, Lookup, Timeouts};
+pub use plane::{About, Fired, HookHost, HookPlane, Lookup, Timeouts};

@@ -24,9 +24,16 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         Err(error) => return Stdout::Invalid(format!("not one JSON value: {error}")),
     };
     // The arm must be the event's own: another event's answer is a mistake, not a decision.
-    let arm = value.get("hookSpecificOutput").and_then(|output| output.get("hookEventName"));
-    if let Some(name) = arm.filter(|name| *name != event.as_str()) {
-        return Stdout::Invalid(format!("hookEventName is {name}, but the event is {event}"));
+    let arm = value.get("hookSpecificOutput").filter(|output| output.is_object());
+    match arm.map(|output| output.get("hookEventName")) {
+        Some(None) => {
+            let why = format!("hookSpecificOutput lacks \"hookEventName\":\"{event}\"");
+            return Stdout::Invalid(why);
+        }
+        Some(Some(name)) if *name != event.as_str() => {
+            return Stdout::Invalid(format!("hookEventName is {name}, but the event is {event}"));
+        }
+        _ => {}
     }
     match serde_json::from_value(value) {
         Ok(HookOutput::Async { .. }) => {
@@ -57,6 +64,9 @@ mod tests {
             "{\"async\":true}",
             "{\"continue\":\"yes\"}",
             "{\"hookSpecificOutput\":{\"hookEventName\":\"Stop\"}}",
+            "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}",
+            "{\"hookSpecificOutput\":{\"hookEventName\":null}}",
+            "{\"hookSpecificOutput\":5}",
             "{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\"}}",
             "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"defer\"}}",
             &format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000)),

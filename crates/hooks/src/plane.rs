@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Effects, Rule};
 use ona_sandbox::Marker;
-use ona_types::Behavior;
 use ona_types::hook::{
     Decision, HookBase, HookDetail, HookEvent, HookInput, HookInvocation, HookSpecificOutput,
     PermissionDecision, RequestDecision, SyncOutput,
 };
+use ona_types::{Behavior, ToolUseId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Handler, HookEntry};
+use crate::config::{Condition, Handler, HookEntry, shortened};
 use crate::handler::{self, CommandRun, Ran};
 use crate::http;
 use crate::output::{Stdout, parse_stdout};
@@ -68,6 +68,15 @@ impl fmt::Debug for HookHost {
     }
 }
 
+/// The tool call that an event is about.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// Its id.
+    pub id: &'a ToolUseId,
+    /// What it would touch, as it was asked for.
+    pub effects: &'a Effects,
+}
+
 /// Everything that came of one event.
 #[derive(Clone, Debug, Default)]
 pub struct Fired {
@@ -75,14 +84,20 @@ pub struct Fired {
     pub rows: Vec<HookInvocation>,
     /// How many ran.
     pub ran: usize,
+    /// How many were skipped.
+    pub skipped: usize,
+    /// Those that ran, failed and so decided nothing: ordinal and what became of them.
+    pub failed: Vec<(i64, String)>,
     /// The merged decision; deny wins over ask, ask over allow.
     pub permission: Option<Behavior>,
     /// Who made that decision, and the reason given.
     pub decided_by: Option<(i64, String)>,
-    /// Exit 2: ordinal and what was said.
+    /// Exit 2, and where it is no decision about a call also `decision: block`: ordinal and what was said.
     pub blocks: Vec<(i64, String)>,
     /// The input to run instead.
     pub updated_input: Option<Map<String, Value>>,
+    /// Who put it there.
+    pub updated_by: Option<i64>,
     /// Text for the model.
     pub contexts: Vec<String>,
     /// Text for the user.
@@ -93,7 +108,7 @@ pub struct Fired {
     pub request: Option<RequestDecision>,
     /// A PermissionDenied hook says that the call may be tried again.
     pub retry: bool,
-    /// Failures that decided nothing.
+    /// The failures at full length, for the user: which hook, where it is set up, what to do.
     pub warnings: Vec<String>,
 }
 
@@ -103,15 +118,32 @@ impl Fired {
         !self.blocks.is_empty() || self.permission == Some(Behavior::Deny)
     }
 
-    /// What to say of a deny (S0 §5.6, 4).
+    /// In a line, what came of hooks that decided nothing.
+    pub fn summary(&self) -> String {
+        let (ran, skipped) = (self.ran, self.skipped);
+        let mut line = match self.failed.as_slice() {
+            _ if ran == 0 && skipped == 0 => return "no hook matched".to_owned(),
+            _ if ran == 0 => return format!("hooks are switched off: {skipped} skipped"),
+            [] => format!("{ran} ran and said nothing against it"),
+            failed => format!("{ran} ran, {} failed: {}", failed.len(), lines(failed).join("; ")),
+        };
+        if skipped > 0 {
+            line.push_str(&format!(" ({skipped} more switched off)"));
+        }
+        line
+    }
+
+    /// What to say of a deny: of a call's, as S0 §5.6, 4; of anything later, all that was said, as 5.
     pub fn denial(&self) -> String {
         if self.blocks.is_empty() {
             return self.decided_by.as_ref().map(|(_, reason)| reason.clone()).unwrap_or_default();
         }
-        let lines: Vec<String> =
-            self.blocks.iter().map(|(ordinal, text)| format!("[{ordinal}] {text}")).collect();
-        lines.join("\n")
+        lines(&self.blocks).join("\n")
     }
+}
+
+fn lines(said: &[(i64, String)]) -> Vec<String> {
+    said.iter().map(|(ordinal, text)| format!("[{ordinal}] {text}")).collect()
 }
 
 /// The hooks in force.
@@ -142,7 +174,7 @@ impl HookPlane {
         detail: &HookDetail,
         effects: Option<&Effects>,
     ) -> Vec<&'p HookEntry> {
-        let named = self.named(detail).into_iter();
+        let named = self.named(detail).into_iter().filter(|entry| !self.is_off(entry));
         named.filter(|entry| self.condition_holds(entry, detail, effects)).collect()
     }
 
@@ -157,6 +189,10 @@ impl HookPlane {
             .collect()
     }
 
+    fn is_off(&self, entry: &HookEntry) -> bool {
+        self.host.disabled || entry.off
+    }
+
     /// A handler with `if` runs only where that rule matches the call, and never on other events.
     fn condition_holds(
         &self,
@@ -164,27 +200,26 @@ impl HookPlane {
         detail: &HookDetail,
         effects: Option<&Effects>,
     ) -> bool {
-        if entry.condition.is_empty() {
-            return true;
-        }
+        let Condition::Rule(rule) = &entry.condition else { return true };
         let (Some((tool, input, _)), Some(effects)) = (detail.tool_call(), effects) else {
             return false;
         };
         // As a forbidding rule: a guard should rather run once too often.
-        Rule::parse(&entry.condition, Behavior::Deny, entry.source.clone(), &self.anchors)
+        Rule::parse(rule, Behavior::Deny, entry.source.clone(), &self.anchors)
             .is_ok_and(|(rule, _)| rule.hits(&Call { tool, input, effects }))
     }
 
-    /// Fires an event. `effects` are those of the call it is about.
+    /// Fires an event, which may be about a call.
     pub async fn fire(
         &self,
         base: &HookBase,
         mut detail: HookDetail,
-        effects: Option<&Effects>,
+        about: Option<About<'_>>,
         cancel: &CancellationToken,
     ) -> Fired {
         let mut fired = Fired::default();
         let event = detail.event();
+        let effects = about.map(|about| about.effects);
         for entry in self.named(&detail) {
             // The effects are those of the input as it was. Once a hook has replaced it, a guard should
             // rather run once too often.
@@ -197,7 +232,9 @@ impl HookPlane {
             // S0 §2.8: no credential on a hook's standard input.
             let json = self.host.redactor.mask_live(&json).into_owned();
             let mut row = row(entry, &detail, json);
-            let skipped = if self.host.disabled {
+            // Not every event's input names the call, but the record does.
+            row.tool_use_id = row.tool_use_id.or_else(|| about.map(|about| about.id.clone()));
+            let skipped = if self.is_off(entry) {
                 Some("hooks_disabled")
             } else if event == HookEvent::PreToolUse && fired.denies() {
                 Some("prior_block_or_deny")
@@ -207,16 +244,17 @@ impl HookPlane {
             if skipped.is_some() {
                 row.skipped_reason = skipped;
                 fired.rows.push(row);
+                fired.skipped += 1;
                 continue;
             }
-            let ran = self.run(entry, event, &row.input_json, base, cancel).await;
+            let mut ran = self.run(entry, &row, base, cancel).await;
             row.completed_ms = Some(now_ms());
+            fired.ran += 1;
+            merge(&mut fired, entry, event, &mut ran);
             row.exit_code = ran.exit_code;
             row.stdout_text = Some(self.host.redactor.mask(&ran.stdout).into_owned());
             row.stderr_text = Some(self.host.redactor.mask(&ran.stderr).into_owned());
             fired.rows.push(row);
-            fired.ran += 1;
-            merge(&mut fired, entry, event, &ran);
             // The next hook judges what would really run.
             if let (Some(input), HookDetail::PreToolUse { tool_input, .. }) =
                 (&fired.updated_input, &mut detail)
@@ -232,6 +270,7 @@ impl HookPlane {
     fn redact(&self, fired: &mut Fired) {
         let said = fired.contexts.iter_mut().chain(&mut fired.messages).chain(&mut fired.warnings);
         let said = said.chain(fired.blocks.iter_mut().map(|(_, text)| text));
+        let said = said.chain(fired.failed.iter_mut().map(|(_, text)| text));
         let said = said.chain(fired.decided_by.iter_mut().map(|(_, reason)| reason));
         for text in said.chain(&mut fired.stop) {
             self.host.redactor.mask_string(text);
@@ -241,12 +280,12 @@ impl HookPlane {
     async fn run(
         &self,
         entry: &HookEntry,
-        event: HookEvent,
-        input: &str,
+        row: &HookInvocation,
         base: &HookBase,
         cancel: &CancellationToken,
     ) -> Ran {
-        let limit = match (event, entry.timeout) {
+        let (input, call) = (row.input_json.as_str(), row.tool_use_id.as_ref());
+        let limit = match (entry.event, entry.timeout) {
             (HookEvent::SessionEnd, own) => {
                 own.unwrap_or(self.host.timeouts.session_end).min(self.host.timeouts.session_end)
             }
@@ -258,7 +297,7 @@ impl HookPlane {
                 let value = format!("{}-{}-{run}", base.session_id, std::process::id());
                 let marker = Marker { name: "ONA_HOOK_RUN", value };
                 let cwd = Path::new(&base.cwd);
-                let run = CommandRun { command, shell: *shell, input, cwd, limit, marker };
+                let run = CommandRun { command, shell: *shell, input, cwd, limit, marker, call };
                 handler::run_command(run, &self.host, cancel).await
             }
             Handler::Http { url, headers, allowed_env } => {
@@ -295,10 +334,10 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// S0 §5.4 to §5.6: takes one hook's outcome into the whole.
-fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &Ran) {
+/// S0 §5.4 to §5.6: takes one hook's outcome into the whole. What is wrong with its output is noted behind
+/// its own words, so that the record has it too.
+fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) {
     let ordinal = entry.ordinal;
-    let label = entry.handler.label();
     match ran.exit_code {
         Some(0) => match parse_stdout(event, &ran.stdout) {
             Stdout::Plain(text) => {
@@ -310,36 +349,58 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &Ran) {
                     fired.contexts.push(text);
                 }
             }
-            Stdout::Answer(answer) => take(fired, ordinal, *answer),
+            Stdout::Answer(answer) => take(fired, ordinal, event, *answer),
             Stdout::Invalid(why) => {
-                fired
-                    .warnings
-                    .push(format!("hook {ordinal} ({label}): its output is invalid: {why}"));
+                let why = format!("its output is invalid: {why}");
+                fail(fired, entry, &why, "`ona schema hooks` has what a hook may print");
+                ran.note(&why);
             }
         },
+        // S0 §5.4 gives exit 2 a meaning only where there is something to block.
+        Some(2) if event == HookEvent::PermissionRequest => {
+            let why = format!("exited 2: {}", ran.stderr);
+            fail(fired, entry, &why, "a question is answered by a decision in JSON only");
+        }
         Some(2) => fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned())),
         None if ran.timed_out && event.blocks() => {
             fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned()));
         }
-        Some(code) => {
-            let first = ran.stderr.lines().next().unwrap_or_default();
-            fired.warnings.push(format!("hook {ordinal} ({label}) exited {code}: {first}"));
-        }
-        None => fired.warnings.push(format!("hook {ordinal} ({label}) failed: {}", ran.stderr)),
+        Some(code) => fail(fired, entry, &format!("exited {code}: {}", ran.stderr), ran.hint),
+        None => fail(fired, entry, &format!("failed: {}", ran.stderr), ran.hint),
     }
 }
 
-fn take(fired: &mut Fired, ordinal: i64, answer: SyncOutput) {
+/// Takes note of a hook that failed and so decided nothing.
+fn fail(fired: &mut Fired, entry: &HookEntry, why: &str, hint: &str) {
+    let (ordinal, source) = (entry.ordinal, &entry.source);
+    // Without the colon that nothing came after.
+    let why = shortened(why.trim_end()).trim_end_matches(':').to_owned();
+    let label = shortened(entry.handler.label());
+    let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+    fired.warnings.push(format!("hook {ordinal} ({label}) of {source} {why}{hint}"));
+    fired.failed.push((ordinal, why));
+}
+
+fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
     if answer.go_on == Some(false) {
         fired.stop = Some(answer.stop_reason.unwrap_or_default());
     }
     fired.messages.extend(answer.system_message);
-    let older = answer.decision.map(|decision| match decision {
-        Decision::Approve => Behavior::Allow,
-        Decision::Block => Behavior::Deny,
-    });
-    if let Some(behavior) = older {
-        decide(fired, ordinal, behavior, answer.reason);
+    match answer.decision {
+        Some(Decision::Block) if event == HookEvent::PreToolUse => {
+            decide(fired, ordinal, Behavior::Deny, answer.reason);
+        }
+        // There is no block to a question, only a no.
+        Some(Decision::Block) if event == HookEvent::PermissionRequest => {
+            answer_request(
+                fired,
+                RequestDecision::Deny { message: answer.reason, interrupt: None },
+            );
+        }
+        // S0 §5.6, 5: afterwards every word counts, not only the first.
+        Some(Decision::Block) => fired.blocks.push((ordinal, answer.reason.unwrap_or_default())),
+        Some(Decision::Approve) => decide(fired, ordinal, Behavior::Allow, answer.reason),
+        None => {}
     }
     let Some(specific) = answer.hook_specific_output else { return };
     match specific {
@@ -359,6 +420,7 @@ fn take(fired: &mut Fired, ordinal: i64, answer: SyncOutput) {
             }
             if updated_input.is_some() {
                 fired.updated_input = updated_input;
+                fired.updated_by = Some(ordinal);
             }
             fired.contexts.extend(additional_context);
         }
@@ -371,13 +433,29 @@ fn take(fired: &mut Fired, ordinal: i64, answer: SyncOutput) {
         | HookSpecificOutput::Notification { additional_context } => {
             fired.contexts.extend(additional_context);
         }
-        HookSpecificOutput::PermissionRequest { decision } => fired.request = Some(decision),
+        HookSpecificOutput::PermissionRequest { decision } => answer_request(fired, decision),
         HookSpecificOutput::PermissionDenied { retry } => fired.retry |= retry == Some(true),
         HookSpecificOutput::Elicitation { .. }
         | HookSpecificOutput::ElicitationResult { .. }
         | HookSpecificOutput::CwdChanged { .. }
         | HookSpecificOutput::FileChanged { .. }
         | HookSpecificOutput::WorktreeCreate { .. } => {}
+    }
+}
+
+/// Deny over allow, whatever the order; of equals the first is the answer, whole. Whoever wants the turn
+/// stopped with a no is heard in any case.
+fn answer_request(fired: &mut Fired, said: RequestDecision) {
+    match (&mut fired.request, said) {
+        (known @ None, said)
+        | (known @ Some(RequestDecision::Allow { .. }), said @ RequestDecision::Deny { .. }) => {
+            *known = Some(said);
+        }
+        (
+            Some(RequestDecision::Deny { interrupt, .. }),
+            RequestDecision::Deny { interrupt: Some(true), .. },
+        ) => *interrupt = Some(true),
+        _ => {}
     }
 }
 

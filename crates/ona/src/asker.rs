@@ -9,7 +9,7 @@ use ona_types::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::output::complain;
+use crate::output::{complain, plain};
 
 /// Shows events until the core has no more.
 pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
@@ -25,8 +25,8 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
                     remote.send(Op::Answer { ask, answer });
                 });
             }
-            Event::HookMessage { text } => complain(&format!("hook: {}\n", plain(&text))),
-            Event::Warning { text } => complain(&format!("warning: {}\n", plain(&text))),
+            Event::HookMessage { text } => complain(&format!("hook: {text}\n")),
+            Event::Warning { text } => complain(&format!("warning: {text}\n")),
             // The rest is of turns, and here is none.
             _ => {}
         }
@@ -92,13 +92,4 @@ fn shown(input: &serde_json::Value) -> String {
     }
     let cut: String = text.chars().take(SHOWN).collect();
     format!("{cut}\n[{} more characters are not shown]", length - SHOWN)
-}
-
-/// The text without anything that could move the cursor, recolour the question or turn its letters round.
-pub fn plain(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -18,5 +18,26 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Says what went wrong; if nobody can be told, the exit code has to do.
 pub fn complain(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(plain(text).as_bytes());
+}
+
+/// Text without anything that could move the cursor, recolour what stands there or turn its order round:
+/// what a tool, a hook or a file said must not pass for what ona says.
+pub fn plain(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_moves_the_cursor_or_turns_the_text() {
+        assert_eq!(plain("a\u{1b}[31mb\rc\u{9b}d\n"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\n");
+        assert_eq!(plain("x\u{202e}y\u{200b}z\té 日本"), "x\u{fffd}y\u{fffd}z\té 日本");
+    }
 }

@@ -18,11 +18,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::agent_args::{AgentArgs, InputFormat, OutputFormat};
 use crate::args::Cli;
-use crate::asker::plain;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mind::mind;
-use crate::output::{complain, print_line};
+use crate::output::{complain, plain, print_line};
 use json::Shown;
 
 /// As much is taken from standard input.
@@ -329,8 +328,8 @@ impl Printer {
     /// What is said on standard error.
     fn aside(&self, event: &Event) {
         let text = match event {
-            Event::Warning { text } => format!("warning: {}", plain(text)),
-            Event::HookMessage { text } => format!("hook: {}", plain(text)),
+            Event::Warning { text } => format!("warning: {text}"),
+            Event::HookMessage { text } => format!("hook: {text}"),
             Event::Retry { attempt, max_retries, delay_ms, error, .. } => {
                 format!(
                     "retry {attempt} of {max_retries} in {:.1} s: {}",

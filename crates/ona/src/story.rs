@@ -11,7 +11,7 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval;
-use crate::output::{print, print_line};
+use crate::output::{plain, print, print_line};
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
     result.map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
@@ -72,15 +72,15 @@ fn story_json(story: &CallStory) -> Value {
 fn story_text(story: &CallStory) -> String {
     let mut text = format!(
         "{} {}\n  asked    {} in {}\n",
-        story.tool, story.input, story.started_at, story.session_id
+        line(&story.tool),
+        plain(&story.input.to_string()),
+        story.started_at,
+        story.session_id
     );
     for answer in &story.answers {
-        text.push_str(&format!(
-            "  {:<8} {:<5} {}\n",
-            answer.stage,
-            answer.verdict,
-            first_line(&answer.reason)
-        ));
+        let (stage, verdict) = (&answer.stage, &answer.verdict);
+        text.push_str(&format!("  {stage:<8} {verdict:<5} {}\n", line(&answer.reason)));
+        text.push_str(&particulars(&answer.detail));
     }
     for hook in &story.hooks {
         let outcome = match (&hook.skipped_reason, hook.exit_code) {
@@ -90,30 +90,53 @@ fn story_text(story: &CallStory) -> String {
         };
         text.push_str(&format!(
             "  hook {:<3} {} [{}] {}: {outcome}\n",
-            hook.hook_ordinal, hook.hook_event, hook.matcher, hook.command
+            hook.hook_ordinal,
+            hook.hook_event,
+            line(&hook.matcher),
+            line(&hook.command)
         ));
         if let Some(said) = hook.stderr_text.as_deref().filter(|said| !said.trim().is_empty()) {
-            text.push_str(&format!("           said {}\n", first_line(said)));
+            text.push_str(&format!("           said {}\n", line(said)));
         }
     }
     for (decision, reason) in &story.decisions {
-        text.push_str(&format!("  decision {decision} {reason}\n"));
+        text.push_str(&format!("  decision {decision} {}\n", plain(&reason.to_string())));
     }
     match &story.result {
         None => text.push_str("  result   none yet\n"),
         Some((content, is_error)) => {
             let word = if *is_error { "error" } else { "ok" };
-            text.push_str(&format!("  result   {word:<5} {}\n", first_line(content)));
+            text.push_str(&format!("  result   {word:<5} {}\n", line(content)));
         }
     }
     text
 }
 
-fn first_line(text: &str) -> String {
+/// What hooks did besides answering: who spoke, what they put in the input's place, what went wrong.
+fn particulars(detail: &Value) -> String {
+    let mut text = String::new();
+    let mut add = |what: &str| text.push_str(&format!("                 {what}\n"));
+    for hook in detail["sources"].as_array().into_iter().flatten() {
+        let word = |key: &str| line(hook[key].as_str().unwrap_or_default());
+        let (ordinal, command, source) = (&hook["ordinal"], word("command"), word("source"));
+        add(&format!("by hook {ordinal}: {command} of {source}"));
+    }
+    if let Some(input) = detail.get("updated_input").filter(|input| !input.is_null()) {
+        // Not cut: this is what ran.
+        add(&format!("a hook replaced the input: {}", plain(&input.to_string())));
+    }
+    for warning in detail["warnings"].as_array().into_iter().flatten() {
+        add(&format!("warning: {}", plain(warning.as_str().unwrap_or_default())));
+    }
+    text
+}
+
+/// The beginning of a text's first line, as it can be shown.
+fn line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+        Some((end, _)) => plain(&format!("{}…", &line[..end])),
+        None => plain(line),
     }
 }
 
@@ -152,7 +175,7 @@ pub fn explain(
     for change in &found.to_change_it {
         text.push_str(&format!("  change   {change}\n"));
     }
-    printed(print(&text))
+    printed(print(&plain(&text)))
 }
 
 /// Prints what happened, newest last.
@@ -168,7 +191,7 @@ pub fn log(
     loop {
         for line in store.log(after, session, most)? {
             after = line.id;
-            let text = if as_json { json!(line).to_string() } else { log_text(&line) };
+            let text = if as_json { json!(line).to_string() } else { plain(&log_text(&line)) };
             printed(print_line(&text))?;
         }
         if !follow {

@@ -29,7 +29,7 @@ mod rule;
 pub mod secrets;
 pub mod shell;
 mod suggest;
-mod wildcard;
+pub mod wildcard;
 
 pub use effects::Effects;
 pub use gate::{Answer, STAGES, Stage, ToolPermit, Verdict};

@@ -2,7 +2,7 @@
 
 /// Whether `text` has the shape of `pattern`, in which `*` stands for anything. Linear in practice and
 /// never worse than quadratic: no pattern can make it run away.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     // Where to go on if it turns out that the last star has to take in one more.

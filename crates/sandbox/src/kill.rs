@@ -9,6 +9,7 @@ use std::{fs, process};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use ona_types::ToolUseId;
 
 /// A variable put into a child's environment and inherited by all it starts: what double-forked out
 /// of the process group is found by it.
@@ -21,7 +22,14 @@ pub struct Marker {
 }
 
 impl Marker {
-    pub(crate) fn variable(&self) -> (OsString, OsString) {
+    /// What all processes of a tool call carry, those of the hooks about it included: should ona be
+    /// killed, whoever settles the call finds them by it.
+    pub fn of_call(id: &ToolUseId) -> Self {
+        Self { name: "ONA_TOOL_USE_ID", value: id.to_string() }
+    }
+
+    /// The variable as it is put into an environment.
+    pub fn variable(&self) -> (OsString, OsString) {
         (self.name.into(), self.value.clone().into())
     }
 }

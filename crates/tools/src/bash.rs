@@ -113,7 +113,7 @@ impl BuiltIn for Bash {
 
 /// The variable by which everything a call started is known.
 pub fn marker(id: &ToolUseId) -> Marker {
-    Marker { name: "ONA_TOOL_USE_ID", value: id.to_string() }
+    Marker::of_call(id)
 }
 
 /// The directory to start in, and a note if it is not the one the session was left in.

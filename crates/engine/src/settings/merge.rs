@@ -86,14 +86,15 @@ pub fn rules_layers(layers: &[Layer]) -> Vec<&Layer> {
     layers.iter().filter(acts).filter(|layer| !only || is_managed(layer)).collect()
 }
 
-/// The layers whose hooks act. Nobody but the organisation can switch its hooks off.
-pub fn hooks_layers(layers: &[Layer]) -> Vec<&Layer> {
+/// The layers that have hooks, and whether those act. Nobody but the organisation can switch its hooks off.
+pub fn hooks_layers(layers: &[Layer]) -> Vec<(&Layer, bool)> {
     let switch = |layer: &Layer| layer.json.get("disableAllHooks")?.as_bool();
     let switched = layers.iter().rev().find_map(|layer| Some((switch(layer)?, is_managed(layer))));
     let only = managed_hooks_only(layers) || matches!(switched, Some((true, _)));
     let none = switched == Some((true, true));
-    let acts = |layer: &&Layer| layer.json.contains_key("hooks") && !none;
-    layers.iter().filter(acts).filter(|layer| !only || is_managed(layer)).collect()
+    let acts = |layer: &Layer| !none && (!only || is_managed(layer));
+    let with_hooks = layers.iter().filter(|layer| layer.json.contains_key("hooks"));
+    with_hooks.map(|layer| (layer, acts(layer))).collect()
 }
 
 fn managed_rules_only(layers: &[Layer]) -> bool {
@@ -219,12 +220,12 @@ mod tests {
             permissions.as_object_mut().unwrap().shift_remove("allowManagedPermissionRulesOnly");
             assert_eq!(permissions, json!({"defaultMode": "plan", "deny": ["D"]}));
             assert_eq!(rules_layers(&layers), [&layers[1]]);
-            assert_eq!(hooks_layers(&layers), [&layers[0]]);
+            assert_eq!(hooks_layers(&layers), [(&layers[0], true)]);
         }
         let theirs = json!({"allowManagedHooksOnly": true, "hooks": {"Setup": [{}]}});
         let layers = layers(&[(Scope::User, ours), (Scope::Managed, theirs)]);
         assert_eq!(merge(&layers)["hooks"], json!({"Setup": [{}]}));
-        assert_eq!(hooks_layers(&layers), [&layers[1]]);
+        assert_eq!(hooks_layers(&layers), [(&layers[0], false), (&layers[1], true)]);
         assert_eq!(rules_layers(&layers), [&layers[0]]);
     }
 
@@ -247,7 +248,11 @@ mod tests {
             let scopes = [Scope::User, Scope::Project, Scope::Managed];
             let all: Vec<_> = scopes.into_iter().zip(off.map(hooks)).collect();
             let layers = layers(&all);
-            let expected: Vec<&Layer> = acting.iter().map(|&at| &layers[at]).collect();
+            let expected: Vec<_> = layers
+                .iter()
+                .enumerate()
+                .map(|(at, layer)| (layer, acting.contains(&at)))
+                .collect();
             assert_eq!(hooks_layers(&layers), expected, "{off:?}");
             assert!(merge(&layers).get("hooks").is_some());
         }

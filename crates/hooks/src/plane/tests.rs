@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::config::collect;
+use crate::config::{HookLayer, collect};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -53,17 +53,31 @@ impl Bench {
     }
 
     async fn fire(self, hooks: Value, detail: HookDetail) -> (Fired, tempfile::TempDir) {
-        let base = self.base();
-        let (entries, warnings) = collect(&[(Source::of(Scope::User), hooks)]);
+        let (entries, warnings) = collect(&[layer(hooks)]);
         assert!(warnings.is_empty(), "{warnings:?}");
+        self.fire_entries(entries, detail).await
+    }
+
+    async fn fire_entries(
+        self,
+        entries: Vec<HookEntry>,
+        detail: HookDetail,
+    ) -> (Fired, tempfile::TempDir) {
+        let base = self.base();
         let anchors = Anchors { source: "/w".into(), cwd: "/w".into(), home: "/home/u".into() };
         let effects = detail.tool_call().and_then(|(_, input, _)| {
             Effects::of_shell(input["command"].as_str()?, std::path::Path::new("/w")).ok()
         });
         let plane = HookPlane::new(entries, self.host, anchors);
         let cancel = CancellationToken::new();
-        (plane.fire(&base, detail, effects.as_ref(), &cancel).await, self.dir)
+        let id = ToolUseId::from_existing("t1");
+        let about = effects.as_ref().map(|effects| About { id: &id, effects });
+        (plane.fire(&base, detail, about, &cancel).await, self.dir)
     }
+}
+
+fn layer(hooks: Value) -> HookLayer {
+    HookLayer { source: Source::of(Scope::User), hooks, off: false }
 }
 
 fn pre(command: &str) -> HookDetail {
@@ -111,7 +125,9 @@ async fn exit_codes_decide_as_the_table_says() {
     assert_eq!(fired.denial(), "[1] ");
     let codes: Vec<_> = fired.rows.iter().map(|row| (row.exit_code, row.skipped_reason)).collect();
     assert_eq!(codes, [(Some(1), None), (Some(2), None), (None, Some("prior_block_or_deny"))]);
-    assert_eq!(fired.warnings, ["hook 0 (echo one >&2; exit 1) exited 1: one"]);
+    let warning = "hook 0 (echo one >&2; exit 1) of user exited 1: one \
+                   (it decides nothing: to block, a hook exits 2)";
+    assert_eq!(fired.warnings, [warning]);
 }
 
 fn answer(decision: &str, reason: &str) -> String {
@@ -199,7 +215,7 @@ async fn a_missing_directory_is_no_place_to_run_in() {
     let bench = Bench::new();
     let mut base = bench.base();
     base.cwd = "/no/such/dir".into();
-    let (entries, _) = collect(&[(Source::of(Scope::User), json!([hook("true")]))]);
+    let (entries, _) = collect(&[layer(json!([hook("true")]))]);
     let anchors = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
     let plane = HookPlane::new(entries, bench.host, anchors);
     let fired = plane.fire(&base, pre("ls"), None, &CancellationToken::new()).await;
@@ -226,16 +242,165 @@ async fn conditions_and_switches() {
     // On an event that is about no call, a handler with `if` never runs.
     let stop = json!([{"hook_event_name": "Stop", "command": "true", "if": "Bash"}]);
     let detail = HookDetail::Stop { stop_hook_active: false, last_assistant_message: None };
-    assert!(Bench::new().fire(stop, detail).await.0.rows.is_empty());
+    let (entries, _) = collect(&[layer(stop)]);
+    assert!(Bench::new().fire_entries(entries, detail).await.0.rows.is_empty());
+    // One that cannot be read counts as holding.
+    for broken in [json!("Bash(rm *"), json!("Write(x)"), json!(5)] {
+        let guard = json!([{"hook_event_name": "PreToolUse", "command": "exit 2", "if": broken}]);
+        let (entries, _) = collect(&[layer(guard)]);
+        assert!(Bench::new().fire_entries(entries, pre("ls")).await.0.denies(), "{broken}");
+    }
 
     let mut off = Bench::new();
     off.host.disabled = true;
     let (fired, _dir) = off.fire(json!([hook("exit 2")]), pre("ls")).await;
     assert!(!fired.denies());
     assert_eq!(fired.rows[0].skipped_reason, Some("hooks_disabled"));
+    assert_eq!(fired.summary(), "hooks are switched off: 1 skipped");
 }
 
-/// Answers one request with `body` and returns what it was sent.
+#[tokio::test]
+async fn what_settings_switch_off_is_skipped_on_the_record() {
+    let off = HookLayer { off: true, ..layer(json!([hook("exit 2")])) };
+    let (entries, _) = collect(&[off, layer(json!([hook("true")]))]);
+    let (fired, _dir) = Bench::new().fire_entries(entries.clone(), pre("ls")).await;
+    let rows: Vec<_> = fired.rows.iter().map(|row| (row.exit_code, row.skipped_reason)).collect();
+    assert_eq!(rows, [(None, Some("hooks_disabled")), (Some(0), None)]);
+    assert_eq!(fired.summary(), "1 ran and said nothing against it (1 more switched off)");
+    // And nobody says that it would run.
+    let bench = Bench::new();
+    let anchors = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
+    let plane = HookPlane::new(entries, bench.host, anchors);
+    let would: Vec<i64> = plane.matching(&pre("ls"), None).iter().map(|e| e.ordinal).collect();
+    assert_eq!(would, [1]);
+}
+
+#[tokio::test]
+async fn every_failure_names_the_hook_its_place_and_what_to_do() {
+    let (answering, _server) = serve("500 Oops", "broken").await;
+    let http = |url: &str| json!({"hook_event_name": "PreToolUse", "type": "http", "url": url});
+    let mut bench = Bench::new();
+    bench.host.allowed_urls = vec!["http://127.0.0.1:*".into()];
+    let script = bench.dir.path().join("guard.sh");
+    fs::write(&script, "exit 2").unwrap();
+    let unnamed = r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#;
+    let commands = [
+        ("no-such-command", "exited 127: ", "(its command was not found: check its path and PATH)"),
+        ("./guard.sh", "exited 126: ", "(its command may not be executed: `chmod +x` it)"),
+        ("echo '{ oops'", "its output is invalid: not one JSON value", "(`ona schema hooks` has"),
+        (unnamed, "hookSpecificOutput lacks \"hookEventName\":\"PreToolUse\"", "(`ona schema"),
+        ("kill -9 $$", "failed: [killed by signal 9]", ""),
+        ("exit 3", "exited 3 (it decides nothing: to block, a hook exits 2)", ""),
+    ];
+    let urls = [
+        (answering.as_str(), "answered 500 Internal Server Error: broken", "(only a 2xx answer"),
+        ("http://127.0.0.1:1/", "Connection refused", "(see that its server runs"),
+        ("http://example.com/", "not among allowedHttpHookUrls", "(add it there, or remove"),
+    ];
+    let hooks = commands.iter().map(|(command, ..)| hook(command));
+    let hooks: Vec<Value> = hooks.chain(urls.iter().map(|(url, ..)| http(url))).collect();
+    let (entries, _) = collect(&[HookLayer {
+        source: Source { scope: Scope::Project, file: Some("/p/settings.json".into()) },
+        ..layer(Value::Array(hooks))
+    }]);
+    let (fired, _dir) = bench.fire_entries(entries, pre("ls")).await;
+    assert!(!fired.denies(), "{fired:?}");
+    assert_eq!(fired.warnings.len(), commands.len() + urls.len(), "{:#?}", fired.warnings);
+    let all = commands.iter().chain(&urls).zip(&fired.warnings).enumerate();
+    for (ordinal, ((command, what, hint), warning)) in all {
+        let who = format!("hook {ordinal} ({command}) of project (/p/settings.json) ");
+        assert!(
+            warning.starts_with(&who) && warning.contains(what) && warning.contains(hint),
+            "{warning}"
+        );
+    }
+    assert!(
+        fired.summary().starts_with("9 ran, 9 failed: [0] exited 127: "),
+        "{}",
+        fired.summary()
+    );
+    // The record has it too where the hook itself has said nothing.
+    let said = fired.rows[3].stderr_text.as_deref().unwrap();
+    assert!(said.starts_with("[its output is invalid: hookSpecificOutput lacks"), "{said}");
+}
+
+#[tokio::test]
+async fn after_a_call_every_word_is_kept_in_the_order_of_the_hooks() {
+    let post = HookDetail::PostToolUse {
+        tool_name: "Bash".into(),
+        tool_input: json!({"command": "ls"}),
+        tool_response: json!(""),
+        tool_use_id: ToolUseId::from_existing("t1"),
+    };
+    let after = |command: &str| json!({"hook_event_name": "PostToolUse", "command": command});
+    let hooks = json!([
+        after("echo '{\"decision\":\"block\",\"reason\":\"one\"}'"),
+        after("echo two >&2; exit 2"),
+        after("true"),
+        after("echo '{\"decision\":\"block\",\"reason\":\"three\"}'"),
+    ]);
+    let (fired, _dir) = Bench::new().fire(hooks, post).await;
+    assert!(fired.denies());
+    assert_eq!(fired.denial(), "[0] one\n[1] two\n[3] three");
+}
+
+fn request() -> HookDetail {
+    HookDetail::PermissionRequest {
+        tool_name: "Bash".into(),
+        tool_input: json!({"command": "ls"}),
+        permission_suggestions: None,
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_denied_if_anybody_denies_it_and_else_the_first_answers() {
+    let answer = |decision: Value| {
+        let output = json!({"hookSpecificOutput":
+            {"hookEventName": "PermissionRequest", "decision": decision}});
+        json!({"hook_event_name": "PermissionRequest", "command": format!("echo '{output}'")})
+    };
+    let yes =
+        |command: &str| answer(json!({"behavior": "allow", "updatedInput": {"command": command}}));
+    let no = |message: &str, interrupt: bool| {
+        answer(json!({"behavior": "deny", "message": message, "interrupt": interrupt}))
+    };
+    let fire = |hooks: Value| async move { Bench::new().fire(hooks, request()).await.0.request };
+    let denied = |message: &str, interrupt: bool| {
+        Some(RequestDecision::Deny { message: Some(message.into()), interrupt: Some(interrupt) })
+    };
+    let one = || no("one", false);
+    assert_eq!(fire(json!([one(), yes("a")])).await, denied("one", false));
+    assert_eq!(fire(json!([yes("a"), one()])).await, denied("one", false));
+    assert_eq!(fire(json!([one(), yes("a"), no("two", true)])).await, denied("one", true));
+    let first = Some(RequestDecision::Allow {
+        updated_input: json!({"command": "a"}).as_object().cloned(),
+        updated_permissions: None,
+    });
+    assert_eq!(fire(json!([yes("a"), yes("b")])).await, first);
+    let older = json!({"hook_event_name": "PermissionRequest", "command":
+        "echo '{\"decision\":\"block\",\"reason\":\"old\"}'"});
+    let old = Some(RequestDecision::Deny { message: Some("old".into()), interrupt: None });
+    assert_eq!(fire(json!([yes("a"), older])).await, old);
+    // An exit code is no answer, and that is said.
+    let exits = json!([{"hook_event_name": "PermissionRequest", "command": "exit 2"}]);
+    let (fired, _dir) = Bench::new().fire(exits, request()).await;
+    assert_eq!(fired.request, None);
+    assert!(fired.warnings[0].contains("by a decision in JSON only"), "{fired:?}");
+}
+
+#[tokio::test]
+async fn a_hook_carries_the_mark_of_the_call_it_is_about() {
+    let note = |event: &str| json!({"hook_event_name": event, "command": "printf %s \"$ONA_TOOL_USE_ID\" > mark"});
+    // Even where the input does not name the call.
+    for detail in [pre("ls"), request()] {
+        let event = detail.event();
+        let (fired, dir) = Bench::new().fire(json!([note(event.as_str())]), detail).await;
+        assert_eq!(fs::read_to_string(dir.path().join("mark")).unwrap(), "t1", "{event}");
+        assert_eq!(fired.rows[0].tool_use_id, Some(ToolUseId::from_existing("t1")), "{event}");
+    }
+}
+
+/// Answers one request with `body` and returns what it was sent. Headers may follow the status.
 async fn serve(
     status: &'static str,
     body: &'static str,
@@ -293,6 +458,44 @@ async fn http_hooks_post_and_are_answered() {
 }
 
 #[tokio::test]
+async fn a_redirect_leads_nowhere() {
+    // The address that is allowed sends us to one that is not, which hears nothing.
+    let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = elsewhere.local_addr().unwrap();
+    let status = format!("307 Temporary Redirect\r\nlocation: http://{target}/steal").leak();
+    let (url, _server) = serve(status, "").await;
+    let mut bench = Bench::new();
+    bench.host.allowed_urls = vec![url.clone()];
+    let hooks =
+        json!([{"hook_event_name": "PreToolUse", "type": "http", "url": url, "timeout": 5}]);
+    let (fired, _dir) = bench.fire(hooks, pre("ls")).await;
+    assert!(!fired.denies() && fired.rows[0].exit_code.is_none(), "{fired:?}");
+    assert!(fired.warnings[0].contains("answered 307 Temporary Redirect"), "{fired:?}");
+    assert!(fired.warnings[0].contains("redirects are not followed"), "{fired:?}");
+    let heard = tokio::time::timeout(Duration::from_millis(300), elsewhere.accept()).await;
+    assert!(heard.is_err(), "nobody was called");
+}
+
+#[tokio::test]
+async fn allowed_addresses_may_have_any_number_of_stars() {
+    for (shape, allowed) in [
+        ("http://*:*/*", true),
+        ("*127.0.0.1*hook", true),
+        ("http://127.0.0.1:*/other", false),
+        ("*://localhost:*/*", false),
+        ("http://127.0.0.1", false),
+    ] {
+        let (url, server) = serve("200 OK", "{}").await;
+        let mut bench = Bench::new();
+        bench.host.allowed_urls = vec![shape.into()];
+        let hooks = json!([{"hook_event_name": "PreToolUse", "type": "http", "url": url}]);
+        let (fired, _dir) = bench.fire(hooks, pre("ls")).await;
+        server.abort();
+        assert_eq!(fired.rows[0].exit_code == Some(0), allowed, "{shape}: {fired:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_guard_runs_on_an_input_that_another_hook_put_there() {
     let rewrite = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "updatedInput": {"command": "rm -rf x"},
@@ -339,15 +542,16 @@ fn outcome() -> impl Strategy<Value = Ran> {
         stdout,
         stderr: "said".to_owned(),
         timed_out: timed_out && exit_code.is_none(),
+        ..Ran::default()
     })
 }
 
 fn merged(outcomes: &[(i64, Ran)]) -> Fired {
-    let (entries, _) = collect(&[(Source::of(Scope::User), json!([hook("x")]))]);
+    let (entries, _) = collect(&[layer(json!([hook("x")]))]);
     let mut fired = Fired::default();
     for (ordinal, ran) in outcomes {
         let entry = HookEntry { ordinal: *ordinal, ..entries[0].clone() };
-        merge(&mut fired, &entry, HookEvent::PreToolUse, ran);
+        merge(&mut fired, &entry, HookEvent::PreToolUse, &mut ran.clone());
     }
     fired
 }

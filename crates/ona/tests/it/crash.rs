@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ona_testkit::{Project, parse_report, run};
 use serde_json::{Value, json};
 
+use crate::gate::{governed, pre};
 use crate::project;
 
 const WORKERS: usize = 4;
@@ -177,4 +178,31 @@ fn a_call_that_was_killed_is_settled_as_interrupted() {
          WHERE entry_type = 'tool_result' ORDER BY sequence",
     );
     assert!(contents[1].starts_with("[SDLC_INTERNAL] interrupted: ona ended"), "{contents:?}");
+}
+
+#[test]
+fn a_hook_that_outlives_ona_is_ended_by_the_next_call() {
+    // In a session of its own, so that it is nobody's child any more once ona is dead.
+    let endless = "setsid sh -c 'echo $$ > pid; echo > ready; sleep 60' & wait";
+    let armed = format!("[ -e armed ] || exit 0; rm armed; {endless}");
+    for event in ["PreToolUse", "PostToolUse"] {
+        let project = governed(&json!({"hooks": {event: [pre("Bash", &armed)]}}));
+        project.ok("Bash", json!({"command": "mkfifo ready; touch kept"}));
+        project.file("armed", "");
+        let mut child = project
+            .eval_command("Bash", &json!({"command": "true"}))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        fs::read(project.path("ready")).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let lives = || {
+            let stat = format!("/proc/{}/stat", project.content("pid").trim());
+            fs::read_to_string(stat).is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        assert!(lives(), "{event}: it goes on without ona");
+        project.ok("Bash", json!({"command": "true"}));
+        assert!(!lives(), "{event}: the next call ends it");
+    }
 }

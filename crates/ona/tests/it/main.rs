@@ -12,6 +12,7 @@ mod doctor;
 mod edit;
 mod environment;
 mod gate;
+mod hooks;
 mod notebook;
 mod print;
 mod read;

@@ -1,0 +1,142 @@
+//! Hooks that are broken, switched off or change things: what is said of them, at once and afterwards.
+
+use ona_testkit::{Project, run};
+use serde_json::{Value, json};
+
+use crate::gate::{at_terminal, governed, pre};
+
+/// Runs a harmless command; what was said on standard error and what `ona why` tells.
+fn told(project: &Project) -> (String, String) {
+    let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    (ran.stderr, run(&mut project.ona(["why"])).stdout)
+}
+
+#[test]
+fn a_guard_with_a_broken_condition_or_matcher_still_guards() {
+    let guard = |matcher: &str, condition: &Value| {
+        json!({"matcher": matcher,
+               "hooks": [{"type": "command", "command": "echo guarded >&2; exit 2", "if": condition}]})
+    };
+    let endless = format!("{}Bash.", "a|".repeat(10_000));
+    for (guard, key, why) in [
+        (guard("Bash", &json!("Bash(rm *")), "].hooks[0].if: ", "it does not end in `)`"),
+        (guard("Bash", &json!("Write(x)")), "].hooks[0].if: ", "write Edit(x)"),
+        (guard("Bash", &json!(5)), "].hooks[0].if: ", "it is no string"),
+        (guard(&endless, &Value::Null), "].hooks[0]: ", "it is longer than 2000 characters"),
+    ] {
+        let project = governed(&json!({"hooks": {"PreToolUse": [guard]}}));
+        let ran = run(&mut project.eval_command("Bash", &json!({"command": "touch made"})));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!project.path("made").exists() && ran.stdout.contains("guarded"), "{}", ran.stdout);
+        for part in [".claude/settings.json): hooks.PreToolUse[0", key, why] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn hooks_that_fail_are_told_of_at_once_and_afterwards() {
+    let project = governed(&json!({"hooks": {
+        "PreToolUse": [
+            pre("", "no-such-command"),
+            pre("", "true"),
+            pre("", r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#),
+        ],
+        "PostToolUse": [pre("", "echo '{ oops'")],
+    }}));
+    let (said, why) = told(&project);
+    for part in [
+        "warning: hook 0 (no-such-command) of project (",
+        ".claude/settings.json) exited 127: ",
+        "(its command was not found: check its path and PATH)",
+        "of project (",
+        r#"hookSpecificOutput lacks "hookEventName":"PreToolUse""#,
+        "warning: hook 3 (echo '{ oops') of project (",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for part in [
+        "hooks    pass  3 ran, 2 failed: [0] exited 127: ",
+        "warning: hook 0 (no-such-command) of project (",
+        "warning: hook 2 (echo",
+        // The record has it of hooks that no stage asked, too.
+        "said [its output is invalid: not one JSON value",
+    ] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+}
+
+#[test]
+fn hooks_that_settings_switch_off_are_skipped_on_the_record() {
+    let project = governed(&json!({
+        "disableAllHooks": true,
+        "hooks": {"PreToolUse": [pre("Bash", "exit 2")], "PostToolUse": [pre("Read", "exit 2")]},
+    }));
+    let (_, why) = told(&project);
+    assert!(why.contains("hooks    pass  hooks are switched off: 1 skipped"), "{why}");
+    assert!(why.contains("PreToolUse [Bash] exit 2: skipped: hooks_disabled"), "{why}");
+    let rows = project.sql("SELECT hook_event, skipped_reason FROM hook_invocations");
+    assert_eq!(rows, ["PreToolUse|hooks_disabled"], "only what would have run");
+    let explained = run(&mut project.ona(["explain", "--bash", "true"])).stdout;
+    assert!(!explained.contains("would run"), "{explained}");
+}
+
+#[test]
+fn why_shows_the_input_that_a_hook_put_in_place() {
+    let output = json!({"hookSpecificOutput":
+        {"hookEventName": "PreToolUse", "updatedInput": {"command": "rm -f victim"}}});
+    let project =
+        governed(&json!({"hooks": {"PreToolUse": [pre("Bash", &format!("echo '{output}'"))]}}));
+    let (_, why) = told(&project);
+    assert!(why.contains(r#"a hook replaced the input: {"command":"rm -f victim"}"#), "{why}");
+    assert!(why.contains("by hook 0: echo '{") && why.contains("settings.json)"), "{why}");
+
+    let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "allow", "updatedInput": {"command": "mkdir other"}}}});
+    let answers = json!([pre("Bash", &format!("echo '{output}'"))]);
+    let project = governed(&json!({"hooks": {"PermissionRequest": answers}}));
+    let call = json!({"tool": "Bash", "input": {"command": "mkdir made"}});
+    at_terminal(&project, &call, "");
+    assert!(project.path("other").exists() && !project.path("made").exists());
+    let why = run(&mut project.ona(["why"])).stdout;
+    assert!(why.contains(r#"a hook replaced the input: {"command":"mkdir other"}"#), "{why}");
+    assert!(why.contains("PermissionRequest [Bash] echo"), "it is a hook of this call: {why}");
+}
+
+#[test]
+fn a_block_without_a_word_still_names_the_hook() {
+    let project = governed(&json!({"hooks": {"PreToolUse": [pre("Bash", "exit 2")]}}));
+    let (_, why) = told(&project);
+    assert!(why.contains("hooks    deny  denied by a PreToolUse hook: [0] \n"), "{why}");
+    assert!(why.contains("by hook 0: exit 2 of project ("), "{why}");
+}
+
+#[test]
+fn why_lets_nothing_through_to_the_terminal() {
+    let project = governed(&json!({"hooks": {"PreToolUse": [
+        pre("Bash", "printf '\\033[31mred\\n' >&2 # \u{1b}]0;title\u{7}\n  rules    allow  forged"),
+    ]}}));
+    project.ok("Bash", json!({"command": "printf '\\033[2Jgone\\r\\302\\233x'; : '\u{202e}'"}));
+    let ran = run(&mut project.ona(["why"]));
+    let odd = ran.stdout.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+    assert_eq!(odd, None, "{}", ran.stdout);
+    assert!(ran.stdout.contains("[2Jgone") && ran.stdout.contains("[31mred"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("forged"), "{}", ran.stdout);
+}
+
+#[test]
+fn after_a_call_the_model_is_told_what_every_hook_said() {
+    let block = |reason: &str| {
+        pre("", &format!("echo '{}'", json!({"decision": "block", "reason": reason})))
+    };
+    let project = governed(&json!({"hooks": {"PostToolUse": [
+        block("one"), pre("", "echo two >&2; exit 2"), block("three"),
+    ]}}));
+    project.ok("Bash", json!({"command": "true"}));
+    let said = project.sql(
+        "SELECT json_extract(payload_json, '$.content') FROM transcript_entries
+         WHERE entry_type = 'internal_hook'",
+    );
+    assert_eq!(said, ["[0] one\n[1] two\n[2] three"]);
+}
