@@ -202,7 +202,7 @@ impl Session<'_> {
             views: &views,
             hides: &hides,
             settings: &self.engine.settings,
-            host: &self.engine.host,
+            host: &self.governance.host,
             cancel,
         };
         guarded(call.tool.run(permit, &call.input, &cx)).await

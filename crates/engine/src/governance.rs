@@ -1,19 +1,22 @@
 //! What governs a session: the settings it runs on, read once, turned into rules and hooks.
 
+mod basis;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookLayer, HookPlane, Timeouts, collect};
 use ona_policy::secrets::Redactor;
-use ona_policy::{Permissions, Rule, Scope, Source, Surroundings};
+use ona_policy::{Permissions, Scope, Source};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
-use ona_types::{Behavior, ContentHash, PermissionMode, PermissionUpdate, UpdateDestination};
+use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
 
 use crate::settings::{self, Given, Layer, Roots};
-use crate::trust;
+use crate::trust::{self, Brought, Judged};
+use basis::{Basis, session_mode};
 
 /// How settings are found, and what the command line adds to them.
 #[derive(Clone)]
@@ -72,14 +75,14 @@ pub enum GovernanceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The folder brings something to run, and nobody has agreed to that.
-    #[error("{} is not trusted, and it brings {}", root.display(), what.join(", "))]
+    #[error("{} is not trusted, and it brings {}", brought.root.display(), what.join(", "))]
     Untrusted {
-        /// The repository.
-        root: PathBuf,
-        /// What it brings.
+        /// What would run.
         what: Vec<String>,
-        /// The hash of all that, for who agrees to it.
-        hash: ContentHash,
+        /// What else would act.
+        also: Vec<String>,
+        /// All that, for who agrees to it.
+        brought: Brought,
     },
 }
 
@@ -89,20 +92,11 @@ pub(crate) struct Governance {
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) hooks: HookPlane,
     pub(crate) warnings: Vec<String>,
+    /// What the process provides, with the settings' variables for children.
+    pub(crate) host: Host,
     /// What must not be kept.
     pub(crate) redactor: Redactor,
     basis: Basis,
-}
-
-/// What the permissions are made of, and made of again when one of them changes.
-#[derive(Debug)]
-struct Basis {
-    roots: Roots,
-    layers: Vec<Layer>,
-    /// The mode that the command line or somebody in this session chose.
-    mode: Option<PermissionMode>,
-    /// Where output of this session's tools is put.
-    outputs: PathBuf,
 }
 
 impl Governance {
@@ -118,15 +112,24 @@ impl Governance {
         let roots = config.roots(&place.project_dir, &place.cwd);
         let mut warnings = Vec::new();
         let operators = store.operators_snapshot()?;
-        let mut layers = match operators.as_deref().map(serde_json::from_str::<Value>) {
-            Some(Ok(snapshot)) => {
-                keep(store, seat, &snapshot)?;
-                settings::layers_of(&snapshot, &place.project_dir)
+        let operators = operators
+            .as_deref()
+            .map(|snapshot| settings::operators(snapshot, &roots, &config.given));
+        let mut layers = match operators {
+            Some(Ok(loaded)) => {
+                warnings.push(
+                    "settings come from the database's own snapshot, not from files (`ona config \
+                     import` returns to files)"
+                        .to_owned(),
+                );
+                warnings.extend(loaded.warnings.iter().map(ToString::to_string));
+                keep(store, seat, &settings::snapshot(&loaded))?;
+                loaded.layers
             }
-            Some(Err(error)) => {
+            Some(Err(why)) => {
                 warnings.push(format!(
-                    "settings_snapshot('effective') is no JSON ({error}): files are used instead; \
-                     `ona config import` replaces it"
+                    "{}: {why}: files are used instead; `ona config import` replaces it",
+                    settings::SNAPSHOT
                 ));
                 Self::import(config, store, seat, &roots, &mut warnings, false)?
             }
@@ -153,20 +156,26 @@ impl Governance {
     ) -> Result<Vec<Layer>, GovernanceError> {
         let mut loaded = settings::load(roots, &config.given);
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
-        let brought = trust::brought(&roots.project_dir, &loaded.layers);
-        let root = brought.root.to_string_lossy();
-        let trusted = config.trust || store.trusted(&root)?.as_ref() == Some(&brought.hash);
-        if !trusted {
-            if !brought.what.is_empty() {
-                let trust::Brought { root, what, hash } = brought;
-                return Err(GovernanceError::Untrusted { root, what, hash });
+        if !config.trust {
+            let brought = trust::brought(roots, &loaded.layers);
+            let trusted = store.trusted(&brought.name())?;
+            let Judged { layers, unagreed, held_back } =
+                brought.judge(&loaded.layers, roots, &trusted);
+            if !unagreed.is_empty() {
+                return Err(GovernanceError::Untrusted {
+                    what: unagreed,
+                    also: held_back,
+                    brought,
+                });
             }
-            if trust::holds_back(&loaded.layers) {
+            if !held_back.is_empty() {
                 warnings.push(format!(
-                    "{root} is not trusted: the project's allow rules and mode do not act (`ona trust`)"
+                    "{} is not trusted as it is: {} do not act (`ona trust`)",
+                    brought.root.display(),
+                    held_back.join(", ")
                 ));
             }
-            loaded.layers = trust::restricted(&loaded.layers);
+            loaded.layers = layers;
         }
         let snapshot = settings::snapshot(&loaded);
         if write {
@@ -201,10 +210,16 @@ impl Governance {
         let redactor = Redactor::knowing(
             config.secrets.iter().cloned().chain(settings::secrets(&basis.layers)),
         );
+        // ona's own variables come last and so win.
+        let mut child_env = settings::child_env(&merged);
+        let has_locale = config.has_locale
+            || child_env.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL");
+        child_env.extend(host.child_env.iter().cloned());
+        let host = Host { child_env, ..host.clone() };
         let hook_host = HookHost {
             child_env: host.child_env.clone(),
-            project_dir: place.project_dir.clone(),
-            has_locale: config.has_locale,
+            project_dir: basis.hooks_dir(&mut warnings),
+            has_locale,
             timeouts: config.hook_timeouts,
             disabled: config.hooks_disabled,
             allowed_urls: texts("allowedHttpHookUrls"),
@@ -213,7 +228,7 @@ impl Governance {
             redactor: redactor.clone(),
         };
         let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
-        Self { permissions: Arc::new(permissions), hooks, warnings, redactor, basis }
+        Self { permissions: Arc::new(permissions), hooks, warnings, host, redactor, basis }
     }
 
     /// Keeps an update of the permissions where it belongs, and lets it act from now on. Says where it is
@@ -225,7 +240,12 @@ impl Governance {
         seat: &Seat,
         place: &mut Place,
     ) -> Result<String, UpdateError> {
-        let file = settings::save(update, &self.basis.roots)?;
+        if let PermissionUpdate::SetMode { mode, .. } = update
+            && let Some(why) = self.basis.refuses(*mode)
+        {
+            return Err(UpdateError::Refused(why));
+        }
+        let saved = settings::save(update, &self.basis.roots)?;
         let scope = match update.destination() {
             UpdateDestination::UserSettings => Scope::User,
             UpdateDestination::ProjectSettings => Scope::Project,
@@ -233,9 +253,14 @@ impl Governance {
             UpdateDestination::Session => Scope::Session,
             UpdateDestination::CliArg => Scope::Cli,
         };
-        let kept =
-            file.as_ref().map_or(scope.as_str().to_owned(), |file| file.display().to_string());
-        let source = Source { scope, file };
+        let mut kept = scope.as_str().to_owned();
+        if let Some(saved) = &saved {
+            kept = saved.file.display().to_string();
+            if !trust::carry_over(saved, &self.basis.roots, store)? {
+                kept.push_str(" (from the next start on it acts only after `ona trust`)");
+            }
+        }
+        let source = Source { scope, file: saved.map(|saved| saved.file) };
         let at = self.basis.layers.iter().position(|layer| layer.source == source).unwrap_or_else(
             || {
                 let at = self
@@ -285,46 +310,8 @@ pub(crate) enum UpdateError {
     File(#[from] settings::EditError),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// The mode that was chosen earlier in this session.
-fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
-    let session = layers.iter().find(|layer| layer.source.scope == Scope::Session)?;
-    session.json.get("permissions")?.get("defaultMode")?.as_str()?.parse().ok()
-}
-
-impl Basis {
-    /// What all of it amounts to; the place learns of further working directories.
-    fn permissions(&self, place: &mut Place, warnings: &mut Vec<String>) -> Permissions {
-        let merged = settings::merge(&self.layers);
-        let permissions = &merged["permissions"];
-        let mode = permissions["defaultMode"].as_str().and_then(|mode| mode.parse().ok());
-        let mut mode = self.mode.or(mode).unwrap_or_default();
-        if mode == PermissionMode::BypassPermissions
-            && permissions["disableBypassPermissionsMode"] == "disable"
-        {
-            warnings
-                .push("bypassPermissions is switched off by the settings: default is used".into());
-            mode = PermissionMode::Default;
-        }
-        let directories = permissions["additionalDirectories"].as_array().into_iter().flatten();
-        place.additional_dirs = directories
-            .filter_map(Value::as_str)
-            .filter_map(|dir| ona_policy::path::resolve(&self.roots.project_dir, dir).ok())
-            .collect();
-        let around = Surroundings {
-            cwd: place.cwd.clone(),
-            project_dir: place.project_dir.clone(),
-            home: self.roots.home.clone(),
-            working_dirs: std::iter::once(&place.project_dir)
-                .chain(&place.additional_dirs)
-                .cloned()
-                .collect(),
-            outputs: Some(self.outputs.clone()),
-        };
-        let rules = rules(&self.layers, &place.project_dir, &self.roots.home, warnings);
-        Permissions::new(rules, mode, around)
-    }
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Where the rules that were decided in a session are kept.
@@ -334,25 +321,4 @@ fn session_rules(seat: &Seat) -> String {
 
 fn keep(store: &Store, seat: &Seat, snapshot: &Value) -> Result<(), StoreError> {
     store.keep_snapshot(&format!("session:{}", seat.session), &snapshot.to_string())
-}
-
-fn rules(layers: &[Layer], cwd: &Path, home: &Path, warnings: &mut Vec<String>) -> Vec<Rule> {
-    let mut rules = Vec::new();
-    for layer in settings::rules_layers(layers) {
-        let anchors = layer.anchors(cwd, home);
-        for (list, behavior) in
-            [("allow", Behavior::Allow), ("deny", Behavior::Deny), ("ask", Behavior::Ask)]
-        {
-            let texts = layer.json["permissions"][list].as_array().into_iter().flatten();
-            for text in texts.filter_map(Value::as_str) {
-                match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
-                    Ok((rule, _)) => rules.push(rule),
-                    // Files were checked when they were loaded; an operator's snapshot was not.
-                    Err(why) => warnings
-                        .push(format!("{}: permissions.{list}: {text}: {why}", layer.source)),
-                }
-            }
-        }
-    }
-    rules
 }

@@ -33,4 +33,4 @@ pub use governance::{Config, GovernanceError};
 pub use phase::{TransitionError, transition};
 pub use prompt::PromptOptions;
 pub use session::{Engine, JoinRequest, Session};
-pub use trust::{Brought, brought, repository_root};
+pub use trust::{Bringing, Brought, Judged, brought, name_of, repository_root};

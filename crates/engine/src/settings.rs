@@ -11,6 +11,7 @@ pub mod edit;
 mod file;
 mod jsonc;
 mod merge;
+mod repository;
 mod schema;
 
 use std::fmt;
@@ -23,10 +24,13 @@ use serde_json::{Map, Value};
 
 pub use edit::EditError;
 pub use file::BadFile;
+pub(crate) use file::{read_bytes, within};
 pub use jsonc::NotSettings;
-pub(crate) use merge::secrets;
+pub(crate) use merge::{child_env, is_managed, secrets};
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
+pub use repository::Repository;
 pub use schema::{Settings, schema};
+pub(crate) use schema::{is_permission, is_setting};
 
 /// Where settings are looked for; all paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +52,40 @@ pub struct Roots {
 impl Roots {
     /// The files of user, project and local scope, lowest rank first, each with the directory that
     /// `/p` in its rules is anchored to. ona's own file comes after Claude Code's and so wins.
-    pub fn files(&self) -> [(Scope, &Path, PathBuf); 6] {
-        let project = self.project_dir.as_path();
-        [
-            (Scope::User, &self.claude_dir, self.claude_dir.join("settings.json")),
-            (Scope::User, &self.ona_config, self.ona_config.join("settings.json")),
-            (Scope::Project, project, project.join(".claude/settings.json")),
-            (Scope::Project, project, project.join(".ona/settings.json")),
-            (Scope::Local, project, project.join(".claude/settings.local.json")),
-            (Scope::Local, project, project.join(".ona/settings.local.json")),
-        ]
+    pub fn files(&self) -> Vec<(Scope, PathBuf, PathBuf)> {
+        let mut files: Vec<_> = [&self.claude_dir, &self.ona_config]
+            .map(|dir| (Scope::User, dir.clone(), dir.join("settings.json")))
+            .into();
+        let dirs = self.project_dirs();
+        for (scope, name) in
+            [(Scope::Project, "settings.json"), (Scope::Local, "settings.local.json")]
+        {
+            for dir in &dirs {
+                for tool in [".claude", ".ona"] {
+                    let file = dir.join(tool).join(name);
+                    // In a home directory the user's own file is not also the project's.
+                    if files.iter().all(|(_, _, known)| *known != file) {
+                        files.push((scope, dir.clone(), file));
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    /// The directories whose settings are the project's: from the root of the checkout, so that the
+    /// repository's guards also hold below it, down to the project's own.
+    pub fn project_dirs(&self) -> Vec<PathBuf> {
+        let checkout = self.checkout();
+        let dirs = self.project_dir.ancestors().take_while(|dir| dir.starts_with(&checkout));
+        let mut dirs: Vec<PathBuf> = dirs.map(Path::to_owned).collect();
+        dirs.reverse();
+        dirs
+    }
+
+    /// The root of the checkout the project is in.
+    pub(crate) fn checkout(&self) -> PathBuf {
+        Repository::of(&self.project_dir).checkout
     }
 }
 
@@ -126,10 +154,10 @@ pub struct Loaded {
 
 /// Reads all settings.
 pub fn load(roots: &Roots, given: &Given) -> Loaded {
-    let mut loader = Loader { roots, loaded: Loaded::default() };
+    let mut loader = Loader { roots, checkout: roots.checkout(), loaded: Loaded::default() };
     for (scope, base, file) in roots.files() {
         if given.sources.as_ref().is_none_or(|sources| sources.contains(&scope)) {
-            loader.file(scope, base, &file);
+            loader.file(scope, &base, &file);
         }
     }
     for settings in &given.settings {
@@ -137,6 +165,50 @@ pub fn load(roots: &Roots, given: &Given) -> Loaded {
     }
     loader.managed();
     loader.loaded
+}
+
+/// What the warnings about the operator's snapshot call it.
+pub const SNAPSHOT: &str = "settings_snapshot('effective')";
+
+/// Takes the operator's snapshot in place of files. It is checked as they are, and what this very command
+/// line and the organisation say still goes above it.
+pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded, NotSettings> {
+    let snapshot: Value = serde_json::from_str(snapshot)?;
+    if !snapshot.is_object() {
+        return Err(NotSettings::NotAnObject);
+    }
+    let mut loaded = Loaded::default();
+    for mut layer in layers_of(&snapshot, &roots.project_dir) {
+        // Those are read anew; old ones are not the operator's to keep alive.
+        if matches!(layer.source.scope, Scope::Cli | Scope::Managed) {
+            continue;
+        }
+        let anchors = layer.anchors(&roots.cwd, &roots.home);
+        for (key, reason) in check::check(&mut layer, &anchors) {
+            loaded.warnings.push(Warning { file: SNAPSHOT.to_owned(), key, reason });
+        }
+        loaded.layers.push(layer);
+    }
+    let no_files = Given { settings: given.settings.clone(), sources: Some(Vec::new()) };
+    let above = load(roots, &no_files);
+    loaded.layers.extend(above.layers);
+    loaded.warnings.extend(above.warnings);
+    Ok(loaded)
+}
+
+/// Why what `--settings` names cannot be used.
+pub fn refuses(given: &str, cwd: &Path) -> Option<BadFile> {
+    let text = if is_text(given) {
+        Ok(given.to_owned())
+    } else {
+        file::read(&cwd.join(given)).and_then(|text| text.ok_or(BadFile::Missing))
+    };
+    text.and_then(|text| Ok(jsonc::parse(&text)?)).err()
+}
+
+/// Whether it is the settings themselves, not a file's name.
+pub fn is_text(given: &str) -> bool {
+    given.trim_start().starts_with('{')
 }
 
 /// The file that an update of the permissions goes to, if it goes to one.
@@ -151,22 +223,93 @@ pub fn file_for(destination: UpdateDestination, roots: &Roots) -> Option<PathBuf
     }
 }
 
-/// Writes an update of the permissions to the file it goes to, and says which; nothing if to none.
-pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<PathBuf>, EditError> {
-    let destination = update.destination();
+/// The same, if whoever wrote the repository has not led it elsewhere: a file that would not be read is
+/// not written either.
+fn writable(
+    destination: UpdateDestination,
+    roots: &Roots,
+) -> Result<Option<(Scope, PathBuf)>, EditError> {
     let Some(file) = file_for(destination, roots) else { return Ok(None) };
-    // A file that would not be read is not written either.
-    if destination != UpdateDestination::UserSettings
-        && let Err(bad) = file::within(&roots.project_dir, &file)
-    {
-        return Err(EditError::In { file, reason: Box::new(bad.into()) });
+    let scope = match destination {
+        UpdateDestination::UserSettings => return Ok(Some((Scope::User, file))),
+        UpdateDestination::ProjectSettings => Scope::Project,
+        _ => Scope::Local,
+    };
+    match file::within(&roots.checkout(), &file) {
+        Ok(_) => Ok(Some((scope, file))),
+        Err(bad) => Err(EditError::In { file, reason: Box::new(bad.into()) }),
     }
-    edit::write(&file, |text| edit::apply(text, update))?;
-    Ok(Some(file))
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// The file.
+    pub file: PathBuf,
+    /// Its settings before, if it had any.
+    pub before: Option<Layer>,
+    /// Its settings now.
+    pub after: Option<Layer>,
+}
+
+/// Writes an update of the permissions to the file it goes to, and says which; nothing if to none.
+pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, EditError> {
+    let Some((scope, file)) = writable(update.destination(), roots)? else { return Ok(None) };
+    let (mut before, mut after) = (None, None);
+    edit::write(&file, |text| {
+        let new = edit::apply(text, update)?;
+        before = checked(scope, &roots.project_dir, Some(&file), text, roots).ok();
+        after = checked(scope, &roots.project_dir, Some(&file), &new, roots).ok();
+        Ok(new)
+    })?;
+    let layer = |checked: Option<(Layer, _)>| checked.map(|(layer, _)| layer);
+    Ok(Some(Saved { before: layer(before), after: layer(after), file }))
+}
+
+/// Sets a key in the file of the destination, unless reading it again would drop the value.
+pub fn set(
+    destination: UpdateDestination,
+    key: &[&str],
+    value: &Value,
+    roots: &Roots,
+) -> Result<PathBuf, EditError> {
+    let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
+    edit::write(&file, |text| {
+        let new = edit::set(text, key, value)?;
+        let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
+        let [first, rest @ ..] = key else { return Err(EditError::NoKey) };
+        let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
+        if left.flatten() == Some(value) {
+            return Ok(new);
+        }
+        let name = key.join(".");
+        let about = |found: &String| found.starts_with(&name) || name.starts_with(found.as_str());
+        let reasons = found.into_iter().filter(|(key, _)| about(key));
+        let reasons: Vec<String> = reasons.map(|(key, why)| format!("{key}: {why}")).collect();
+        Err(EditError::Dropped(reasons.join("; ")))
+    })?;
+    Ok(file)
+}
+
+/// The settings in a text, with what was dropped from them or is odd.
+fn checked(
+    scope: Scope,
+    base: &Path,
+    path: Option<&Path>,
+    text: &str,
+    roots: &Roots,
+) -> Result<(Layer, check::Findings), NotSettings> {
+    let json = jsonc::parse(text)?;
+    let file = path.map(|path| PathBuf::from(&*path.to_string_lossy()));
+    let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
+    let anchors = layer.anchors(&roots.cwd, &roots.home);
+    let found = check::check(&mut layer, &anchors);
+    Ok((layer, found))
 }
 
 struct Loader<'a> {
     roots: &'a Roots,
+    checkout: PathBuf,
     loaded: Loaded,
 }
 
@@ -184,15 +327,13 @@ impl Loader<'_> {
         match scope {
             // Whoever wrote the repository does not decide about files elsewhere. What was judged is
             // what is read.
-            Scope::Project | Scope::Local => {
-                file::read(&file::within(&self.roots.project_dir, path)?)
-            }
+            Scope::Project | Scope::Local => file::read(&file::within(&self.checkout, path)?),
             _ => file::read(path),
         }
     }
 
     fn given(&mut self, settings: &str) {
-        if settings.trim_start().starts_with('{') {
+        if is_text(settings) {
             let cwd = &self.roots.cwd;
             return self.text(Scope::Cli, cwd, None, settings);
         }
@@ -226,17 +367,15 @@ impl Loader<'_> {
 
     fn text(&mut self, scope: Scope, base: &Path, path: Option<&Path>, text: &str) {
         let name = path.map_or("--settings".into(), Path::to_string_lossy);
-        let json = match jsonc::parse(text) {
-            Ok(json) => json,
-            Err(bad) => return self.skip(Path::new(&*name), &bad.into()),
-        };
-        let file = path.map(|_| PathBuf::from(&*name));
-        let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
-        let anchors = layer.anchors(&self.roots.cwd, &self.roots.home);
-        for (key, reason) in check::check(&mut layer, &anchors) {
-            self.loaded.warnings.push(Warning { file: name.to_string(), key, reason });
+        match checked(scope, base, path, text, self.roots) {
+            Err(bad) => self.skip(Path::new(&*name), &bad.into()),
+            Ok((layer, found)) => {
+                for (key, reason) in found {
+                    self.loaded.warnings.push(Warning { file: name.to_string(), key, reason });
+                }
+                self.loaded.layers.push(layer);
+            }
         }
-        self.loaded.layers.push(layer);
     }
 
     fn skip(&mut self, path: &Path, bad: &BadFile) {

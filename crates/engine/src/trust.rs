@@ -1,14 +1,20 @@
-//! Trust: a repository's own hooks, helpers and servers act only after the operator has agreed to them, as
-//! they are. Its deny and ask rules always act: they can only make things stricter.
+//! Trust: what a repository's own files would run or permit acts only after the operator has agreed to it,
+//! as it is. What in them forbids always acts: it can only make things stricter.
+//!
+//! Trust is given file by file. A file is known by its repository and its place in the checkout, so that a
+//! nested directory's settings are a thing of their own, and a worktree's are the main checkout's. Of each
+//! version two hashes are kept: of what would run, and of everything. So where only permissions have
+//! changed, what runs need not be asked about again.
 
-use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ona_policy::Scope;
+use ona_store::{Store, StoreError, TrustedContent};
 use ona_types::{ContentHash, canonical};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::settings::Layer;
+use crate::settings::{self, Layer, Repository, Roots, Saved};
 
 /// Settings that make something run.
 const RUNS: &[&str] = &[
@@ -21,46 +27,159 @@ const RUNS: &[&str] = &[
     "env",
 ];
 
-/// What a repository brings along that would run.
+/// Settings that only ever make things stricter.
+const RESTRICTS: &[&str] = &["deniedMcpServers", "disabledMcpjsonServers"];
+/// The same in `permissions`.
+const RESTRICTS_PERMISSIONS: &[&str] = &["deny", "ask", "disableBypassPermissionsMode"];
+
+/// Settings that change nothing at all.
+const INERT: &[&str] = &["$schema"];
+
+/// What one file of a repository brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bringing {
+    /// The file, from the root of the checkout.
+    pub place: String,
+    /// What would run, with the file.
+    pub runs: Vec<String>,
+    /// What else would act, with the file.
+    pub permits: Vec<String>,
+    hash: ContentHash,
+    runs_hash: ContentHash,
+}
+
+/// What a repository brings along, seen from the project's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brought {
-    /// The repository's root: what trust is bound to.
+    /// The repository's root.
     pub root: PathBuf,
-    /// What it brings, each with its file.
-    pub what: Vec<String>,
-    /// The hash of all that.
-    pub hash: ContentHash,
+    /// Its files that bring something.
+    pub files: Vec<Bringing>,
+}
+
+/// What of it acts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// The settings that act.
+    pub layers: Vec<Layer>,
+    /// What would run, and nobody has agreed to.
+    pub unagreed: Vec<String>,
+    /// What else does not act.
+    pub held_back: Vec<String>,
+}
+
+/// How far a file is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trusted {
+    Nothing,
+    WhatRuns,
+    Everything,
 }
 
 /// Whether a layer belongs to the repository.
-fn is_projects(layer: &Layer) -> bool {
+pub(crate) fn is_projects(layer: &Layer) -> bool {
     matches!(layer.source.scope, Scope::Project | Scope::Local)
 }
 
-/// Looks at what a project's settings and its `.mcp.json` would run.
-pub fn brought(project_dir: &Path, layers: &[Layer]) -> Brought {
-    let mut what = Vec::new();
-    let mut all = Map::new();
-    for layer in layers.iter().filter(|layer| is_projects(layer)) {
-        for key in RUNS {
-            let Some(value) = layer.json.get(*key).filter(|value| !is_empty(value)) else {
-                continue;
-            };
-            let file = layer.source.to_string();
-            what.push(format!("{key} in {file}"));
-            all.insert(format!("{file}\n{key}"), value.clone());
+/// Looks at what the project's settings and its `.mcp.json` would do.
+pub fn brought(roots: &Roots, layers: &[Layer]) -> Brought {
+    let Repository { checkout, root } = Repository::of(&roots.project_dir);
+    let projects = layers.iter().filter(|layer| is_projects(layer));
+    let mut files: Vec<Bringing> =
+        projects.filter_map(|layer| Bringing::of(layer, &checkout)).collect();
+    files.extend(roots.project_dirs().iter().filter_map(|dir| servers(dir, &checkout)));
+    Brought { root, files }
+}
+
+/// The root of the repository a directory is in; of a linked worktree, the main checkout's; without a
+/// repository, the directory itself.
+pub fn repository_root(dir: &Path) -> PathBuf {
+    Repository::of(dir).root
+}
+
+/// A path as the record names it. Two paths never have one name, even where they are no text.
+pub fn name_of(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        // No path that was resolved begins with two slashes.
+        None => format!("//bytes:{}", path.as_os_str().as_bytes().escape_ascii()),
+    }
+}
+
+fn place_of(file: &Path, checkout: &Path) -> String {
+    name_of(file.strip_prefix(checkout).unwrap_or(file))
+}
+
+impl Bringing {
+    /// What a layer brings; nothing if all it does is forbid.
+    fn of(layer: &Layer, checkout: &Path) -> Option<Self> {
+        let (runs, permits) = (what_runs(layer), what_permits(layer));
+        if runs.is_empty() && permits.is_empty() {
+            return None;
+        }
+        let named = |what: &Map<String, Value>| -> Vec<String> {
+            what.keys().map(|key| format!("{key} in {}", layer.source)).collect()
+        };
+        Some(Self {
+            place: place(layer, checkout),
+            runs: named(&runs),
+            permits: named(&permits),
+            runs_hash: hash(&Value::Object(runs.clone())),
+            hash: hash(&Value::from(vec![runs, permits])),
+        })
+    }
+
+    fn trusted(&self, root: &str, trusted: &[TrustedContent]) -> Trusted {
+        let here = || {
+            let here =
+                |content: &&TrustedContent| content.root == root && content.place == self.place;
+            trusted.iter().filter(here)
+        };
+        if here().any(|content| content.hash == self.hash) {
+            Trusted::Everything
+        } else if here().any(|content| content.runs_hash == self.runs_hash) {
+            Trusted::WhatRuns
+        } else {
+            Trusted::Nothing
         }
     }
-    let servers = project_dir.join(".mcp.json");
-    if let Ok(text) = fs::read_to_string(&servers) {
-        what.push(format!("MCP servers in {}", servers.display()));
-        all.insert(".mcp.json".to_owned(), Value::String(text));
+}
+
+fn place(layer: &Layer, checkout: &Path) -> String {
+    layer
+        .source
+        .file
+        .as_deref()
+        .map_or_else(|| layer.source.to_string(), |file| place_of(file, checkout))
+}
+
+/// The layer's settings that make something run.
+fn what_runs(layer: &Layer) -> Map<String, Value> {
+    let runs = |(key, value): &(&String, &Value)| RUNS.contains(&key.as_str()) && !is_empty(value);
+    layer.json.iter().filter(runs).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The layer's settings that do something else than run or forbid something, by their full names. Whatever
+/// is not known to be harmless counts: a key that is forgotten here is asked about once too often.
+fn what_permits(layer: &Layer) -> Map<String, Value> {
+    let mut permits = Map::new();
+    for (key, value) in &layer.json {
+        let harmless = [RUNS, RESTRICTS, INERT].iter().any(|keys| keys.contains(&key.as_str()));
+        if harmless || is_empty(value) || !settings::is_setting(key) {
+            continue;
+        }
+        let Some(permissions) = value.as_object().filter(|_| key == "permissions") else {
+            permits.insert(key.clone(), value.clone());
+            continue;
+        };
+        for (key, value) in permissions {
+            let harmless = RESTRICTS_PERMISSIONS.contains(&key.as_str());
+            if !harmless && !is_empty(value) && settings::is_permission(key) {
+                permits.insert(format!("permissions.{key}"), value.clone());
+            }
+        }
     }
-    let all = Value::Object(all);
-    // A number that has no canonical form still has a text.
-    let hash =
-        canonical::hash(&all).unwrap_or_else(|_| ContentHash::of(all.to_string().as_bytes()));
-    Brought { root: repository_root(project_dir), what, hash }
+    permits
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -72,127 +191,105 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The root of the repository a directory is in; of a linked worktree, the main checkout's; without a
-/// repository, the directory itself.
-pub fn repository_root(dir: &Path) -> PathBuf {
-    for candidate in dir.ancestors() {
-        let git = candidate.join(".git");
-        if git.is_dir() {
-            return candidate.to_owned();
-        }
-        if let Ok(text) = fs::read_to_string(&git) {
-            let main = text
-                .trim()
-                .strip_prefix("gitdir: ")
-                .and_then(|path| path.split_once("/.git/worktrees/"))
-                .map(|(main, _)| PathBuf::from(main));
-            return main.unwrap_or_else(|| candidate.to_owned());
-        }
-    }
-    dir.to_owned()
+fn hash(value: &Value) -> ContentHash {
+    // A number that has no canonical form still has a text.
+    canonical::hash(value).unwrap_or_else(|_| ContentHash::of(value.to_string().as_bytes()))
 }
 
-/// The layers as they act in a folder that is not trusted: of the project's own, only what restricts.
-pub(crate) fn restricted(layers: &[Layer]) -> Vec<Layer> {
-    layers
-        .iter()
-        .map(|layer| {
-            if !is_projects(layer) {
-                return layer.clone();
-            }
-            let mut kept = Map::new();
-            for list in ["deny", "ask"] {
-                if let Some(rules) = layer.json.get("permissions").and_then(|p| p.get(list)) {
-                    let permissions = kept.entry("permissions").or_insert_with(|| json!({}));
-                    permissions[list] = rules.clone();
-                }
-            }
-            Layer { json: kept, ..layer.clone() }
-        })
-        .collect()
-}
-
-/// Whether something in the project's settings does not act while it is not trusted.
-pub(crate) fn holds_back(layers: &[Layer]) -> bool {
-    restricted(layers).iter().zip(layers).any(|(kept, layer)| {
-        is_projects(layer)
-            && layer.json.get("permissions").is_some_and(|all| {
-                ["allow", "additionalDirectories", "defaultMode"]
-                    .iter()
-                    .any(|key| all.get(key).is_some())
-            })
-            && kept.json != layer.json
+/// What a directory's `.mcp.json` brings. One that cannot be read may be readable tomorrow, or to others:
+/// it counts as well.
+fn servers(dir: &Path, checkout: &Path) -> Option<Bringing> {
+    let file = dir.join(".mcp.json");
+    file.symlink_metadata().ok()?;
+    let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
+    let (hash, why) = match read {
+        Ok(Some(bytes)) => (ContentHash::of(&bytes), String::new()),
+        Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
+        Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
+    };
+    Some(Bringing {
+        place: place_of(&file, checkout),
+        runs: vec![format!("MCP servers in {}{why}", file.display())],
+        permits: Vec::new(),
+        runs_hash: hash.clone(),
+        hash,
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use ona_policy::Source;
+impl Brought {
+    /// What the record calls the repository.
+    pub fn name(&self) -> String {
+        name_of(&self.root)
+    }
 
-    use super::*;
+    /// Agrees to all of it, as it is.
+    pub fn trust(&self, store: &Store) -> Result<(), StoreError> {
+        let files =
+            self.files.iter().map(|file| (file.place.as_str(), &file.hash, &file.runs_hash));
+        store.trust(&self.name(), files)
+    }
 
-    #[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
-    fn layer(scope: Scope, json: Value) -> Layer {
-        Layer {
-            source: Source::of(scope),
-            base: "/p".into(),
-            json: json.as_object().unwrap().clone(),
+    /// What of the settings acts, given what is trusted.
+    pub fn judge(&self, layers: &[Layer], roots: &Roots, trusted: &[TrustedContent]) -> Judged {
+        let (root, checkout) = (self.name(), roots.checkout());
+        let mut judged = Judged::default();
+        for file in &self.files {
+            match file.trusted(&root, trusted) {
+                Trusted::Everything => continue,
+                Trusted::WhatRuns => {}
+                Trusted::Nothing => judged.unagreed.extend(file.runs.iter().cloned()),
+            }
+            judged.held_back.extend(file.permits.iter().cloned());
         }
-    }
-
-    #[test]
-    fn only_what_the_project_would_run_counts() {
-        let none = [
-            layer(Scope::User, json!({"hooks": {"Stop": [{}]}})),
-            layer(
-                Scope::Project,
-                json!({
-                    "permissions": {"allow": ["Bash"]}, "hooks": {"Stop": []},
-                }),
-            ),
-        ];
-        assert!(brought(Path::new("/nowhere"), &none).what.is_empty());
-        let hooks = |command: &str| {
-            [layer(Scope::Project, json!({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}))]
-        };
-        let one = brought(Path::new("/nowhere"), &hooks("a"));
-        assert_eq!(one.what, ["hooks in project"]);
-        assert_ne!(one.hash, brought(Path::new("/nowhere"), &hooks("b")).hash);
-        assert_eq!(one.hash, brought(Path::new("/nowhere"), &hooks("a")).hash);
-    }
-
-    #[test]
-    fn a_worktree_is_trusted_with_its_main_checkout() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join("main/.git/worktrees/w")).unwrap();
-        fs::create_dir_all(root.join("main/sub")).unwrap();
-        fs::create_dir_all(root.join("w/sub")).unwrap();
-        let link = format!("gitdir: {}/main/.git/worktrees/w\n", root.display());
-        fs::write(root.join("w/.git"), link).unwrap();
-        assert_eq!(repository_root(&root.join("main/sub")), root.join("main"));
-        assert_eq!(repository_root(&root.join("w/sub")), root.join("main"));
-        assert_eq!(repository_root(Path::new("/")), Path::new("/"));
-    }
-
-    #[test]
-    fn without_trust_only_restrictions_act() {
-        let layers = [
-            layer(Scope::User, json!({"permissions": {"allow": ["Bash"]}})),
-            layer(
-                Scope::Project,
-                json!({
-                    "hooks": {"Stop": [{}]},
-                    "permissions": {"allow": ["Bash"], "deny": ["Read(x)"], "defaultMode": "bypassPermissions"},
-                }),
-            ),
-        ];
-        let kept = restricted(&layers);
-        assert_eq!(kept[0], layers[0]);
-        assert_eq!(
-            Value::Object(kept[1].json.clone()),
-            json!({"permissions": {"deny": ["Read(x)"]}})
-        );
-        assert!(holds_back(&layers));
+        judged.layers = layers
+            .iter()
+            .map(|layer| {
+                let own = Some(layer).filter(|layer| is_projects(layer));
+                match own.and_then(|layer| Bringing::of(layer, &checkout)) {
+                    Some(file) => kept(layer, file.trusted(&root, trusted)),
+                    None => layer.clone(),
+                }
+            })
+            .collect();
+        judged
     }
 }
+
+/// What acts of a layer that is trusted so far.
+fn kept(layer: &Layer, trusted: Trusted) -> Layer {
+    let mut json = match trusted {
+        Trusted::Everything => return layer.clone(),
+        Trusted::WhatRuns => what_runs(layer),
+        Trusted::Nothing => Map::new(),
+    };
+    for key in RESTRICTS {
+        json.extend(layer.json.get(*key).map(|value| ((*key).to_owned(), value.clone())));
+    }
+    if let Some(Value::Object(permissions)) = layer.json.get("permissions") {
+        let mut permissions = permissions.clone();
+        permissions.retain(|key, _| RESTRICTS_PERMISSIONS.contains(&key.as_str()));
+        json.insert("permissions".to_owned(), Value::Object(permissions));
+    }
+    Layer { json, ..layer.clone() }
+}
+
+/// Lets trust go on where ona itself has changed a file on the operator's answer: if all that stood in it
+/// before was agreed to, or needed no agreement, so is what stands in it now. Says whether it will act.
+pub(crate) fn carry_over(saved: &Saved, roots: &Roots, store: &Store) -> Result<bool, StoreError> {
+    let Repository { checkout, root } = Repository::of(&roots.project_dir);
+    let bringing = |layer: &Option<Layer>| {
+        layer.as_ref().filter(|layer| is_projects(layer)).and_then(|l| Bringing::of(l, &checkout))
+    };
+    let Some(after) = bringing(&saved.after) else { return Ok(true) };
+    let name = name_of(&root);
+    if let Some(before) = bringing(&saved.before)
+        && before.trusted(&name, &store.trusted(&name)?) != Trusted::Everything
+    {
+        return Ok(false);
+    }
+    Brought { root, files: vec![after] }.trust(store)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;

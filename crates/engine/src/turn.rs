@@ -128,41 +128,44 @@ impl Agent<'_> {
             // What was asked for before the cut and never started is started now.
             None => self.finish_calls(account, cancel).await?,
         }
+        if !self.thread.awaits_answer() {
+            self.warn("there is nothing to go on with: the last turn is finished".to_owned());
+            return Ok(());
+        }
         let (mut stop_hook_active, mut compacted) = (false, false);
-        while self.thread.awaits_answer() {
+        loop {
             self.check_limits(account)?;
             self.make_room(cancel).await?;
-            let answer = match self.ask(account, cancel).await {
+            let stop_reason = match self.ask(account, cancel).await {
                 Err(Halt::Ask(AskError::ContextTooLong(failure))) if !compacted => {
                     compacted = true;
-                    match self.compact("auto", None, cancel).await {
-                        Ok(()) => continue,
-                        Err(why) => {
-                            self.warn(format!("the context was not compacted: {why}"));
-                            return Err(Halt::Ask(AskError::ContextTooLong(failure)));
-                        }
+                    if let Err(why) = self.compact("auto", None, cancel).await {
+                        self.warn(format!("the context was not compacted: {why}"));
+                        return Err(Halt::Ask(AskError::ContextTooLong(failure)));
                     }
+                    continue;
                 }
                 other => other?,
             };
             if cancel.is_cancelled() {
                 return Err(Halt::Ending(Ending::Interrupted));
             }
+            let called = !self.thread.unanswered().is_empty();
             self.finish_calls(account, cancel).await?;
-            if self.thread.awaits_answer() || answer == StopReason::PauseTurn {
+            if called || stop_reason == StopReason::PauseTurn {
                 continue;
             }
-            if answer == StopReason::MaxTokens {
-                let message = "the answer was cut off at the limit of output tokens".to_owned();
+            if stop_reason == StopReason::MaxTokens {
                 return Err(Halt::Ending(Ending::Failed {
                     error: StopError::MaxOutputTokens.as_str().to_owned(),
-                    message,
+                    message: "the answer was cut off at the limit of output tokens".to_owned(),
                 }));
             }
-            self.ask_stop_hooks(&account.text, stop_hook_active, cancel).await?;
+            if !self.sent_back(&account.text, stop_hook_active, cancel).await? {
+                return Ok(());
+            }
             stop_hook_active = true;
         }
-        Ok(())
     }
 
     /// Step 3: hooks may keep a prompt from being heard at all.
@@ -402,12 +405,12 @@ impl Agent<'_> {
     }
 
     /// Stop hooks may send the model back to work.
-    async fn ask_stop_hooks(
+    async fn sent_back(
         &mut self,
         text: &str,
         stop_hook_active: bool,
         cancel: &CancellationToken,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
         let detail = HookDetail::Stop { stop_hook_active, last_assistant_message };
         let fired = self.fire(detail, cancel).await;
@@ -419,7 +422,8 @@ impl Agent<'_> {
         if fired.denies() {
             entries.extend(self.contexts(&[fired.denial()], "Stop hook"));
         }
-        Ok(self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?)
+        self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?;
+        Ok(fired.denies() && !cancel.is_cancelled())
     }
 
     /// What is left to do when a turn ends before its time.

@@ -1,11 +1,11 @@
 //! `ona config`: the settings in force, and changing them.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ona_engine::settings::{self, Layer, Roots, edit};
-use ona_policy::Scope;
+use ona_engine::settings::{self, EditError, Layer, Roots};
+use ona_engine::{brought, name_of};
 use ona_store::Store;
+use ona_types::UpdateDestination;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Config};
@@ -21,11 +21,16 @@ pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
     let text = match command {
         Config::Schema => pretty(&settings::schema())?,
         Config::Path => paths(&roots),
-        Config::List { scope } => pretty(&in_force(cli, &roots, scope.as_deref())?)?,
-        Config::Get { key, scope } => get(&in_force(cli, &roots, scope.as_deref())?, key)?,
-        Config::Set { key, value, scope } => set(&roots, key, value, scope)?,
+        Config::List { scope } => {
+            pretty(&settings::merge(&in_force(cli, &roots, scope.as_deref())?))?
+        }
+        Config::Get { key, scope } => {
+            get(&settings::merge(&in_force(cli, &roots, scope.as_deref())?), key)?
+        }
+        Config::Set { key, value, scope } => set(cli, &roots, key, value, scope)?,
         Config::Import => {
-            let loaded = load(cli, &roots)?;
+            let loaded =
+                settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
             Store::open(&env::database()?)?
                 .import_settings(&settings::snapshot(&loaded).to_string())?;
             "settings_snapshot('effective') is now what the files say".to_owned()
@@ -35,34 +40,68 @@ pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn load(cli: &Cli, roots: &Roots) -> Result<settings::Loaded, CliError> {
-    let loaded = settings::load(roots, &env::config(cli)?.given);
-    for warning in &loaded.warnings {
-        let warning = warning.to_string();
-        complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(&warning)));
+fn warn(warnings: &[settings::Warning]) {
+    for warning in warnings {
+        complain(&format!("{warning}\n"));
     }
-    Ok(loaded)
 }
 
-/// What the files, or the operator's own snapshot, come to.
-fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Value, CliError> {
-    let database = env::database()?;
-    let operators =
-        if database.exists() { Store::open(&database)?.operators_snapshot()? } else { None };
-    let layers: Vec<Layer> = match operators.as_deref().map(serde_json::from_str::<Value>) {
-        Some(Ok(snapshot)) => {
-            complain("note: the operator's snapshot in the database is in force, not the files\n");
-            settings::layers_of(&snapshot, &roots.project_dir)
-        }
-        _ => load(cli, roots)?.layers,
-    };
-    let Some(scope) = scope else { return Ok(settings::merge(&layers)) };
-    if !["user", "project", "local", "cli", "managed", "database"].contains(&scope) {
+/// The scopes that `--scope` can name.
+const SCOPES: [&str; 6] = ["user", "project", "local", "cli", "managed", "database"];
+
+/// The layers of the operator's own snapshot, or of the files, that are in force; of one scope, if it is
+/// asked for.
+fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
+    if let Some(scope) = scope.filter(|scope| !SCOPES.contains(scope)) {
         return Err(no_scope(scope));
     }
-    let chosen: Vec<Layer> =
-        layers.into_iter().filter(|layer| layer.source.scope.as_str() == scope).collect();
-    Ok(settings::merge(&chosen))
+    let operators = match existing_record()? {
+        Some(store) => store.operators_snapshot()?,
+        None => None,
+    };
+    let given = &env::config(cli)?.given;
+    let mut layers = match operators.map(|snapshot| settings::operators(&snapshot, roots, given)) {
+        Some(Ok(loaded)) => {
+            complain("note: the operator's snapshot in the database is in force, not the files\n");
+            warn(&loaded.warnings);
+            loaded.layers
+        }
+        Some(Err(why)) => {
+            complain(&format!("warning: {}: {why}: files are used instead\n", settings::SNAPSHOT));
+            from_files(cli, roots, scope)?
+        }
+        None => from_files(cli, roots, scope)?,
+    };
+    layers.retain(|layer| scope.is_none_or(|scope| layer.source.scope.as_str() == scope));
+    Ok(layers)
+}
+
+/// The record, if there is one: looking at settings makes none.
+fn existing_record() -> Result<Option<Store>, CliError> {
+    let database = env::database()?;
+    Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
+}
+
+/// What of the files acts. Of one scope it is all that stands there, since that is what was asked for;
+/// either way, what does not act is named.
+fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
+    let config = env::config(cli)?;
+    let loaded = settings::load(roots, &config.given);
+    warn(&loaded.warnings);
+    if config.trust {
+        return Ok(loaded.layers);
+    }
+    let found = brought(roots, &loaded.layers);
+    let trusted = match existing_record()? {
+        Some(store) => store.trusted(&name_of(&found.root))?,
+        None => Vec::new(),
+    };
+    let judged = found.judge(&loaded.layers, roots, &trusted);
+    let held_back = [judged.unagreed, judged.held_back].concat();
+    if !held_back.is_empty() {
+        complain(&format!("note: held back until `ona trust`: {}\n", held_back.join(", ")));
+    }
+    Ok(if scope.is_some() { loaded.layers } else { judged.layers })
 }
 
 fn no_scope(scope: &str) -> CliError {
@@ -84,23 +123,21 @@ fn get(settings: &Value, key: &str) -> Result<String, CliError> {
     }
 }
 
-fn file_of(roots: &Roots, scope: &str) -> Result<PathBuf, CliError> {
-    let wanted = match scope {
-        "user" => Scope::User,
-        "project" => Scope::Project,
-        "local" => Scope::Local,
-        other => return Err(no_scope(other)),
-    };
-    let mut files = roots.files().into_iter();
-    // Claude Code's file of that scope, so that both programs see the change.
-    files
-        .find(|(scope, _, _)| *scope == wanted)
-        .map(|(_, _, file)| file)
-        .ok_or_else(|| no_scope(scope))
+/// Claude Code's file of a scope, so that both programs see a change.
+fn destination(scope: &str) -> Result<UpdateDestination, CliError> {
+    Ok(match scope {
+        "user" => UpdateDestination::UserSettings,
+        "project" => UpdateDestination::ProjectSettings,
+        "local" => UpdateDestination::LocalSettings,
+        other => {
+            return Err(CliError::usage(format!("settings of the scope `{other}` cannot be set"))
+                .hint("those of user, project and local can"));
+        }
+    })
 }
 
-fn set(roots: &Roots, key: &str, value: &str, scope: &str) -> Result<String, CliError> {
-    let file = file_of(roots, scope)?;
+fn set(cli: &Cli, roots: &Roots, key: &str, value: &str, scope: &str) -> Result<String, CliError> {
+    let destination = destination(scope)?;
     // What is no JSON is meant as text.
     let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
     let parts: Vec<&str> = key.split('.').collect();
@@ -109,8 +146,16 @@ fn set(roots: &Roots, key: &str, value: &str, scope: &str) -> Result<String, Cli
             CliError::usage(format!("`{key}` is no key")).hint("such as permissions.defaultMode")
         );
     }
-    edit::write(&file, |text| edit::set(text, &parts, &value))
-        .map_err(|error| CliError::failed(error.to_string()).hint("the file is as it was"))?;
+    let file = settings::set(destination, &parts, &value, roots).map_err(|error| {
+        let dropped = matches!(&error, EditError::In { reason, .. }
+            if matches!(**reason, EditError::Dropped(_)));
+        let kind = if dropped { CliError::usage } else { CliError::failed };
+        kind(error.to_string()).hint("the file is as it was")
+    })?;
+    if scope != "user" {
+        // It says so where what was set does not act yet.
+        from_files(cli, roots, None)?;
+    }
     Ok(format!("{}: {key} = {value}", file.display()))
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_engine::Config;
-use ona_engine::settings::Given;
+use ona_engine::settings::{self, Given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
@@ -19,6 +19,7 @@ use ona_tools::ToolSettings;
 
 use crate::args::Cli;
 use crate::error::CliError;
+use crate::eval::directory;
 
 /// A variable, as documented.
 struct Variable {
@@ -134,8 +135,9 @@ const CONFIG_HOME: Variable = Variable {
 };
 const MANAGED_DIRS: Variable = Variable {
     name: "ONA_MANAGED_DIRS",
-    default: "`/etc/ona:/etc/claude-code`",
-    meaning: "Where the organisation's settings are looked for; the first directory that has some counts.",
+    default: "unset",
+    meaning: "Further directories, `:` between them, where the organisation's settings are looked for after \
+              `/etc/ona` and `/etc/claude-code`; the first directory that has some counts.",
 };
 const LANG: Variable = Variable {
     name: "LANG",
@@ -197,7 +199,7 @@ const SET_FOR_CHILDREN: &[Variable] = &[
     Variable {
         name: "CLAUDE_PROJECT_DIR",
         default: "",
-        meaning: "The project's directory, in hooks.",
+        meaning: "The directory whose settings bring the hook, in hooks.",
     },
     Variable {
         name: "ONA_TASK_ID",
@@ -277,7 +279,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
     if cli.agent.bare {
         sources = Some(Vec::new());
     }
-    let mut settings = cli.settings.clone();
+    let mut settings = given_settings(cli)?;
     let here = std::env::current_dir().unwrap_or_default();
     settings.extend(cli.agent.settings(&here).map(|settings| settings.to_string()));
     let mode = cli.permission_mode.as_deref().map(str::parse).transpose();
@@ -288,11 +290,10 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
     let millis = |variable: &Variable, default: Duration| {
         Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
     };
-    let managed = text(&MANAGED_DIRS)?.unwrap_or_else(|| "/etc/ona:/etc/claude-code".to_owned());
     Ok(Config {
         claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
         ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
-        managed_dirs: managed.split(':').map(PathBuf::from).collect(),
+        managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
         given: Given { settings, sources },
         mode,
         trust: cli.trust || switch(&ONA_TRUST, false)?,
@@ -309,6 +310,41 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         variable: |name| std::env::var(name).ok(),
         home,
     })
+}
+
+/// Where the organisation's settings are. Whoever sets the variable can add to that, not take away.
+fn managed_dirs(further: Option<&str>) -> Result<Vec<PathBuf>, CliError> {
+    let mut dirs = vec![PathBuf::from("/etc/ona"), PathBuf::from("/etc/claude-code")];
+    for dir in further.unwrap_or_default().split(':').filter(|dir| !dir.is_empty()) {
+        if !Path::new(dir).is_absolute() {
+            return Err(MANAGED_DIRS.refuse(format!("must hold absolute paths, not `{dir}`")));
+        }
+        dirs.push(dir.into());
+    }
+    Ok(dirs)
+}
+
+/// What `--settings` gives. Who names a file that cannot be used is told before anything is tried.
+fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
+    if cli.settings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let here = directory(cli.cwd.as_ref())?;
+    for given in &cli.settings {
+        if let Some(why) = settings::refuses(given, &here) {
+            let name = if settings::is_text(given) { String::new() } else { format!(" {given}") };
+            return Err(CliError::usage(format!("--settings{name}: {why}"))
+                .hint("it takes a file that holds a JSON object, or that object itself"));
+        }
+    }
+    // A path is meant from where the operator stands, not from where the session's shell is.
+    let absolute = |given: &String| {
+        if settings::is_text(given) {
+            return given.clone();
+        }
+        here.join(given).to_string_lossy().into_owned()
+    };
+    Ok(cli.settings.iter().map(absolute).collect())
 }
 
 fn path(variable: &Variable) -> Option<PathBuf> {
@@ -363,6 +399,20 @@ mod tests {
             page.push_str(&format!("| `{}` | {} |\n", v.name, v.meaning));
         }
         page
+    }
+
+    #[test]
+    fn the_organisations_directories_can_only_be_added_to() {
+        let dirs = |further: Option<&str>| managed_dirs(further).unwrap();
+        let own = [Path::new("/etc/ona"), Path::new("/etc/claude-code")];
+        assert_eq!(dirs(None), own);
+        assert_eq!(
+            dirs(Some("/nope::/more")),
+            [&own[..], &["/nope", "/more"].map(Path::new)].concat()
+        );
+        assert!(
+            managed_dirs(Some("/a:b")).unwrap_err().to_string().contains("absolute paths, not `b`")
+        );
     }
 
     #[test]

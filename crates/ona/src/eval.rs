@@ -88,10 +88,10 @@ pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> 
         conversation: cli.conversation.clone().map(ConversationId::from_existing),
     };
     let session = match Session::join(engine, &request) {
-        Err(GovernanceError::Untrusted { root, what, hash })
-            if cli.ask && trust::agreed(&root, &what) =>
+        Err(GovernanceError::Untrusted { what, also, brought })
+            if cli.ask && trust::agreed(&brought.root, &what, &also) =>
         {
-            engine.store.trust(&root.to_string_lossy(), &hash)?;
+            brought.trust(&engine.store)?;
             Session::join(engine, &request)?
         }
         joined => joined?,

@@ -10,9 +10,9 @@ use ona_engine::{
     Agent, AgentError, AgentOptions, Engine, Human, PromptOptions, Remote, Session, instructions,
     table,
 };
-use ona_store::{Found, NewSession, Seat};
+use ona_store::{Found, NewSession, Seat, StoreError};
 use ona_types::hook::{SessionEndReason, StartSource};
-use ona_types::{Ending, Event, Op, SessionId, TurnEnd};
+use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -29,18 +29,31 @@ const MOST_INPUT: u64 = 10 * 1024 * 1024;
 
 pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let args = &cli.agent;
-    if args.max_budget_usd.is_some_and(|most| !(most > 0.0)) {
+    if args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));
     }
     let cwd = directory(cli.cwd.as_ref())?;
     let engine = eval::engine(cli)?;
     let (seat, source) = seat(&engine, args, &cwd)?;
     let prompt = first_prompt(args, source)?;
-    let session = Session::open(&engine, seat, &cwd)?;
+    let session = Session::open(&engine, seat.clone(), &cwd)?;
     for warning in session.warnings() {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
     }
     let (mind, models, credential) = mind(args, &session.settings())?;
+    // Only now: a start that could not work leaves no session behind.
+    if source == StartSource::Startup {
+        engine.store.new_session(&NewSession {
+            project_dir: &seat.project_dir,
+            conversation: Some(&seat.conversation),
+            id: Some(&seat.session),
+            origin: "headless",
+            name: None,
+        })?;
+    }
+    if let Some(name) = &args.name {
+        engine.store.rename_session(&seat, Some(name))?;
+    }
     let (front, remote, events) = table(Human::Nobody);
     let options = options(args, &session, &engine, &models, source);
     let shown = Shown {
@@ -96,19 +109,15 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
         }
         Some(seat) => (seat, StartSource::Resume),
         None => {
-            let new = NewSession {
-                project_dir: &here,
-                conversation: None,
-                id: given.as_ref(),
-                origin: "headless",
-                name: None,
-            };
-            (store.new_session(&new)?, StartSource::Startup)
+            let session = given.unwrap_or_else(SessionId::generate);
+            if store.session(&session)?.is_some() {
+                return Err(StoreError::SessionExists(session.to_string()).into());
+            }
+            let conversation = ConversationId::generate();
+            let project_dir = here.into_owned();
+            (Seat { conversation, session, project_dir, cwd: None }, StartSource::Startup)
         }
     };
-    if let Some(name) = &args.name {
-        store.rename_session(&seat, Some(name))?;
-    }
     Ok((seat, source))
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ona_engine::{brought, repository_root, settings};
-use ona_store::Store;
+use ona_engine::{brought, name_of, repository_root, settings};
+use ona_store::{Store, TrustedContent};
 use serde_json::json;
 
 use crate::args::Cli;
@@ -22,15 +22,16 @@ fn unprintable(error: std::io::Error) -> CliError {
 pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     if list {
-        let roots = store.trusted_roots()?;
+        let trusted = store.all_trusted()?;
         let text: String = if as_json {
-            let rows: Vec<_> = roots
+            let rows: Vec<_> = trusted
                 .iter()
-                .map(|r| json!({"root": r.root, "hash": r.hash, "trusted_at": r.trusted_at}))
+                .map(|t| json!({"root": t.root, "place": t.place, "hash": t.hash, "trusted_at": t.trusted_at}))
                 .collect();
             format!("{}\n", json!(rows))
         } else {
-            roots.iter().map(|r| format!("{}  {}\n", r.trusted_at, r.root)).collect()
+            let line = |t: &TrustedContent| format!("{}  {}  {}\n", t.trusted_at, t.root, t.place);
+            trusted.iter().map(line).collect()
         };
         print(&text).map_err(unprintable)?;
         return Ok(ExitCode::SUCCESS);
@@ -38,30 +39,37 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
-    let found = brought(&here, &loaded.layers);
-    store.trust(&found.root.to_string_lossy(), &found.hash)?;
+    let found = brought(&roots, &loaded.layers);
+    found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());
-    for what in &found.what {
+    if found.files.is_empty() {
+        text = format!("{} brings nothing that needs trust\n", found.root.display());
+    }
+    for what in found.files.iter().flat_map(|file| file.runs.iter().chain(&file.permits)) {
         text.push_str(&format!("  {what}\n"));
     }
     print(&text).map_err(unprintable)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks at the terminal whether a folder may run what it brings.
-pub fn agreed(root: &Path, what: &[String]) -> bool {
-    let question = format!(
-        "\n{} brings:\n  {}\nThey would run with your rights. Do you trust this folder? [y/N] ",
+/// Asks at the terminal whether a folder may run what it brings, and permit what it permits.
+pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
+    let mut question = format!(
+        "\n{} brings:\n  {}\nThey would run with your rights.",
         root.display(),
         what.join("\n  "),
     );
+    if !also.is_empty() {
+        question.push_str(&format!("\nThese would act as well:\n  {}", also.join("\n  ")));
+    }
+    question.push_str("\nDo you trust this folder? [y/N] ");
     matches!(asker::line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
 }
 
 pub fn untrust(cli: &Cli) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let root = repository_root(&directory(cli.cwd.as_ref())?);
-    if !store.untrust(&root.to_string_lossy())? {
+    if !store.untrust(&name_of(&root))? {
         return Err(CliError::failed(format!("{} was not trusted", root.display()))
             .hint("`ona trust --list` shows what is"));
     }

@@ -38,3 +38,14 @@ CREATE INDEX idx_model_calls_session ON model_calls(session_id);
 
 -- The story of a call must not cost more as the record grows.
 CREATE INDEX idx_transcript_call ON transcript_entries(tool_use_id) WHERE tool_use_id IS NOT NULL;
+
+-- What the operator has agreed to, file by file, as it was then. Every version stays agreed to, since the
+-- worktrees of a repository need not be at the same one. `trusted_roots` is no longer read.
+CREATE TABLE trusted_content (
+    root         TEXT NOT NULL,
+    place        TEXT NOT NULL,
+    hash         TEXT NOT NULL,
+    runs_hash    TEXT NOT NULL,
+    trusted_at   TEXT NOT NULL DEFAULT (datetime('now')),
+    PRIMARY KEY (root, place, hash)
+) WITHOUT ROWID;

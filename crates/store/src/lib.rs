@@ -47,5 +47,5 @@ pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskEnd, TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::StoredEntry;
-pub use trust::TrustedRoot;
+pub use trust::TrustedContent;
 pub use turns::{ModelCall, Spent, Step};

@@ -29,7 +29,7 @@ const OF_SESSION: [&str; 10] = [
 pub struct NewSession<'a> {
     /// Where the work is.
     pub project_dir: &'a str,
-    /// The conversation it belongs to; a new one if there is none yet.
+    /// The conversation it belongs to, which is made if there is none of this id; a new one if it is not said.
     pub conversation: Option<&'a ConversationId>,
     /// Its id, if somebody chose one.
     pub id: Option<&'a SessionId>,
@@ -130,7 +130,13 @@ impl Store {
     pub fn new_session(&self, new: &NewSession<'_>) -> Result<Seat, StoreError> {
         self.write(|tx| {
             let conversation = match new.conversation {
-                Some(known) => known.clone(),
+                Some(chosen) => {
+                    tx.execute(
+                        "INSERT OR IGNORE INTO conversations(id, project_dir) VALUES (?1, ?2)",
+                        (chosen.as_str(), new.project_dir),
+                    )?;
+                    chosen.clone()
+                }
                 None => create(tx, new.project_dir)?,
             };
             let session = new.id.cloned().unwrap_or_else(SessionId::generate);

@@ -1,7 +1,9 @@
 //! Opening the file, and the one way to write it.
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -36,7 +38,10 @@ impl Store {
     /// migration.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(parent)
                 .map_err(|error| StoreError::CannotOpen(path.to_owned(), error.to_string()))?;
         }
         // The record holds whatever was read and printed: it is its owner's alone. SQLite gives -wal and
@@ -48,6 +53,7 @@ impl Store {
         let connection = connect(path, flags)?;
         let store = Self { connection: Mutex::new(connection), path: path.to_owned() };
         schema::refuse_others(&store)?;
+        make_private(path);
         // Two processes that switch a new file to WAL at once: one is told "busy" without waiting.
         let mut backoff = Backoff::new();
         loop {
@@ -149,6 +155,20 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     Ok(connection)
 }
 
+/// Takes away what others may do with the record, if it is this user's: whoever made it with the shell, or
+/// with an older ona, did not mean them to read along. Where that cannot be done, it goes on as before.
+fn make_private(path: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let Ok(meta) = fs::metadata(&name) else { continue };
+        let open = meta.permissions().mode() & 0o077 != 0;
+        if open && meta.uid() == nix::unistd::geteuid().as_raw() {
+            let _ = fs::set_permissions(&name, Permissions::from_mode(meta.mode() & 0o700));
+        }
+    }
+}
+
 /// Puts a database that is ours into WAL mode.
 fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
@@ -214,16 +234,38 @@ mod tests {
         assert_eq!(timeout, 30_000);
     }
 
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
     #[test]
     fn the_record_is_its_owners_alone() {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("agent.db");
+        let state = dir.path().join("state/ona");
+        let path = state.join("agent.db");
         let _store = Store::open(&path).unwrap();
+        assert_eq!(mode_of(&state), 0o700);
         for name in ["agent.db", "agent.db-wal", "agent.db-shm"] {
-            let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{name}");
+            assert_eq!(mode_of(&state.join(name)), 0o600, "{name}");
         }
+    }
+
+    #[test]
+    fn a_record_that_others_can_read_is_closed_to_them() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let path = dir.path().join("agent.db");
+        let first = Store::open(&path).unwrap();
+        let files = ["agent.db", "agent.db-wal", "agent.db-shm"].map(|name| dir.path().join(name));
+        for file in &files {
+            fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
+        }
+        let _second = Store::open(&path).unwrap();
+        for file in &files {
+            assert_eq!(mode_of(file), 0o600, "{}", file.display());
+        }
+        assert_eq!(mode_of(dir.path()), 0o755, "a directory that was there is left alone");
+        drop(first);
     }
 
     #[test]

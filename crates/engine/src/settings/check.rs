@@ -14,7 +14,7 @@ use super::schema::Settings;
 const MOST: usize = 100;
 
 /// Each entry that was dropped, or is kept but odd: its key and what is wrong with it.
-type Findings = Vec<(String, String)>;
+pub(super) type Findings = Vec<(String, String)>;
 
 /// Whose files may set a key that not every file may.
 #[derive(Clone, Copy)]
@@ -54,6 +54,7 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     mode(&mut layer.json, &mut found);
     rules(&mut layer.json, &layer.source, anchors, &mut found);
     model_config(&mut layer.json, &mut found);
+    env(&mut layer.json, &mut found);
     hooks(&mut layer.json, &mut found);
     for (key, value) in std::mem::take(&mut layer.json) {
         layer.json.extend(fitting(key, value, &mut found));
@@ -120,6 +121,25 @@ fn model_config(json: &mut Map<String, Value>, found: &mut Findings) {
             found.push((format!("model_config.{key}"), reason));
         }
         known
+    });
+}
+
+/// What no process can be started with, and what ona tells its children by itself.
+fn env(json: &mut Map<String, Value>, found: &mut Findings) {
+    let Some(Value::Object(env)) = json.get_mut("env") else { return };
+    env.retain(|name, value| {
+        let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
+        let reason = if name.is_empty() || name.contains(['=', '\0']) {
+            "no variable can have this name"
+        } else if value.as_str().is_some_and(|value| value.contains('\0')) {
+            "no variable can hold a NUL"
+        } else if own {
+            "ona sets it itself"
+        } else {
+            return true;
+        };
+        found.push((format!("env.{name}"), reason.to_owned()));
+        false
     });
 }
 

@@ -29,6 +29,12 @@ pub enum EditError {
     /// A key is asked for without a name.
     #[error("no key is given")]
     NoKey,
+    /// No file belongs to the destination.
+    #[error("there is no file for it")]
+    NoFile,
+    /// Who reads it again would drop the value, for this reason.
+    #[error("{0}")]
+    Dropped(String),
     /// A key inside this one is asked for.
     #[error("{0} is no object")]
     NotAnObject(String),

@@ -37,6 +37,12 @@ pub enum BadFile {
 
 /// The file's text; nothing if there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, BadFile> {
+    let Some(bytes) = read_bytes(path)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| BadFile::NotUtf8)
+}
+
+/// What the file holds; nothing if there is no such file.
+pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
     // Looked at before it is opened: to open a pipe is to wait for its writer.
     let meta = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -53,11 +59,11 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, BadFile> {
     if bytes.len() as u64 > LARGEST {
         return Err(BadFile::TooLarge);
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| BadFile::NotUtf8)
+    Ok(Some(bytes))
 }
 
 /// Where a path really leads, which must be in `dir`.
-pub(super) fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
+pub(crate) fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
     let real = resolve(dir, path)?;
     if real.starts_with(resolve(dir, ".")?) { Ok(real) } else { Err(BadFile::Outside(real)) }
 }

@@ -1,6 +1,7 @@
 //! Many layers made one: by rank, and with what only the organisation may say.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::Path;
 
 use ona_policy::secrets::holds_secret;
@@ -105,7 +106,7 @@ fn managed_hooks_only(layers: &[Layer]) -> bool {
     says(layers, HOOKS_ONLY)
 }
 
-fn is_managed(layer: &Layer) -> bool {
+pub(crate) fn is_managed(layer: &Layer) -> bool {
     layer.source.scope == Scope::Managed
 }
 
@@ -132,6 +133,12 @@ pub fn snapshot(loaded: &Loaded) -> Value {
     let mut snapshot = merge(&layers);
     snapshot[LAYERS] = serde_json::to_value(&layers).unwrap_or_default();
     snapshot
+}
+
+/// The variables that children of the session get.
+pub(crate) fn child_env(merged: &Value) -> Vec<(OsString, OsString)> {
+    let env = merged["env"].as_object().into_iter().flatten();
+    env.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into()))).collect()
 }
 
 /// The values in `env` that are secrets.

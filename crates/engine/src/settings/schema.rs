@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
+use std::sync::LazyLock;
 
 use ona_types::PermissionMode;
 use ona_types::hook::HookEvent;
@@ -18,6 +19,19 @@ use serde_json::{Map, Value};
 /// The JSON Schema of a settings file.
 pub fn schema() -> Value {
     schemars::schema_for!(Settings).to_value()
+}
+
+/// The schema, for those who only look a key up.
+static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
+
+/// Whether a key is one of [`Settings`]; any other does nothing.
+pub(crate) fn is_setting(key: &str) -> bool {
+    SCHEMA["properties"].get(key).is_some()
+}
+
+/// Whether a key is one of [`Permissions`].
+pub(crate) fn is_permission(key: &str) -> bool {
+    SCHEMA["$defs"]["Permissions"]["properties"].get(key).is_some()
 }
 
 type Texts = Option<Vec<String>>;
@@ -369,6 +383,8 @@ mod tests {
         assert!(schema["$defs"]["Permissions"]["properties"]["defaultMode"].is_object());
         assert!(!schema.to_string().contains("Object"), "the wrapper does not show");
         assert!(schema.get("required").is_none());
+        assert!(is_setting("sandbox") && !is_setting("sandboxes"));
+        assert!(is_permission("allow") && !is_permission("allows"));
     }
 
     #[test]

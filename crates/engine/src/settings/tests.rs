@@ -258,6 +258,18 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             vec!["env.B: invalid type: integer `2`, expected a string"],
         ),
         (
+            json!({"env": {"A": "1", "": "x", "B=C": "x", "D": "x\0y", "AGENT_SDLC_DB": "/x", "ONA_TASK_ID": "x", "SDLC_HOOK": "1"}}),
+            json!({"env": {"A": "1"}}),
+            vec![
+                "env.: no variable can have this name",
+                "env.B=C: no variable can have this name",
+                "env.D: no variable can hold a NUL",
+                "env.AGENT_SDLC_DB: ona sets it itself",
+                "env.ONA_TASK_ID: ona sets it itself",
+                "env.SDLC_HOOK: ona sets it itself",
+            ],
+        ),
+        (
             json!({"model_config": {"provider": "lm_studio_local", "api_key": "sk-1"}}),
             json!({"model_config": {"provider": "lm_studio_local"}}),
             vec!["model_config.api_key: only provider and model_id belong there"],
@@ -381,11 +393,160 @@ fn an_update_is_saved_where_it_is_read_again() {
         serde_json::from_value(update).unwrap()
     };
     let local = fixture.at("project/.claude/settings.local.json");
-    assert_eq!(save(&update("localSettings"), &fixture.roots).unwrap(), Some(local));
+    let saved = save(&update("localSettings"), &fixture.roots).unwrap().unwrap();
+    assert_eq!((saved.file, saved.before), (local, None));
+    assert_eq!(saved.after, fixture.load().layers.pop());
     assert_eq!(save(&update("session"), &fixture.roots).unwrap(), None);
     assert_eq!(merge(&fixture.load().layers), json!({"permissions": {"defaultMode": "plan"}}));
     link(&fixture, "../../outside.json");
     let error = save(&update("projectSettings"), &fixture.roots).unwrap_err().to_string();
     assert!(error.contains("settings.json: it leads out of the project, to "), "{error}");
     assert!(!fixture.at("outside.json").exists());
+}
+
+#[test]
+fn below_the_root_of_a_repository_its_settings_hold_too() {
+    let mut fixture = Fixture::new();
+    fs::create_dir_all(fixture.at("project/.git")).unwrap();
+    fs::create_dir_all(fixture.at("project/a/b")).unwrap();
+    fixture.roots.project_dir = fixture.at("project/a/b");
+    // Lowest rank first; the last one of them wins.
+    let files = [
+        ("project/.claude/settings.json", Scope::Project, "project"),
+        ("project/.ona/settings.json", Scope::Project, "project"),
+        ("project/a/.claude/settings.json", Scope::Project, "project/a"),
+        ("project/a/b/.claude/settings.json", Scope::Project, "project/a/b"),
+        ("project/.claude/settings.local.json", Scope::Local, "project"),
+        ("project/a/b/.ona/settings.local.json", Scope::Local, "project/a/b"),
+    ];
+    for (rank, (file, scope, base)) in files.into_iter().enumerate() {
+        let deny =
+            json!({"model": rank.to_string(), "permissions": {"deny": [format!("Read(/{rank})")]}});
+        fixture.put(file, deny.to_string());
+        let loaded = fixture.load();
+        assert_eq!(merge(&loaded.layers)["model"], rank.to_string(), "{file} wins");
+        let layer = loaded.layers.last().unwrap();
+        assert_eq!((layer.source.scope, &layer.base), (scope, &fixture.at(base)));
+    }
+    let denied = merge(&fixture.load().layers)["permissions"]["deny"].as_array().unwrap().len();
+    assert_eq!(denied, files.len(), "what forbids adds up");
+    // Nothing above the repository counts, and a link may lead anywhere within it.
+    fixture.put(".claude/settings.json", r#"{"model": "above"}"#);
+    fixture.put("project/shared.json", r#"{"language": "shared"}"#);
+    fs::remove_file(fixture.at("project/a/.claude/settings.json")).unwrap();
+    symlink("../../shared.json", fixture.at("project/a/.claude/settings.json")).unwrap();
+    let merged = merge(&fixture.load().layers);
+    assert_eq!((&merged["model"], &merged["language"]), (&json!("5"), &json!("shared")));
+}
+
+#[test]
+fn the_users_own_file_is_not_the_projects_too() {
+    let mut fixture = Fixture::new();
+    fs::create_dir_all(fixture.at("home/.git")).unwrap();
+    fs::create_dir_all(fixture.at("home/work")).unwrap();
+    fixture.roots.project_dir = fixture.at("home/work");
+    fixture.put("home/.claude/settings.json", r#"{"model": "mine"}"#);
+    fixture.put("home/.ona/settings.json", r#"{"language": "de"}"#);
+    let scopes: Vec<Scope> = fixture.load().layers.iter().map(|l| l.source.scope).collect();
+    assert_eq!(scopes, [Scope::User, Scope::Project]);
+}
+
+#[test]
+fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisation() {
+    let mut fixture = Fixture::new();
+    fixture.put("home/.claude/settings.json", r#"{"model": "file"}"#);
+    fixture.put("etc/ona/managed-settings.json", r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#);
+    fixture.given.settings = vec![r#"{"language": "given"}"#.to_owned()];
+    let take = |text: &str| operators(text, &fixture.roots, &fixture.given);
+    let text = r#"{"language": "theirs", "permissions": {"deny": ["Bash(", "Read"], "defaultMode": "yolo"}}"#;
+    let loaded = take(text).unwrap();
+    let scopes: Vec<Scope> = loaded.layers.iter().map(|layer| layer.source.scope).collect();
+    assert_eq!(scopes, [Scope::Database, Scope::Cli, Scope::Managed]);
+    let merged = merge(&loaded.layers);
+    assert_eq!(
+        merged,
+        json!({"language": "given", "permissions": {"deny": ["Read", "Bash(rm *)"]}})
+    );
+    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with(
+            "warning: settings_snapshot('effective'): permissions.defaultMode: `yolo`"
+        )
+    );
+    assert!(warnings[1].contains("permissions.deny[0]: it does not end in `)`"), "{}", warnings[1]);
+    // What a snapshot says in the organisation's name is not what the organisation says now.
+    let mut old = fixture.load();
+    old.layers.retain(|layer| layer.source.scope != Scope::Cli);
+    let forged = snapshot(&old).to_string().replace("Bash(rm *)", "Bash(ls *)");
+    let merged = merge(&take(&forged).unwrap().layers);
+    assert_eq!(merged["permissions"]["deny"], json!(["Bash(rm *)"]));
+    assert!(matches!(take("[]"), Err(NotSettings::NotAnObject)));
+    assert!(matches!(take("nonsense"), Err(NotSettings::Syntax(_))));
+}
+
+#[test]
+fn what_would_be_dropped_is_not_set() {
+    let fixture = Fixture::new();
+    const FILE: &str = "project/.claude/settings.local.json";
+    let before = "{\n  \"permissions\": {\"allow\": [\"Bash(\"]}, // kept\n  \"a\": 1\n}\n";
+    let set = |key: &str, value: Value| {
+        let key: Vec<&str> = key.split('.').collect();
+        super::set(UpdateDestination::LocalSettings, &key, &value, &fixture.roots)
+    };
+    for (key, value, reason) in [
+        (
+            "permissions.defaultMode",
+            json!("nonsense"),
+            "permissions.defaultMode: `nonsense` is no permission mode",
+        ),
+        (
+            "permissions.allow",
+            json!(["Bash", "Bash("]),
+            "permissions.allow[1]: it does not end in `)`",
+        ),
+        ("permissions", json!({"deny": "Bash"}), "permissions.deny: invalid type"),
+        ("cleanupPeriodDays", json!("abc"), "cleanupPeriodDays: invalid type: string"),
+        ("env.A", json!(1), "env.A: invalid type: integer"),
+        (
+            "allowManagedHooksOnly",
+            json!(true),
+            "allowManagedHooksOnly: only managed settings may set it",
+        ),
+    ] {
+        fixture.put(FILE, before);
+        let error = set(key, value).unwrap_err().to_string();
+        assert!(error.contains(reason), "{key}: {error}");
+        assert_eq!(fs::read_to_string(fixture.at(FILE)).unwrap(), before);
+    }
+    // What is merely odd can be set, and so can anything where something else is wrong already.
+    for (key, value) in [
+        ("permissions.deny", json!(["Nope"])),
+        ("unknown.key", json!({"x": [1.5, null]})),
+        ("model", json!(null)),
+        ("permissions.defaultMode", json!("plan")),
+    ] {
+        assert_eq!(set(key, value).unwrap(), fixture.at(FILE), "{key}");
+    }
+    assert!(fs::read_to_string(fixture.at(FILE)).unwrap().contains("// kept"));
+    link(&fixture, "../../outside.json");
+    let out = super::set(UpdateDestination::ProjectSettings, &["a"], &json!(1), &fixture.roots);
+    assert!(out.unwrap_err().to_string().contains("it leads out of the project, to "));
+    assert!(!fixture.at("outside.json").exists());
+    let nowhere = super::set(UpdateDestination::Session, &["a"], &json!(1), &fixture.roots);
+    assert_eq!(nowhere.unwrap_err().to_string(), "there is no file for it");
+}
+
+#[test]
+fn what_the_command_line_names_can_be_refused_beforehand() {
+    let fixture = Fixture::new();
+    fixture.put("project/sub/given.json", "{ /* fine */ }");
+    fixture.put("project/sub/list.json", "[]");
+    let refused = |given: &str| refuses(given, &fixture.roots.cwd).map(|bad| bad.to_string());
+    assert_eq!(refused("given.json"), None);
+    assert_eq!(refused(" {}"), None);
+    assert_eq!(refused("gone.json").unwrap(), "there is no such file");
+    assert_eq!(refused("list.json").unwrap(), "its top level is no object");
+    assert_eq!(refused(".").unwrap(), "it is a directory");
+    assert!(refused("{").unwrap().starts_with("it is no JSON: "));
 }

@@ -74,7 +74,7 @@ fn what_a_hook_says_to_the_model_is_cut_and_kept_whole_beside() {
 }
 
 /// A project in which a hook answers every question with a yes and these updates.
-fn answering(updates: &Value) -> Project {
+pub fn answering(updates: &Value) -> Project {
     let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
         "decision": {"behavior": "allow", "updatedPermissions": updates}}});
     let project = project();
@@ -84,7 +84,7 @@ fn answering(updates: &Value) -> Project {
     project
 }
 
-fn verdict(project: &Project, command: &str) -> String {
+pub fn verdict(project: &Project, command: &str) -> String {
     let explained = run(&mut project.ona(["explain", "--json", "--bash", command]));
     let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
     explained["verdict"].as_str().unwrap().to_owned()
@@ -95,8 +95,8 @@ fn an_update_is_kept_where_it_belongs_and_nowhere_else() {
     // Destination, its file below home or project, whether the next process still knows of it.
     let table = [
         ("userSettings", Some("home/.claude/settings.json"), true),
-        ("projectSettings", Some("project/.claude/settings.json"), false),
-        ("localSettings", Some("project/.claude/settings.local.json"), false),
+        ("projectSettings", Some("project/.claude/settings.json"), true),
+        ("localSettings", Some("project/.claude/settings.local.json"), true),
         ("session", None, true),
         ("cliArg", None, false),
     ];
@@ -125,11 +125,6 @@ fn an_update_is_kept_where_it_belongs_and_nowhere_else() {
         }
         let expected = if known { "allow" } else { "ask" };
         assert_eq!(verdict(&project, "mkdir other"), expected, "{destination}");
-        // What belongs to the project acts once the operator trusts it.
-        if destination.starts_with("project") || destination.starts_with("local") {
-            run(&mut project.ona(["trust"]));
-            assert_eq!(verdict(&project, "mkdir other"), "allow", "{destination}");
-        }
     }
 }
 

@@ -287,6 +287,9 @@ fn config_reads_and_writes_settings() {
         text.contains("// keep me") && text.contains("\"unknown\": {\"b\": 1, \"a\": 2}"),
         "{text}"
     );
+    assert!(set.stderr.contains("held back until `ona trust`: "), "{}", set.stderr);
+    assert_eq!(ona(&["config", "get", "permissions.defaultMode"]).code, Some(1));
+    ona(&["trust"]);
     assert_eq!(ona(&["config", "get", "permissions.defaultMode"]).stdout, "acceptEdits\n");
     assert_eq!(ona(&["config", "get", "permissions.defaultMode", "--scope", "user"]).code, Some(1));
     ona(&["config", "set", "permissions.deny", "[\"Read(.env)\"]", "--scope", "user"]);

@@ -18,6 +18,8 @@ mod print;
 mod read;
 mod search;
 mod secrets;
+mod settings;
+mod trust;
 
 use ona_testkit::Project;
 

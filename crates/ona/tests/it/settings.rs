@@ -1,0 +1,208 @@
+//! `ona config`, the operator's own snapshot, and what the command line adds to settings.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
+
+use ona_testkit::{Project, Ran, run};
+use serde_json::{Value, json};
+
+use crate::gate::pre;
+use crate::project;
+
+fn config(project: &Project, args: &[&str]) -> Ran {
+    run(project.ona(["config"]).args(args))
+}
+
+fn listed(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn what_is_held_back_is_not_listed_as_in_force() {
+    let project = project();
+    let settings = json!({
+        "hooks": {"Stop": [pre("", "true")]},
+        "permissions": {"deny": ["Read(x)"], "defaultMode": "bypassPermissions"},
+    });
+    project.file(".claude/settings.json", settings.to_string());
+    let ran = config(&project, &["list"]);
+    assert_eq!(listed(&ran), json!({"permissions": {"deny": ["Read(x)"]}}));
+    for part in ["held back until `ona trust`", "hooks in project", "permissions.defaultMode in"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let ran = config(&project, &["list", "--scope", "project"]);
+    assert_eq!(listed(&ran), settings, "of a scope, what stands there");
+    assert!(ran.stderr.contains("held back"), "{}", ran.stderr);
+    run(&mut project.ona(["trust"]));
+    let ran = config(&project, &["list"]);
+    assert_eq!((listed(&ran), ran.stderr), (settings, String::new()));
+}
+
+#[test]
+fn a_value_that_would_be_dropped_is_refused() {
+    let project = project();
+    project.file(".claude/settings.local.json", "{ /* mine */ }\n");
+    for (key, value, reason) in [
+        ("permissions.defaultMode", "nonsense", "`nonsense` is no permission mode"),
+        ("permissions.allow", "[\"Bash(\"]", "it does not end in `)`"),
+        ("cleanupPeriodDays", "abc", "invalid type: string \"abc\""),
+    ] {
+        let ran = config(&project, &["set", key, value]);
+        assert_eq!(ran.code, Some(2), "{key}: {}", ran.stdout);
+        assert!(ran.stderr.contains(reason), "{key}: {}", ran.stderr);
+    }
+    assert_eq!(project.content(".claude/settings.local.json"), "{ /* mine */ }\n");
+    for scope in ["managed", "cli", "nowhere"] {
+        let ran = config(&project, &["set", "model", "x", "--scope", scope]);
+        assert_eq!(ran.code, Some(2));
+        assert!(
+            ran.stderr.contains("cannot be set\nhint: those of user, project and local can\n"),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_file_that_leads_out_of_the_project_is_not_written() {
+    let project = project();
+    let outside = project.home().join("theirs.json");
+    fs::write(&outside, "{}").unwrap();
+    fs::create_dir(project.path(".claude")).unwrap();
+    for scope in ["project", "local"] {
+        let name = if scope == "project" { "settings.json" } else { "settings.local.json" };
+        symlink(&outside, project.path(".claude").join(name)).unwrap();
+        let ran = config(&project, &["set", "model", "x", "--scope", scope]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("it leads out of the project"), "{}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(outside).unwrap(), "{}");
+}
+
+#[test]
+fn settings_given_on_the_command_line_must_be_settings() {
+    let project = project();
+    project.file("list.json", "[1]");
+    for (given, reason) in [
+        ("/missing.json", "--settings /missing.json: there is no such file"),
+        ("list.json", "--settings list.json: its top level is no object"),
+        ("{\"model\":", "--settings: it is no JSON"),
+    ] {
+        let mut command = project.eval_command("Bash", &json!({"command": "touch done"}));
+        let ran = run(command.args(["--settings", given]));
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(reason), "{}", ran.stderr);
+    }
+    assert!(!project.path("done").exists());
+    // A name is meant from where the operator stands, wherever the session's shell went.
+    project.file("deny.json", r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#);
+    project.ok("Bash", json!({"command": "mkdir sub && cd sub"}));
+    let mut command = project.eval_command("Bash", &json!({"command": "rm x"}));
+    let ran = run(command.args(["--settings", "deny.json"]));
+    assert!(
+        ran.stdout.contains("denied by the rule Bash(rm *) (cli"),
+        "{} {}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+/// A project with the operator's own snapshot in its record.
+fn with_snapshot(snapshot: &str) -> Project {
+    let project = project();
+    project.ok("Bash", json!({"command": "true"}));
+    let quoted = snapshot.replace('\'', "''");
+    project
+        .sql(&format!("UPDATE settings_snapshot SET json = '{quoted}' WHERE scope = 'effective'"));
+    project
+}
+
+#[test]
+fn an_operators_snapshot_drops_neither_the_organisation_nor_the_command_line() {
+    let project =
+        with_snapshot(r#"{"permissions": {"deny": ["Bash(rm *)"], "defaultMode": "yolo"}}"#);
+    let managed = project.home().join("managed");
+    fs::create_dir(&managed).unwrap();
+    let settings = json!({"permissions": {"deny": ["Bash(curl *)"]}}).to_string();
+    fs::write(managed.join("managed-settings.json"), settings).unwrap();
+    let call = |command: &str| {
+        let given = r#"{"permissions": {"deny": ["Bash(wget *)"]}}"#;
+        let mut command = project.eval_command("Bash", &json!({"command": command}));
+        run(command.args(["--settings", given]).env("ONA_MANAGED_DIRS", &managed))
+    };
+    for (command, by) in [("rm x", "database"), ("curl x", "managed ("), ("wget x", "cli")] {
+        let ran = call(command);
+        assert!(ran.stdout.contains(&format!("({by}")), "{command}: {}", ran.stdout);
+        let said = "settings come from the database's own snapshot";
+        assert_eq!(ran.stderr.matches(said).count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("permissions.defaultMode: `yolo` is no"), "{}", ran.stderr);
+    }
+    let kept =
+        project.sql("SELECT json FROM settings_snapshot WHERE scope LIKE 'session:%'").join("");
+    for rule in ["Bash(rm *)", "Bash(curl *)", "Bash(wget *)"] {
+        assert!(kept.contains(rule), "the session keeps what it runs on: {kept}");
+    }
+    assert_eq!(config(&project, &["import"]).code, Some(0));
+    assert!(!call("true").stderr.contains("snapshot"));
+}
+
+#[test]
+fn a_snapshot_that_is_no_object_is_not_taken_for_an_empty_one() {
+    for (snapshot, reason) in [("[]", "its top level is no object"), ("{", "it is no JSON")] {
+        let project = with_snapshot(snapshot);
+        project.file(".claude/settings.json", r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#);
+        let ran = run(&mut project.eval_command("Bash", &json!({"command": "rm x"})));
+        assert!(ran.stdout.contains("denied by the rule Bash(rm *)"), "{}", ran.stdout);
+        let said = format!("warning: settings_snapshot('effective'): {reason}");
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+        assert!(config(&project, &["list"]).stderr.contains(&said));
+        let kept = project.sql("SELECT json FROM settings_snapshot WHERE scope = 'effective'");
+        assert_eq!(kept, [snapshot], "it is the operator's, and stays");
+    }
+}
+
+/// A project whose user sets variables.
+fn with_env(env: &Value, more: &Value) -> Project {
+    let project = project();
+    let mut settings = more.clone();
+    settings["env"] = env.clone();
+    let home = project.home().join(".claude");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    project
+}
+
+#[test]
+fn hooks_get_the_variables_of_the_settings_and_ona_has_the_last_word() {
+    let hooks = json!({"hooks": {"PreToolUse": [pre("", "env > hook.env")]}});
+    let env = json!({"GREETING": "hello", "LANG": "de_DE.UTF-8", "AGENT_SDLC_DB": "/theirs", "SDLC_HOOK": "0", "A=B": "x"});
+    let project = with_env(&env, &hooks);
+    let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
+    for name in ["env.AGENT_SDLC_DB: ona sets it itself", "env.A=B: no variable can have this name"]
+    {
+        assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
+    }
+    let seen = project.content("hook.env");
+    let own = format!("AGENT_SDLC_DB={}", project.database().display());
+    for line in ["GREETING=hello", "LANG=de_DE.UTF-8", "SDLC_HOOK=1", &own] {
+        assert!(seen.lines().any(|seen| seen == line), "{line}: {seen}");
+    }
+}
+
+#[test]
+fn commands_get_the_variables_of_the_settings_too() {
+    let env = json!({"GREETING": "hello", "DEPLOY_TOKEN": "very-secret-value", "AGENT_SDLC_DB": "/theirs"});
+    let project = with_env(&env, &json!({}));
+    let said =
+        project.ok("Bash", json!({"command": "echo $GREETING $DEPLOY_TOKEN $AGENT_SDLC_DB"}));
+    assert_eq!(said, format!("hello [REDACTED:live] {}\n", project.database().display()));
+    let command = "echo $GREETING > made; mv made done";
+    project.ok("Bash", json!({"command": command, "run_in_background": true}));
+    let start = Instant::now();
+    while !project.path("done").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the task never wrote its file");
+        std::thread::yield_now();
+    }
+    assert_eq!(project.content("done"), "hello\n");
+}
