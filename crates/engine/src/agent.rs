@@ -1,6 +1,8 @@
 //! The agent: a session, somebody to ask, and what has been said so far.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ona_hooks::Fired;
@@ -17,16 +19,47 @@ use crate::prompt::{self, PromptOptions};
 use crate::session::{Session, is_gone};
 use crate::thread::Thread;
 
+/// Finds a model of the same provider by its name.
+pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, String> + Send + Sync>;
+
 /// Whom to ask, and how.
+#[derive(Clone)]
 pub struct Mind {
     /// The line to them.
-    pub client: Client,
+    pub client: Arc<Client>,
     /// Who it is.
     pub model: Model,
     /// How much may be written in one answer.
     pub max_output: u32,
     /// How much of that may be spent on thinking.
     pub thinking: Option<u32>,
+    /// Others who can be reached on the same line.
+    pub find: FindModel,
+    /// What was spent beside the turns, on hooks' questions.
+    pub aside: Arc<Mutex<f64>>,
+}
+
+impl fmt::Debug for Mind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mind").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+impl Mind {
+    /// The same line, to a model of another name.
+    pub(crate) fn called(&self, name: &str) -> Result<Self, String> {
+        let model = (self.find)(name)?;
+        let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
+        Ok(Self { model, max_output, ..self.clone() })
+    }
+
+    pub(crate) fn add_aside(&self, cost_usd: Option<f64>) {
+        *self.aside.lock().unwrap_or_else(PoisonError::into_inner) += cost_usd.unwrap_or_default();
+    }
+
+    fn spent_aside(&self) -> f64 {
+        *self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How the agent is to work.
@@ -38,6 +71,8 @@ pub struct AgentOptions {
     pub tools: Option<Vec<String>>,
     /// Read no instructions.
     pub bare: bool,
+    /// No hook hears of its turns; its calls pass the gate like all others.
+    pub unheard: bool,
     /// How the session came about.
     pub source: Option<StartSource>,
     /// How often the model may be asked in a turn.
@@ -73,7 +108,7 @@ pub enum AgentError {
 /// An agent at work.
 pub struct Agent<'e> {
     pub(crate) session: Session<'e>,
-    pub(crate) mind: Mind,
+    pub(crate) mind: Arc<Mind>,
     pub(crate) options: AgentOptions,
     pub(crate) thread: Thread,
     /// Instructions that come in later; none if none are read.
@@ -93,7 +128,7 @@ impl<'e> Agent<'e> {
     /// Takes the session over, reads what was said in it, and says what has to be said at the start.
     pub async fn start(
         session: Session<'e>,
-        mind: Mind,
+        mind: Arc<Mind>,
         options: AgentOptions,
     ) -> Result<Self, AgentError> {
         let store = &session.engine.store;
@@ -217,7 +252,7 @@ impl<'e> Agent<'e> {
         hooks: &mut Vec<ona_types::hook::HookInvocation>,
         cancel: &CancellationToken,
     ) -> Option<Entry> {
-        let permissions = std::sync::Arc::clone(&self.session.governance.permissions);
+        let permissions = Arc::clone(&self.session.governance.permissions);
         // What may not be read is not told either.
         let mut told: Vec<Instruction> =
             found.iter().filter(|one| !permissions.hides(&one.path)).cloned().collect();
@@ -246,11 +281,15 @@ impl<'e> Agent<'e> {
 
     /// Fires an event that is about no call.
     pub(crate) async fn fire(&self, detail: HookDetail, cancel: &CancellationToken) -> Fired {
-        let session = &self.session;
-        let mut fired =
-            session.governance.hooks.fire(&session.hook_base(), detail, None, cancel).await;
-        session.pass_on(&mut fired);
-        fired
+        if self.options.unheard {
+            return Fired::default();
+        }
+        self.session.fire_event(detail, None, cancel).await
+    }
+
+    /// What was spent since the start.
+    pub(crate) fn spent(&self) -> f64 {
+        self.cost_usd + self.mind.spent_aside()
     }
 
     /// Commits a step, and reads it back: what the model is told is what is on the record.

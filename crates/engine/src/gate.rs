@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use ona_hooks::{About, Fired};
+use ona_hooks::{About, Fired, Judge};
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::Tool;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::explain;
 use crate::front::Human;
+use crate::judge::ModelJudge;
 use crate::phase;
 use crate::session::Session;
 
@@ -362,10 +363,8 @@ impl Session<'_> {
         detail: HookDetail,
         cancel: &CancellationToken,
     ) -> Fired {
-        let hooks = &self.governance.hooks;
         let about = Some(About { id: call.id, effects: &call.effects });
-        let mut fired = hooks.fire(&self.hook_base(), detail, about, cancel).await;
-        self.pass_on(&mut fired);
+        let mut fired = self.fire_event(detail, about, cancel).await;
         for text in &mut fired.contexts {
             self.shorten(text);
         }
@@ -373,8 +372,23 @@ impl Session<'_> {
         fired
     }
 
+    /// Fires an event, about a call or not.
+    pub(crate) async fn fire_event(
+        &self,
+        detail: HookDetail,
+        about: Option<About<'_>>,
+        cancel: &CancellationToken,
+    ) -> Fired {
+        let judge = self.mind.as_ref().map(|mind| ModelJudge { session: self, mind });
+        let judge = judge.as_ref().map(|judge| judge as &dyn Judge);
+        let hooks = &self.governance.hooks;
+        let mut fired = hooks.fire(&self.hook_base(), detail, about, judge, cancel).await;
+        self.pass_on(&mut fired);
+        fired
+    }
+
     /// Tells the user what hooks did and said.
-    pub(crate) fn pass_on(&self, fired: &mut Fired) {
+    fn pass_on(&self, fired: &mut Fired) {
         for row in fired.rows.iter().filter(|row| row.skipped_reason.is_none()) {
             self.front.tell(Event::HookRan {
                 hook_event: row.event.as_str().to_owned(),

@@ -13,6 +13,7 @@ mod front;
 mod gate;
 mod governance;
 pub mod instructions;
+mod judge;
 mod phase;
 mod prompt;
 mod session;
@@ -23,7 +24,7 @@ mod thread;
 mod trust;
 mod turn;
 
-pub use agent::{Agent, AgentError, AgentOptions, Mind};
+pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind};
 pub use call::{CallError, CallReport};
 pub use compact::Room;
 pub use doctor::examine;

@@ -1,6 +1,7 @@
 //! Joining a conversation.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, Seat, Store};
@@ -9,6 +10,7 @@ use ona_types::{ConversationId, PermissionMode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::Mind;
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError};
 use crate::instructions;
@@ -43,6 +45,8 @@ pub struct Session<'e> {
     pub(crate) seat: Seat,
     pub(crate) place: Place,
     pub(crate) governance: Governance,
+    /// Who judges for hooks that ask a model.
+    pub(crate) mind: Option<Arc<Mind>>,
     /// The tools that are offered, where not all are.
     pub(crate) tools: Option<Vec<String>>,
 }
@@ -71,13 +75,24 @@ impl<'e> Session<'e> {
         let governance =
             Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
         let (front, ..) = table(Human::Nobody);
-        Ok(Self { engine, front, seat, place, governance, tools: None })
+        Ok(Self { engine, front, seat, place, governance, mind: None, tools: None })
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
     #[must_use]
     pub fn facing(self, front: Front) -> Self {
         Self { front, ..self }
+    }
+
+    /// The session with a model that its hooks may ask.
+    #[must_use]
+    pub fn judged_by(self, mind: Arc<Mind>) -> Self {
+        Self { mind: Some(mind), ..self }
+    }
+
+    /// Whether some hook would ask a model.
+    pub fn wants_model(&self) -> bool {
+        self.governance.hooks.wants_model()
     }
 
     /// What is wrong with settings, for the user.

@@ -15,9 +15,24 @@ use ona_types::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, millis};
+use crate::agent::{Agent, Mind, millis};
 use crate::call::CallError;
 use crate::compact::CompactError;
+
+/// What a question took, by whom it was answered.
+pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall {
+    ModelCall {
+        turn: 0,
+        purpose: "hook",
+        provider: mind.model.provider.as_str(),
+        model: mind.model.wire.clone(),
+        duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
+        used: answer.usage,
+        cost_usd: mind.model.cost(&answer.usage),
+        stop_reason: answer.stop_reason.as_str().to_owned(),
+        response_id: answer.id.clone(),
+    }
+}
 
 /// The inputs of an answer's calls, as the model wrote them.
 fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
@@ -203,7 +218,7 @@ impl Agent<'_> {
             return Err(Halt::Ending(Ending::MaxTurns { most }));
         }
         if let Some(most) = self.options.max_budget_usd
-            && self.cost_usd >= most
+            && self.spent() >= most
         {
             return Err(Halt::Ending(Ending::MaxBudget { most_usd: most.to_string() }));
         }
@@ -275,17 +290,7 @@ impl Agent<'_> {
         purpose: &'static str,
         duration_ms: u64,
     ) -> ModelCall {
-        ModelCall {
-            turn: self.turn,
-            purpose,
-            provider: self.mind.model.provider.as_str(),
-            model: self.mind.model.wire.clone(),
-            duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
-            used: answer.usage,
-            cost_usd: self.mind.model.cost(&answer.usage),
-            stop_reason: answer.stop_reason.as_str().to_owned(),
-            response_id: answer.id.clone(),
-        }
+        ModelCall { turn: self.turn, purpose, ..taken(&self.mind, answer, duration_ms) }
     }
 
     /// An id names one call on the whole record; some servers begin again with every answer.

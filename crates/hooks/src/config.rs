@@ -7,6 +7,7 @@ use ona_types::Behavior;
 use ona_types::hook::HookEvent;
 use serde_json::{Map, Value};
 
+use crate::judge;
 use crate::matcher::Matcher;
 
 /// A hook, ready to be fired.
@@ -80,6 +81,15 @@ pub enum Handler {
         /// Variables that may be filled in.
         allowed_env: Vec<String>,
     },
+    /// Asks a model.
+    Model {
+        /// What.
+        prompt: String,
+        /// Which one, where it is said.
+        model: Option<String>,
+        /// Whether it may look around with reading tools first (`agent`).
+        looks: bool,
+    },
 }
 
 impl Handler {
@@ -88,6 +98,7 @@ impl Handler {
         match self {
             Self::Command { command, .. } => command,
             Self::Http { url, .. } => url,
+            Self::Model { prompt, .. } => prompt,
         }
     }
 }
@@ -365,7 +376,18 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
                 .unwrap_or_default();
             Ok(Handler::Http { url, headers, allowed_env })
         }
-        other => Err(format!("`type` must be command or http, not `{other}`")),
+        kind @ ("prompt" | "agent") => {
+            if !judge::may_ask(event) {
+                return Err(format!("{event} takes no hooks of the type {kind}"));
+            }
+            let prompt = text(entry, "prompt").filter(|prompt| !prompt.trim().is_empty());
+            Ok(Handler::Model {
+                prompt: prompt.ok_or("`prompt` is missing")?.to_owned(),
+                model: text(entry, "model").map(str::to_owned),
+                looks: kind == "agent",
+            })
+        }
+        other => Err(format!("`type` must be command, http, prompt or agent, not `{other}`")),
     }
 }
 
@@ -457,7 +479,7 @@ mod tests {
             "user: hooks[3]: `command` is missing",
             "user: hooks[4]: `shell` must be bash, sh or powershell, not \"fish\"",
             "user: hooks[5]: `timeout` must be a number of seconds",
-            "user: hooks[6]: `type` must be command or http, not `webhook`",
+            "user: hooks[6]: `type` must be command, http, prompt or agent, not `webhook`",
             "user: hooks[7]: `matcher` must be a string",
             "user: hooks[8]: SessionStart takes only hooks of the type command",
             "user: hooks[9]: expected an object",

@@ -11,11 +11,13 @@
 mod config;
 mod handler;
 mod http;
+mod judge;
 mod matcher;
 mod output;
 mod plane;
 
 pub use config::{Condition, Handler, HookEntry, HookLayer, Shell, collect};
+pub use judge::{Judge, Judging, Question};
 pub use matcher::Matcher;
 pub use output::{Stdout, parse_stdout};
 pub use plane::{About, Fired, HookHost, HookPlane, Lookup, Timeouts};

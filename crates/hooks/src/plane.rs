@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Condition, Handler, HookEntry, shortened};
 use crate::handler::{self, CommandRun, Ran};
 use crate::http;
+use crate::judge::{self, Judge, Question};
 use crate::output::{Stdout, parse_stdout};
 
 /// How long hooks may take.
@@ -209,12 +210,19 @@ impl HookPlane {
             .is_ok_and(|(rule, _)| rule.hits(&Call { tool, input, effects }))
     }
 
+    /// Whether some hook would ask a model.
+    pub fn wants_model(&self) -> bool {
+        let asks = |entry: &&HookEntry| matches!(entry.handler, Handler::Model { .. });
+        self.entries.iter().filter(asks).any(|entry| !self.is_off(entry))
+    }
+
     /// Fires an event, which may be about a call.
     pub async fn fire(
         &self,
         base: &HookBase,
         mut detail: HookDetail,
         about: Option<About<'_>>,
+        judge: Option<&dyn Judge>,
         cancel: &CancellationToken,
     ) -> Fired {
         let mut fired = Fired::default();
@@ -238,6 +246,10 @@ impl HookPlane {
                 Some("hooks_disabled")
             } else if event == HookEvent::PreToolUse && fired.denies() {
                 Some("prior_block_or_deny")
+            } else if judge.is_none() && matches!(entry.handler, Handler::Model { .. }) {
+                let hint = "give a model's credentials, or make it a command";
+                fail(&mut fired, entry, "did not run: there is no model to ask", hint);
+                Some("no_model")
             } else {
                 None
             };
@@ -247,7 +259,7 @@ impl HookPlane {
                 fired.skipped += 1;
                 continue;
             }
-            let mut ran = self.run(entry, &row, base, cancel).await;
+            let mut ran = self.run(entry, &row, base, judge, cancel).await;
             row.completed_ms = Some(now_ms());
             fired.ran += 1;
             merge(&mut fired, entry, event, &mut ran);
@@ -282,6 +294,7 @@ impl HookPlane {
         entry: &HookEntry,
         row: &HookInvocation,
         base: &HookBase,
+        judge: Option<&dyn Judge>,
         cancel: &CancellationToken,
     ) -> Ran {
         let (input, call) = (row.input_json.as_str(), row.tool_use_id.as_ref());
@@ -292,6 +305,23 @@ impl HookPlane {
             (_, own) => own.unwrap_or(self.host.timeouts.general),
         };
         match &entry.handler {
+            Handler::Model { prompt, model, looks } => {
+                let Some(judge) = judge else { return Ran::failed("there is no model to ask") };
+                let limit = entry.timeout.unwrap_or_else(|| judge::patience(*looks));
+                let prompt = judge::filled(prompt, input);
+                let question = Question { prompt: &prompt, model: model.as_deref(), looks: *looks };
+                tokio::select! {
+                    answer = judge.judge(question) => match answer {
+                        Ok(text) => judge::ran(entry.event, text),
+                        Err(why) => Ran::failed(why),
+                    },
+                    () = tokio::time::sleep(limit) => Ran {
+                        timed_out: true,
+                        ..Ran::failed(format!("[timed out after {} ms]", limit.as_millis()))
+                    },
+                    () = cancel.cancelled() => Ran::failed("interrupted by the user"),
+                }
+            }
             Handler::Command { command, shell } => {
                 let run = RUNS.fetch_add(1, Ordering::Relaxed);
                 let value = format!("{}-{}-{run}", base.session_id, std::process::id());

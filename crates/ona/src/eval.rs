@@ -19,6 +19,7 @@ use crate::args::Cli;
 use crate::asker;
 use crate::env;
 use crate::error::CliError;
+use crate::mind::mind;
 use crate::output::{complain, print_line};
 use crate::trust;
 
@@ -33,6 +34,13 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let engine = engine(cli)?;
     let (front, remote, events) = table(if cli.ask { Human::Present } else { Human::Operator });
     let mut session = join(&engine, cli)?.facing(front);
+    if session.wants_model() {
+        // Without one, those hooks are skipped, and that is recorded.
+        match mind(&cli.agent, &session.settings()) {
+            Ok((mind, ..)) => session = session.judged_by(Arc::new(mind)),
+            Err(error) => complain(&format!("warning: hooks that ask a model do not run: {error}")),
+        }
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ona_engine::Mind;
+use ona_engine::{FindModel, Mind};
 use ona_provider::{
     Aliases, Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, resolve,
 };
@@ -35,7 +35,19 @@ pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'stati
         .map_err(|error| CliError::usage(error.to_string()).hint(ALLOWED))?;
     let known = model.max_output.map_or(SOME_OUTPUT, |most| most.min(MOST_OUTPUT));
     let max_output = env.max_output.unwrap_or(known);
-    let mind = Mind { client, max_output, thinking: env.thinking, model };
+    let (provider, lm_model) = (model.provider, env.lm_model.clone());
+    let aliases = aliases(&env, settings)?;
+    let find: FindModel = Arc::new(move |name| {
+        resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
+    });
+    let mind = Mind {
+        client: Arc::new(client),
+        max_output,
+        thinking: env.thinking,
+        model,
+        find,
+        aside: Arc::default(),
+    };
     Ok((mind, env, source))
 }
 
@@ -48,16 +60,7 @@ fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliE
         Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?),
         None => None,
     };
-    let mut aliases = Aliases::default();
-    for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
-        let wire = wire.as_str().ok_or_else(|| {
-            wrong(format!("model_aliases: `{word}` must be the wire name of a model"))
-        })?;
-        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
-    }
-    for (word, wire) in &env.aliases {
-        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
-    }
+    let aliases = aliases(env, settings)?;
     let name = args
         .model
         .as_deref()
@@ -78,6 +81,21 @@ fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliE
         (None, None) => resolve(DEFAULT.0, DEFAULT.1, &aliases, lm_model),
     };
     resolved.map_err(|error| wrong(error.to_string()))
+}
+
+fn aliases(env: &Models, settings: &Value) -> Result<Aliases, CliError> {
+    let wrong = |error: String| CliError::usage(error).hint(ALLOWED);
+    let mut aliases = Aliases::default();
+    for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
+        let wire = wire.as_str().ok_or_else(|| {
+            wrong(format!("model_aliases: `{word}` must be the wire name of a model"))
+        })?;
+        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+    }
+    for (word, wire) in &env.aliases {
+        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(aliases)
 }
 
 fn first_of(provider: ProviderKind) -> &'static str {

@@ -5,6 +5,7 @@ mod json;
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ona_engine::{
     Agent, AgentError, AgentOptions, Engine, Human, PromptOptions, Remote, Session, instructions,
@@ -69,7 +70,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen(&remote)?;
-        let mut agent = Agent::start(session.facing(front), mind, options).await?;
+        let mind = Arc::new(mind);
+        let session = session.facing(front).judged_by(Arc::clone(&mind));
+        let mut agent = Agent::start(session, mind, options).await?;
         let printer = Printer::new(args, shown, agent.tools());
         printer.begin()?;
         let feeding = feed(args, prompt, &remote);
@@ -183,6 +186,7 @@ fn options(
         },
         tools: offered(args),
         bare: args.bare,
+        unheard: false,
         source: Some(source),
         max_turns: args.max_turns,
         max_budget_usd: args.max_budget_usd,

@@ -72,7 +72,7 @@ impl Bench {
         let cancel = CancellationToken::new();
         let id = ToolUseId::from_existing("t1");
         let about = effects.as_ref().map(|effects| About { id: &id, effects });
-        (plane.fire(&base, detail, about, &cancel).await, self.dir)
+        (plane.fire(&base, detail, about, None, &cancel).await, self.dir)
     }
 }
 
@@ -218,7 +218,7 @@ async fn a_missing_directory_is_no_place_to_run_in() {
     let (entries, _) = collect(&[layer(json!([hook("true")]))]);
     let anchors = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
     let plane = HookPlane::new(entries, bench.host, anchors);
-    let fired = plane.fire(&base, pre("ls"), None, &CancellationToken::new()).await;
+    let fired = plane.fire(&base, pre("ls"), None, None, &CancellationToken::new()).await;
     assert_eq!(fired.rows[0].exit_code, None);
     assert!(fired.rows[0].stderr_text.as_ref().unwrap().contains("does not exist"));
     assert!(!fired.denies());

@@ -341,3 +341,66 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
     }
     assert!(server.requests().is_empty());
 }
+
+#[test]
+fn a_hook_may_ask_a_model() {
+    let project = project();
+    let settings = |kind: &str| {
+        json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [
+            {"type": kind, "prompt": "May this be written? $ARGUMENTS", "model": "haiku"},
+        ]}]}, "permissions": {"allow": ["Edit"]}})
+        .to_string()
+    };
+    let write =
+        || Reply::new().call("w", "Write", json!({"file_path": "made.txt", "content": "x"}));
+    let server = Server::start([
+        write(),
+        Reply::say("{\"ok\": false, \"reason\": \"not before noon\"}"),
+        Reply::say("I was refused."),
+    ])
+    .unwrap();
+    let ran =
+        run(&mut anthropic(&project, &server, &["-p", "go", "--settings", &settings("prompt")]));
+    assert_eq!(ran.stdout, "I was refused.\n", "{}", ran.stderr);
+    assert!(!project.path("made.txt").exists());
+    let asked = &server.requests()[1].body;
+    assert_eq!(asked["model"], "claude-3-5-haiku-20241022");
+    assert!(asked["messages"].to_string().contains("made.txt"), "{asked}");
+    assert!(server.requests()[2].body.to_string().contains("[0] not before noon"));
+    assert_eq!(
+        project.sql("SELECT purpose FROM model_calls ORDER BY id"),
+        ["turn", "hook", "turn"]
+    );
+
+    // One that looks around first, in a session of its own.
+    project.file("rules.txt", "Writing is fine.\n");
+    let server = Server::start([
+        write(),
+        Reply::new().call("r", "Read", json!({"file_path": "rules.txt"})),
+        Reply::say("{\"ok\": true}"),
+        Reply::say("Written."),
+    ])
+    .unwrap();
+    let ran =
+        run(&mut anthropic(&project, &server, &["-p", "go", "--settings", &settings("agent")]));
+    assert_eq!(ran.stdout, "Written.\n", "{}", ran.stderr);
+    assert!(project.path("made.txt").exists());
+    let tools: Vec<String> = server.requests()[1].body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(tools, ["Read", "Glob", "Grep"]);
+    let origins = project.sql("SELECT origin FROM session_info ORDER BY rowid");
+    assert_eq!(origins, ["headless", "headless", "subagent"]);
+
+    // Without a model the hook is skipped, and that is said and recorded.
+    let input = json!({"file_path": "other.txt", "content": "x"});
+    let mut eval = project.eval_command("Write", &input);
+    let ran = run(eval.args(["--settings", &settings("prompt")]));
+    assert!(ran.stderr.contains("hooks that ask a model do not run"), "{}", ran.stderr);
+    let skipped =
+        project.sql("SELECT skipped_reason FROM hook_invocations ORDER BY id DESC LIMIT 1");
+    assert_eq!(skipped, ["no_model"]);
+}
