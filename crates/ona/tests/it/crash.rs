@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ona_provider::scripted::{Reply, Script, Server};
 use ona_testkit::{Project, parse_report, run};
 use serde_json::{Value, json};
 
@@ -205,4 +206,89 @@ fn a_hook_that_outlives_ona_is_ended_by_the_next_call() {
         project.ok("Bash", json!({"command": "true"}));
         assert!(!lives(), "{event}: the next call ends it");
     }
+}
+
+/// A model that asks for one line after another to be written, and counts what it has asked for.
+fn counting_model(calls: usize) -> Server {
+    Server::start(Script::choose(move |request| {
+        let asked = request.body["messages"].to_string().matches("\"type\":\"tool_use\"").count();
+        if asked == calls {
+            return Reply::say("all done");
+        }
+        let command = format!("echo {asked} >> log");
+        Reply::new().call(&format!("call_{asked}"), "Bash", json!({"command": command}))
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_turn_killed_a_hundred_times_completes_and_nothing_is_lost_or_doubled() {
+    const CALLS: usize = 20;
+    const KILLS: usize = 100;
+    let server = counting_model(CALLS);
+    let mut dice = Dice(0x5eed);
+    let (mut kills, mut turns) = (0, 0);
+    while kills < KILLS {
+        turns += 1;
+        let project = project();
+        let ona = |args: &[&str]| {
+            let mut command = project.ona(["-p", "--allowedTools", "Bash(echo *)"]);
+            command
+                .args(args)
+                .env("ANTHROPIC_API_KEY", "key")
+                .env("ANTHROPIC_BASE_URL", server.base_url());
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        };
+        let mut args: Vec<&str> = vec!["--output-format", "text"];
+        let mut child = ona(&["--", "count"]).spawn().unwrap();
+        let mut lifetime = Duration::from_millis(400);
+        // Killed again and again, then left to finish.
+        for round in 0..6 {
+            thread::sleep(lifetime.mul_f64(dice.roll(1000) as f64 / 1000.0));
+            let _ = child.kill();
+            if child.wait().unwrap().code().is_none() {
+                kills += 1;
+            }
+            lifetime = Duration::from_millis(100 + 50 * round);
+            let sessions = project.database().exists()
+                && project
+                    .sql("SELECT count(*) FROM sqlite_schema WHERE name = 'transcript_entries'")
+                    == ["1"];
+            let heard = sessions
+                && project.sql("SELECT count(*) FROM transcript_entries WHERE entry_type = 'user'")
+                    == ["1"];
+            args = if heard { vec!["--continue"] } else { vec!["--", "count"] };
+            child = ona(&args).spawn().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        let finished = said == "all done\n" || complaint.contains("nothing to go on with");
+        assert!(finished, "{args:?}: {said:?} {complaint}");
+
+        let log = fs::read_to_string(project.path("log")).unwrap_or_default();
+        let results = project.sql(
+            "SELECT tool_use_id, payload_json LIKE '%\"is_error\":false%' FROM transcript_entries
+             WHERE entry_type = 'tool_result' ORDER BY sequence",
+        );
+        assert_eq!(results.len(), CALLS, "every call has one result: {results:?}");
+        for result in &results {
+            let (id, ok) = result.split_once('|').unwrap();
+            let number = project.sql(&format!(
+                "SELECT json_extract(payload_json, '$.input.command') FROM transcript_entries
+                 WHERE entry_type = 'tool_use' AND tool_use_id = '{id}'"
+            ));
+            let number = number[0].split(' ').nth(1).unwrap().to_owned();
+            let written = log.lines().filter(|line| **line == number).count();
+            if ok == "1" {
+                assert_eq!(written, 1, "{number} was acknowledged: {log:?}");
+            } else {
+                assert!(written <= 1, "{number} ran twice: {log:?}");
+            }
+        }
+        let doctor = run(&mut project.ona(["doctor"]));
+        assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    }
+    assert!(turns >= 5);
 }
