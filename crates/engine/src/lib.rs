@@ -33,5 +33,5 @@ pub use front::{Front, Human, Remote, table};
 pub use governance::{Config, GovernanceError};
 pub use phase::{TransitionError, transition};
 pub use prompt::PromptOptions;
-pub use session::{Engine, JoinRequest, Session};
+pub use session::{Engine, JoinRequest, Session, is_gone};
 pub use trust::{Bringing, Brought, Judged, brought, name_of, repository_root};

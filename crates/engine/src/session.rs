@@ -151,7 +151,7 @@ fn place(seat: &Seat, here: &Path) -> Place {
 }
 
 /// Whether the process that started a call is certainly no more.
-pub(crate) fn is_gone(owner: &Value) -> bool {
+pub fn is_gone(owner: &Value) -> bool {
     liveness(owner) == Liveness::Gone
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::agent_args::AgentArgs;
+use crate::sessions::Sessions;
 
 /// A coding agent whose every step is governed and on the record.
 #[derive(Debug, Parser)]
@@ -153,6 +154,10 @@ pub enum Command {
 
     /// Take this repository's trust back
     Untrust,
+
+    /// List, show, export, rename, delete and search sessions
+    #[command(subcommand)]
+    Sessions(Sessions),
 
     /// Print the schemas of what ona speaks with others
     #[command(subcommand)]

@@ -17,6 +17,7 @@ mod mind;
 mod output;
 mod print;
 mod schema;
+mod sessions;
 mod story;
 mod trust;
 
@@ -54,6 +55,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         }
         Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
         Some(Command::Untrust) => trust::untrust(cli),
+        Some(Command::Sessions(command)) => sessions::run(cli, command),
         Some(Command::Config(command)) => config::run(cli, command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),

@@ -11,7 +11,7 @@ use ona_engine::{
     Agent, AgentError, AgentOptions, Engine, Human, PromptOptions, Remote, Session, instructions,
     table,
 };
-use ona_store::{Found, NewSession, Seat, StoreError};
+use ona_store::{Found, NewSession, Seat, Store, StoreError};
 use ona_types::hook::{SessionEndReason, StartSource};
 use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
 use serde_json::Value;
@@ -96,7 +96,7 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
     let here = cwd.to_string_lossy();
     let given = args.session_id.clone().map(SessionId::from_existing);
     let known = match &args.resume {
-        Some(word) => Some(find(engine, word, &here)?),
+        Some(word) => Some(find(store, word, &here)?),
         None if args.continue_ => {
             let latest = store.latest_session(&here)?.ok_or_else(|| {
                 CliError::usage(format!("there is no session in {} to go on with", cwd.display()))
@@ -125,8 +125,8 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
 }
 
 /// The session that a word names.
-pub fn find(engine: &Engine, word: &str, here: &str) -> Result<Seat, CliError> {
-    match engine.store.find_session(word, here)? {
+pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
+    match store.find_session(word, here)? {
         Found::One(seat) => Ok(seat),
         Found::None => Err(CliError::usage(format!("there is no session `{word}`"))
             .hint("`ona sessions list --all` shows all of them")),

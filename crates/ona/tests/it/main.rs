@@ -18,6 +18,7 @@ mod print;
 mod read;
 mod search;
 mod secrets;
+mod sessions;
 mod settings;
 mod trust;
 

@@ -1,0 +1,246 @@
+//! `ona sessions`: what was worked on, and what was said.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use ona_engine::is_gone;
+use ona_store::{SessionRow, Store, StoredEntry};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::{plain, print};
+use crate::print::find;
+
+#[derive(Debug, Subcommand)]
+pub enum Sessions {
+    /// List the sessions of this directory, the latest first
+    #[command(
+        after_help = "Examples:\n  ona sessions list\n  ona sessions list --all --json | jq '.[].session_id'"
+    )]
+    List {
+        /// Of all directories
+        #[arg(long)]
+        all: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was said and done in a session
+    Show {
+        /// Its id, the beginning of it, or its name
+        session: String,
+        /// As JSON, one entry a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a whole session, as Markdown or JSON
+    #[command(
+        after_help = "Examples:\n  ona sessions export fix-login > fix-login.md\n  ona sessions export fix-login --json > fix-login.json"
+    )]
+    Export {
+        /// Its id, the beginning of it, or its name
+        session: String,
+        /// As one JSON object with every entry as it is on the record
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a session another name
+    Rename {
+        /// Its id, the beginning of it, or its name
+        session: String,
+        /// The name
+        name: String,
+    },
+    /// Delete a session with everything that belongs to it; that it was deleted stays on the record
+    Delete {
+        /// Its id, the beginning of it, or its name
+        session: String,
+        /// Without this nothing is deleted
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Find sessions by what was said in them
+    Search {
+        /// What to look for; upper and lower case are the same
+        text: String,
+        /// How many finds at most
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        most: u32,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
+    let store = Store::open(&env::database()?)?;
+    let here = directory(cli.cwd.as_ref())?;
+    let here = here.to_string_lossy();
+    let text = match command {
+        Sessions::List { all, json } => {
+            let rows = store.sessions((!all).then_some(&*here))?;
+            if *json { format!("{}\n", json!(rows)) } else { table(&rows, *all) }
+        }
+        Sessions::Show { session, json } => {
+            let seat = find(&store, session, &here)?;
+            let rows = store.transcript(&seat.session)?;
+            let shown = rows.iter().map(|row| if *json { json_line(row) } else { shown(row) });
+            shown.collect()
+        }
+        Sessions::Export { session, json } => {
+            let seat = find(&store, session, &here)?;
+            let row = store.session(&seat.session)?;
+            let rows = store.transcript(&seat.session)?;
+            match (json, row) {
+                (true, row) => {
+                    let entries: Vec<Value> = rows.iter().map(entry).collect();
+                    let spent = store.spent(&seat.session)?;
+                    format!("{}\n", json!({"session": row, "usage": spent, "entries": entries}))
+                }
+                (false, row) => markdown(row.as_ref(), &rows),
+            }
+        }
+        Sessions::Rename { session, name } => {
+            let seat = find(&store, session, &here)?;
+            if name.trim().is_empty() {
+                return Err(CliError::usage("the name is empty"));
+            }
+            store.rename_session(&seat, Some(name.trim()))?;
+            format!("{} is now called {}\n", seat.session, name.trim())
+        }
+        Sessions::Delete { session, yes } => {
+            let seat = find(&store, session, &here)?;
+            if !yes {
+                return Err(CliError::usage(format!("{} would be deleted for good", seat.session))
+                    .hint("say so with --yes; `ona sessions export` keeps a copy"));
+            }
+            store.delete_session(&seat, is_gone)?;
+            format!("deleted {}\n", seat.session)
+        }
+        Sessions::Search { text, most, json } => {
+            if text.trim().is_empty() {
+                return Err(CliError::usage("there is nothing to look for"));
+            }
+            let hits = store.search(text, i64::from(*most))?;
+            if *json {
+                format!("{}\n", json!(hits))
+            } else {
+                let line = |hit: &ona_store::Hit| {
+                    format!(
+                        "{}  {:>5}  {:<11}  {}\n",
+                        hit.session_id,
+                        hit.sequence,
+                        hit.entry_type,
+                        plain(&hit.excerpt)
+                    )
+                };
+                hits.iter().map(line).collect()
+            }
+        }
+    };
+    print(&text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(rows: &[SessionRow], with_dir: bool) -> String {
+    let line = |row: &SessionRow| {
+        let what = row.name.as_deref().or(row.first_prompt.as_deref()).unwrap_or("–");
+        let what: String =
+            plain(what).lines().next().unwrap_or_default().chars().take(60).collect();
+        let dir = if with_dir { format!("  {}", row.project_dir) } else { String::new() };
+        let cost =
+            if row.cost_usd > 0.0 { format!("${:.4}", row.cost_usd) } else { "–".to_owned() };
+        format!(
+            "{}  {}  {:<11}  {:>3} turns  {:>8}  {what}{dir}\n",
+            row.session_id, row.started_at, row.origin, row.turns, cost
+        )
+    };
+    if rows.is_empty() {
+        return "there are no sessions here; `ona sessions list --all` shows those of all directories\n".to_owned();
+    }
+    rows.iter().map(line).collect()
+}
+
+/// An entry as it is on the record.
+fn entry(row: &StoredEntry) -> Value {
+    let payload =
+        serde_json::from_str(&row.payload_json).unwrap_or_else(|_| json!(row.payload_json));
+    json!({"sequence": row.sequence, "entry_type": row.entry_type, "payload": payload})
+}
+
+fn json_line(row: &StoredEntry) -> String {
+    format!("{}\n", entry(row))
+}
+
+/// An entry in words.
+fn shown(row: &StoredEntry) -> String {
+    let payload: Value = serde_json::from_str(&row.payload_json).unwrap_or_default();
+    let text = match row.entry_type.as_str() {
+        "user" | "assistant" => blocks(&payload["content"]),
+        "tool_use" => {
+            format!("{} {}", payload["name"].as_str().unwrap_or_default(), payload["input"])
+        }
+        "tool_result" => payload["content"].as_str().unwrap_or_default().to_owned(),
+        "collapse_commit" => payload["summary"].as_str().unwrap_or_default().to_owned(),
+        "system" => {
+            let subtype = payload["subtype"].as_str().unwrap_or_default();
+            let text = payload["text"].as_str().or(payload["message"].as_str()).unwrap_or_default();
+            format!("{subtype} {text}")
+        }
+        _ => payload["content"].as_str().unwrap_or_default().to_owned(),
+    };
+    let failed = if payload["is_error"] == true { " (error)" } else { "" };
+    let text = plain(text.trim_end()).replace('\n', "\n      ");
+    format!("{:>5} {}{failed}\n      {text}\n", row.sequence, row.entry_type)
+}
+
+fn blocks(content: &Value) -> String {
+    let said = content.as_array().into_iter().flatten().filter_map(|block| match &block["type"] {
+        kind if kind == "text" => block["text"].as_str().map(str::to_owned),
+        kind if kind == "tool_use" => {
+            Some(format!("→ {}", block["name"].as_str().unwrap_or_default()))
+        }
+        _ => None,
+    });
+    said.collect::<Vec<_>>().join("\n")
+}
+
+fn markdown(session: Option<&SessionRow>, rows: &[StoredEntry]) -> String {
+    let mut text = String::new();
+    if let Some(session) = session {
+        let name = session.name.as_deref().unwrap_or(&session.session_id);
+        text.push_str(&format!("# {name}\n\n{} in {}\n", session.started_at, session.project_dir));
+    }
+    for row in rows {
+        let payload: Value = serde_json::from_str(&row.payload_json).unwrap_or_default();
+        match row.entry_type.as_str() {
+            "user" => text.push_str(&format!("\n## User\n\n{}\n", blocks(&payload["content"]))),
+            "assistant" => text.push_str(&format!("\n## ona\n\n{}\n", blocks(&payload["content"]))),
+            "tool_use" => {
+                let name = payload["name"].as_str().unwrap_or_default();
+                text.push_str(&format!(
+                    "\n### {name}\n\n{}\n",
+                    fenced(&payload["input"].to_string())
+                ));
+            }
+            "tool_result" => {
+                let content = payload["content"].as_str().unwrap_or_default();
+                text.push_str(&format!("\n{}\n", fenced(content)));
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// In a fence that the text itself does not hold.
+fn fenced(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}\n{}\n{fence}", text.trim_end())
+}
