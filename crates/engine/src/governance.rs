@@ -170,7 +170,7 @@ impl Governance {
             }
             if !held_back.is_empty() {
                 warnings.push(format!(
-                    "{} is not trusted as it is: {} do not act (`ona trust`)",
+                    "{} is not trusted as it is; held back until `ona trust`: {}",
                     brought.root.display(),
                     held_back.join(", ")
                 ));

@@ -155,6 +155,19 @@ pub enum Command {
     /// Take this repository's trust back
     Untrust,
 
+    /// Watch a small real task: what is asked, allowed, refused and why; needs no key and no network
+    ///
+    /// A model that follows a script, served on loopback in this process, works in a scratch repository through
+    /// the same gate as any other; a hook refuses one of its calls, a permission rule another.
+    #[command(
+        after_help = "Examples:\n  ona demo\n  ona demo --live    (with the model that your environment names)"
+    )]
+    Demo {
+        /// Ask the real model instead
+        #[arg(long)]
+        live: bool,
+    },
+
     /// List, show, export, rename, delete and search sessions
     #[command(subcommand)]
     Sessions(Sessions),
@@ -174,6 +187,13 @@ pub enum Command {
     /// Print the text of the PDF on standard input as a JSON array of pages (started by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
     PdfText,
+
+    /// Serve a model on loopback that says what a file tells it to (for trying things out, and for tests)
+    #[command(hide = true)]
+    ScriptedModel {
+        /// One answer a line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}]}
+        replies: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! `ona --eval`: the operator calls a tool. `ona --init-db`: the operator wants the file to be there.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -76,16 +76,20 @@ pub fn init_db() -> Result<ExitCode, CliError> {
 
 /// Everything a session needs, from command line and environment.
 pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
-    let database = env::database()?;
+    engine_at(cli, &env::database()?)
+}
+
+/// The same, with the record in another place.
+pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
-    let mut outputs = database.clone().into_os_string();
+    let mut outputs = database.to_owned().into_os_string();
     outputs.push("-outputs");
     Ok(Engine {
         settings: env::tool_settings()?,
         config: env::config(cli)?,
-        host: Host { program, child_env: env::for_children(&database), outputs: outputs.into() },
-        store: Store::open(&database)?,
+        host: Host { program, child_env: env::for_children(database), outputs: outputs.into() },
+        store: Store::open(database)?,
     })
 }
 

@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
+use ona_provider::scripted::{Reply, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
 use ona_store::{Store, TaskEnd};
 use ona_tools::TaskSpec;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::env;
 use crate::error::CliError;
@@ -58,6 +59,40 @@ pub fn pdf_text() -> Result<ExitCode, CliError> {
             complain(&format!("{why}\n"));
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Serves a model that says what a file of JSON lines tells it to, until the process is ended: each line is one
+/// answer, `{"text": …, "calls": [{"id": …, "tool": …, "input": …}]}`. Prints where, one line for each protocol,
+/// then a line for each question: the name of the credential's header and its value.
+pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
+    let wrong = |error: String| CliError::usage(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let mut replies = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        let mut reply = Reply::say(value["text"].as_str().unwrap_or_default());
+        for call in value["calls"].as_array().into_iter().flatten() {
+            let text = |key: &str| call[key].as_str().unwrap_or_default();
+            reply = reply.call(text("id"), text("tool"), call["input"].clone());
+        }
+        replies.push(reply);
+    }
+    let server = Server::start(replies).map_err(|error| CliError::failed(error.to_string()))?;
+    let unprintable = |error: std::io::Error| CliError::failed(error.to_string());
+    print_line(&server.base_url()).map_err(unprintable)?;
+    print_line(&server.openai_base_url()).map_err(unprintable)?;
+    let mut told = 0;
+    loop {
+        let requests = server.requests();
+        for request in &requests[told..] {
+            let credential = ["x-api-key", "authorization"]
+                .iter()
+                .find_map(|name| Some(format!("{name} {}", request.header(name)?)));
+            print_line(&credential.unwrap_or_default()).map_err(unprintable)?;
+        }
+        told = requests.len();
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

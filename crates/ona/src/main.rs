@@ -8,6 +8,7 @@ mod agent_args;
 mod args;
 mod asker;
 mod config;
+mod demo;
 mod doctor;
 mod env;
 mod error;
@@ -55,11 +56,13 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         }
         Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
         Some(Command::Untrust) => trust::untrust(cli),
+        Some(Command::Demo { live }) => demo::run(cli, *live),
         Some(Command::Sessions(command)) => sessions::run(cli, command),
         Some(Command::Config(command)) => config::run(cli, command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
+        Some(Command::ScriptedModel { replies }) => helpers::scripted_model(replies),
         None if cli.agent.print => print::run(cli),
         None if cli.init_db => eval::init_db(),
         None => match (&cli.eval, &cli.transition) {

@@ -210,7 +210,8 @@ fn offered(args: &AgentArgs) -> Option<Vec<String>> {
     }
 }
 
-fn today() -> String {
+/// Today's date, as the model is told.
+pub fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let days = since.map_or(0, |since| since.as_secs() / 86_400);
     date(i64::try_from(days).unwrap_or_default())

@@ -70,7 +70,7 @@ fn what_is_pulled_after_trust_is_not_trusted() {
     // What runs is as it was, so it runs; the rest waits, and does not stop anybody.
     let (verdict, said) = explained(&project, &project.dir(), "make");
     assert_eq!(verdict, "ask");
-    assert!(said.contains("permissions.allow in") && said.contains("do not act"), "{said}");
+    assert!(said.contains("permissions.allow in") && said.contains("held back until"), "{said}");
     project.ok("Bash", json!({"command": "true"}));
     assert!(project.path("hooked").exists());
     ona(&project, &project.dir(), &["trust"]);
