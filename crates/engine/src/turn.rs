@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Mind, millis};
 use crate::call::CallError;
 use crate::compact::CompactError;
+use crate::thread::NOT_RUN;
 
 /// What a question took, by whom it was answered.
 pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall {
@@ -185,6 +186,8 @@ impl Agent<'_> {
 
     /// Step 3: hooks may keep a prompt from being heard at all.
     async fn submit(&mut self, prompt: &str, cancel: &CancellationToken) -> Result<(), Halt> {
+        // What a turn that was cut short never came to is not run behind the user's back now.
+        self.settle_calls()?;
         self.turn += 1;
         self.session.front.tell(Event::TurnStarted { turn: self.turn });
         let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
@@ -390,6 +393,20 @@ impl Agent<'_> {
         Ok(())
     }
 
+    /// Gives every call that will not be run any more its result, so that the transcript is whole.
+    fn settle_calls(&mut self) -> Result<(), StoreError> {
+        let mut entries = Vec::new();
+        for id in self.thread.unanswered() {
+            let Some((tool, input)) = self.thread.call(&id) else { continue };
+            entries.push(Entry::tool_use(&id, tool, &Value::Object(input.clone())));
+            entries.push(Entry::tool_result(&id, NOT_RUN, true));
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.keep(&Step { entries: &entries, ..Step::default() })
+    }
+
     /// A file that was read may bring instructions in.
     async fn heed_nested(&mut self, input: &Value, cancel: &CancellationToken) -> Result<(), Halt> {
         let Some(file) = input.get("file_path").and_then(Value::as_str) else { return Ok(()) };
@@ -449,10 +466,11 @@ impl Agent<'_> {
             }
         };
         let kept = match &ending {
-            Ending::Interrupted => {
+            Ending::Interrupted => self.settle_calls().and_then(|()| {
                 let entries = [Entry::system(&SystemNote::Interrupted)];
                 self.keep(&Step { entries: &entries, ..Step::default() })
-            }
+            }),
+            Ending::Stopped { .. } => self.settle_calls(),
             Ending::Failed { error, message } => {
                 let (error, message) = (error.clone(), message.clone());
                 self.failed(&error, &message, account, cancel).await

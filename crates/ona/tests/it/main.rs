@@ -21,6 +21,7 @@ mod secrets;
 mod sessions;
 mod settings;
 mod trust;
+mod turns;
 
 use ona_testkit::Project;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::project;
 
 /// `ona -p` with a key and a scripted Anthropic server.
-fn anthropic(project: &Project, server: &Server, args: &[&str]) -> Command {
+pub fn anthropic(project: &Project, server: &Server, args: &[&str]) -> Command {
     let mut command = project.ona(args);
     command
         .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
@@ -18,7 +18,7 @@ fn anthropic(project: &Project, server: &Server, args: &[&str]) -> Command {
     command
 }
 
-fn lines(ran: &Ran) -> Vec<Value> {
+pub fn lines(ran: &Ran) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
