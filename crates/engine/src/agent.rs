@@ -9,7 +9,7 @@ use ona_hooks::Fired;
 use ona_provider::{Client, Model, Request, ToolSpec};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
-use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
+use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{Entry, Event, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,8 @@ pub struct AgentOptions {
     pub unheard: bool,
     /// How the session came about.
     pub source: Option<StartSource>,
+    /// Setup hooks to run first.
+    pub setup: Option<SetupTrigger>,
     /// How often the model may be asked in a turn.
     pub max_turns: Option<u32>,
     /// How much may be spent.
@@ -205,18 +207,23 @@ impl<'e> Agent<'e> {
     async fn open(&mut self) -> Result<(), StoreError> {
         let cancel = self.session.front.going_on();
         let source = self.options.source.unwrap_or(StartSource::Startup);
+        let (mut hooks, mut entries) = (Vec::new(), Vec::new());
+        if let Some(trigger) = self.options.setup {
+            let mut fired = self.fire(HookDetail::Setup { trigger }, &cancel).await;
+            hooks.append(&mut fired.rows);
+            entries.extend(self.contexts(&fired.contexts, "Setup hook"));
+        }
         let detail = HookDetail::SessionStart {
             source,
             agent_type: None,
             model: Some(self.mind.model.wire.clone()),
         };
-        let fired = self.fire(detail, &cancel).await;
-        let mut entries = Vec::new();
+        let mut fired = self.fire(detail, &cancel).await;
+        hooks.append(&mut fired.rows);
         let blocks = prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
         if self.thread.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
         }
-        let mut hooks = fired.rows;
         if !self.options.bare {
             let roots = &self.options.instructions;
             let (found, warnings, conditional) = match source {

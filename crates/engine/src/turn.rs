@@ -2,6 +2,7 @@
 //! the next one begins, so a crash loses nothing that was shown.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Instant;
 
 use ona_policy::secrets::masks;
@@ -365,6 +366,7 @@ impl Agent<'_> {
                 tool: tool.clone(),
                 input: shown.clone(),
             });
+            let old_cwd = self.session.place.cwd.clone();
             let report = self.session.call_as(id.clone(), &tool, &input, cancel).await?;
             if report.denied {
                 account.denials.push(DeniedCall {
@@ -380,6 +382,7 @@ impl Agent<'_> {
                 is_error: report.is_error,
             });
             self.catch_up()?;
+            self.moved_from(&old_cwd, cancel).await?;
             if !report.is_error && tool == "Read" {
                 self.heed_nested(&input, cancel).await?;
             }
@@ -391,6 +394,16 @@ impl Agent<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Hooks hear of a `cd`.
+    async fn moved_from(&mut self, old: &Path, cancel: &CancellationToken) -> Result<(), Halt> {
+        if self.session.place.cwd == old {
+            return Ok(());
+        }
+        let (old, new) = (old.display().to_string(), self.session.place.cwd.display().to_string());
+        let fired = self.fire(HookDetail::CwdChanged { old_cwd: old, new_cwd: new }, cancel).await;
+        Ok(self.keep(&Step { hooks: &fired.rows, ..Step::default() })?)
     }
 
     /// Gives every call that will not be run any more its result, so that the transcript is whole.

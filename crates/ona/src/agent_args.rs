@@ -121,6 +121,18 @@ pub struct AgentArgs {
     #[arg(long)]
     pub no_session_persistence: bool,
 
+    /// Run Setup hooks (init) first
+    #[arg(long, conflicts_with_all = ["init_only", "maintenance"])]
+    pub init: bool,
+
+    /// Run Setup (init) and SessionStart hooks, and nothing else
+    #[arg(long, conflicts_with = "maintenance")]
+    pub init_only: bool,
+
+    /// Run Setup hooks (maintenance) first
+    #[arg(long)]
+    pub maintenance: bool,
+
     /// Read no instructions, no settings files and no hooks but those given here
     #[arg(long)]
     pub bare: bool,

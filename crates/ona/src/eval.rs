@@ -81,15 +81,25 @@ pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
 
 /// The same, with the record in another place.
 pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
+    engine_with(cli, Store::open(database)?)
+}
+
+/// The same, with a record that is open already.
+pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
-    let mut outputs = database.to_owned().into_os_string();
+    let mut outputs = store.path().to_owned().into_os_string();
     outputs.push("-outputs");
+    let (outputs, child_env) = match store.path().is_absolute() {
+        true => (outputs.into(), env::for_children(store.path())),
+        // A record in memory is nobody else's.
+        false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
+    };
     Ok(Engine {
         settings: env::tool_settings()?,
         config: env::config(cli)?,
-        host: Host { program, child_env: env::for_children(database), outputs: outputs.into() },
-        store: Store::open(database)?,
+        host: Host { program, child_env, outputs },
+        store,
     })
 }
 

@@ -12,7 +12,7 @@ use ona_engine::{
     table,
 };
 use ona_store::{Found, NewSession, Seat, Store, StoreError};
-use ona_types::hook::{SessionEndReason, StartSource};
+use ona_types::hook::{SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -34,7 +34,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));
     }
     let cwd = directory(cli.cwd.as_ref())?;
-    let engine = eval::engine(cli)?;
+    let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let (seat, source) = seat(&engine, args, &cwd)?;
     let prompt = first_prompt(args, source)?;
     let session = Session::open(&engine, seat.clone(), &cwd)?;
@@ -90,6 +90,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     Ok(signal.map_or(code, |signal| ExitCode::from(128 + signal)))
 }
 
+/// An engine whose record is gone when the process is.
+fn passing(cli: &Cli) -> Result<Engine, CliError> {
+    let mut engine = eval::engine_with(cli, Store::in_memory()?)?;
+    // Its supervisor could not write that record.
+    engine.settings.background_disabled = true;
+    Ok(engine)
+}
+
 /// The session to go on with, or a new one.
 fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSource), CliError> {
     let store = &engine.store;
@@ -140,6 +148,9 @@ pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
 
 /// What to begin with; nothing where lines of JSON will say, or an unfinished turn goes on.
 fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>, CliError> {
+    if args.init_only {
+        return Ok(None);
+    }
     if args.input_format == InputFormat::StreamJson {
         return match args.prompt {
             None => Ok(None),
@@ -188,6 +199,11 @@ fn options(
         bare: args.bare,
         unheard: false,
         source: Some(source),
+        setup: match (args.init || args.init_only, args.maintenance) {
+            (true, _) => Some(SetupTrigger::Init),
+            (false, true) => Some(SetupTrigger::Maintenance),
+            (false, false) => None,
+        },
         max_turns: args.max_turns,
         max_budget_usd: args.max_budget_usd,
         partial: args.include_partial_messages,
@@ -240,6 +256,7 @@ fn feed(
     remote: &Remote,
 ) -> Option<std::thread::JoinHandle<()>> {
     match (args.input_format, prompt) {
+        _ if args.init_only => {}
         (InputFormat::Text, Some(prompt)) => remote.send(Op::Submit { prompt }),
         (InputFormat::Text, None) => remote.send(Op::GoOn),
         (InputFormat::StreamJson, _) => {

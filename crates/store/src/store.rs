@@ -67,6 +67,17 @@ impl Store {
         Ok(store)
     }
 
+    /// A record that lives as long as this process, for who wants nothing kept.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let sorted = |error| StoreError::sort(&path, error);
+        let connection = Connection::open_in_memory().map_err(sorted)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(sorted)?;
+        let store = Self { connection: Mutex::new(connection), path: path.clone() };
+        schema::bring_up_to_date(&store)?;
+        Ok(store)
+    }
+
     /// Where the record is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -240,3 +240,44 @@ fn two_hundred_calls_in_one_answer() {
     let results = server.requests()[1].body["messages"][2]["content"].as_array().unwrap().len();
     assert_eq!(results, 200);
 }
+
+#[test]
+fn nothing_is_kept_where_nothing_is_wanted() {
+    let project = project();
+    project.file("a.txt", "x\n");
+    let server = Server::start([
+        Reply::new().call("r", "Read", json!({"file_path": "a.txt"})),
+        Reply::say("read"),
+    ])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--no-session-persistence"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "read\n"), "{}", ran.stderr);
+    assert!(!project.database().exists());
+}
+
+#[test]
+fn setup_and_directory_hooks_fire() {
+    let project = project();
+    std::fs::create_dir(project.path("sub")).unwrap();
+    let note = |event: &str| json!([{"hooks": [{"type": "command", "command": format!("cat >> \"$CLAUDE_PROJECT_DIR/{event}\"")}]}]);
+    let hooks = json!({"hooks": {"Setup": note("setup"), "SessionStart": note("start"), "CwdChanged": note("cwd")}}).to_string();
+    let server = Server::start([
+        Reply::new().call("c", "Bash", json!({"command": "cd sub"})),
+        Reply::say("there"),
+    ])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "--init-only", "--settings", &hooks]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(server.requests().is_empty(), "nothing is asked");
+    assert!(project.content("setup").contains("\"trigger\":\"init\""));
+    assert!(project.content("start").contains("\"source\":\"startup\""));
+    let ran = run(&mut anthropic(
+        &project,
+        &server,
+        &["-p", "go", "--maintenance", "--settings", &hooks],
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(project.content("setup").contains("\"trigger\":\"maintenance\""));
+    let moved: Value = serde_json::from_str(&project.content("cwd")).unwrap();
+    assert_eq!(moved["new_cwd"], project.path("sub").display().to_string());
+}
