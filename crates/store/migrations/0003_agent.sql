@@ -49,3 +49,9 @@ CREATE TABLE trusted_content (
     trusted_at   TEXT NOT NULL DEFAULT (datetime('now')),
     PRIMARY KEY (root, place, hash)
 ) WITHOUT ROWID;
+
+-- A long session is opened as fast as a short one: where it was compacted, and its prompts.
+CREATE INDEX idx_transcript_boundary ON transcript_entries(session_id, sequence)
+    WHERE entry_type = 'collapse_commit';
+CREATE INDEX idx_transcript_prompts ON transcript_entries(session_id, sequence)
+    WHERE entry_type = 'user';

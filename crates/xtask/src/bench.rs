@@ -38,6 +38,8 @@ const START: Limit = Limit::at_most(10.0, 3.0, "ms");
 const EVAL_READ: Limit = Limit::at_most(15.0, 4.0, "ms");
 const READ: Limit = Limit::at_most(5.0, 1.0, "ms");
 const HOOK: Limit = Limit::at_most(1.3, 1.1, "×");
+const TURN: Limit = Limit::at_most(60.0, 20.0, "ms");
+const LONG: Limit = Limit::at_most(1.2, 1.0, "×");
 const APPENDS: Limit = Limit::at_least(200.0, 5000.0, "/s");
 const SEARCH: Limit = Limit::at_most(1.5, 1.1, "×");
 const MEMORY: Limit = Limit::at_most(60.0, 30.0, "MB");
@@ -50,6 +52,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     process::run(cargo(root, &["build", "--package", "ona"]).arg("--quiet"))?;
     let bench = Bench::new(root)?;
     let mut rows = vec![bench.start()?, bench.read()?];
+    rows.extend(bench.turns()?);
     rows.extend(bench.pipeline()?);
     rows.extend(bench.rules()?);
     rows.push(bench.appends()?);
@@ -154,6 +157,24 @@ impl Bench {
         let time = median_of(30, || self.eval(&self.project(), &call, "one small file"))?;
         let work = "`ona --eval` Read of a small file, whole process";
         Ok(Row::new(work, milliseconds(time), EVAL_READ))
+    }
+
+    /// Whole headless turns against a scripted model, the model's own time taken off.
+    fn turns(&self) -> Result<[Row; 4]> {
+        let labels = ["plain_ms", "call_ms", "long_ms", "peak_mb"];
+        let ona = self.ona.to_string_lossy();
+        let [plain, call, long, peak] = self.example_with("ona", "turns", &[&ona], labels)?;
+        Ok([
+            Row::new("`ona -p`, a plain turn, whole process", plain, TURN),
+            Row::new("each Read of a turn with 50, its question to the model included", call, READ),
+            Row::new(
+                "the plain turn in a session with 10,000 entries, against a new one",
+                long / plain,
+                LONG,
+            )
+            .noted(format!("{long:.0} against {plain:.0} ms")),
+            Row::new("`ona -p` with 50 calls, peak memory", peak, MEMORY),
+        ])
     }
 
     /// The gate inside a process: a call without hooks, then what hooks add.
@@ -291,9 +312,21 @@ impl Bench {
         example: &str,
         labels: [&str; N],
     ) -> Result<[f64; N]> {
+        self.example_with(package, example, &[], labels)
+    }
+
+    /// The same of an example that takes arguments.
+    fn example_with<const N: usize>(
+        &self,
+        package: &str,
+        example: &str,
+        args: &[&str],
+        labels: [&str; N],
+    ) -> Result<[f64; N]> {
         eprintln!("running the example {example} of {package}");
         let verb = ["run", "--quiet", "--package", package, "--example", example];
-        let text = process::capture(&mut cargo(&self.root, &verb))?;
+        let mut command = cargo(&self.root, &verb);
+        let text = process::capture(command.arg("--").args(args))?;
         let mut figures = [0.0; N];
         for (figure, label) in figures.iter_mut().zip(labels) {
             *figure =
