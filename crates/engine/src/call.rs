@@ -81,7 +81,8 @@ impl Session<'_> {
         let owner = json!(Owner::current());
         let mut kept = input.clone();
         self.governance.redactor.mask_value(&mut kept);
-        let start = CallStart { id: &id, tool, input: &kept, owner: &owner };
+        let name = self.governance.redactor.mask(tool).into_owned();
+        let start = CallStart { id: &id, tool: &name, input: &kept, owner: &owner };
         self.engine.store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
         let mut done = match (ona_tools::find(tool), self.unusable(tool, input)) {
@@ -267,6 +268,9 @@ impl Done {
     /// What hooks printed was masked when it was read; here goes whatever else is kept (DESIGN §5, no. 27).
     fn redact(&mut self, redactor: &Redactor) {
         redactor.mask_string(&mut self.output.content);
+        if let Some(task) = &mut self.output.task {
+            redactor.mask_string(&mut task.command);
+        }
         for value in self.output.detail.values_mut() {
             redactor.mask_value(value);
         }

@@ -303,9 +303,14 @@ impl Session<'_> {
             .prepare(&input, &self.place)
             .map_err(|error| format!("the hook's input is invalid: {error}"))?;
         (call.input, call.effects, call.replaced) = (input, effects, true);
-        match self.governance.permissions.judge(&call.as_call()).behavior {
-            Behavior::Deny => Err("a rule denies the input the hook put there".to_owned()),
-            Behavior::Allow | Behavior::Ask => Ok(()),
+        let ruling = self.governance.permissions.judge(&call.as_call());
+        match (ruling.behavior, &ruling.by) {
+            (Behavior::Deny, _) => Err("a rule denies the input the hook put there".to_owned()),
+            // A hook's yes spares the question of the mode, never one that a rule asks.
+            (Behavior::Ask, By::Rules(_) | By::Opaque(_)) => {
+                Err("a rule wants the input that the hook put there to be asked about".to_owned())
+            }
+            (Behavior::Allow | Behavior::Ask, _) => Ok(()),
         }
     }
 

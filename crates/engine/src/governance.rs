@@ -177,7 +177,8 @@ impl Governance {
             }
             loaded.layers = layers;
         }
-        let snapshot = settings::snapshot(&loaded);
+        let mut snapshot = settings::snapshot(&loaded);
+        redactor(config, &loaded.layers).mask_value(&mut snapshot);
         if write {
             store.import_settings(&snapshot.to_string())?;
         }
@@ -207,9 +208,7 @@ impl Governance {
             let list = merged[key].as_array().into_iter().flatten();
             list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
         };
-        let redactor = Redactor::knowing(
-            config.secrets.iter().cloned().chain(settings::secrets(&basis.layers)),
-        );
+        let redactor = redactor(config, &basis.layers);
         // ona's own variables come last and so win.
         let mut child_env = settings::child_env(&merged);
         let has_locale = config.has_locale
@@ -312,6 +311,11 @@ pub(crate) enum UpdateError {
     Store(#[from] StoreError),
     #[error("{0}")]
     Refused(String),
+}
+
+/// Knows the secrets of the process and of its settings.
+fn redactor(config: &Config, layers: &[Layer]) -> Redactor {
+    Redactor::knowing(config.secrets.iter().cloned().chain(settings::secrets(layers)))
 }
 
 /// Where the rules that were decided in a session are kept.

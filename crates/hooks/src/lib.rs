@@ -20,4 +20,6 @@ pub use config::{Condition, Handler, HookEntry, HookLayer, Shell, collect};
 pub use judge::{Judge, Judging, Question};
 pub use matcher::Matcher;
 pub use output::{Stdout, parse_stdout};
+#[doc(hidden)]
+pub use plane::merge_outcome;
 pub use plane::{About, Fired, HookHost, HookPlane, Lookup, Timeouts};

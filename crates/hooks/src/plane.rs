@@ -364,6 +364,20 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Takes a hook's outcome into the whole as [`HookPlane::fire`] does, with no process behind it. For the
+/// fuzz target: whatever a hook may print can be tried without running one.
+#[doc(hidden)]
+pub fn merge_outcome(
+    fired: &mut Fired,
+    entry: &HookEntry,
+    exit_code: Option<i32>,
+    timed_out: bool,
+    stdout: &str,
+) {
+    let mut ran = Ran { exit_code, stdout: stdout.to_owned(), timed_out, ..Ran::default() };
+    merge(fired, entry, entry.event, &mut ran);
+}
+
 /// S0 §5.4 to §5.6: takes one hook's outcome into the whole. What is wrong with its output is noted behind
 /// its own words, so that the record has it too.
 fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) {

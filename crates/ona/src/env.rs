@@ -296,7 +296,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
         given: Given { settings, sources },
         mode,
-        trust: cli.trust || switch(&ONA_TRUST, false)?,
+        trust: trusts(cli)?,
         hooks_disabled: switch(&NO_HOOKS, false)?,
         hook_timeouts: Timeouts {
             general: millis(&HOOK_TIMEOUT, timeouts.general)?,
@@ -345,6 +345,11 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
         here.join(given).to_string_lossy().into_owned()
     };
     Ok(cli.settings.iter().map(absolute).collect())
+}
+
+/// Whether the folder is trusted for this run.
+pub fn trusts(cli: &Cli) -> Result<bool, CliError> {
+    Ok(cli.trust || switch(&ONA_TRUST, false)?)
 }
 
 fn path(variable: &Variable) -> Option<PathBuf> {

@@ -19,6 +19,7 @@ use crate::args::Cli;
 use crate::asker;
 use crate::env;
 use crate::error::CliError;
+use crate::governed;
 use crate::mind::mind;
 use crate::output::{complain, print_line};
 use crate::trust;
@@ -32,7 +33,13 @@ pub struct Call {
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = engine(cli)?;
-    let (front, remote, events) = table(if cli.ask { Human::Present } else { Human::Operator });
+    let human = match (cli.ask, governed::by_call()) {
+        (true, _) => Human::Present,
+        (false, None) => Human::Operator,
+        // Whoever is started by a call is no operator, whatever it claims.
+        (false, Some(_)) => Human::Nobody,
+    };
+    let (front, remote, events) = table(human);
     let mut session = join(&engine, cli)?.facing(front);
     if session.wants_model() {
         // Without one, those hooks are skipped, and that is recorded.

@@ -13,6 +13,7 @@ mod doctor;
 mod env;
 mod error;
 mod eval;
+mod governed;
 mod helpers;
 mod mind;
 mod output;
@@ -45,6 +46,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         )
         .hint("see `ona --help`"));
     }
+    governed::check(cli, env::trusts(cli)?)?;
     match &cli.command {
         Some(Command::Doctor { json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),

@@ -248,17 +248,31 @@ fn inner(command: &Command) -> Option<Option<String>> {
         let rest = &words[1..];
         let literal = |word: Option<&Word>| word.and_then(|word| word.literal.clone());
         match name {
-            "eval" => {
-                let words: Option<Vec<&str>> =
-                    rest.iter().map(|word| word.literal.as_deref()).collect();
-                Some(words.map(|words| words.join(" ")))
+            "eval" => Some(joined(without_dashes(rest))),
+            // Its words are one command line for a shell.
+            "watch" => Some(joined(rest).map(|text| text.trim_start_matches('-').to_owned())),
+            // They take what they run from their input.
+            "parallel" => Some(None),
+            "xargs"
+                if rest.iter().any(|word| {
+                    word.literal.as_deref().is_none_or(|text| {
+                        let text = base_name(text);
+                        SHELLS.contains(&text) || EXEC_WRAPPERS.contains(&text)
+                    })
+                }) =>
+            {
+                Some(None)
             }
             // `trap '' INT` and `trap - INT` run nothing.
-            "trap" => match literal(rest.first()) {
+            "trap" => match literal(without_dashes(rest).first()) {
                 Some(text) if rest.len() < 2 || text.is_empty() || text.starts_with('-') => None,
                 action => Some(action),
             },
-            "source" | "." => rest.first().filter(|file| file.literal.is_none()).map(|_| None),
+            "source" | "." => {
+                let fixed =
+                    |file: &&Word| file.literal.as_deref().is_some_and(|file| !is_input(file));
+                rest.first().filter(|file| !fixed(file)).map(|_| None)
+            }
             "env" => {
                 let splits = |word: &Word| {
                     let text = word.literal.as_deref().unwrap_or_default();
@@ -267,6 +281,12 @@ fn inner(command: &Command) -> Option<Option<String>> {
                 rest.iter().any(splits).then_some(None)
             }
             _ if WITH_COMMAND_OPTION.contains(&name) => {
+                let joined = rest
+                    .iter()
+                    .find_map(|word| word.literal.as_deref()?.strip_prefix("--command="));
+                if let Some(text) = joined {
+                    return Some(Some(text.to_owned()));
+                }
                 let at = rest
                     .iter()
                     .position(|word| matches!(word.literal.as_deref(), Some("-c" | "--command")))?;
@@ -287,10 +307,14 @@ fn shell_script(words: &[Word]) -> Option<Option<String>> {
         match word.literal.as_deref() {
             None => return Some(None),
             Some("--") => return script_operand(words.next(), takes_text),
-            Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(words.next()),
+            Some("--rcfile" | "--init-file") => drop(words.next()),
             Some(text) if text.starts_with("--") => {}
             Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
                 takes_text |= text.contains('c');
+                // Among others too, `o` takes the next word.
+                if text.contains(['o', 'O']) {
+                    words.next();
+                }
             }
             Some(_) => return script_operand(Some(word), takes_text),
         }
@@ -302,9 +326,53 @@ fn script_operand(word: Option<&Word>, takes_text: bool) -> Option<Option<String
     match word {
         Some(word) if takes_text => Some(word.literal.clone()),
         // A file: the rule about the shell decides.
-        Some(word) if word.literal.is_some() && word.source != "-" => None,
+        Some(word) if word.literal.as_deref().is_some_and(|file| !is_input(file)) => None,
         _ => Some(None),
     }
+}
+
+/// Whether a file's name stands for standard input, or another descriptor.
+fn is_input(file: &str) -> bool {
+    file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/")
+}
+
+fn without_dashes(words: &[Word]) -> &[Word] {
+    match words.split_first() {
+        Some((first, rest)) if first.literal.as_deref() == Some("--") => rest,
+        _ => words,
+    }
+}
+
+fn joined(words: &[Word]) -> Option<String> {
+    let words: Option<Vec<&str>> = words.iter().map(|word| word.literal.as_deref()).collect();
+    words.map(|words| words.join(" "))
+}
+
+/// Whether it runs another command and the text does not fix which.
+pub(crate) fn runs_unknown(words: &[Word]) -> bool {
+    let wraps = name(words).is_some_and(|name| {
+        WRAPPERS.contains(&name) || (EXEC_WRAPPERS.contains(&name) && !is_finder(name))
+    });
+    // What is run stands among the first words.
+    wraps && words.iter().skip(1).take(3).any(|word| word.literal.is_none())
+}
+
+/// Whether git is told what to do by something the text does not fix, or by configuration on the way.
+pub(crate) fn git_is_unsure(words: &[Word]) -> bool {
+    if name(words) != Some("git") {
+        return false;
+    }
+    let mut words = words[1..].iter();
+    while let Some(word) = words.next() {
+        match word.literal.as_deref() {
+            None => return true,
+            Some(option) if GIT_RISKS.contains(&option) => return true,
+            Some(option) if GIT_VALUES.contains(&option) => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            Some(_) => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -356,6 +424,13 @@ mod tests {
             "trap 'rm x' EXIT",
             "su -c 'rm x' user",
             "script -c 'rm x' /dev/null",
+            "bash -eo pipefail -c 'rm x'",
+            "bash -euo pipefail -c 'rm x'",
+            "bash -co pipefail 'rm x'",
+            "su --command='rm x'",
+            "eval -- rm x",
+            "trap -- 'rm x' EXIT",
+            "watch 'true; rm x'",
         ] {
             assert!(commands(hidden).0.contains(&"rm x".to_owned()), "{hidden}");
         }

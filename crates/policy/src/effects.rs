@@ -86,17 +86,25 @@ impl Effects {
                 self.doubt(format!("what `{}` stands for is not fixed in the text", first.source));
                 continue;
             };
+            if commands::runs_unknown(&command.words) {
+                self.doubt(format!("what `{name}` runs is not fixed in the text"));
+            }
             if !matches!(name, "cd" | "pushd" | "popd") {
                 continue;
             }
             let operand = command.words[1..].iter().find(|word| !word.source.starts_with('-'));
-            let to = operand.and_then(|word| word.literal.as_deref()).filter(|_| name == "cd");
+            let to = operand.and_then(|word| word.literal.as_deref());
+            let to = to.filter(|to| name == "cd" && *to != "-");
             let Some(to) = to.filter(|_| self.dirs.len() < MOST_DIRS) else {
                 self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
                 continue;
             };
-            let there: Vec<PathBuf> =
-                self.dirs.iter().filter_map(|dir| path::resolve(dir, to).ok()).collect();
+            // Bash takes `..` away in the text, before it follows links; `cd -P` after.
+            let there = self
+                .dirs
+                .iter()
+                .flat_map(|dir| [path::resolve(dir, to).ok(), Some(path::in_words(&dir.join(to)))]);
+            let there: Vec<PathBuf> = there.flatten().collect();
             for dir in there {
                 if !self.dirs.contains(&dir) {
                     self.dirs.push(dir);
@@ -190,6 +198,16 @@ mod tests {
         let reads: Vec<_> =
             effects.reads.iter().map(|target| target.named.display().to_string()).collect();
         assert_eq!(reads, ["/f", "/a/f", "/b/f", "/a/b/f"]);
+        for source in [
+            "c=rm; env $c -f x",
+            "timeout 5 $c x",
+            "xargs $c",
+            "env {rm,x}",
+            "cd \"-\"",
+            "sudo \"$@\"",
+        ] {
+            assert!(of(source).opaque.is_some(), "{source}");
+        }
     }
 
     #[test]

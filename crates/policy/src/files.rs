@@ -143,6 +143,10 @@ const PLACERS: &[&str] = &["cp", "mv", "ln", "install"];
 /// What of git changes files that are named behind it.
 const GIT_WRITERS: &[&str] = &["rm", "mv", "restore", "checkout", "clean", "apply"];
 
+/// And what of it shows them.
+const GIT_READERS: &[&str] =
+    &["diff", "show", "blame", "annotate", "grep", "cat-file", "archive", "log", "shortlog"];
+
 /// Everything a command touches, whatever it is wrapped in.
 pub(crate) fn touched(words: &[Word]) -> Touched {
     let mut all = vec![words];
@@ -226,6 +230,10 @@ fn of_command(name: &str, words: &[Word], touched: &mut Touched) {
 
 fn git(words: &[Word], touched: &mut Touched) {
     let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
+    // What others are told, such as a message, is no file.
+    if !literals.iter().any(|word| GIT_WRITERS.contains(word) || GIT_READERS.contains(word)) {
+        return;
+    }
     let writes = literals.iter().any(|word| GIT_WRITERS.contains(word));
     operands(words.iter(), if writes { Access::Writes } else { Access::Reads }, touched);
     values(words, touched);
@@ -334,9 +342,10 @@ fn reads_directories(name: &str, words: &[Word]) -> bool {
         })
 }
 
-/// Whether a word without a fixed text is one because of `*`, `?` and `[ ]` alone.
+/// Whether a word without a fixed text is one because of `*` and `?` alone. What a set in brackets takes in is a
+/// science of its own.
 pub(crate) fn is_glob(source: &str) -> bool {
-    !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
+    !source.contains(['[', ']', '$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
 }
 
 /// As many files are looked at for a pattern.
@@ -353,7 +362,7 @@ pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let mut next = Vec::new();
         for dir in found {
-            if !part.contains(['*', '?', '[']) {
+            if !part.contains(['*', '?']) {
                 next.push(dir.join(part));
                 continue;
             }
@@ -372,19 +381,9 @@ pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
-/// A set in brackets counts as any one character.
+/// Our wildcards know only `*`: a `?` counts as that, and rather a file too many.
 fn fits(part: &str, name: &str) -> bool {
-    let mut shape = String::with_capacity(part.len());
-    let mut rest = part;
-    while let Some(open) = rest.find('[') {
-        let Some(close) = rest[open + 1..].find(']') else { break };
-        shape.push_str(&rest[..open]);
-        shape.push('?');
-        rest = &rest[open + close + 2..];
-    }
-    shape.push_str(rest);
-    // One character each: as our wildcards know only `*`, try it as that.
-    wildcard::matches(&shape.replace('?', "*"), name)
+    wildcard::matches(&part.replace('?', "*"), name)
 }
 
 #[cfg(test)]
@@ -488,7 +487,7 @@ mod tests {
             found
         };
         assert_eq!(names(".en?"), [".env"]);
-        assert_eq!(names("[ab].rs"), ["a.rs", "b.rs"]);
+        assert!(!is_glob("[ab].rs") && !is_glob("/et[[:alpha:]]/passwd"));
         assert_eq!(names("*/c.rs"), [".env/c.rs", "a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
         assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
     }

@@ -122,6 +122,19 @@ fn components(path: &Path) -> VecDeque<OsString> {
         .collect()
 }
 
+/// A path with `.` and `..` taken away in its text, whatever links there are.
+pub(crate) fn in_words(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

@@ -6,6 +6,7 @@ use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
 
 use crate::builtin;
+use crate::commands;
 use crate::effects::Effects;
 use crate::path::Target;
 use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
@@ -203,6 +204,16 @@ impl Permissions {
             return Some(why.clone());
         }
         for command in &call.effects.commands {
+            let all =
+                std::iter::once(command.words.as_slice()).chain(commands::suffixes(&command.words));
+            let unsure = all.into_iter().any(commands::git_is_unsure);
+            if unsure && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about("git")))
+            {
+                return Some(
+                    "what git is told to do is not fixed in the text, and there are rules about it"
+                        .into(),
+                );
+            }
             if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
                 && word.literal.is_none()
                 && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))

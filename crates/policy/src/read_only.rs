@@ -1,6 +1,7 @@
 //! Commands that only read are free. This says when one does: by a closed table of options that make it do
 //! more, on the words as the program gets them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::effects::Effects;
@@ -43,13 +44,13 @@ pub(crate) const READ_ONLY: &[ReadOnly] = &[
     free("cd"),
     free("cmp"),
     but("comm", &[], &["--output"], ""),
-    but("diff", &[], &["--output"], ""),
-    but("du", &[], &["--files0-from", "--exclude-from"], "X"),
+    but("diff", &[], &["--output", "--recursive"], "r"),
+    but("du", &[], &["--files0-from", "--exclude-from", "--dereference", "--dereference-args"], "XLDH"),
     free("echo"),
     free("expr"),
     but("fd", &[], &["--exec", "--exec-batch", "--follow", "--ignore-file", "--list-details"], "xXLl"),
     but("fdfind", &[], &["--exec", "--exec-batch", "--follow", "--ignore-file", "--list-details"], "xXLl"),
-    but("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from"], &[], ""),
+    but("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from", "-L", "-H", "-follow"], &[], ""),
     free("fmt"),
     free("getconf"),
     but("grep", &[], &["--file", "--exclude-from", "--dereference-recursive"], "fR"),
@@ -183,10 +184,40 @@ fn own_repository(around: &Surroundings) -> bool {
             return false;
         }
         if dir == around.project_dir {
-            return true;
+            return dir.ancestors().find(|dir| dir.join(".git").exists()).is_none_or(is_plain);
         }
         if dir.join(".git").exists() || !dir.pop() {
             return false;
         }
     }
+}
+
+/// Whether a checkout's configuration makes git run nothing by itself.
+fn is_plain(checkout: &Path) -> bool {
+    let git = checkout.join(".git");
+    let git = match fs::read_to_string(&git) {
+        // A linked worktree: its repository is two levels above what the file names.
+        Ok(text) => {
+            let linked = text.trim().strip_prefix("gitdir: ").map(|dir| checkout.join(dir));
+            match linked.as_deref().and_then(Path::parent).and_then(Path::parent) {
+                Some(main) => main.to_owned(),
+                None => return false,
+            }
+        }
+        Err(_) => git,
+    };
+    let runs = [
+        "fsmonitor",
+        "external",
+        "textconv",
+        "hookspath",
+        "filter",
+        "include",
+        "sshcommand",
+        "command",
+    ];
+    ["config", "config.worktree"].iter().all(|name| {
+        let text = fs::read_to_string(git.join(name)).unwrap_or_default().to_ascii_lowercase();
+        !runs.iter().any(|key| text.contains(key))
+    })
 }

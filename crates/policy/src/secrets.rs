@@ -133,7 +133,15 @@ impl Redactor {
                 items.iter_mut().fold(false, |any, item| self.mask_value(item) | any)
             }
             Value::Object(members) => {
-                members.values_mut().fold(false, |any, item| self.mask_value(item) | any)
+                let any = members.values_mut().fold(false, |any, item| self.mask_value(item) | any);
+                let hidden: Vec<String> =
+                    members.keys().filter(|key| self.mask(key) != key.as_str()).cloned().collect();
+                for key in &hidden {
+                    if let Some(value) = members.remove(key) {
+                        members.insert(self.mask(key).into_owned(), value);
+                    }
+                }
+                any || !hidden.is_empty()
             }
             _ => false,
         }
@@ -162,13 +170,22 @@ fn replaced(text: &str, pattern: &Regex, name: &str) -> Option<String> {
 }
 
 /// Words that, in the name of a variable, say that its value is a secret.
-const SECRET_WORDS: [&str; 9] =
-    ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "CREDENTIAL", "CREDENTIALS"];
+const SECRET_WORDS: [&str; 6] = ["KEY", "APIKEY", "PASS", "PAT", "PWD", "AUTH"];
+/// And parts of such words.
+const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+/// A value of small letters alone that is shorter than this is a word like others.
+const SHORTEST_WORD: usize = 16;
 
-/// Whether a variable holds a secret, by its name. A path leads to one, and is none.
+/// Whether a variable holds a secret, by its name. A path that exists leads to one, and is none; a common word
+/// would be found everywhere.
 pub fn holds_secret(name: &str, value: &str) -> bool {
-    let is_secret = |word: &str| SECRET_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    value.len() >= SHORTEST && !value.starts_with(['/', '~']) && name.split('_').any(is_secret)
+    let name = name.to_ascii_uppercase();
+    let named = name.split('_').any(|word| {
+        SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part))
+    });
+    let is_word = value.len() < SHORTEST_WORD && value.bytes().all(|b| b.is_ascii_lowercase());
+    let is_path = value.starts_with('/') && std::path::Path::new(value).exists();
+    named && value.len() >= SHORTEST && !is_word && !is_path
 }
 
 /// The masks in a text, for whoever must not take one for what it stands for.
@@ -306,12 +323,16 @@ mod tests {
     #[test]
     fn a_variable_says_by_its_name_that_it_holds_a_secret() {
         for (name, value, expected) in [
-            ("ANTHROPIC_API_KEY", "abcdefgh", true),
-            ("github_token", "abcdefgh", true),
-            ("DB_PASSWORD", "abcdefgh", true),
+            ("ANTHROPIC_API_KEY", "abcdefgh1", true),
+            ("github_token", "abcdefgH", true),
+            ("DB_PASSWORD", "abc-defgh", true),
+            ("PGPASSWORD", "correct-horse", true),
+            ("AWS_SECRET_ACCESS_KEY", "/Jalr+notAPath", true),
+            ("DB_PASSWORD", "postgres", false),
+            ("PWD", "/", false),
             ("GIT_AUTHOR_NAME", "Jane Developer", false),
             ("SSH_AUTH_SOCK", "abcdefgh", false),
-            ("AWS_SECRET_FILE", "/run/secrets/aws", false),
+            ("AWS_SECRET_FILE", "/etc/hostname", false),
             ("API_KEY", "short", false),
             ("MONKEY", "abcdefgh", false),
         ] {

@@ -201,14 +201,18 @@ fn redirect(node: Node<'_>, source: &str) -> Option<Redirect> {
         "<" => Direction::Read,
         "<>" => Direction::ReadWrite,
         // `2>&1` copies a descriptor; `>&file` writes one.
-        ">&" | "<&" | "<&-" | ">&-"
-            if text(target, source).bytes().all(|b| b.is_ascii_digit() || b == b'-') =>
-        {
+        ">&" | "<&" | "<&-" | ">&-" if is_descriptor(text(target, source)) => {
             return None;
         }
         _ => Direction::Write,
     };
     Some(Redirect { direction, target: word(target, source) })
+}
+
+/// `1`, `-` or `1-`: a descriptor to copy, to close or to move. Anything else is a file.
+fn is_descriptor(target: &str) -> bool {
+    let digits = target.strip_suffix('-').unwrap_or(target);
+    !target.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn word(node: Node<'_>, source: &str) -> Word {
@@ -236,20 +240,23 @@ fn literal(node: Node<'_>, source: &str) -> Option<String> {
         }
         "concatenation" => {
             let mut cursor = node.walk();
+            // All children: a `!` is a part of the word and has no name in the grammar.
             let parts: Option<String> =
-                node.named_children(&mut cursor).map(|child| literal(child, source)).collect();
+                node.children(&mut cursor).map(|child| literal(child, source)).collect();
             // Braces such as `{a,b}` parse as a concatenation of words and punctuation.
             parts.filter(|_| !raw.contains(['{', '}']))
         }
-        // Keywords and brackets: `export`, `[`, `[[`.
-        _ if !node.is_named() => Some(raw.to_owned()),
+        // Keywords and brackets: `export`, `[`, `[[`; but empty backticks are no text, and a `$` may
+        // belong to what follows.
+        _ if !node.is_named() && !raw.contains(['`', '$']) => Some(raw.to_owned()),
         _ => None,
     }
 }
 
 /// Backslashes removed; nothing if a glob, a brace, a tilde or a variable is left unescaped.
 fn unquoted(raw: &str) -> Option<String> {
-    if raw.starts_with('~') {
+    // Bash expands a tilde at the beginning, and behind the `=` of what looks like an assignment.
+    if raw.starts_with('~') || raw.contains("=~") || raw.contains(":~") {
         return None;
     }
     let mut out = String::with_capacity(raw.len());
@@ -351,6 +358,8 @@ mod tests {
 
     #[test]
     fn redirections_are_not_words() {
+        assert_eq!(parse("cat a >&1-2").redirects.len(), 1, "a file of that name");
+        assert!(parse("cat a 2>&1 3>&- 4<&5-").redirects.is_empty());
         let script = parse(">first cmd a 2>&1 >'out file' <in b");
         assert_eq!(script.commands[0].text(), "cmd a b");
         let targets: Vec<_> = script
@@ -426,6 +435,19 @@ mod tests {
             "(( x = 1 ))",
             "echo `echo \\`rm x\\``",
             "ls +(a|b)",
+            "for PATH in .; do ls; done",
+            "for i in ${CDPATH:=/}; do ls; done",
+            "printf %n PATH; ls",
+            "printf '%-5n' PATH",
+            "npm test {PATH}</dev/null",
+            "command unset 'a[$(rm x)]'",
+            "\\let 'a[$(rm x)]=1'",
+            "test -\"v\" 'a[$(rm x)]'",
+            "mapfile -C 'rm x' -c 1 <<< y",
+            "compgen -C 'rm x' y",
+            "PS4='$(rm x)'; set -x; :",
+            "hash -p /bin/rm foo; foo x",
+            "shopt -s expand_aliases\nalias q=rm\nq x",
         ] {
             assert!(parse(source).opaque.is_some(), "{source:?}");
         }

@@ -197,3 +197,32 @@ fn a_mode_that_the_organisation_does_not_permit_is_not_kept() {
     );
     assert_eq!(mode(&[&["--permission-mode", "dontAsk"], &explain[..]].concat()).0, "deny");
 }
+
+/// DESIGN §5, no. 12: what an agent's call starts is the agent, whatever it claims.
+#[test]
+fn a_call_cannot_make_itself_the_operator() {
+    let project = project();
+    let ona = env!("CARGO_BIN_EXE_ona");
+    for inner in [
+        format!("{ona} trust"),
+        format!("{ona} untrust"),
+        format!("{ona} config set permissions.defaultMode bypassPermissions"),
+        format!("{ona} --transition planning"),
+        format!("env -u ONA_TOOL_USE_ID {ona} trust"),
+        format!(
+            "{ona} --permission-mode bypassPermissions --eval '{{\"tool\":\"Bash\",\"input\":{{\"command\":\"touch made\"}}}}'"
+        ),
+        format!(
+            "ONA_TRUST=1 {ona} --eval '{{\"tool\":\"Bash\",\"input\":{{\"command\":\"touch made\"}}}}'"
+        ),
+    ] {
+        let said = project.refused("Bash", json!({"command": inner}));
+        assert!(said.contains("the operator's to decide"), "{inner}: {said}");
+    }
+    // A call within a call has nobody to ask.
+    let inner =
+        format!("{ona} --eval '{{\"tool\":\"Bash\",\"input\":{{\"command\":\"touch made\"}}}}'");
+    let said = project.ok("Bash", json!({"command": inner}));
+    assert!(said.contains("there is nobody to ask"), "{said}");
+    assert!(!project.path("made").exists());
+}

@@ -45,6 +45,12 @@ const SETTERS: &[&str] = &[
     "printf",
 ];
 
+/// Commands that change what other words mean, or run what they are given in ways of their own.
+const TURNERS: &[&str] = &["alias", "bind", "compgen", "complete", "enable", "fc", "hash", "let"];
+
+/// Variables whose value bash evaluates by itself.
+const EVALUATED: &[&str] = &["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV"];
+
 /// Operators of `[[ ]]` whose operands are evaluated as arithmetic or as names.
 const EVALUATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
 
@@ -266,6 +272,9 @@ impl<'s> Reader<'s> {
                 continue;
             }
             let word = self.word()?;
+            if word.starts_with('{') && word.len() > 2 && matches!(self.peek(), Some(b'<' | b'>')) {
+                return Err("a redirection that sets a variable");
+            }
             if closed {
                 return Err("a word behind a compound command");
             }
@@ -276,6 +285,9 @@ impl<'s> Reader<'s> {
             if let Some((name, value)) = assignment(word)? {
                 if value.is_empty() && self.peek() == Some(b'(') {
                     return Err("an array");
+                }
+                if EVALUATED.contains(&name) {
+                    return Err("it sets a variable that bash evaluates");
                 }
                 self.reading.assigns = true;
                 self.reading.assignments.push((name, value));
@@ -291,15 +303,38 @@ impl<'s> Reader<'s> {
                 "case" | "esac" | "select" | "function" | "coproc" | "in" => {
                     return Err("a compound command that is not followed");
                 }
-                "let" => return Err("it calculates"),
                 _ => words.push(word),
             }
         }
-        if let Some(name) = words.first().copied() {
-            self.check_names(name, &words[1..])?;
-            self.reading.assigns |= SETTERS.contains(&name);
+        if !words.is_empty() {
+            self.check_meaning(&words)?;
             self.reading.commands.push(words);
         }
+        Ok(())
+    }
+
+    /// Quoting does not change what a builtin does, nor does `command` before it.
+    fn check_meaning(&mut self, words: &[&str]) -> Plain<()> {
+        let bare: Vec<String> =
+            words.iter().map(|word| word.replace(['\'', '"', '\\'], "")).collect();
+        let mut bare: Vec<&str> = bare.iter().map(String::as_str).collect();
+        while matches!(bare.first(), Some(&("command" | "builtin"))) {
+            bare.remove(0);
+        }
+        let Some((name, rest)) = bare.split_first() else { return Ok(()) };
+        if TURNERS.contains(name) {
+            return Err("it changes what words mean");
+        }
+        if matches!(*name, "mapfile" | "readarray")
+            && rest.iter().any(|word| word.starts_with("-C"))
+        {
+            return Err("it runs something for every line");
+        }
+        if *name == "printf" && rest.iter().any(|word| counts(word)) {
+            return Err("it sets a variable");
+        }
+        self.check_names(name, rest)?;
+        self.reading.assigns |= SETTERS.contains(name);
         Ok(())
     }
 
@@ -322,8 +357,12 @@ impl<'s> Reader<'s> {
     fn for_header(&mut self) -> Plain<()> {
         self.reading.assigns = true;
         self.blanks();
-        if !is_name(self.word()?) {
-            return Err("a loop that counts");
+        let name = match self.peek() {
+            Some(b'(') => return Err("a loop that counts"),
+            _ => self.word()?,
+        };
+        if !is_name(name) || !is_nobodys(name) {
+            return Err("a loop over a variable that programs heed");
         }
         self.blanks();
         if matches!(self.peek(), Some(b';' | b'\n')) {
@@ -403,7 +442,7 @@ impl<'s> Reader<'s> {
                 self.heredocs.push(Heredoc { delimiter, quoted, strips_tabs });
             }
             "<<<" => self.reading.here_expands |= target.contains(['$', '`']),
-            ">&" | "<&" if target.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
+            ">&" | "<&" if super::is_descriptor(target) => {}
             _ => self.reading.redirects.push(target),
         }
         Ok(())
@@ -578,6 +617,9 @@ impl<'s> Reader<'s> {
             return Err("an expansion that does more than expand");
         }
         if rest.starts_with(":=") || rest.starts_with('=') {
+            if !is_nobodys(name) {
+                return Err("it sets a variable that programs heed");
+            }
             self.reading.assigns = true;
         }
         let operator = [":-", ":=", ":+", ":?"].iter().any(|operator| rest.starts_with(operator));
@@ -588,6 +630,21 @@ impl<'s> Reader<'s> {
         self.at += length + 2;
         Ok(())
     }
+}
+
+/// Whether a variable is one that neither bash nor other programs look at: those have capital letters, or are
+/// about proxies.
+fn is_nobodys(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && !name.ends_with("_proxy")
+        && !matches!(name, "histchars" | "auto_resume")
+}
+
+/// Whether a format for `printf` has `%n`, which sets a variable.
+fn counts(format: &str) -> bool {
+    format.split('%').skip(1).any(|directive| {
+        directive.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).starts_with('n')
+    })
 }
 
 fn is_name(word: &str) -> bool {

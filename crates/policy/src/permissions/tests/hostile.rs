@@ -16,6 +16,9 @@ fn hostile_project() -> (tempfile::TempDir, Surroundings) {
         std::fs::write(app.join(file), "x").unwrap();
     }
     symlink("/etc", app.join("lnk")).unwrap();
+    // As package managers make them: `..` in the text leads out, along the links it stays inside.
+    std::fs::create_dir_all(app.join("deep/store/pkg")).unwrap();
+    symlink("store/pkg", app.join("deep/link")).unwrap();
     let around = Surroundings {
         cwd: app.clone(),
         project_dir: app.clone(),
@@ -71,6 +74,16 @@ fn what_is_free_only_reads_and_only_inside() {
         "echo $SECRET",
         "cat /etc/passwd",
         "diff --from-file=/etc/passwd a.txt",
+        "for PATH in .; do ls; done",
+        "for CDPATH in /; do cd etc && head -1 passwd; done",
+        "for OLDPWD in /etc; do cd \"-\"; cat hostname; done",
+        "printf %n PATH; ls",
+        "head -1 /et[[:alpha:]]/passwd",
+        "head -1 ln[k]/passwd",
+        "cd deep/link/../../.. && cat outside.txt",
+        "diff -r secrets sub",
+        "find -L . -name x",
+        "cat a.txt >&1-2",
     ] {
         assert_eq!(verdict(&around, &[], DontAsk, command), Deny, "{command}");
         assert_eq!(verdict(&around, &[], DefaultMode, command), Ask, "{command}");
@@ -92,6 +105,12 @@ fn what_is_free_only_reads_and_only_inside() {
     ] {
         assert_eq!(verdict(&around, &[], DontAsk, command), Allow, "{command}");
     }
+    // A repository whose configuration runs something.
+    std::fs::create_dir_all(around.cwd.join(".git")).unwrap();
+    std::fs::write(around.cwd.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Allow);
+    std::fs::write(around.cwd.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
+    assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Ask);
     // A repository made by hand, where the session has gone before.
     let mut inside = around.clone();
     inside.cwd = around.cwd.join("own");
@@ -152,6 +171,15 @@ fn what_is_forbidden_cannot_be_dressed_up() {
                 "coproc rm x",
                 "env -S'rm x'",
                 "script -c 'rm x'",
+                "bash -eo pipefail -c 'rm x'",
+                "c=rm; env $c x",
+                "timeout 5 $c x",
+                "eval -- rm x",
+                "trap -- 'rm x' EXIT",
+                "source /dev/stdin <<< 'rm x'",
+                "echo 'rm x' | parallel",
+                "watch 'true; rm x'",
+                "command unset 'a[$(rm x)]'",
                 "setpriv rm x",
                 "fakeroot rm x",
                 "toybox rm x",
@@ -175,6 +203,10 @@ fn what_is_forbidden_cannot_be_dressed_up() {
                 "git -c a=b push",
                 "git --no-pager push origin",
                 "git $'push'",
+                "P=push; git -C . $P origin",
+                "git --no-pager $P",
+                "env git $p",
+                "git -c alias.p=push p",
             ],
         ),
         (
