@@ -107,5 +107,6 @@ fn around() -> Surroundings {
         home: "/home/u".into(),
         working_dirs: vec!["/w/app".into()],
         outputs: None,
+        protected: Vec::new(),
     }
 }

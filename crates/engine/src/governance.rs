@@ -143,7 +143,11 @@ impl Governance {
         }
         let mode = config.mode.or_else(|| session_mode(&layers));
         let outputs = host.outputs_of(&seat.session);
-        Ok(Self::of(config, host, place, Basis { roots, layers, mode, outputs }, warnings))
+        let mut protected = vec![roots.ona_config.clone(), roots.claude_dir.join("settings.json")];
+        let record = store.path().to_string_lossy();
+        protected.extend(["", "-wal", "-shm"].map(|suffix| format!("{record}{suffix}").into()));
+        let basis = Basis { roots, layers, mode, outputs, protected };
+        Ok(Self::of(config, host, place, basis, warnings))
     }
 
     fn import(
@@ -204,9 +208,10 @@ impl Governance {
         let (entries, refused) = collect(&hook_layers);
         warnings.extend(refused);
         let permissions = basis.permissions(place, &mut warnings);
-        let texts = |key: &str| -> Vec<String> {
-            let list = merged[key].as_array().into_iter().flatten();
-            list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        // An empty list allows nothing; none at all, anything.
+        let texts = |key: &str| -> Option<Vec<String>> {
+            let list = merged.get(key)?.as_array()?.iter();
+            Some(list.filter_map(|text| text.as_str().map(str::to_owned)).collect())
         };
         let redactor = redactor(config, &basis.layers);
         // ona's own variables come last and so win.

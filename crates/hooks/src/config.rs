@@ -251,8 +251,11 @@ impl Reader {
             Some(value) => {
                 match value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds < 1e6) {
                     Some(seconds) => Some(Duration::from_secs_f64(seconds)),
+                    // A guard should not fall silent over a number.
                     None => {
-                        return self.warn(source, place, "`timeout` must be a number of seconds");
+                        let why = "`timeout` must be more than 0 seconds, as a number: the usual one holds";
+                        self.warn(source, place, why);
+                        None
                     }
                 }
             }
@@ -471,14 +474,14 @@ mod tests {
             {"hook_event_name": "Stop", "command": "kept", "matcher": "("},
             {"hook_event_name": "Stop", "command": "kept too", "async": true},
         ]));
-        assert_eq!(entries.len(), 2);
+        assert_eq!(entries.len(), 3);
         let expected = [
             "user: hooks[0]: `Nope` is no hook event",
             "user: hooks[1]: `hook_event_name` is missing",
             "user: hooks[2]: `command` is missing",
             "user: hooks[3]: `command` is missing",
             "user: hooks[4]: `shell` must be bash, sh or powershell, not \"fish\"",
-            "user: hooks[5]: `timeout` must be a number of seconds",
+            "user: hooks[5]: `timeout` must be more than 0 seconds, as a number: the usual one holds",
             "user: hooks[6]: `type` must be command, http, prompt or agent, not `webhook`",
             "user: hooks[7]: `matcher` must be a string",
             "user: hooks[8]: SessionStart takes only hooks of the type command",

@@ -18,8 +18,8 @@ pub(crate) async fn post(
     limit: Duration,
     host: &HookHost,
 ) -> Ran {
-    let allowed = &host.allowed_urls;
-    if !allowed.is_empty() && !allowed.iter().any(|shape| wildcard::matches(shape, url)) {
+    let listed = |allowed: &Vec<String>| allowed.iter().any(|shape| wildcard::matches(shape, url));
+    if !host.allowed_urls.as_ref().is_none_or(listed) {
         return Ran::failed(format!("{url} is not among allowedHttpHookUrls"))
             .hint("add it there, or remove the hook");
     }
@@ -94,7 +94,10 @@ fn filled(value: &str, allowed: &[String], host: &HookHost) -> String {
             }
         };
         let may = allowed.iter().any(|known| known == name)
-            && (host.allowed_env.is_empty() || host.allowed_env.iter().any(|known| known == name));
+            && host
+                .allowed_env
+                .as_ref()
+                .is_none_or(|names| names.iter().any(|known| known == name));
         if may {
             out.push_str(&(host.variable)(name).unwrap_or_default());
             rest = next;

@@ -53,10 +53,10 @@ pub struct HookHost {
     pub timeouts: Timeouts,
     /// Hooks are switched off: they are skipped, and that is recorded.
     pub disabled: bool,
-    /// If not empty, the only addresses HTTP hooks may post to; `*` stands for anything.
-    pub allowed_urls: Vec<String>,
-    /// If not empty, the only variables HTTP hooks' headers may name.
-    pub allowed_env: Vec<String>,
+    /// If given, the only addresses HTTP hooks may post to; `*` stands for anything.
+    pub allowed_urls: Option<Vec<String>>,
+    /// If given, the only variables HTTP hooks' headers may name.
+    pub allowed_env: Option<Vec<String>>,
     /// Looks a variable up.
     pub variable: Lookup,
     /// Keeps secrets out of what hooks read, and out of what is kept of what they print.

@@ -73,9 +73,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         let mind = Arc::new(mind);
         let session = session.facing(front).judged_by(Arc::clone(&mind));
         let mut agent = Agent::start(session, mind, options).await?;
+        let session_id = shown.session_id.clone();
         let printer = Printer::new(args, shown, agent.tools());
         printer.begin()?;
-        let feeding = feed(args, prompt, &remote);
+        let feeding = feed(args, prompt, &session_id, &remote);
         let shown = tokio::spawn(printer.show(events));
         agent.drive().await;
         drop(feeding);
@@ -253,6 +254,7 @@ fn date(days: i64) -> String {
 fn feed(
     args: &AgentArgs,
     prompt: Option<String>,
+    session_id: &str,
     remote: &Remote,
 ) -> Option<std::thread::JoinHandle<()>> {
     match (args.input_format, prompt) {
@@ -261,12 +263,19 @@ fn feed(
         (InputFormat::Text, None) => remote.send(Op::GoOn),
         (InputFormat::StreamJson, _) => {
             let remote = remote.clone();
+            let replays = args.replay_user_messages.then(|| session_id.to_owned());
             // Standard input may never end; the process does not wait for this thread.
             return Some(std::thread::spawn(move || {
                 for line in std::io::stdin().lock().lines() {
                     let Ok(line) = line else { break };
                     match prompt_of(&line) {
-                        Ok(Some(prompt)) => remote.send(Op::Submit { prompt }),
+                        Ok(Some(prompt)) => {
+                            if let Some(session_id) = &replays {
+                                let said = json::replay(session_id, &prompt);
+                                let _ = print_line(&said.to_string());
+                            }
+                            remote.send(Op::Submit { prompt });
+                        }
                         Ok(None) => {}
                         Err(why) => {
                             complain(&format!("warning: a line of input was left out: {why}\n"))

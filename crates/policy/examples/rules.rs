@@ -18,6 +18,7 @@ fn main() {
         home: "/home/u".into(),
         working_dirs: vec!["/w/app".into()],
         outputs: None,
+        protected: Vec::new(),
     };
     let behaviors = [Behavior::Allow, Behavior::Ask, Behavior::Deny];
     let rules = (0..1000).map(|n| {

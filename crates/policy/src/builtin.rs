@@ -70,6 +70,11 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
         add(format!("Edit(//**/{file})"), Behavior::Ask, Guard::None);
     }
     add("Edit(~/.config/ona/**)".to_owned(), Behavior::Ask, Guard::None);
+    for path in &around.protected {
+        let path = escaped(path);
+        add(format!("Edit(/{path})"), Behavior::Ask, Guard::None);
+        add(format!("Edit(/{path}/**)"), Behavior::Ask, Guard::None);
+    }
     for tool in HARMLESS_TOOLS {
         add((*tool).to_owned(), Behavior::Allow, Guard::None);
     }

@@ -348,6 +348,18 @@ fn joined(words: &[Word]) -> Option<String> {
     words.map(|words| words.join(" "))
 }
 
+/// Programs that run whatever text they are given.
+const INTERPRETERS: &[&str] =
+    &["python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk"];
+
+/// Whether a rule for the command and anything after it would be one for anything at all.
+pub(crate) fn runs_anything(words: &[Word]) -> bool {
+    name(words).is_some_and(|name| {
+        let wraps = EXEC_WRAPPERS.contains(&name) && !is_finder(name);
+        wraps || SHELLS.contains(&name) || INTERPRETERS.contains(&name)
+    })
+}
+
 /// Whether it runs another command and the text does not fix which.
 pub(crate) fn runs_unknown(words: &[Word]) -> bool {
     let wraps = name(words).is_some_and(|name| {

@@ -25,6 +25,8 @@ pub struct Surroundings {
     pub working_dirs: Vec<PathBuf>,
     /// Where ona puts output of this session's tools that the model may want to read.
     pub outputs: Option<PathBuf>,
+    /// Files and directories that decide what is allowed, beside those known by name: writing them is asked for.
+    pub protected: Vec<PathBuf>,
 }
 
 impl Surroundings {
@@ -53,6 +55,7 @@ impl Surroundings {
             home: "/home/u".into(),
             working_dirs: vec!["/w/app".into()],
             outputs: None,
+            protected: Vec::new(),
         }
     }
 }

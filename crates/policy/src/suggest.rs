@@ -26,16 +26,14 @@ impl Permissions {
         if !matches!(self.judge(call).by, By::Mode(_)) {
             return Vec::new();
         }
-        let mut wanted: Vec<RuleValue> = Vec::new();
-        for rule in self.lacking(call) {
-            if !wanted.contains(&rule) {
-                wanted.push(rule);
-            }
-        }
-        match self.turned_by(&wanted, call) {
-            true => wanted,
-            false => Vec::new(),
-        }
+        let lacking = self.lacking(call);
+        // What is free because it only reads may still lack the right to write where its output goes.
+        let written = call.effects.redirected.iter();
+        let with_output = lacking.iter().cloned();
+        let with_output =
+            with_output.chain(written.map(|target| rule("Edit", path_rule(&target.real))));
+        let attempts = [unique(lacking.clone()), unique(with_output.collect())];
+        attempts.into_iter().find(|wanted| self.turned_by(wanted, call)).unwrap_or_default()
     }
 
     fn turned_by(&self, wanted: &[RuleValue], call: &Call<'_>) -> bool {
@@ -76,6 +74,16 @@ impl Permissions {
     }
 }
 
+fn unique(rules: Vec<RuleValue>) -> Vec<RuleValue> {
+    let mut wanted: Vec<RuleValue> = Vec::new();
+    for rule in rules {
+        if !wanted.contains(&rule) {
+            wanted.push(rule);
+        }
+    }
+    wanted
+}
+
 fn rule(tool: &str, content: String) -> RuleValue {
     RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) }
 }
@@ -96,6 +104,7 @@ fn command_rule(command: &Command) -> String {
     let mut words = command.words.iter().map(|word| word.source.as_str());
     let exact = command.words.is_empty()
         || commands::needs_exact_rule(&command.words)
+        || commands::runs_anything(&command.words)
         || !commands::has_safe_assignments(command);
     match words.next() {
         Some(name) if !exact => match words.next() {
@@ -140,6 +149,10 @@ mod tests {
                 "a;b;c;d;e;f",
                 &["Bash(a *)", "Bash(b *)", "Bash(c *)", "Bash(d *)", "Bash(e *)", "Bash(f *)"],
             ),
+            ("echo a > b.txt", &["Edit(//w/app/b.txt)"]),
+            ("sudo ls", &["Bash(sudo ls)"]),
+            ("python3 -c 1", &["Bash(python3 -c 1)"]),
+            ("bash run.sh", &["Bash(bash run.sh)"]),
             ("ls", &[]),
             ("$X y", &[]),
         ] {

@@ -19,6 +19,8 @@ pub(super) struct Basis {
     pub(super) mode: Option<PermissionMode>,
     /// Where output of this session's tools is put.
     pub(super) outputs: PathBuf,
+    /// What decides about calls: ona's own settings and the record.
+    pub(super) protected: Vec<PathBuf>,
 }
 
 /// The mode that was chosen earlier in this session.
@@ -126,6 +128,7 @@ impl Basis {
                 .cloned()
                 .collect(),
             outputs: Some(self.outputs.clone()),
+            protected: self.protected.clone(),
         };
         let rules = rules(&self.layers, &place.project_dir, &self.roots.home, warnings);
         Permissions::new(rules, mode, around)
@@ -178,7 +181,7 @@ mod tests {
             cwd: none.clone(),
         };
         let layers = layers.iter().map(layer).collect();
-        Basis { roots, layers, mode: None, outputs: none }
+        Basis { roots, layers, mode: None, outputs: none, protected: Vec::new() }
     }
 
     fn starting_in(mode: &str) -> Value {

@@ -32,8 +32,8 @@ impl Bench {
             has_locale: false,
             timeouts: Timeouts::default(),
             disabled: false,
-            allowed_urls: Vec::new(),
-            allowed_env: Vec::new(),
+            allowed_urls: None,
+            allowed_env: None,
             variable: Box::new(|name| (name == "TOKEN").then(|| "s3cret".to_owned())),
             redactor: Redactor::knowing(["live-secret-value".to_owned()]),
         };
@@ -280,7 +280,7 @@ async fn every_failure_names_the_hook_its_place_and_what_to_do() {
     let (answering, _server) = serve("500 Oops", "broken").await;
     let http = |url: &str| json!({"hook_event_name": "PreToolUse", "type": "http", "url": url});
     let mut bench = Bench::new();
-    bench.host.allowed_urls = vec!["http://127.0.0.1:*".into()];
+    bench.host.allowed_urls = Some(vec!["http://127.0.0.1:*".into()]);
     let script = bench.dir.path().join("guard.sh");
     fs::write(&script, "exit 2").unwrap();
     let unnamed = r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#;
@@ -450,7 +450,7 @@ async fn http_hooks_post_and_are_answered() {
     assert!(!fired.denies() && fired.rows[0].exit_code.is_none(), "{fired:?}");
 
     let mut limited = Bench::new();
-    limited.host.allowed_urls = vec!["https://hooks.example.com/*".into()];
+    limited.host.allowed_urls = Some(vec!["https://hooks.example.com/*".into()]);
     let elsewhere =
         json!([{"hook_event_name": "PreToolUse", "type": "http", "url": "http://127.0.0.1:1/"}]);
     let (fired, _dir) = limited.fire(elsewhere, pre("ls")).await;
@@ -465,7 +465,7 @@ async fn a_redirect_leads_nowhere() {
     let status = format!("307 Temporary Redirect\r\nlocation: http://{target}/steal").leak();
     let (url, _server) = serve(status, "").await;
     let mut bench = Bench::new();
-    bench.host.allowed_urls = vec![url.clone()];
+    bench.host.allowed_urls = Some(vec![url.clone()]);
     let hooks =
         json!([{"hook_event_name": "PreToolUse", "type": "http", "url": url, "timeout": 5}]);
     let (fired, _dir) = bench.fire(hooks, pre("ls")).await;
@@ -487,7 +487,7 @@ async fn allowed_addresses_may_have_any_number_of_stars() {
     ] {
         let (url, server) = serve("200 OK", "{}").await;
         let mut bench = Bench::new();
-        bench.host.allowed_urls = vec![shape.into()];
+        bench.host.allowed_urls = Some(vec![shape.into()]);
         let hooks = json!([{"hook_event_name": "PreToolUse", "type": "http", "url": url}]);
         let (fired, _dir) = bench.fire(hooks, pre("ls")).await;
         server.abort();

@@ -15,6 +15,14 @@ pub(super) struct Shown {
     pub(super) mode: String,
 }
 
+/// A prompt, as it was taken.
+pub(super) fn replay(session_id: &str, prompt: &str) -> Value {
+    json!({
+        "type": "user", "message": {"role": "user", "content": prompt}, "parent_tool_use_id": null,
+        "session_id": session_id, "uuid": fresh_uuid(), "isReplay": true,
+    })
+}
+
 impl Shown {
     /// A line with what every line has.
     fn line(&self, mut value: Value) -> Value {

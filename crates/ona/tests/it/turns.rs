@@ -207,11 +207,19 @@ fn prompts_come_from_arguments_pipes_and_lines_of_json() {
     let (requests, _) = piped(&["-p"], "only this", 1);
     assert_eq!(requests[0].last_said(), "only this");
     let messages = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"one\"}}\nnonsense\n{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"two\"}]}}\n";
-    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
+    let args = [
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--replay-user-messages",
+    ];
     let (requests, printed) = piped(&args, messages, 2);
     assert_eq!(requests.len(), 2);
     assert!(requests[1].body["messages"].to_string().contains("one"), "one session");
     assert_eq!(printed.lines().filter(|line| line.contains("\"type\":\"result\"")).count(), 2);
+    assert_eq!(printed.lines().filter(|line| line.contains("\"isReplay\":true")).count(), 2);
 }
 
 #[test]

@@ -266,6 +266,7 @@ fn rows_68_and_69_links_are_seen_through() {
         home,
         working_dirs: vec![app.clone()],
         outputs: None,
+        protected: Vec::new(),
     };
     let effects = Effects::read(Target::of(&app, "project/k").unwrap());
     let judge = |behavior, text: &str| {

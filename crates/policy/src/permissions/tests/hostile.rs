@@ -25,6 +25,7 @@ fn hostile_project() -> (tempfile::TempDir, Surroundings) {
         home: "/home/u".into(),
         working_dirs: vec![app],
         outputs: None,
+        protected: Vec::new(),
     };
     (dir, around)
 }
