@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::commands;
-use crate::files::{self, Access, Operand};
+pub use crate::files::Access;
+use crate::files::{self, Operand, Touched};
 use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
 
@@ -23,6 +24,10 @@ pub struct Effects {
     pub commands: Vec<shell::Command>,
     /// Of the writes, those by redirection: the shell makes them, whatever the command is.
     pub redirected: Vec<Target>,
+    /// Directories it goes through with all that is in them.
+    pub trees: Vec<Tree>,
+    /// What programs that are not known are given, and could take for a file: the program, and the file.
+    pub given: Vec<(String, Target)>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
     /// Directories its commands may run in: where it starts, and wherever it changes to.
@@ -32,9 +37,24 @@ pub struct Effects {
     /// Set when a command may touch files that are not listed, with the reason. It matters where a rule
     /// forbids some files.
     pub unsure: Option<String>,
+    /// The same, where it can only be writing.
+    pub scatters: Option<String>,
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
+}
+
+/// A directory with all that is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// What is done with it.
+    pub access: Access,
+    /// Where it begins.
+    pub root: Target,
+    /// Whether names that begin with a dot are left out.
+    pub skips_hidden: bool,
+    /// Who goes through it.
+    pub by: String,
 }
 
 impl Effects {
@@ -70,6 +90,7 @@ impl Effects {
         for command in &script.commands {
             effects.touch(command);
         }
+        effects.feed(&script);
         effects.commands = script.commands;
         Ok(effects)
     }
@@ -146,31 +167,78 @@ impl Effects {
 
     /// Notes the files that a command is known to take.
     fn touch(&mut self, command: &shell::Command) {
-        let touched = files::touched(&command.words);
-        if self.unsure.is_none() {
-            self.unsure = touched.unsure;
-        }
-        for (access, operand) in touched.files {
-            for dir in self.dirs.clone() {
-                let targets: Vec<Target> = match &operand {
-                    Operand::Fixed(file) => Target::of(&dir, file).into_iter().collect(),
-                    Operand::Glob(pattern) => match files::expand(&dir, pattern) {
-                        Some(found) => {
-                            found.iter().filter_map(|file| Target::of(&dir, file).ok()).collect()
-                        }
-                        None => {
-                            self.unsure
-                                .get_or_insert(format!("{pattern} stands for too many files"));
-                            continue;
-                        }
-                    },
-                };
-                match access {
-                    Access::Reads => self.reads.extend(targets),
-                    Access::Writes => self.writes.extend(targets),
-                }
+        let Touched { files, trees, given, unsure, scatters, .. } = files::touched(&command.words);
+        self.unsure = self.unsure.take().or(unsure);
+        self.scatters = self.scatters.take().or(scatters);
+        for (access, operand) in files {
+            let targets = self.targets(&operand);
+            match access {
+                Access::Reads => self.reads.extend(targets),
+                Access::Writes => self.writes.extend(targets),
             }
         }
+        for tree in trees {
+            self.go_through(&tree);
+        }
+        for (program, piece) in given {
+            let found = self.dirs.iter().filter_map(|dir| Target::of(dir, &piece).ok());
+            let found: Vec<Target> = found.collect();
+            self.given.extend(found.into_iter().map(|target| (program.clone(), target)));
+        }
+    }
+
+    /// Notes which files `xargs` may be told of: those in the directories that are listed, if all the rest of
+    /// the command line does is to list some.
+    fn feed(&mut self, script: &Script) {
+        let fed = script.commands.iter().find_map(|command| files::touched(&command.words).fed);
+        let Some(access) = fed else { return };
+        let listed: Option<Vec<Vec<Option<Operand>>>> =
+            script.commands.iter().map(|command| files::listed(&command.words)).collect();
+        let Some(listed) = listed.filter(|_| script.redirects.is_empty()) else {
+            self.unsure.get_or_insert("`xargs` takes names from its input".to_owned());
+            return;
+        };
+        for root in listed.into_iter().flatten() {
+            for access in [Access::Reads, access] {
+                let by = "`xargs`".to_owned();
+                self.go_through(&files::Tree {
+                    access,
+                    root: root.clone(),
+                    skips_hidden: false,
+                    by,
+                });
+            }
+        }
+    }
+
+    fn go_through(&mut self, tree: &files::Tree) {
+        let here = Operand::Fixed(".".to_owned());
+        for root in self.targets(tree.root.as_ref().unwrap_or(&here)) {
+            let files::Tree { access, skips_hidden, ref by, .. } = *tree;
+            let tree = Tree { access, root, skips_hidden, by: by.clone() };
+            if !self.trees.contains(&tree) {
+                self.trees.push(tree);
+            }
+        }
+    }
+
+    /// What an operand names, wherever the command may be.
+    fn targets(&mut self, operand: &Operand) -> Vec<Target> {
+        let mut targets = Vec::new();
+        for dir in &self.dirs {
+            match operand {
+                Operand::Fixed(file) => targets.extend(Target::of(dir, file)),
+                Operand::Glob(pattern) => match files::expand(dir, pattern) {
+                    Some(found) => {
+                        targets.extend(found.iter().filter_map(|file| Target::of(dir, file).ok()));
+                    }
+                    None => {
+                        self.unsure.get_or_insert(format!("{pattern} stands for too many files"));
+                    }
+                },
+            }
+        }
+        targets
     }
 }
 

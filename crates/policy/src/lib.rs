@@ -31,7 +31,7 @@ pub mod shell;
 mod suggest;
 pub mod wildcard;
 
-pub use effects::Effects;
+pub use effects::{Access, Effects, Tree};
 pub use gate::{Answer, STAGES, Stage, ToolPermit, Verdict};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
 pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES};

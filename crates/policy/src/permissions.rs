@@ -1,12 +1,13 @@
 //! S0 §5.12: deny, then ask, then allow, then the mode.
 
+mod unclear;
+
 use std::path::{Path, PathBuf};
 
 use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
 
 use crate::builtin;
-use crate::commands;
 use crate::effects::Effects;
 use crate::path::Target;
 use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
@@ -191,44 +192,6 @@ impl Permissions {
             return Ruling { behavior: Behavior::Allow, by: By::Rules(rules) };
         }
         Ruling { behavior: self.by_mode(call), by: By::Mode(self.mode) }
-    }
-
-    /// Why the call may be something that a rule forbids, though none could be held against it.
-    fn unclear(&self, call: &Call<'_>) -> Option<String> {
-        let forbids = |of_kind: &dyn Fn(&Rule) -> bool| {
-            self.of(Behavior::Deny)
-                .chain(self.of(Behavior::Ask))
-                .any(|rule| rule.source.scope != Scope::Builtin && of_kind(rule))
-        };
-        // Bypassing means that only what somebody wrote down counts; but that does.
-        let bypassed = self.mode == PermissionMode::BypassPermissions;
-        let opaque = call.effects.opaque.as_ref();
-        if let Some(why) = opaque.filter(|_| !bypassed || forbids(&|rule| !rule.is_bare())) {
-            return Some(why.clone());
-        }
-        for command in &call.effects.commands {
-            let all =
-                std::iter::once(command.words.as_slice()).chain(commands::suffixes(&command.words));
-            let unsure = all.into_iter().any(commands::git_is_unsure);
-            if unsure && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about("git")))
-            {
-                return Some(
-                    "what git is told to do is not fixed in the text, and there are rules about it"
-                        .into(),
-                );
-            }
-            if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
-                && word.literal.is_none()
-                && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))
-            {
-                return Some(format!(
-                    "what `{name}` is told to do is not fixed in the text, and there are rules about it"
-                ));
-            }
-        }
-        let why = call.effects.unsure.as_ref()?;
-        forbids(&|rule| rule.path().is_some())
-            .then(|| format!("{why}, and there are rules about files"))
     }
 
     fn by_mode(&self, call: &Call<'_>) -> Behavior {
