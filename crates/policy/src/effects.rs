@@ -24,6 +24,8 @@ pub struct Effects {
     pub commands: Vec<shell::Command>,
     /// Of the writes, those by redirection: the shell makes them, whatever the command is.
     pub redirected: Vec<Target>,
+    /// And of the reads.
+    pub fed: Vec<Target>,
     /// Directories it goes through with all that is in them.
     pub trees: Vec<Tree>,
     /// What programs that are not known are given, and could take for a file: the program, and the file.
@@ -42,6 +44,15 @@ pub struct Effects {
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
+}
+
+/// How scripts say where the top of their checkout is.
+pub(crate) const TOPLEVEL: &str = "\"$(git rev-parse --show-toplevel)\"";
+
+/// The top of the checkout that a directory belongs to.
+pub(crate) fn checkout(dir: &Path) -> Option<String> {
+    let top = dir.ancestors().find(|dir| dir.join(".git").exists())?;
+    top.to_str().map(str::to_owned)
 }
 
 /// A directory with all that is in it.
@@ -99,6 +110,12 @@ impl Effects {
         self.opaque.get_or_insert(why);
     }
 
+    /// The top of the one checkout that all the directories belong to.
+    fn checkout(&self) -> Option<String> {
+        let first = checkout(self.dirs.first()?)?;
+        self.dirs.iter().all(|dir| checkout(dir).as_ref() == Some(&first)).then_some(first)
+    }
+
     /// Notes where the commands may run, and which of them the text does not fix.
     fn follow(&mut self, script: &Script) {
         for command in &script.commands {
@@ -114,17 +131,19 @@ impl Effects {
                 continue;
             }
             let operand = command.words[1..].iter().find(|word| !word.source.starts_with('-'));
-            let to = operand.and_then(|word| word.literal.as_deref());
-            let to = to.filter(|to| name == "cd" && *to != "-");
+            let to = operand.and_then(|word| match word.literal.as_deref() {
+                None if word.source == TOPLEVEL => self.checkout(),
+                literal => literal.map(str::to_owned),
+            });
+            let to = to.filter(|to| name == "cd" && to != "-");
             let Some(to) = to.filter(|_| self.dirs.len() < MOST_DIRS) else {
                 self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
                 continue;
             };
             // Bash takes `..` away in the text, before it follows links; `cd -P` after.
-            let there = self
-                .dirs
-                .iter()
-                .flat_map(|dir| [path::resolve(dir, to).ok(), Some(path::in_words(&dir.join(to)))]);
+            let there = self.dirs.iter().flat_map(|dir| {
+                [path::resolve(dir, &to).ok(), Some(path::in_words(&dir.join(&to)))]
+            });
             let there: Vec<PathBuf> = there.flatten().collect();
             for dir in there {
                 if !self.dirs.contains(&dir) {
@@ -153,15 +172,16 @@ impl Effects {
             }
             let resolved = Target::of(&self.dirs[0], target)?;
             match redirect.direction {
-                Direction::Read => self.reads.push(resolved),
+                Direction::Read => self.fed.push(resolved),
                 Direction::Write => self.redirected.push(resolved),
                 Direction::ReadWrite => {
-                    self.reads.push(resolved.clone());
+                    self.fed.push(resolved.clone());
                     self.redirected.push(resolved);
                 }
             }
         }
         self.writes.clone_from(&self.redirected);
+        self.reads.clone_from(&self.fed);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::builtin;
 use crate::effects::Effects;
 use crate::path::Target;
 use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
-use crate::shell::Command;
+use crate::shell::{self, Assignment, Command};
 
 /// Where a call is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,12 +260,16 @@ impl Permissions {
         let mut used: Vec<&Rule> = Vec::new();
         let mut only_reads = false;
         for command in &effects.commands {
+            // A variable that nobody heeds may be set; what is done with it is looked at with the rest.
+            if command.words.is_empty() && command.assignments.iter().all(is_nobodys) {
+                continue;
+            }
             let rule = self.covering_command(command, effects)?;
             only_reads |= matches!(rule.guard, Guard::ReadOnly(_));
             add(&mut used, rule);
         }
         // What reads for free reads inside; its own operands were looked at, redirections were not.
-        if only_reads && !effects.reads.iter().all(|target| self.around.holds(target)) {
+        if only_reads && !effects.fed.iter().all(|target| self.around.holds(target)) {
             return None;
         }
         for target in &effects.redirected {
@@ -310,6 +314,10 @@ impl Permissions {
             Guard::None | Guard::Except(_) => true,
         }
     }
+}
+
+fn is_nobodys(assignment: &Assignment) -> bool {
+    shell::is_nobodys(&assignment.name)
 }
 
 fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {

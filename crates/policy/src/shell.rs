@@ -7,6 +7,8 @@
 
 mod plain;
 
+pub(crate) use plain::is_nobodys;
+
 use tree_sitter::{Node, Parser};
 
 /// What a command line contains.
@@ -124,7 +126,7 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
                 script.commands.push(command(node, parent, source));
             }
             "file_redirect" => script.redirects.extend(redirect(node, source)),
-            "variable_assignment" if !is_command(parent) => {
+            "variable_assignment" if !is_command(parent) && !is_loop_head(parent) => {
                 script.commands.push(Command {
                     assignments: vec![assignment(node, source)],
                     words: Vec::new(),
@@ -141,6 +143,11 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
 
 fn is_command(node: Option<Node<'_>>) -> bool {
     node.is_some_and(|node| matches!(node.kind(), "command" | "declaration_command"))
+}
+
+/// In `for ((i=0; …))` numbers are set; the second reader sees to it that they are.
+fn is_loop_head(node: Option<Node<'_>>) -> bool {
+    node.is_some_and(|node| node.kind() == "c_style_for_statement")
 }
 
 fn text<'s>(node: Node<'_>, source: &'s str) -> &'s str {
@@ -325,6 +332,9 @@ mod tests {
             ("ls    -l\t -a", &["ls -l -a"]),
             ("! grep x y", &["grep x y"]),
             ("export A=1", &["export A=1"]),
+            ("case $(id) in a|b) rm x;; *) ls; esac", &["id", "rm x", "ls"]),
+            ("a=($(rm x) y)", &["", "rm x"]),
+            ("for ((i=0;i<3;i++)); do rm x; done", &["rm x"]),
         ] {
             assert_eq!(texts(source), expected, "{source}");
         }
@@ -431,8 +441,18 @@ mod tests {
             "echo ${a[$(touch p)]}",
             "echo $((a[$(touch p)]))",
             "coproc rm x",
-            "case x in x) rm y;; esac",
-            "(( x = 1 ))",
+            "case x in x) rm y;; esac; x=$(cat f); echo $((x))",
+            "x='a[$(touch p)]'; (( x ))",
+            "for x in *; do (( x )); done",
+            "a=('a[$(touch p)]'); echo $((a))",
+            "a=([$(touch p)]=1)",
+            "a=(x)ls touch p",
+            "(( a[$(touch p)] ))",
+            "(( x = $(touch p) ))",
+            "case x in x) rm y",
+            "case x in @(a|b)) rm y;; esac",
+            "ls ;; rm x",
+            "for ((i=$(touch p);;)); do ls; done",
             "echo `echo \\`rm x\\``",
             "ls +(a|b)",
             "for PATH in .; do ls; done",
@@ -487,6 +507,12 @@ mod tests {
             "awk '{ print $1 }' f | sort | uniq -c",
             "git commit -m \"$(cat <<'EOF'\nA message (with parens)\nEOF\n)\"",
             "tar xzf a.tgz -C /tmp",
+            "case \"$1\" in\n  start|run) make run ;;\n  (stop) make stop;;\n  *) echo what; exit 1\nesac",
+            "case $x in a) ;; b) ls ;; c) pwd ;; esac > out",
+            "files=(a.rs \"b c.rs\"\n d.rs)\nwc -l \"${files[@]}\"",
+            "i=0; while [ $i -lt 5 ]; do i=$((i+1)); (( i > 3 )) && break; done",
+            "for ((i = 0; i < 5; i++)); do echo $i; done",
+            "for i in 1 2 {3..5}; do echo $((i * 2)); done",
             "echo a\\ b 'it'\\''s'",
         ] {
             assert_eq!(parse(source).opaque, None, "{source:?}");

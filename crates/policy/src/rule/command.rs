@@ -35,9 +35,9 @@ impl CommandPattern {
         Ok(Self { shape, open })
     }
 
-    /// Whether the rule names the whole command, leaving nothing open.
-    fn is_exact(&self) -> bool {
-        !self.open && !self.shape.contains('*')
+    /// Whether the rule names the whole command, leaving nothing open: a `*` in it stands for itself there.
+    fn is_exactly(&self, text: &str) -> bool {
+        !self.open && self.shape == text
     }
 
     fn fits(&self, text: &str) -> bool {
@@ -52,7 +52,7 @@ impl CommandPattern {
 
     /// For an allow rule: does it cover the command as it stands?
     pub(crate) fn covers(&self, command: &Command) -> bool {
-        if self.fits(&with_assignments(command)) && self.is_exact() {
+        if self.is_exactly(&with_assignments(command)) {
             return true;
         }
         if command.words.is_empty() || !commands::has_safe_assignments(command) {
@@ -63,7 +63,7 @@ impl CommandPattern {
             let by_prefix = !commands::needs_exact_rule(words);
             let mut texts = commands::without_git_options(words, false);
             texts.push(text(words));
-            if texts.iter().any(|text| self.fits(text) && (by_prefix || self.is_exact())) {
+            if texts.iter().any(|text| self.is_exactly(text) || (by_prefix && self.fits(text))) {
                 return true;
             }
             match commands::unwrapped(words) {

@@ -17,7 +17,7 @@ pub(super) struct Reading<'s> {
     pub(super) here_expands: bool,
     /// Something is evaluated as arithmetic that names variables.
     arithmetic: bool,
-    /// Variables are set.
+    /// Variables are set to values that are not plain text.
     assigns: bool,
 }
 
@@ -108,6 +108,8 @@ fn sorted<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
 enum End {
     OfText,
     Parenthesis,
+    /// Of one branch of a `case`; what ends it is left to be read.
+    Branch,
 }
 
 struct Heredoc {
@@ -230,7 +232,11 @@ impl<'s> Reader<'s> {
                     break;
                 }
                 Some(b')') => return Err("a parenthesis is closed that was not opened"),
-                Some(b';') if self.next_is(";;") => return Err("it is a case"),
+                Some(b';') if end == End::Branch && (self.next_is(";;") || self.next_is(";&")) => {
+                    break;
+                }
+                Some(b';') if self.next_is(";;") => return Err("a branch ends that did not begin"),
+                Some(b'e') if end == End::Branch && self.at_word("esac") => break,
                 Some(b';' | b'|') => self.at += 1,
                 Some(b'&') if !self.next_is("&>") => self.at += 1,
                 Some(_) => self.command()?,
@@ -249,11 +255,13 @@ impl<'s> Reader<'s> {
             match self.peek() {
                 None | Some(b'\n' | b';' | b')' | b'|') => break,
                 Some(b'&') if !self.next_is("&>") => break,
+                Some(b'(') if words.is_empty() && !closed && self.next_is("((") => {
+                    self.arithmetic(false)?;
+                    closed = true;
+                    continue;
+                }
                 Some(b'(') if words.is_empty() && !closed => {
                     self.at += 1;
-                    if self.peek() == Some(b'(') {
-                        return Err("it is an arithmetic command");
-                    }
                     self.list(End::Parenthesis)?;
                     closed = true;
                     continue;
@@ -282,14 +290,14 @@ impl<'s> Reader<'s> {
                 words.push(word);
                 continue;
             }
-            if let Some((name, value)) = assignment(word)? {
+            if let Some((name, mut value)) = assignment(word)? {
                 if value.is_empty() && self.peek() == Some(b'(') {
-                    return Err("an array");
+                    value = self.array()?;
                 }
                 if EVALUATED.contains(&name) {
                     return Err("it sets a variable that bash evaluates");
                 }
-                self.reading.assigns = true;
+                self.reading.assigns |= !is_tame(value);
                 self.reading.assignments.push((name, value));
                 continue;
             }
@@ -300,7 +308,11 @@ impl<'s> Reader<'s> {
                 "fi" | "done" | "}" => closed = true,
                 "for" => return self.for_header(),
                 "[[" => return self.double_brackets(),
-                "case" | "esac" | "select" | "function" | "coproc" | "in" => {
+                "case" => {
+                    self.case()?;
+                    closed = true;
+                }
+                "esac" | "select" | "function" | "coproc" | "in" => {
                     return Err("a compound command that is not followed");
                 }
                 _ => words.push(word),
@@ -355,17 +367,17 @@ impl<'s> Reader<'s> {
     }
 
     fn for_header(&mut self) -> Plain<()> {
-        self.reading.assigns = true;
         self.blanks();
-        let name = match self.peek() {
-            Some(b'(') => return Err("a loop that counts"),
-            _ => self.word()?,
-        };
+        if self.next_is("((") {
+            return self.arithmetic(true);
+        }
+        let name = self.word()?;
         if !is_name(name) || !is_nobodys(name) {
             return Err("a loop over a variable that programs heed");
         }
         self.blanks();
         if matches!(self.peek(), Some(b';' | b'\n')) {
+            self.reading.assigns = true;
             return Ok(());
         }
         if self.word()? != "in" {
@@ -375,8 +387,81 @@ impl<'s> Reader<'s> {
             self.blanks();
             match self.peek() {
                 Some(b';' | b'\n') => return Ok(()),
-                _ => drop(self.word()?),
+                _ => self.reading.assigns |= !is_tame(self.word()?),
             }
+        }
+    }
+
+    /// `case WORD in PATTERN|PATTERN) … ;; esac`, behind its first word.
+    fn case(&mut self) -> Plain<()> {
+        self.blanks();
+        self.word()?;
+        self.gap()?;
+        if self.word()? != "in" {
+            return Err("a case that is not plain");
+        }
+        loop {
+            self.gap()?;
+            if self.at_word("esac") {
+                self.at += "esac".len();
+                return Ok(());
+            }
+            self.skip("(");
+            loop {
+                self.blanks();
+                self.word()?;
+                self.blanks();
+                if self.skip(")") {
+                    break;
+                }
+                if !self.skip("|") {
+                    return Err("a case that is not plain");
+                }
+            }
+            self.list(End::Branch)?;
+            if !self.skip(";;&") && !self.skip(";;") && !self.skip(";&") && !self.at_word("esac") {
+                return Err("a case that is not plain");
+            }
+        }
+    }
+
+    /// Moves over blanks and newlines.
+    fn gap(&mut self) -> Plain<()> {
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b'\n') => self.newline()?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether this word, and nothing longer, stands here.
+    fn at_word(&self, word: &str) -> bool {
+        let behind = self.source[self.at..].strip_prefix(word);
+        behind.is_some_and(|rest| {
+            rest.bytes().next().is_none_or(|byte| b" \t\n;|&()<>".contains(&byte))
+        })
+    }
+
+    /// `(one two)`, the value of an array.
+    fn array(&mut self) -> Plain<&'s str> {
+        let from = self.at;
+        self.at += 1;
+        loop {
+            self.gap()?;
+            match self.peek() {
+                Some(b')') => break,
+                Some(b'[') => return Err("an array with subscripts"),
+                _ => self.reading.assigns |= !is_tame(self.word()?),
+            }
+        }
+        self.at += 1;
+        match self.peek() {
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')') => {
+                Ok(&self.source[from..self.at])
+            }
+            _ => Err("a word that begins behind an array"),
         }
     }
 
@@ -533,7 +618,7 @@ impl<'s> Reader<'s> {
     fn dollar(&mut self, quoted: bool) -> Plain<()> {
         self.at += 1;
         match self.peek() {
-            Some(b'(') if self.next_is("((") => self.arithmetic(),
+            Some(b'(') if self.next_is("((") => self.arithmetic(false),
             Some(b'(') => {
                 self.at += 1;
                 self.list(End::Parenthesis)
@@ -562,8 +647,8 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// `$(( ))` with numbers, operators and plain names.
-    fn arithmetic(&mut self) -> Plain<()> {
+    /// `(( ))` with numbers, operators and plain names; with three parts if it is the head of a loop.
+    fn arithmetic(&mut self, in_parts: bool) -> Plain<()> {
         self.at += 2;
         let mut open = 0;
         loop {
@@ -579,6 +664,7 @@ impl<'s> Reader<'s> {
                 Some(b'(') => open += 1,
                 Some(b'$' | b'_' | b'a'..=b'z' | b'A'..=b'Z') => self.reading.arithmetic = true,
                 Some(b'{' | b'}') if self.reading.arithmetic => {}
+                Some(b';') if in_parts => {}
                 Some(byte)
                     if byte.is_ascii_digit() || b" \t\n+-*/%<>=!&|^~?:,.".contains(&byte) => {}
                 _ => return Err("arithmetic that may run something"),
@@ -634,10 +720,26 @@ impl<'s> Reader<'s> {
 
 /// Whether a variable is one that neither bash nor other programs look at: those have capital letters, or are
 /// about proxies.
-fn is_nobodys(name: &str) -> bool {
+pub(crate) fn is_nobodys(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && !name.ends_with("_proxy")
+        && !name.starts_with("npm_config_")
         && !matches!(name, "histchars" | "auto_resume")
+}
+
+/// Whether a value is plain text, or a number that is calculated: then nothing that is calculated from it can
+/// hold a command.
+fn is_tame(value: &str) -> bool {
+    let bare = ['"', '\'']
+        .iter()
+        .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
+        .unwrap_or(value);
+    let number =
+        value.starts_with("$((") && value.ends_with("))") && value.matches("((").count() == 1;
+    let array = value.starts_with('(');
+    number
+        || array
+        || bare.bytes().all(|b| b.is_ascii_alphanumeric() || b" _./:,+@%{}-".contains(&b))
 }
 
 /// Whether a format for `printf` has `%n`, which sets a variable.

@@ -85,6 +85,40 @@ fn what_is_free_only_reads_and_only_inside() {
         "diff -r secrets sub",
         "find -L . -name x",
         "cat a.txt >&1-2",
+        "grep -- -x /etc/passwd",
+        "grep -ex /etc/passwd",
+        "grep --regexp=x /etc/passwd",
+        "rg --files /etc",
+        "uniq a.txt b.txt",
+        "uniq -- -a b.txt",
+        "sort -o x a.txt",
+        "sort --compress-program=./evil a.txt",
+        "sed -n 'w x' a.txt",
+        "sed -n '1e touch p' a.txt",
+        "sed -i 1d a.txt",
+        "sed -n 1p /etc/passwd",
+        "echo \"$SECRET\"",
+        "x=$SECRET; echo \"$x\"",
+        "x=1; echo \"$x$SECRET\"",
+        "(SECRET=1); echo \"$SECRET\"",
+        "x=$(touch p); echo \"$x\"",
+        "git branch -D x",
+        "git branch new",
+        "git tag v1",
+        "git remote add x y",
+        "git reflog expire --all",
+        "git grep -Oevil x",
+        "git grep --no-index x /etc",
+        "git -C sub log",
+        "git -C own status",
+        "git -c core.pager=x log",
+        "date -s now",
+        "date 01010000",
+        "md5sum -c list",
+        "file -m evil a.txt",
+        "http_proxy=x; ls",
+        "PATH=.; ls",
+        "npm_config_x=1; ls",
     ] {
         assert_eq!(verdict(&around, &[], DontAsk, command), Deny, "{command}");
         assert_eq!(verdict(&around, &[], DefaultMode, command), Ask, "{command}");
@@ -103,6 +137,31 @@ fn what_is_free_only_reads_and_only_inside() {
         "head -n 5 a.txt",
         "git diff HEAD~1 -- a.txt",
         "wc -l < a.txt",
+        "grep -n '/etc/x' a.txt",
+        "grep '' a.txt",
+        "[ -f a.txt ] && echo yes || echo no",
+        "[[ -n \"$HOME\" ]] && true",
+        "test -d sub; echo \"exit $?\"",
+        "sort a.txt | uniq -c | sort -rn | head -5",
+        "cut -d: -f1 a.txt | tr a-z A-Z",
+        "sed -n '1,5p' a.txt",
+        "sed 10q a.txt",
+        "git -C . status",
+        "git --no-pager log -3",
+        "cd secrets; git status",
+        "git branch -a",
+        "git remote -v",
+        "git tag -l 'v*'",
+        "git stash list",
+        "git rev-list --count HEAD",
+        "git merge-base main HEAD",
+        "git grep -n '/x'",
+        "git worktree list",
+        "command -v rg",
+        "x=$(git rev-parse HEAD); echo \"at $x\"",
+        "n=3; for i in 1 2; do echo \"$n\"; done",
+        "date +%F",
+        "case a.txt in *.txt) wc -l a.txt;; esac",
     ] {
         assert_eq!(verdict(&around, &[], DontAsk, command), Allow, "{command}");
     }
@@ -112,6 +171,13 @@ fn what_is_free_only_reads_and_only_inside() {
     assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Allow);
     std::fs::write(around.cwd.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
     assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Ask);
+    std::fs::write(around.cwd.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    let up = "cd \"$(git rev-parse --show-toplevel)\" && git status";
+    let mut below = around.clone();
+    below.cwd = around.cwd.join("secrets");
+    assert_eq!(verdict(&below, &[], DefaultMode, up), Allow);
+    below.cwd = around.cwd.join("sub");
+    assert_eq!(verdict(&below, &[], DefaultMode, up), Ask, "its own repository");
     // A repository made by hand, where the session has gone before.
     let mut inside = around.clone();
     inside.cwd = around.cwd.join("own");
@@ -327,6 +393,13 @@ fn what_is_forbidden_cannot_be_dressed_up() {
             );
         }
     }
+    // A rule that names a command to the letter covers it, stars and all.
+    let exact = "find . -name '*.tmp' -delete";
+    assert_eq!(
+        verdict(&around, &[(Allow, "Bash(find . -name '*.tmp' -delete)")], DefaultMode, exact),
+        Allow
+    );
+    assert_eq!(verdict(&around, &[(Allow, "Bash(find . -name *)")], DefaultMode, exact), Ask);
     for command in ["cp a.txt .gi?/config", "cp --target-directory=.git a.txt"] {
         std::fs::create_dir_all(around.cwd.join(".git")).unwrap();
         assert_eq!(
