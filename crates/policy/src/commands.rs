@@ -115,6 +115,7 @@ pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
     let runs_others = name(words).is_some_and(|name| {
         EXEC_WRAPPERS.contains(&name) && (!is_finder(name) || acts(words))
             || WRAPPERS.contains(&name)
+            || SHELLS.contains(&name)
     });
     if runs_others { (1..words.len()).map(|start| &words[start..]).collect() } else { Vec::new() }
 }

@@ -312,6 +312,8 @@ fn what_is_forbidden_cannot_be_dressed_up() {
                 "X=rm; $X x",
                 "$(echo rm) x",
                 "rm${IFS}x",
+                "bash rm x",
+                "sh -e rm x",
                 "bash -cx 'rm x'",
                 "bash -c -- 'rm x'",
                 "bash '-c' 'rm x'",
