@@ -3,12 +3,21 @@
 //! This serves rules that forbid: rather a file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod lists;
+mod pattern;
+mod tables;
+
+use std::path::Path;
 
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
 use crate::shell::Word;
-use crate::wildcard;
+
+pub(crate) use lists::listed;
+pub(crate) use pattern::{expand, is_glob};
+use tables::{
+    GIT_CHANGERS, GIT_READERS, GIT_WRITERS, HARMLESS, OUTPUTS, PLACERS, READERS, RECURSIVE,
+    SCATTERERS, SEARCHERS, WRITERS,
+};
 
 /// What a command does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,93 +66,6 @@ pub(crate) struct Tree {
     /// Who goes through it.
     pub(crate) by: String,
 }
-
-/// Commands that show the files they are given.
-#[rustfmt::skip]
-const READERS: &[&str] = &[
-    ".", "ack", "ag", "awk", "base32", "base64", "basenc", "bat", "batcat", "bzcat", "bzgrep", "cat", "cksum",
-    "cmp", "col", "colrm", "column", "comm", "cp", "csplit", "cut", "diff", "diff3", "egrep", "expand", "fgrep",
-    "file", "fmt", "fold", "gawk", "grep", "head", "hexdump", "hexyl", "iconv", "install", "jq", "join", "less",
-    "ln", "look", "mawk", "md5sum", "more", "mv", "nawk", "nl", "od", "paste", "pg", "pr", "rev", "rg", "rsync",
-    "scp", "sdiff", "sed", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "shuf", "sort",
-    "source", "split", "stat", "strings", "sum", "tac", "tail", "tar", "tr", "tsort", "unexpand", "uniq", "view",
-    "wc", "xxd", "xz", "xzcat", "xzgrep", "yq", "zcat", "zgrep", "zip", "zless", "zmore", "zstdcat",
-];
-
-/// Commands that change the files they are given.
-#[rustfmt::skip]
-const WRITERS: &[&str] = &[
-    "bunzip2", "bzip2", "chattr", "chgrp", "chmod", "chown", "cp", "csplit", "ed", "emacs", "ex", "gunzip", "gzip",
-    "install", "ln", "mkdir", "mkfifo", "mknod", "mv", "nano", "nvim", "patch", "rename", "rm", "rmdir", "rsync",
-    "scp", "setfacl", "shred", "split", "sponge", "tee", "touch", "truncate", "uniq", "unlink", "unxz", "vi",
-    "vim", "xxd", "xz", "zip", "zstd",
-];
-
-/// Commands that look at names, or at nothing: their words give no file away.
-#[rustfmt::skip]
-const HARMLESS: &[&str] = &[
-    ":", "[", "[[", "arch", "basename", "break", "cd", "continue", "date", "df", "dirname", "du", "echo", "exit",
-    "export", "expr", "false", "getconf", "hash", "hostname", "id", "jobs", "kill", "ls", "nproc", "pgrep",
-    "pkill", "popd", "printf", "ps", "pushd", "pwd", "read", "readlink", "realpath", "return", "seq", "set",
-    "shift", "sleep", "test", "tput", "tree", "true", "type", "umask", "uname", "unset", "wait", "which", "whoami",
-];
-
-/// Commands that go through whole directories if they are told to by one of these letters, or always.
-const RECURSIVE: &[(&str, &str)] = &[
-    ("ack", ""),
-    ("ag", ""),
-    ("bzgrep", "rR"),
-    ("chgrp", "R"),
-    ("chmod", "R"),
-    ("chown", "R"),
-    ("cp", "aRr"),
-    ("diff", "r"),
-    ("egrep", "rR"),
-    ("fgrep", "rR"),
-    ("grep", "rR"),
-    ("mv", ""),
-    ("rg", ""),
-    ("rm", "rR"),
-    ("rsync", ""),
-    ("scp", "r"),
-    ("tar", ""),
-    ("zgrep", "rR"),
-    ("zip", "r"),
-];
-
-/// Of those, the ones that search, and search where they are if no directory is named.
-const SEARCHERS: &[&str] = &["ack", "ag", "bzgrep", "egrep", "fgrep", "grep", "rg", "zgrep"];
-
-/// Options whose value is a file that is written: command, letter, long name.
-const OUTPUTS: &[(&[&str], char, &str)] = &[
-    (
-        &["sort", "curl", "cc", "gcc", "g++", "clang", "rustc", "ld", "iconv", "pandoc"],
-        'o',
-        "--output",
-    ),
-    (&["wget"], 'O', "--output-document"),
-];
-
-/// Commands that put files into a directory.
-const PLACERS: &[&str] = &["cp", "mv", "ln", "install"];
-
-/// Commands that unpack, or change what a text names: which files, is not on the command line.
-const SCATTERERS: &[&str] =
-    &["7z", "7za", "ar", "bsdtar", "cpio", "patch", "tar", "unrar", "unzip"];
-
-/// What of git changes files that are named behind it.
-const GIT_WRITERS: &[&str] = &["rm", "mv", "restore", "checkout", "clean", "apply"];
-
-/// What of it changes the files of the checkout, whether they are named or not.
-#[rustfmt::skip]
-const GIT_CHANGERS: &[&str] = &[
-    "am", "bisect", "checkout", "cherry-pick", "clean", "merge", "pull", "rebase", "reset", "restore", "revert",
-    "stash", "switch",
-];
-
-/// And what of it shows them.
-const GIT_READERS: &[&str] =
-    &["diff", "show", "blame", "annotate", "grep", "cat-file", "archive", "log", "shortlog"];
 
 /// Everything a command touches, whatever it is wrapped in.
 pub(crate) fn touched(words: &[Word]) -> Touched {
@@ -239,43 +161,6 @@ fn fed(words: &[Word]) -> Access {
 
 fn only_reads(name: &str) -> bool {
     (READERS.contains(&name) || HARMLESS.contains(&name)) && !WRITERS.contains(&name)
-}
-
-/// The directories whose files a command names on its output; nothing if it may name others. What only passes
-/// lines on, or leaves some out, names no directory.
-pub(crate) fn listed(words: &[Word]) -> Option<Vec<Option<Operand>>> {
-    let name = name(words)?;
-    let rest = &words[1..];
-    let has = |long: &str, letters: &[char]| {
-        rest.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-            Some(_) => option.starts_with(long),
-            None => option.contains(letters),
-        })
-    };
-    let mut named = Touched::default();
-    operands(rest.iter(), Access::Reads, &mut named);
-    let names: Vec<Operand> = named.files.into_iter().map(|(_, operand)| operand).collect();
-    let lists = match name {
-        "find" => !crate::commands::acts(rest) && !has("--", &['L', 'H', '0', 'f']),
-        "fd" | "fdfind" => !crate::commands::acts(rest) && !has("--fo", &['L']),
-        "git" => rest.first().is_some_and(|word| word.source == "ls-files"),
-        "rg" => has("--files", &['l']) && !has("--follow", &['L']),
-        "grep" if has("--files-with", &['l']) => !has("--deref", &['R']),
-        "ls" => !has("--deref", &['L', 'H']),
-        "cd" | "xargs" => return Some(Vec::new()),
-        // As filters: a number or a pattern, and no file.
-        "sort" | "uniq" => return names.is_empty().then(Vec::new),
-        "head" | "tail" => {
-            let number = |name: &Operand| matches!(name, Operand::Fixed(text) if text.parse::<u64>().is_ok());
-            return names.iter().all(number).then(Vec::new);
-        }
-        "grep" => return (names.len() < 2 && !has("--r", &['r', 'R', 'e', 'f'])).then(Vec::new),
-        _ => false,
-    };
-    // Without a directory it is here that they look; what is searched for is no directory.
-    let here = names.len() < if name == "find" || name == "ls" { 1 } else { 2 };
-    let roots = names.into_iter().map(Some).chain(here.then_some(None));
-    (lists && named.unsure.is_none()).then(|| roots.collect())
 }
 
 fn writes(name: &str, words: &[Word]) -> bool {
@@ -510,50 +395,6 @@ fn goes_through(name: &str, words: &[Word]) -> bool {
         })
 }
 
-/// Whether a word without a fixed text is one because of `*` and `?` alone. What a set in brackets takes in is a
-/// science of its own.
-pub(crate) fn is_glob(source: &str) -> bool {
-    !source.contains(['[', ']', '$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
-}
-
-/// As many files are looked at for a pattern.
-const MOST: usize = 1000;
-
-/// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
-/// Files whose names begin with a dot are included: bash leaves them out, and rather one too many.
-pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
-    let (mut found, pattern) = match pattern.strip_prefix('/') {
-        Some(rest) => (vec![PathBuf::from("/")], rest),
-        None => (vec![dir.to_owned()], pattern),
-    };
-    let mut looked = 0;
-    for part in pattern.split('/').filter(|part| !part.is_empty()) {
-        let mut next = Vec::new();
-        for dir in found {
-            if !part.contains(['*', '?']) {
-                next.push(dir.join(part));
-                continue;
-            }
-            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-                looked += 1;
-                if looked > MOST {
-                    return None;
-                }
-                if entry.file_name().to_str().is_none_or(|name| fits(part, name)) {
-                    next.push(entry.path());
-                }
-            }
-        }
-        found = next;
-    }
-    Some(found)
-}
-
-/// Our wildcards know only `*`: a `?` counts as that, and rather a file too many.
-fn fits(part: &str, name: &str) -> bool {
-    wildcard::matches(&part.replace('?', "*"), name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -686,47 +527,5 @@ mod tests {
         for source in ["echo .env", "test -f .env", "ls .env"] {
             assert!(of(source).given.is_empty(), "{source}");
         }
-    }
-
-    #[test]
-    fn what_only_lists_names_is_known() {
-        let lists = |source: &str| listed(&shell::parse(source).commands.remove(0).words);
-        for source in [
-            "find . -name '*.rs'",
-            "git ls-files src",
-            "rg -l x",
-            "head -20",
-            "sort -u",
-            "grep -v x",
-        ] {
-            assert!(lists(source).is_some(), "{source}");
-        }
-        for source in
-            ["echo .env", "cat names", "head names", "grep -h . names", "find . -exec echo x ';'"]
-        {
-            assert!(lists(source).is_none(), "{source}");
-        }
-    }
-
-    #[test]
-    fn patterns_are_expanded() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("sub")).unwrap();
-        for name in [".env", "a.rs", "b.rs", "sub/c.rs"] {
-            fs::write(dir.path().join(name), "").unwrap();
-        }
-        let names = |pattern: &str| -> Vec<String> {
-            let mut found: Vec<String> = expand(dir.path(), pattern)
-                .unwrap()
-                .iter()
-                .map(|path| path.strip_prefix(dir.path()).unwrap().display().to_string())
-                .collect();
-            found.sort();
-            found
-        };
-        assert_eq!(names(".en?"), [".env"]);
-        assert!(!is_glob("[ab].rs") && !is_glob("/et[[:alpha:]]/passwd"));
-        assert_eq!(names("*/c.rs"), [".env/c.rs", "a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
-        assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
     }
 }

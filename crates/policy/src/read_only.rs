@@ -1,6 +1,9 @@
 //! Commands that only read are free. This says when one does: by a closed table of options that make it do
 //! more, on the words as the program gets them.
 
+mod own;
+mod table;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +11,9 @@ use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::permissions::Surroundings;
 use crate::shell::{Command, Word};
+
+use own::own_text;
+pub(crate) use table::READ_ONLY;
 
 /// A command that only reads, unless it is given one of these.
 #[derive(Debug)]
@@ -74,113 +80,6 @@ impl ReadOnly {
         self
     }
 }
-
-const GIT_OUTPUT: &[&str] = &["--output", "--ext-diff", "--textconv", "--no-index"];
-const DIGITS: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-const CHECK: &[&str] = &["--check"];
-
-/// The commands, in the order of the alphabet, then git's.
-#[rustfmt::skip]
-pub(crate) const READ_ONLY: &[ReadOnly] = &[
-    any(":"),
-    any("["),
-    any("[["),
-    data("arch"),
-    data("basename"),
-    only("break", &[]),
-    free("cat"),
-    free("cd"),
-    free("cksum"),
-    free("cmp"),
-    free("column"),
-    but("comm", &[], &["--output"], ""),
-    data("command -v"),
-    only("continue", &[]),
-    free("cut"),
-    but("date", DIGITS, &["--set", "--file"], "sf").with(Operands::Data),
-    free("df"),
-    but("diff", &[], &["--output", "--recursive"], "r"),
-    data("dirname"),
-    but("du", &[], &["--files0-from", "--exclude-from", "--dereference", "--dereference-args"], "XLDH"),
-    data("echo"),
-    data("exit"),
-    data("expr"),
-    free("expand"),
-    any("false"),
-    but("fd", &[], &["--exec", "--exec-batch", "--follow", "--ignore-file", "--list-details"], "xXLl"),
-    but("fdfind", &[], &["--exec", "--exec-batch", "--follow", "--ignore-file", "--list-details"], "xXLl"),
-    but("file", &[], &["--magic-file", "--files-from", "--compile", "--uncompress", "--uncompress-noreport"], "mfCzZ"),
-    but("find", &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0-from", "-L", "-H", "-follow"], &[], ""),
-    free("fmt"),
-    free("fold"),
-    free("getconf"),
-    but("grep", &[], &["--file", "--exclude-from", "--dereference-recursive"], "fR").with(Operands::Pattern),
-    free("head"),
-    data("id"),
-    free("join"),
-    free("ls"),
-    but("lsof", &[], &[], "D"),
-    but("md5sum", &[], CHECK, "c"),
-    free("nl"),
-    data("nproc"),
-    free("numfmt"),
-    free("od"),
-    free("paste"),
-    but("pgrep", &[], &["--pidfile"], "F"),
-    free("pr"),
-    but("printf", &["-v"], &[], "").with(Operands::Data),
-    free("pwd"),
-    free("readlink"),
-    free("realpath"),
-    free("rev"),
-    but("rg", &[], &["--pre", "--hostname-bin", "--file", "--follow", "--ignore-file", "--search-zip"], "fLz").with(Operands::Pattern),
-    but("sed", &[], &["--in-place", "--file", "--expression"], "ief").with(Operands::Script),
-    data("seq"),
-    but("sha1sum", &[], CHECK, "c"),
-    but("sha256sum", &[], CHECK, "c"),
-    but("sort", &[], &["--output", "--temporary-directory", "--compress-program", "--files0-from", "--random-source"], "oT"),
-    but("ss", &[], &["--kill", "--diag", "--filter"], "KDF"),
-    free("stat"),
-    free("tac"),
-    free("tail"),
-    any("test"),
-    data("tput"),
-    data("tr"),
-    any("true"),
-    free("tsort"),
-    data("type"),
-    data("uname"),
-    free("uniq").with(Operands::OneFile),
-    but("wc", &[], &["--files0-from"], ""),
-    free("which"),
-    data("whoami"),
-    but("git blame", &[], &["--output", "--contents", "--ignore-revs-file"], "S"),
-    only("git branch", &["-a", "-r", "-v", "-vv", "--all", "--remotes", "--verbose", "--list", "--show-current"]),
-    but("git cat-file", &[], &["--textconv", "--filters"], ""),
-    only("git count-objects", &["-v", "-H"]),
-    free("git describe"),
-    but("git diff", &[], GIT_OUTPUT, "O"),
-    free("git for-each-ref").with(Operands::Data),
-    but("git grep", &[], &["--open-files-in-pager", "--no-index", "--textconv", "--file", "--ext-grep"], "Of").with(Operands::Data),
-    but("git log", &[], GIT_OUTPUT, "O"),
-    but("git ls-files", &[], &["--exclude-from", "--exclude-per-directory"], "X"),
-    free("git ls-tree"),
-    data("git merge-base"),
-    only("git reflog", &[]),
-    only("git remote", &["-v", "--verbose"]),
-    free("git rev-list"),
-    free("git rev-parse"),
-    but("git shortlog", &[], &["--output"], ""),
-    but("git show", &[], GIT_OUTPUT, "O"),
-    data("git show-ref"),
-    but("git stash list", &[], GIT_OUTPUT, "O"),
-    but("git stash show", &[], GIT_OUTPUT, "O"),
-    free("git status"),
-    only("git tag", &[]),
-    data("git tag --list"),
-    data("git tag -l"),
-    only("git worktree list", &["--porcelain", "-v", "--verbose"]),
-];
 
 /// git's options before its subcommand that change nothing it does.
 const GIT_SWITCHES: &[&str] = &["--no-pager", "-P", "--no-optional-locks"];
@@ -351,67 +250,6 @@ fn prints(word: &Word) -> bool {
         script.ends_with(['p', 'q', 'd', '='])
             && script.bytes().all(|byte| byte.is_ascii_digit() || b",$;pqd= +~!".contains(&byte))
     })
-}
-
-/// Whether a text in double quotes, or a bare `$?`, holds nothing of the environment: only what commands print
-/// that are looked at themselves, and variables that the command line sets to such texts.
-fn own_text(source: &str, effects: &Effects, depth: usize) -> bool {
-    if matches!(source, "$?" | "$#") {
-        return true;
-    }
-    let quoted = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    let Some(mut rest) = quoted.filter(|_| depth < 4) else { return false };
-    while let Some(at) = rest.find(['$', '`', '\\', '"']) {
-        let found = rest.as_bytes()[at];
-        rest = &rest[at + 1..];
-        match found {
-            b'\\' => rest = rest.get(1..).unwrap_or_default(),
-            b'$' => match own_expansion(rest, effects, depth) {
-                Some(behind) => rest = behind,
-                None => return false,
-            },
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// What follows an expansion that holds nothing of the environment.
-fn own_expansion<'s>(rest: &'s str, effects: &Effects, depth: usize) -> Option<&'s str> {
-    if let Some(behind) = rest.strip_prefix(['?', '#', ' ']) {
-        return Some(behind);
-    }
-    // Without quotes or further parentheses inside, its end is the first one.
-    if let Some(inner) = rest.strip_prefix('(') {
-        let (inner, behind) = inner.split_once(')')?;
-        return (!inner.contains(['(', '"', '\'', '`', '\\'])).then_some(behind);
-    }
-    let (braced, name) = match rest.strip_prefix('{') {
-        Some(inner) => (true, inner),
-        None => (false, rest),
-    };
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-    let (name, behind) = name.split_at(end);
-    let behind = if braced { behind.strip_prefix('}')? } else { behind };
-    is_own(name, effects, depth).then_some(behind)
-}
-
-/// Whether a variable has only been given texts by the command line itself.
-fn is_own(name: &str, effects: &Effects, depth: usize) -> bool {
-    let alone = effects.commands.iter().filter(|command| command.words.is_empty());
-    let mut values = alone
-        .flat_map(|command| &command.assignments)
-        .filter(|assignment| assignment.name == name)
-        .map(|assignment| assignment.value.as_str())
-        .peekable();
-    values.peek().is_some()
-        && values.all(|value| {
-            let plain = !value.contains(['$', '`', '~', '*', '?', '[', '{', '(']);
-            let of_command = value.starts_with("$(") && !value.starts_with("$((");
-            plain
-                || own_text(value, effects, depth + 1)
-                || (of_command && own_text(&format!("\"{value}\""), effects, depth + 1))
-        })
 }
 
 /// Whether what an operand names, if it names a file, is in a working directory.

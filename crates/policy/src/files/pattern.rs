@@ -1,0 +1,77 @@
+//! Patterns that the shell expands.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::wildcard;
+
+/// Whether a word without a fixed text is one because of `*` and `?` alone. What a set in brackets takes in is a
+/// science of its own.
+pub(crate) fn is_glob(source: &str) -> bool {
+    !source.contains(['[', ']', '$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
+}
+
+/// As many files are looked at for a pattern.
+const MOST: usize = 1000;
+
+/// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
+/// Files whose names begin with a dot are included: bash leaves them out, and rather one too many.
+pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+    let (mut found, pattern) = match pattern.strip_prefix('/') {
+        Some(rest) => (vec![PathBuf::from("/")], rest),
+        None => (vec![dir.to_owned()], pattern),
+    };
+    let mut looked = 0;
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        let mut next = Vec::new();
+        for dir in found {
+            if !part.contains(['*', '?']) {
+                next.push(dir.join(part));
+                continue;
+            }
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+                looked += 1;
+                if looked > MOST {
+                    return None;
+                }
+                if entry.file_name().to_str().is_none_or(|name| fits(part, name)) {
+                    next.push(entry.path());
+                }
+            }
+        }
+        found = next;
+    }
+    Some(found)
+}
+
+/// Our wildcards know only `*`: a `?` counts as that, and rather a file too many.
+fn fits(part: &str, name: &str) -> bool {
+    wildcard::matches(&part.replace('?', "*"), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_expanded() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        for name in [".env", "a.rs", "b.rs", "sub/c.rs"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let names = |pattern: &str| -> Vec<String> {
+            let mut found: Vec<String> = expand(dir.path(), pattern)
+                .unwrap()
+                .iter()
+                .map(|path| path.strip_prefix(dir.path()).unwrap().display().to_string())
+                .collect();
+            found.sort();
+            found
+        };
+        assert_eq!(names(".en?"), [".env"]);
+        assert!(!is_glob("[ab].rs") && !is_glob("/et[[:alpha:]]/passwd"));
+        assert_eq!(names("*/c.rs"), [".env/c.rs", "a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
+        assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
+    }
+}
