@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ use crate::instructions::{self, Conditional, Instruction};
 use crate::prompt::{self, PromptOptions};
 use crate::session::{Session, is_gone};
 use crate::thread::Thread;
+use crate::watch::Watch;
 
 /// Finds a model of the same provider by its name.
 pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, String> + Send + Sync>;
@@ -123,6 +125,11 @@ pub struct Agent<'e> {
     pub(crate) context_tokens: u64,
     /// The inputs of the calls that are still to run.
     pub(crate) inputs: HashMap<ToolUseId, Value>,
+    /// What a hook has the user say before the first prompt.
+    pub(crate) initial: Option<String>,
+    /// The files that hooks hear of, and those of them that hooks named themselves.
+    pub(crate) watch: Watch,
+    pub(crate) watch_paths: Vec<PathBuf>,
     owner: Value,
 }
 
@@ -153,6 +160,9 @@ impl<'e> Agent<'e> {
             cost_usd: 0.0,
             context_tokens: 0,
             inputs: HashMap::new(),
+            initial: None,
+            watch: Watch::default(),
+            watch_paths: Vec::new(),
             owner,
             options,
         };
@@ -245,6 +255,8 @@ impl<'e> Agent<'e> {
             entries.extend(self.instructed(&found, &mut hooks, &cancel).await);
         }
         entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        self.initial = fired.initial_message.take();
+        self.take_watch_paths(&fired);
         let detail = json!({
             "source": source, "provider": self.mind.model.provider.as_str(), "model": self.mind.model.wire,
         });

@@ -176,6 +176,7 @@ impl Agent<'_> {
         let mut fired = self.fire(detail, cancel).await;
         hooks.append(&mut fired.rows);
         entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        self.take_watch_paths(&fired);
         self.keep(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
     }
 }

@@ -254,7 +254,10 @@ impl Session<'_> {
                 };
                 let answer = match self.ask_request_hooks(call, &request, cancel).await {
                     Some(answer) => answer,
-                    None => ("human", self.front.ask(request, cancel).await),
+                    None => {
+                        self.notify_of(call, &request, cancel).await;
+                        ("human", self.front.ask(request, cancel).await)
+                    }
                 };
                 return Ok(self.human_answer(call, &reason, answer));
             }
@@ -264,6 +267,21 @@ impl Session<'_> {
             reason: json!({"asked": reason, "decided": by}),
         });
         Ok(Answer::new(Stage::Human, verdict, format!("{words} ({reason})")).with(by))
+    }
+
+    /// Notification hooks can call somebody to the terminal.
+    async fn notify_of(
+        &self,
+        call: &mut PendingCall<'_>,
+        request: &AskRequest,
+        cancel: &CancellationToken,
+    ) {
+        let detail = HookDetail::Notification {
+            message: format!("ona needs your permission to use {}", request.tool),
+            title: Some("Permission needed".to_owned()),
+            notification_type: "permission_prompt".to_owned(),
+        };
+        self.fire(call, detail, cancel).await;
     }
 
     /// PermissionRequest hooks may answer before the human is bothered.

@@ -14,8 +14,10 @@ use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
 
+use crate::session::Engine;
 use crate::settings::{self, Given, Layer, Roots};
 use crate::trust::{self, Brought, Judged};
+use crate::watch::Watch;
 use basis::{Basis, session_mode};
 
 /// How settings are found, and what the command line adds to them.
@@ -97,6 +99,8 @@ pub(crate) struct Governance {
     /// What must not be kept.
     pub(crate) redactor: Redactor,
     basis: Basis,
+    /// The files the settings come from.
+    watch: Watch,
 }
 
 impl Governance {
@@ -109,7 +113,21 @@ impl Governance {
         seat: &Seat,
         place: &mut Place,
     ) -> Result<Self, GovernanceError> {
+        Self::load_over(config, store, host, seat, place, &[])
+    }
+
+    /// The same, with the settings of some files as they are given here.
+    fn load_over(
+        config: &Config,
+        store: &Store,
+        host: &Host,
+        seat: &Seat,
+        place: &mut Place,
+        held: &[Held],
+    ) -> Result<Self, GovernanceError> {
         let roots = config.roots(&place.project_dir, &place.cwd);
+        let mut watch = Watch::default();
+        watch.keep_to(roots.all_files().into_iter().map(|(_, file)| file));
         let mut warnings = Vec::new();
         let operators = store.operators_snapshot()?;
         let operators = operators
@@ -131,9 +149,9 @@ impl Governance {
                     "{}: {why}: files are used instead; `ona config import` replaces it",
                     settings::SNAPSHOT
                 ));
-                Self::import(config, store, seat, &roots, &mut warnings, false)?
+                Self::import(config, store, seat, &roots, &mut warnings, (false, held))?
             }
-            None => Self::import(config, store, seat, &roots, &mut warnings, true)?,
+            None => Self::import(config, store, seat, &roots, &mut warnings, (true, held))?,
         };
         if let Some(rules) = store.snapshot(&session_rules(seat))?
             && let Ok(Value::Object(json)) = serde_json::from_str(&rules)
@@ -147,7 +165,45 @@ impl Governance {
         let record = store.path().to_string_lossy();
         protected.extend(["", "-wal", "-shm"].map(|suffix| format!("{record}{suffix}").into()));
         let basis = Basis { roots, layers, mode, outputs, protected };
-        Ok(Self::of(config, host, place, basis, warnings))
+        Ok(Self::of(config, host, place, basis, warnings, watch))
+    }
+
+    /// The settings files that have changed since they were read.
+    pub(crate) fn changed_settings(&mut self) -> Vec<(Scope, PathBuf)> {
+        let known = self.basis.roots.all_files();
+        let changes = self.watch.changes().into_iter();
+        let scope =
+            |file: &PathBuf| known.iter().find(|(_, own)| own == file).map(|(scope, _)| *scope);
+        // A drop-in that was taken away is no longer in the list.
+        changes.map(|(file, _)| (scope(&file).unwrap_or(Scope::Managed), file)).collect()
+    }
+
+    /// Loads everything again. What was chosen in this session stays; files that a hook keeps from applying count as they were.
+    pub(crate) fn again(
+        &self,
+        engine: &Engine,
+        seat: &Seat,
+        place: &mut Place,
+        except: &[PathBuf],
+    ) -> Result<Self, GovernanceError> {
+        let held: Vec<Held> = except
+            .iter()
+            .map(|file| {
+                let is_this = |layer: &&Layer| layer.source.file.as_ref() == Some(file);
+                (file.clone(), self.basis.layers.iter().find(is_this).cloned())
+            })
+            .collect();
+        let (config, store) = (&engine.config, &engine.store);
+        let mut new = Self::load_over(config, store, &engine.host, seat, place, &held)?;
+        let is_cli = |layer: &Layer| layer.source.scope == Scope::Cli;
+        let at =
+            new.basis.layers.iter().take_while(|layer| layer.source.scope < Scope::Cli).count();
+        new.basis.layers.retain(|layer| !is_cli(layer));
+        let own = self.basis.layers.iter().filter(|layer| is_cli(layer)).cloned();
+        new.basis.layers.splice(at..at, own);
+        new.basis.mode = self.basis.mode;
+        new.permissions = Arc::new(new.basis.permissions(place, &mut new.warnings));
+        Ok(new)
     }
 
     fn import(
@@ -156,9 +212,10 @@ impl Governance {
         seat: &Seat,
         roots: &Roots,
         warnings: &mut Vec<String>,
-        write: bool,
+        (write, held): (bool, &[Held]),
     ) -> Result<Vec<Layer>, GovernanceError> {
         let mut loaded = settings::load(roots, &config.given);
+        hold(&mut loaded.layers, held);
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
         if !config.trust {
             let brought = trust::brought(roots, &loaded.layers);
@@ -196,6 +253,7 @@ impl Governance {
         place: &mut Place,
         basis: Basis,
         mut warnings: Vec<String>,
+        watch: Watch,
     ) -> Self {
         let merged = settings::merge(&basis.layers);
         let hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
@@ -232,7 +290,7 @@ impl Governance {
             redactor: redactor.clone(),
         };
         let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
-        Self { permissions: Arc::new(permissions), hooks, warnings, host, redactor, basis }
+        Self { permissions: Arc::new(permissions), hooks, warnings, host, redactor, basis, watch }
     }
 
     /// Keeps an update of the permissions where it belongs, and lets it act from now on. Says where it is
@@ -259,6 +317,7 @@ impl Governance {
         };
         let mut kept = scope.as_str().to_owned();
         if let Some(saved) = &saved {
+            self.watch.seen(&saved.file);
             kept = saved.file.display().to_string();
             if !trust::carry_over(saved, &self.basis.roots, store)? {
                 kept.push_str(" (from the next start on it acts only after `ona trust`)");
@@ -304,6 +363,26 @@ impl Governance {
     /// The session has moved to another directory.
     pub(crate) fn moved(&mut self, cwd: &Path) {
         Arc::make_mut(&mut self.permissions).moved(cwd);
+    }
+}
+
+/// The settings of a file as they were; nothing if there were none.
+type Held = (PathBuf, Option<Layer>);
+
+/// Puts the settings of files as they were in the place of what they are.
+fn hold(layers: &mut Vec<Layer>, held: &[Held]) {
+    for (file, before) in held {
+        let at = layers.iter().position(|layer| layer.source.file.as_ref() == Some(file));
+        match (at, before) {
+            (Some(at), Some(before)) => layers[at].clone_from(before),
+            (Some(at), None) => drop(layers.remove(at)),
+            (None, Some(before)) => {
+                let scope = before.source.scope;
+                let at = layers.iter().take_while(|layer| layer.source.scope <= scope).count();
+                layers.insert(at, before.clone());
+            }
+            (None, None) => {}
+        }
     }
 }
 

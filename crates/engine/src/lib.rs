@@ -6,6 +6,7 @@
 
 mod agent;
 mod call;
+mod changes;
 mod compact;
 mod doctor;
 mod explain;
@@ -23,6 +24,7 @@ mod testing;
 mod thread;
 mod trust;
 mod turn;
+mod watch;
 
 pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind};
 pub use call::{CallError, CallReport};

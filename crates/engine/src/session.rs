@@ -129,6 +129,18 @@ impl<'e> Session<'e> {
         }
     }
 
+    /// Reads the settings anew, except these files, which count as they were. Gives what is wrong with them.
+    pub(crate) fn read_settings_again(
+        &mut self,
+        except: &[PathBuf],
+    ) -> Result<Vec<String>, GovernanceError> {
+        let mut place = self.place.clone();
+        let engine = self.engine;
+        let new = self.governance.again(engine, &self.seat, &mut place, except)?;
+        (self.governance, self.place) = (new, place);
+        Ok(self.governance.warnings.clone())
+    }
+
     /// What an interrupt would end.
     pub fn going_on(&self) -> CancellationToken {
         self.front.going_on()

@@ -89,6 +89,21 @@ impl Roots {
     }
 }
 
+impl Roots {
+    /// Every file that settings may come from, the organisation's included, whether it exists or not.
+    pub(crate) fn all_files(&self) -> Vec<(Scope, PathBuf)> {
+        let mut files: Vec<(Scope, PathBuf)> =
+            self.files().into_iter().map(|(scope, _, file)| (scope, file)).collect();
+        for dir in &self.managed_dirs {
+            let drop_ins = dir.join("managed-settings.d");
+            let more = file::list(&drop_ins).unwrap_or_default();
+            let managed = [dir.join("managed-settings.json"), drop_ins].into_iter().chain(more);
+            files.extend(managed.map(|file| (Scope::Managed, file)));
+        }
+        files
+    }
+}
+
 /// What the command line says about settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {

@@ -151,6 +151,7 @@ impl Agent<'_> {
         }
         let (mut stop_hook_active, mut compacted) = (false, false);
         loop {
+            self.heed_files(cancel).await?;
             self.check_limits(account)?;
             self.make_room(cancel).await?;
             let stop_reason = match self.ask(account, cancel).await {
@@ -189,6 +190,7 @@ impl Agent<'_> {
     async fn submit(&mut self, prompt: &str, cancel: &CancellationToken) -> Result<(), Halt> {
         // What a turn that was cut short never came to is not run behind the user's back now.
         self.settle_calls()?;
+        self.heed_settings(cancel).await?;
         self.turn += 1;
         self.session.front.tell(Event::TurnStarted { turn: self.turn });
         let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
@@ -207,7 +209,9 @@ impl Agent<'_> {
             }));
         }
         let text = self.session.governance.redactor.mask_live(prompt).into_owned();
-        let said = [ContentBlock::Text { text }];
+        let first = self.initial.take().map(|text| ContentBlock::Text { text });
+        let said: Vec<ContentBlock> =
+            first.into_iter().chain([ContentBlock::Text { text }]).collect();
         let mut entries = vec![Entry::message(EntryType::User, &fresh_uuid(), &said)];
         entries.extend(self.contexts(&fired.contexts, "UserPromptSubmit hook"));
         let detail = json!({"turn": self.turn});
@@ -403,6 +407,7 @@ impl Agent<'_> {
         }
         let (old, new) = (old.display().to_string(), self.session.place.cwd.display().to_string());
         let fired = self.fire(HookDetail::CwdChanged { old_cwd: old, new_cwd: new }, cancel).await;
+        self.take_watch_paths(&fired);
         Ok(self.keep(&Step { hooks: &fired.rows, ..Step::default() })?)
     }
 

@@ -109,6 +109,10 @@ pub struct Fired {
     pub request: Option<RequestDecision>,
     /// A PermissionDenied hook says that the call may be tried again.
     pub retry: bool,
+    /// What a SessionStart hook has the user say first.
+    pub initial_message: Option<String>,
+    /// The files that hooks want to hear of from now on.
+    pub watch_paths: Option<Vec<String>>,
     /// The failures at full length, for the user: which hook, where it is set up, what to do.
     pub warnings: Vec<String>,
 }
@@ -210,6 +214,14 @@ impl HookPlane {
             .is_ok_and(|(rule, _)| rule.hits(&Call { tool, input, effects }))
     }
 
+    /// The names of files that FileChanged hooks name in their matchers.
+    pub fn watched_names(&self) -> Vec<String> {
+        let hooks = self.entries.iter().filter(|entry| entry.event == HookEvent::FileChanged);
+        let names = hooks.flat_map(|entry| entry.matcher_text.split('|'));
+        let plain = |name: &&str| !matches!(*name, "" | "*") && !name.contains('/');
+        names.filter(plain).map(str::to_owned).collect()
+    }
+
     /// Whether some hook would ask a model.
     pub fn wants_model(&self) -> bool {
         let asks = |entry: &&HookEntry| matches!(entry.handler, Handler::Model { .. });
@@ -280,7 +292,8 @@ impl HookPlane {
 
     /// What is said to the model and the user is kept; an input that is to run instead is not touched.
     fn redact(&self, fired: &mut Fired) {
-        let said = fired.contexts.iter_mut().chain(&mut fired.messages).chain(&mut fired.warnings);
+        let said = fired.initial_message.iter_mut().chain(&mut fired.contexts);
+        let said = said.chain(&mut fired.messages).chain(&mut fired.warnings);
         let said = said.chain(fired.blocks.iter_mut().map(|(_, text)| text));
         let said = said.chain(fired.failed.iter_mut().map(|(_, text)| text));
         let said = said.chain(fired.decided_by.iter_mut().map(|(_, reason)| reason));
@@ -468,10 +481,20 @@ fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
             }
             fired.contexts.extend(additional_context);
         }
+        HookSpecificOutput::SessionStart {
+            additional_context,
+            initial_user_message,
+            watch_paths,
+        } => {
+            fired.contexts.extend(additional_context);
+            fired.initial_message = join(fired.initial_message.take(), initial_user_message);
+            watch(fired, watch_paths);
+        }
+        HookSpecificOutput::CwdChanged { watch_paths }
+        | HookSpecificOutput::FileChanged { watch_paths } => watch(fired, watch_paths),
         HookSpecificOutput::PostToolUse { additional_context, .. }
         | HookSpecificOutput::PostToolUseFailure { additional_context }
         | HookSpecificOutput::UserPromptSubmit { additional_context }
-        | HookSpecificOutput::SessionStart { additional_context, .. }
         | HookSpecificOutput::Setup { additional_context }
         | HookSpecificOutput::SubagentStart { additional_context }
         | HookSpecificOutput::Notification { additional_context } => {
@@ -481,9 +504,21 @@ fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
         HookSpecificOutput::PermissionDenied { retry } => fired.retry |= retry == Some(true),
         HookSpecificOutput::Elicitation { .. }
         | HookSpecificOutput::ElicitationResult { .. }
-        | HookSpecificOutput::CwdChanged { .. }
-        | HookSpecificOutput::FileChanged { .. }
         | HookSpecificOutput::WorktreeCreate { .. } => {}
+    }
+}
+
+/// Several hooks add up.
+fn watch(fired: &mut Fired, paths: Option<Vec<String>>) {
+    if let Some(paths) = paths {
+        fired.watch_paths.get_or_insert_default().extend(paths);
+    }
+}
+
+fn join(said: Option<String>, more: Option<String>) -> Option<String> {
+    match (said, more) {
+        (Some(said), Some(more)) => Some(format!("{said}\n{more}")),
+        (said, more) => said.or(more),
     }
 }
 

@@ -279,3 +279,19 @@ fn wait_for(project: &Project, name: &str) {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn notification_hooks_can_call_somebody_to_the_terminal() {
+    let notify = pre("permission_prompt", "cat >> heard");
+    let other = pre("idle_prompt", "touch never");
+    let project = governed(&json!({"hooks": {"Notification": [notify, other]}}));
+    let call = json!({"tool": "Bash", "input": {"command": "mkdir made"}});
+    at_terminal(&project, &call, "n\n");
+    let heard: Value = serde_json::from_str(&project.content("heard")).unwrap();
+    assert_eq!(heard["notification_type"], "permission_prompt");
+    assert_eq!(heard["message"], "ona needs your permission to use Bash");
+    assert!(!project.path("never").exists());
+    // Where nobody is asked, nobody is called.
+    project.ok("Bash", json!({"command": "mkdir made"}));
+    assert_eq!(project.content("heard").lines().count(), 1);
+}

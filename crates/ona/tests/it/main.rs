@@ -5,6 +5,7 @@
 mod answers;
 mod bad_input;
 mod bash;
+mod changes;
 mod cli;
 mod conversation;
 mod crash;
