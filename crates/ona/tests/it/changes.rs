@@ -39,7 +39,7 @@ fn hook(command: &str) -> Value {
 }
 
 /// In the first turn settings are written that forbid what the second turn wants.
-fn rewritten(project: &Project, hooks: Value) -> (Vec<Recorded>, String) {
+fn rewritten(project: &Project, hooks: &Value) -> (Vec<Recorded>, String) {
     std::fs::create_dir_all(project.home().join(".claude")).unwrap();
     let settings = project.home().join(".claude/settings.json");
     let write = format!(
@@ -61,7 +61,7 @@ fn rewritten(project: &Project, hooks: Value) -> (Vec<Recorded>, String) {
 #[test]
 fn settings_that_change_apply_between_turns() {
     let project = project();
-    let (requests, said) = rewritten(&project, json!({"ConfigChange": hook("cat >> heard")}));
+    let (requests, said) = rewritten(&project, &json!({"ConfigChange": hook("cat >> heard")}));
     assert!(project.path("during").exists(), "never in the middle of a turn");
     assert!(!project.path("after").exists(), "{said}");
     assert!(
@@ -81,7 +81,7 @@ fn settings_that_change_apply_between_turns() {
 #[test]
 fn a_hook_can_keep_a_change_from_applying() {
     let project = project();
-    let (_, said) = rewritten(&project, json!({"ConfigChange": hook("echo not now >&2; exit 2")}));
+    let (_, said) = rewritten(&project, &json!({"ConfigChange": hook("echo not now >&2; exit 2")}));
     assert!(project.path("after").exists(), "{said}");
     assert!(said.contains("settings.json has changed and stays as it was"), "{said}");
     assert!(said.contains("not now"), "{said}");
