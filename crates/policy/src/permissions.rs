@@ -281,7 +281,7 @@ impl Permissions {
                 None => return None,
             }
         }
-        Some(used)
+        (!used.is_empty()).then_some(used)
     }
 
     fn covering_command(&self, command: &Command, effects: &Effects) -> Option<&Rule> {

@@ -452,6 +452,7 @@ mod tests {
             "case x in x) rm y",
             "case x in @(a|b)) rm y;; esac",
             "ls ;; rm x",
+            "echo ${\u{a0}x:-y}$((\u{a0}))",
             "for ((i=$(touch p);;)); do ls; done",
             "echo `echo \\`rm x\\``",
             "ls +(a|b)",

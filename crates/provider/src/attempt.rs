@@ -84,6 +84,25 @@ impl Decoder {
     }
 }
 
+/// The answer that a stream amounts to, with no server behind it; nothing if it is not whole. For the fuzz
+/// target: whatever a server may send can be tried without one.
+#[doc(hidden)]
+pub fn read_stream(provider: ProviderKind, chunks: &[&[u8]]) -> Option<Answer> {
+    let (mut parser, mut decoder) = (Parser::default(), Decoder::new(provider));
+    let on: &mut Listener<'_> = &mut |_live| ();
+    for chunk in chunks {
+        let mut events = Vec::new();
+        parser.push(chunk, &mut events).ok()?;
+        for event in &events {
+            if decoder.done() {
+                return decoder.finish(on).ok();
+            }
+            decoder.take(event, on).ok()?;
+        }
+    }
+    decoder.finish(on).ok()
+}
+
 /// The headers of a request. `None` if the credential holds what no header can.
 pub(crate) fn headers(
     provider: ProviderKind,

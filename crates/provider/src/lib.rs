@@ -46,6 +46,8 @@ pub mod scripted;
 pub mod sse;
 mod usage;
 
+#[doc(hidden)]
+pub use attempt::read_stream;
 pub use client::Client;
 pub use credential::{Credential, CredentialError, Credentials, Fetching, Fixed};
 pub use failure::{AskError, Failure, FailureWord};

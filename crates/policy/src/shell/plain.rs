@@ -683,7 +683,8 @@ impl<'s> Reader<'s> {
         let inner = &inner[..length];
         let name = inner.strip_prefix('#').filter(|rest| !rest.is_empty()).unwrap_or(inner);
         let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-        let (name, mut rest) = name.split_at(if end == 0 { name.len().min(1) } else { end });
+        let special = name.chars().next().map_or(0, char::len_utf8);
+        let (name, mut rest) = name.split_at(if end == 0 { special } else { end });
         if name == "!" {
             return Err("an indirect expansion");
         }
