@@ -105,12 +105,16 @@ pub struct AgentArgs {
     #[arg(short, long, value_name = "ID|NAME")]
     pub resume: Option<String>,
 
-    /// Go on in a copy, and leave the session as it is
+    /// With --continue or --resume: go on in a copy, and leave the session as it is
     #[arg(long)]
     pub fork_session: bool,
 
-    /// The new session's id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["continue_", "resume"])]
+    /// With --fork-session: copy only up to this entry; `ona sessions show` has their numbers
+    #[arg(long, value_name = "ENTRY", requires = "fork_session")]
+    pub at: Option<i64>,
+
+    /// The new session's id; with --continue or --resume that of the copy
+    #[arg(long, value_name = "ID")]
     pub session_id: Option<String>,
 
     /// The session's name

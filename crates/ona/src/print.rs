@@ -115,9 +115,17 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
         }
         None => None,
     };
+    if args.fork_session && known.is_none() {
+        return Err(CliError::usage("--fork-session needs a session to copy")
+            .hint("add --continue or --resume ID"));
+    }
+    if given.is_some() && known.is_some() && !args.fork_session {
+        return Err(CliError::usage("a session that goes on keeps its id")
+            .hint("leave --session-id out, or go on in a copy with --fork-session"));
+    }
     let (seat, source) = match known {
         Some(seat) if args.fork_session => {
-            (store.fork_session(&seat, None, given.as_ref(), "headless")?, StartSource::Resume)
+            (store.fork_session(&seat, args.at, given.as_ref(), "headless")?, StartSource::Resume)
         }
         Some(seat) => (seat, StartSource::Resume),
         None => {

@@ -313,10 +313,13 @@ impl Store {
                  WHERE new.session_id = ?1",
                 (session.as_str(), from.session.as_str()),
             )?;
+            // What was read later the copy has not seen.
             tx.execute(
                 "INSERT INTO file_views(session_id, path, content_hash, seen, seen_at)
-                 SELECT ?1, path, content_hash, seen, seen_at FROM file_views WHERE session_id = ?2",
-                (session.as_str(), from.session.as_str()),
+                 SELECT ?1, path, content_hash, seen, seen_at FROM file_views
+                 WHERE session_id = ?2 AND seen_at <= coalesce(
+                     (SELECT created_at FROM transcript_entries WHERE session_id = ?2 AND sequence = ?3), seen_at)",
+                (session.as_str(), from.session.as_str(), upto),
             )?;
             tx.execute(
                 "INSERT INTO state(conversation_id, key, value)

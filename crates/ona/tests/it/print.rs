@@ -142,7 +142,35 @@ fn a_session_is_continued_resumed_and_forked() {
     assert!(messages.to_string().contains("\"2\""), "{messages}");
     let (_, messages) = turn(&["-p", "four", "--resume", "first"], "4");
     assert!(!messages.to_string().contains("three"), "the fork is another session: {messages}");
-    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["2"]);
+    let first = project.sql("SELECT sequence FROM transcript_entries WHERE entry_type = 'assistant' ORDER BY id LIMIT 1");
+    let fork = [
+        "-p",
+        "six",
+        "--resume",
+        "first",
+        "--fork-session",
+        "--session-id",
+        "own",
+        "--at",
+        &first[0],
+    ];
+    let (_, messages) = turn(&fork, "6");
+    let said = messages.to_string();
+    assert!(said.contains("one") && !said.contains("two") && said.contains("six"), "{said}");
+    assert_eq!(
+        project.sql("SELECT forked_at FROM session_info WHERE session_id = 'own'"),
+        [first[0].clone()]
+    );
+    for (args, why) in [
+        (&["-p", "x", "--resume", "first", "--session-id", "new"][..], "keeps its id"),
+        (&["-p", "x", "--fork-session"], "needs a session to copy"),
+        (&["-p", "x", "--resume", "first", "--fork-session", "--at", "9999"], "9999"),
+    ] {
+        let ran = run(&mut anthropic(&project, &Server::start([]).unwrap(), args));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["3"]);
     let server = Server::start([Reply::say("x")]).unwrap();
     let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--resume", "nothing"]));
     assert_eq!(ran.code, Some(2));
