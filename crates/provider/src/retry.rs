@@ -50,7 +50,8 @@ impl Default for Retry {
     }
 }
 
-/// The wait a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// The wait a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. A date is meant by the
+/// server's clock, which its answer names; ours may be wrong, or be set meanwhile.
 pub(crate) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number >= 0.0);
@@ -63,6 +64,8 @@ pub(crate) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duratio
         return Some(wait(seconds));
     }
     let date = httpdate::parse_http_date(text.trim()).ok()?;
+    let now =
+        header("date").and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(now);
     Some(date.duration_since(now).unwrap_or_default())
 }
 
@@ -96,6 +99,14 @@ mod tests {
             Some(Duration::from_millis(20))
         );
         assert_eq!(asked(&[("retry-after", date)]), Some(Duration::from_secs(30)));
+        // By a clock that is years off, here or there, it is the same wait.
+        let sent = ("date", "Sun, 06 Nov 1994 08:49:30 GMT");
+        for now in [SystemTime::UNIX_EPOCH, SystemTime::now()] {
+            let headers = [("retry-after", date), sent]
+                .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            let wait = asked_wait(&headers.into_iter().collect(), now);
+            assert_eq!(wait, Some(Duration::from_secs(7)));
+        }
         let past = "Sun, 06 Nov 1994 08:00:00 GMT";
         assert_eq!(asked(&[("retry-after", past)]), Some(Duration::ZERO));
         assert_eq!(asked(&[("retry-after", "1e300")]), Some(Duration::MAX));

@@ -157,7 +157,8 @@ impl Store {
         })
     }
 
-    /// The session of a directory in which something last happened.
+    /// The session of a directory in which something last happened, by the order of the record: a clock may have
+    /// been set back since.
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
             let row = c
@@ -166,7 +167,10 @@ impl Store {
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
                        AND coalesce(i.origin, 'eval') <> 'subagent'
-                     ORDER BY coalesce(i.last_active_ms, unixepoch(c.last_active) * 1000) DESC, s.rowid DESC
+                     ORDER BY
+                         (SELECT t.id FROM transcript_entries t WHERE t.session_id = s.session_id
+                          ORDER BY t.sequence DESC LIMIT 1) DESC,
+                         coalesce(i.last_active_ms, unixepoch(c.last_active) * 1000) DESC, s.rowid DESC
                      LIMIT 1",
                 )?
                 .query_row([project_dir], |row| row.get::<_, String>(0))
@@ -474,6 +478,28 @@ mod tests {
         assert_eq!(store.latest_session("/z").unwrap(), None);
         store.rename_session(&own, Some("mine")).unwrap();
         assert_eq!(find("mine", "/a"), Found::One(own));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_change_which_session_is_the_latest() {
+        let (_dir, store) = store();
+        let before = store.new_session(&new("/a", None)).unwrap();
+        say(&store, &before, "at a time that has yet to come");
+        store
+            .write(|tx| {
+                tx.execute(
+                    "UPDATE session_info SET last_active_ms = last_active_ms + 86400000",
+                    [],
+                )?;
+                tx.execute("UPDATE conversations SET last_active = '3000-01-01 00:00:00'", [])?;
+                Ok(())
+            })
+            .unwrap();
+        let after = store.new_session(&new("/a", None)).unwrap();
+        say(&store, &after, "after the clock was set right");
+        assert_eq!(store.latest_session("/a").unwrap(), Some(after));
+        say(&store, &before, "once more");
+        assert_eq!(store.latest_session("/a").unwrap(), Some(before));
     }
 
     #[test]
