@@ -10,6 +10,7 @@ use ona_hooks::Fired;
 use ona_provider::{Client, Model, Request, ToolSpec};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
+use ona_tools::{STRUCTURED_OUTPUT, Tool};
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{Entry, Event, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::instructions::{self, Conditional, Instruction};
 use crate::prompt::{self, PromptOptions};
 use crate::session::{Session, is_gone};
+use crate::structured::{self, Shape};
 use crate::thread::Thread;
 use crate::watch::Watch;
 
@@ -71,6 +73,8 @@ pub struct AgentOptions {
     pub prompt: PromptOptions,
     /// The tools that are offered; all of them if it is not said.
     pub tools: Option<Vec<String>>,
+    /// The shape that answers must have.
+    pub shape: Option<Shape>,
     /// Read no instructions.
     pub bare: bool,
     /// No hook hears of its turns; its calls pass the gate like all others.
@@ -167,6 +171,10 @@ impl<'e> Agent<'e> {
             options,
         };
         agent.session.tools.clone_from(&agent.options.tools);
+        agent.session.answers = agent.options.shape.as_ref().map(|shape| Arc::clone(&shape.tool));
+        if let (Some(tools), Some(_)) = (&mut agent.session.tools, &agent.session.answers) {
+            tools.push(STRUCTURED_OUTPUT.to_owned());
+        }
         agent.open().await?;
         Ok(agent)
     }
@@ -183,7 +191,9 @@ impl<'e> Agent<'e> {
             named.is_none_or(|tools| tools.iter().any(|tool| tool == name))
                 && !self.session.governance.permissions.denies_tool(name)
         };
-        ona_tools::TOOLS.iter().map(|tool| tool.name()).filter(|name| offered(name)).collect()
+        let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name());
+        let answering = self.options.shape.as_ref().map(|_| STRUCTURED_OUTPUT);
+        built_in.filter(|name| offered(name)).chain(answering).collect()
     }
 
     /// Does what the front-end asks for, until it asks for no more.
@@ -230,7 +240,9 @@ impl<'e> Agent<'e> {
         };
         let mut fired = self.fire(detail, &cancel).await;
         hooks.append(&mut fired.rows);
-        let blocks = prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
+        let mut blocks =
+            prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
+        blocks.extend(self.options.shape.as_ref().map(|_| structured::ORDER.to_owned()));
         if self.thread.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
         }
@@ -335,16 +347,14 @@ impl<'e> Agent<'e> {
         request.system = self.thread.system().to_vec();
         request.messages = self.thread.messages();
         request.thinking = self.mind.thinking;
-        request.tools = self
-            .tools()
-            .into_iter()
-            .filter_map(ona_tools::find)
-            .map(|tool| ToolSpec {
-                name: tool.name().to_owned(),
-                description: tool.description().to_owned(),
-                input_schema: tool.input_schema(),
-            })
-            .collect();
+        let spec = |tool: &dyn Tool| ToolSpec {
+            name: tool.name().to_owned(),
+            description: tool.description().to_owned(),
+            input_schema: tool.input_schema(),
+        };
+        let built_in = self.tools().into_iter().filter_map(ona_tools::find).map(spec);
+        let answering = self.options.shape.iter().map(|shape| spec(&*shape.tool));
+        request.tools = built_in.chain(answering).collect();
         request
     }
 }

@@ -12,7 +12,7 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Stage, ToolPermit, Verdict};
 use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
-use ona_tools::{Hides, Running, ToolContext, Views};
+use ona_tools::{Hides, Running, Tool, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
@@ -40,6 +40,9 @@ pub struct CallReport {
     /// The gate said no.
     #[serde(skip)]
     pub denied: bool,
+    /// The answer that was given by it, as hooks left it.
+    #[serde(skip)]
+    pub answer: Option<Value>,
 }
 
 /// The record could not be written.
@@ -85,12 +88,18 @@ impl Session<'_> {
         let start = CallStart { id: &id, tool: &name, input: &kept, owner: &owner };
         self.engine.store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
-        let mut done = match (ona_tools::find(tool), self.unusable(tool, input)) {
+        let answering = self.answering(tool);
+        let known = ona_tools::find(tool).or(answering.as_deref().map(|tool| tool as &dyn Tool));
+        let mut answer = None;
+        let mut done = match (known, self.unusable(tool, input)) {
             (_, Some(reason)) => Done::refused(reason),
             (None, None) => Done::refused(no_such_tool(tool)),
             (Some(known), None) => {
                 let mut call = PendingCall::new(&id, known, input.clone());
                 let output = self.run(&mut call, cancel).await;
+                if answering.is_some() && !output.is_error() {
+                    answer = Some(call.input.clone());
+                }
                 Done::of(output, call)
             }
         };
@@ -117,6 +126,7 @@ impl Session<'_> {
             denied: done.output.detail.contains_key("denied_by"),
             content: done.output.content,
             stop: done.stop,
+            answer,
         })
     }
 

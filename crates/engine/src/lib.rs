@@ -19,6 +19,7 @@ mod phase;
 mod prompt;
 mod session;
 pub mod settings;
+mod structured;
 #[cfg(test)]
 mod testing;
 mod thread;
@@ -36,4 +37,5 @@ pub use governance::{Config, GovernanceError};
 pub use phase::{TransitionError, transition};
 pub use prompt::PromptOptions;
 pub use session::{Engine, JoinRequest, Session, is_gone};
+pub use structured::Shape;
 pub use trust::{Bringing, Brought, Judged, brought, name_of, repository_root};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, Seat, Store};
-use ona_tools::{Host, Place, ToolSettings};
+use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
 use ona_types::{ConversationId, PermissionMode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,8 @@ pub struct Session<'e> {
     pub(crate) mind: Option<Arc<Mind>>,
     /// The tools that are offered, where not all are.
     pub(crate) tools: Option<Vec<String>>,
+    /// Takes answers of a shape that was asked for.
+    pub(crate) answers: Option<Arc<StructuredOutput>>,
 }
 
 impl<'e> Session<'e> {
@@ -75,7 +77,7 @@ impl<'e> Session<'e> {
         let governance =
             Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
         let (front, ..) = table(Human::Nobody);
-        Ok(Self { engine, front, seat, place, governance, mind: None, tools: None })
+        Ok(Self { engine, front, seat, place, governance, mind: None, tools: None, answers: None })
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
@@ -139,6 +141,16 @@ impl<'e> Session<'e> {
         let new = self.governance.again(engine, &self.seat, &mut place, except)?;
         (self.governance, self.place) = (new, place);
         Ok(self.governance.warnings.clone())
+    }
+
+    /// Whether a rule takes a tool away altogether.
+    pub fn denies_tool(&self, name: &str) -> bool {
+        self.governance.permissions.denies_tool(name)
+    }
+
+    /// The tool of this name that takes answers, if this session has one.
+    pub(crate) fn answering(&self, name: &str) -> Option<Arc<StructuredOutput>> {
+        self.answers.clone().filter(|tool| tool.name() == name)
     }
 
     /// What an interrupt would end.

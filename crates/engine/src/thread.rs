@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use ona_provider::{Block, Message, Part, ProviderKind, Role, ToolInput};
 use ona_store::StoredEntry;
+use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::{Attachment, Collapse, ContentBlock, EntryType, SystemNote, ToolUseId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -114,9 +115,25 @@ impl Thread {
         self.messages.is_empty()
     }
 
+    /// The answer of a certain shape that the model gave last, if that is all it did and nothing was said since.
+    pub(crate) fn shaped_answer(&self) -> Option<Value> {
+        let open = self.open.as_ref().filter(|open| open.after.is_empty())?;
+        let calls = open.calls.iter().map(|id| (self.call(id), open.results.get(id)));
+        let calls: Vec<_> = calls.collect();
+        let is_answer =
+            |call: Option<(&str, _)>| call.is_some_and(|(name, _)| name == STRUCTURED_OUTPUT);
+        if !calls.iter().all(|(call, _)| is_answer(*call)) {
+            return None;
+        }
+        let fits = |result: Option<&(_, bool)>| result.is_some_and(|(_, is_error)| !is_error);
+        let (call, _) = calls.into_iter().rev().find(|(_, result)| fits(*result))?;
+        call.map(|(_, input)| Value::Object(input.clone()))
+    }
+
     /// Whether the model has something to answer.
     pub(crate) fn awaits_answer(&self) -> bool {
-        self.open.is_some() || self.messages.last().is_some_and(|last| last.role == Role::User)
+        (self.open.is_some() && self.shaped_answer().is_none())
+            || self.messages.last().is_some_and(|last| last.role == Role::User)
     }
 
     /// The messages, every call with its result.
@@ -451,6 +468,36 @@ mod tests {
         by_hand[0].payload_json = "no json".into();
         thread.read(&by_hand);
         assert!(thread.messages().is_empty());
+    }
+
+    #[test]
+    fn a_shaped_answer_is_the_last_word_only_by_itself_and_without_remarks() {
+        let call = |name: &str, tool: &str| ContentBlock::ToolUse {
+            id: id(name),
+            name: tool.into(),
+            input: json!({"of": name}),
+        };
+        let result = |name: &str, is_error| Entry::tool_result(&id(name), "", is_error);
+        let said = |calls: &[ContentBlock], rest: &[Entry]| {
+            let mut entries = vec![user("go"), Entry::message(EntryType::Assistant, "a", calls)];
+            entries.extend_from_slice(rest);
+            let mut thread = Thread::default();
+            thread.read(&rows(&entries));
+            (thread.shaped_answer().map(|answer| answer["of"].clone()), thread.awaits_answer())
+        };
+        let one = call("one", STRUCTURED_OUTPUT);
+        let two = call("two", STRUCTURED_OUTPUT);
+        let read = call("read", "Read");
+        let fits = [result("one", false)];
+        assert_eq!(said(std::slice::from_ref(&one), &fits), (Some(json!("one")), false));
+        assert_eq!(said(std::slice::from_ref(&one), &[result("one", true)]), (None, true));
+        assert_eq!(said(std::slice::from_ref(&one), &[]), (None, true));
+        let both = [result("one", false), result("two", true)];
+        assert_eq!(said(&[one.clone(), two], &both), (Some(json!("one")), false));
+        let others = [result("one", false), result("read", false)];
+        assert_eq!(said(&[one.clone(), read], &others), (None, true));
+        let remarked = [result("one", false), Entry::hook_context(&id("one"), "look again")];
+        assert_eq!(said(&[one], &remarked), (None, true));
     }
 
     fn entry() -> impl Strategy<Value = Entry> {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Mind, millis};
 use crate::call::CallError;
 use crate::compact::CompactError;
+use crate::structured::{ShapedAnswer, Unanswered};
 use crate::thread::NOT_RUN;
 
 /// What a question took, by whom it was answered.
@@ -54,6 +55,7 @@ struct Account {
     cost_usd: f64,
     denials: Vec<DeniedCall>,
     text: String,
+    answer: ShapedAnswer,
     stop_reason: Option<String>,
 }
 
@@ -96,6 +98,15 @@ impl From<CallError> for Halt {
     }
 }
 
+impl From<Unanswered> for Halt {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Ending(ending) => Self::Ending(ending),
+            Unanswered::Store(error) => Self::Store(error),
+        }
+    }
+}
+
 impl Agent<'_> {
     /// Runs a turn to its end, and tells of it.
     pub(crate) async fn turn(&mut self, prompt: Option<String>, cancel: &CancellationToken) {
@@ -108,6 +119,7 @@ impl Agent<'_> {
         let end = TurnEnd {
             ending,
             text: account.text,
+            answer: account.answer.given,
             stop_reason: account.stop_reason,
             asked: account.asked,
             duration_ms: millis(started),
@@ -146,7 +158,12 @@ impl Agent<'_> {
             None => self.finish_calls(account, cancel).await?,
         }
         if !self.thread.awaits_answer() {
-            self.warn("there is nothing to go on with: the last turn is finished".to_owned());
+            // What the last turn came to can be had again.
+            let given = self.options.shape.as_ref().and_then(|_| self.thread.shaped_answer());
+            account.answer.given = account.answer.given.take().or(given);
+            if account.answer.given.is_none() {
+                self.warn("there is nothing to go on with: the last turn is finished".to_owned());
+            }
             return Ok(());
         }
         let (mut stop_hook_active, mut compacted) = (false, false);
@@ -170,16 +187,26 @@ impl Agent<'_> {
             }
             let called = !self.thread.unanswered().is_empty();
             self.finish_calls(account, cancel).await?;
-            if called || stop_reason == StopReason::PauseTurn {
+            // An answer of the shape that was asked for is the last word, if nobody has anything to say to it.
+            let answered = self.thread.shaped_answer().is_some();
+            if !answered && (called || stop_reason == StopReason::PauseTurn) {
+                self.after_calls(&mut account.answer).map_err(Halt::Ending)?;
                 continue;
             }
-            if stop_reason == StopReason::MaxTokens {
+            if !answered && stop_reason == StopReason::MaxTokens {
                 return Err(Halt::Ending(Ending::Failed {
                     error: StopError::MaxOutputTokens.as_str().to_owned(),
                     message: "the answer was cut off at the limit of output tokens".to_owned(),
                 }));
             }
-            if !self.sent_back(&account.text, stop_hook_active, cancel).await? {
+            if self.still_owes(&mut account.answer)? {
+                continue;
+            }
+            let said = match &account.answer.given {
+                Some(answer) => answer.to_string(),
+                None => account.text.clone(),
+            };
+            if !self.sent_back(&said, stop_hook_active, cancel).await? {
                 return Ok(());
             }
             stop_hook_active = true;
@@ -379,6 +406,7 @@ impl Agent<'_> {
                     tool_input: shown,
                 });
             }
+            account.answer.hear(&tool, &report);
             self.session.front.tell(Event::ToolEnded {
                 id,
                 tool: tool.clone(),

@@ -78,12 +78,27 @@ pub struct AgentArgs {
     pub tools: Option<Vec<String>>,
 
     /// Say this to the model instead of ona's own words
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt_file")]
     pub system_prompt: Option<String>,
 
+    /// The same, from a file
+    #[arg(long, value_name = "FILE", requires = "print")]
+    pub system_prompt_file: Option<std::path::PathBuf>,
+
     /// Say this to the model as well
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "append_system_prompt_file")]
     pub append_system_prompt: Option<String>,
+
+    /// The same, from a file
+    #[arg(long, value_name = "FILE", requires = "print")]
+    pub append_system_prompt_file: Option<std::path::PathBuf>,
+
+    /// Answer with JSON that fits this JSON Schema, which is for an object
+    ///
+    /// An answer that does not fit goes back to the model with what is wrong, MAX_STRUCTURED_OUTPUT_RETRIES
+    /// times. With --output-format json it is the result's structured_output.
+    #[arg(long, value_name = "SCHEMA", requires = "print")]
+    pub json_schema: Option<String>,
 
     /// Ask the model at most so often
     #[arg(long, value_name = "N")]

@@ -373,6 +373,13 @@ fn number(variable: &Variable) -> Result<Option<u64>, CliError> {
     }
 }
 
+/// How often something may happen: 0 is never.
+fn count(variable: &Variable) -> Result<Option<u32>, CliError> {
+    let Some(value) = text(variable)? else { return Ok(None) };
+    let wrong = |_| variable.refuse(format!("must be a whole number from 0 up, not `{value}`"));
+    value.trim().parse().map(Some).map_err(wrong)
+}
+
 fn switch(variable: &Variable, default: bool) -> Result<bool, CliError> {
     match text(variable)?.as_deref() {
         None => Ok(default),

@@ -1,5 +1,6 @@
 //! `ona -p`: the agent without a terminal. A front-end like any other: it sends operations and prints events.
 
+mod given;
 mod json;
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
@@ -8,10 +9,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::{
-    Agent, AgentError, AgentOptions, Engine, Human, PromptOptions, Remote, Session, instructions,
-    table,
+    Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, table,
 };
 use ona_store::{Found, NewSession, Seat, Store, StoreError};
+use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
 use serde_json::Value;
@@ -34,6 +35,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));
     }
     let cwd = directory(cli.cwd.as_ref())?;
+    let first_words = given::first_words(args, &cwd)?;
+    let answers = given::answers(args)?;
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let (seat, source) = seat(&engine, args, &cwd)?;
     let prompt = first_prompt(args, source)?;
@@ -42,6 +45,12 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
     }
     let (mind, models, credential) = mind(args, &session.settings())?;
+    if answers.is_some() && session.denies_tool(STRUCTURED_OUTPUT) {
+        return Err(CliError::usage(format!(
+            "--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that the answer comes by"
+        ))
+        .hint(format!("`ona config list` shows the rules; leave {STRUCTURED_OUTPUT} out of permissions.deny and --disallowedTools")));
+    }
     // Only now: a start that could not work leaves no session behind.
     if source == StartSource::Startup {
         engine.store.new_session(&NewSession {
@@ -56,7 +65,11 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         engine.store.rename_session(&seat, Some(name))?;
     }
     let (front, remote, events) = table(Human::Nobody);
-    let options = options(args, &session, &engine, &models, source);
+    let options = AgentOptions {
+        prompt: first_words,
+        shape: given::shape(answers, models.answer_retries),
+        ..options(args, &session, &engine, &models, source)
+    };
     let shown = Shown {
         session_id: session.seat().session.to_string(),
         model: mind.model.clone(),
@@ -80,10 +93,15 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         let shown = tokio::spawn(printer.show(events));
         agent.drive().await;
         drop(feeding);
-        agent.end(SessionEndReason::Other).await?;
-        let code = shown
+        let ended = agent.end(SessionEndReason::Other).await;
+        // How the turn ended is told first, and whoever is told of a record that is lost need not hear it twice.
+        let done = shown
             .await
             .map_err(|error| CliError::failed(format!("printing broke off: {error}")))??;
+        if done {
+            ended?;
+        }
+        let code = if done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         Ok::<_, CliError>((code, interrupts.signal()))
     });
     runtime.shutdown_background();
@@ -200,10 +218,6 @@ fn options(
     source: StartSource,
 ) -> AgentOptions {
     AgentOptions {
-        prompt: PromptOptions {
-            replace: args.system_prompt.clone(),
-            append: args.append_system_prompt.clone(),
-        },
         tools: offered(args),
         bare: args.bare,
         unheard: false,
@@ -222,6 +236,7 @@ fn options(
             ..session.instruction_roots(&engine.config)
         },
         today: today(),
+        ..AgentOptions::default()
     }
 }
 
@@ -243,7 +258,7 @@ pub fn today() -> String {
 }
 
 /// The date so many days after 1970-01-01, in the Gregorian calendar.
-fn date(days: i64) -> String {
+pub fn date(days: i64) -> String {
     // Counted from 0000-03-01, so that a leap day is a year's last.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -346,16 +361,16 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints every event until there are no more; the exit code of the last turn.
-    async fn show(self, mut events: UnboundedReceiver<Event>) -> Result<ExitCode, CliError> {
-        let mut code = ExitCode::SUCCESS;
+    /// Prints every event until there are no more; whether the last turn came to its end.
+    async fn show(self, mut events: UnboundedReceiver<Event>) -> Result<bool, CliError> {
+        let mut done = true;
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = &event {
-                code = exit_code(end);
+                done = end.ending == Ending::Done;
             }
             self.event(&event)?;
         }
-        Ok(code)
+        Ok(done)
     }
 
     fn event(&self, event: &Event) -> Result<(), CliError> {
@@ -401,11 +416,17 @@ impl Printer {
     }
 
     fn text(&self, end: &TurnEnd) -> Result<(), CliError> {
-        if !end.text.is_empty() {
-            print_line(&end.text).map_err(unprintable)?;
+        let text = final_text(end);
+        if !text.is_empty() {
+            print_line(&text).map_err(unprintable)?;
         }
         if let Some(why) = problem(&end.ending) {
             complain(&format!("error: {}\n", plain(&why)));
+            if matches!(end.ending, Ending::RecordLost { .. }) {
+                complain(
+                    "hint: make room if the disk is full; `ona doctor` shows how the record is\n",
+                );
+            }
             complain(&format!(
                 "hint: `ona -p --resume {} …` goes on with the session\n",
                 self.shown.session_id
@@ -424,10 +445,11 @@ fn unprintable(error: std::io::Error) -> CliError {
     CliError::failed(format!("it is on the record, but cannot be printed: {error}"))
 }
 
-fn exit_code(end: &TurnEnd) -> ExitCode {
-    match end.ending {
-        Ending::Done => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+/// What a turn came to, as text: an answer in the shape that was asked for is the whole of it.
+fn final_text(end: &TurnEnd) -> String {
+    match (&end.ending, &end.answer) {
+        (Ending::Done, Some(answer)) => answer.to_string(),
+        _ => end.text.clone(),
     }
 }
 
@@ -443,6 +465,9 @@ fn problem(ending: &Ending) -> Option<String> {
             format!("the model was asked {most} times, which is the limit")
         }
         Ending::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
+        Ending::NoAnswerThatFits { tries, last } => format!(
+            "the model tried {tries} times and gave no answer that fits the schema; the last time: {last}"
+        ),
         Ending::RecordLost { message } => format!("the record could not be written: {message}"),
     })
 }

@@ -15,6 +15,7 @@ const HARMLESS_TOOLS: &[&str] = &[
     "EnterPlanMode",
     "ListMcpResources",
     "ReadMcpResource",
+    "StructuredOutput",
     "TaskOutput",
     "TaskStop",
     "TodoWrite",

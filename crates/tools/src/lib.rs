@@ -26,6 +26,7 @@ mod notebook_edit;
 pub mod pdf;
 mod picture;
 mod read;
+mod structured;
 mod text;
 mod tool;
 mod walk;
@@ -36,6 +37,7 @@ pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
 pub use input::InputError;
 pub use read::PDF_TEXT;
+pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput};
 pub use tool::{Running, Tool};
 
 use tool::Adapter;

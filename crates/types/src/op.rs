@@ -185,6 +185,13 @@ pub enum Ending {
         /// How much that is, as the operator wrote it.
         most_usd: String,
     },
+    /// The model gave no answer of the shape that was asked for, as often as it may try.
+    NoAnswerThatFits {
+        /// How often it tried.
+        tries: u32,
+        /// What was wrong with the last.
+        last: String,
+    },
     /// The record cannot be written.
     RecordLost {
         /// What went wrong.
@@ -199,6 +206,8 @@ pub struct TurnEnd {
     pub ending: Ending,
     /// What the model said last.
     pub text: String,
+    /// Its answer, where one of a certain shape was asked for.
+    pub answer: Option<Value>,
     /// How the model's last answer ended, in the words of the Anthropic API.
     pub stop_reason: Option<String>,
     /// How often the model was asked.

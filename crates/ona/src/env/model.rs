@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ona_provider::{Proxies, Transport};
 
-use super::{CliError, Variable, number, path, switch, text};
+use super::{CliError, Variable, count, number, path, switch, text};
 
 macro_rules! variables {
     ($($name:ident = $variable:literal, $default:literal, $meaning:literal;)*) => {
@@ -33,6 +33,7 @@ variables! {
     LM_KEY = "LM_STUDIO_API_KEY", "`lm-studio`", "The key for lm_studio_local.";
     LM_MODEL = "LM_STUDIO_MODEL", "unset", "The model that the local server has loaded.";
     RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
+    ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
     OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer.";
     THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking; 0 is none.";
     TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take; a stream may take longer while it goes on.";
@@ -61,6 +62,7 @@ pub struct Models {
     pub aliases: Vec<(&'static str, String)>,
     pub max_retries: Option<u32>,
     pub max_output: Option<u32>,
+    pub answer_retries: u32,
     pub thinking: Option<u32>,
     pub room: ona_engine::Room,
     pub read_additional: bool,
@@ -95,9 +97,10 @@ pub fn models() -> Result<Models, CliError> {
         lm_model: text(&LM_MODEL)?,
         model: text(&ANTHROPIC_MODEL)?,
         aliases,
-        max_retries: small(&RETRIES)?,
+        max_retries: count(&RETRIES)?,
+        answer_retries: count(&ANSWER_RETRIES)?.unwrap_or(5),
         max_output: small(&OUTPUT)?,
-        thinking: small(&THINKING)?.filter(|budget| *budget > 0),
+        thinking: count(&THINKING)?.filter(|budget| *budget > 0),
         room: ona_engine::Room {
             window: number(&WINDOW)?,
             percent,

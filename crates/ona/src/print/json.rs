@@ -4,7 +4,7 @@ use ona_provider::Model;
 use ona_types::{Ending, Event, TurnEnd, Usage, fresh_uuid};
 use serde_json::{Map, Value, json};
 
-use super::problem;
+use super::{final_text, problem};
 
 /// What every line needs to know.
 pub(super) struct Shown {
@@ -85,6 +85,7 @@ impl Shown {
             Ending::Done => "success",
             Ending::MaxTurns { .. } => "error_max_turns",
             Ending::MaxBudget { .. } => "error_max_budget_usd",
+            Ending::NoAnswerThatFits { .. } => "error_max_structured_output_retries",
             _ => "error_during_execution",
         };
         let total = end.used.iter().fold(Usage::default(), |sum, (_, used)| sum + *used);
@@ -95,7 +96,12 @@ impl Shown {
             "modelUsage": self.model_usage(end), "permission_denials": end.denials,
         });
         match problem(&end.ending) {
-            None => result["result"] = end.text.as_str().into(),
+            None => {
+                result["result"] = final_text(end).into();
+                if let Some(answer) = &end.answer {
+                    result["structured_output"] = answer.clone();
+                }
+            }
             Some(why) => result["errors"] = json!([why]),
         }
         self.line(result)

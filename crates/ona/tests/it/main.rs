@@ -12,6 +12,7 @@ mod crash;
 mod doctor;
 mod edit;
 mod environment;
+mod first_words;
 mod gate;
 mod hooks;
 mod notebook;
@@ -21,6 +22,7 @@ mod search;
 mod secrets;
 mod sessions;
 mod settings;
+mod structured;
 mod trust;
 mod turns;
 

@@ -1,0 +1,92 @@
+//! Answers in a shape that the operator asked for: when such an answer is there, and what becomes of a turn
+//! without one.
+
+use std::sync::Arc;
+
+use ona_store::{Step, StoreError};
+use ona_tools::{STRUCTURED_OUTPUT, StructuredOutput};
+use ona_types::{Ending, Entry, SystemNote};
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::call::CallReport;
+
+/// What the model is told of it before anything else.
+pub(crate) const ORDER: &str = "\
+Your final answer is read by a program. Give it through the tool StructuredOutput, whose input has the shape that \
+program needs, when everything else is done. Do not answer in text instead.";
+
+/// What the model is told when it ends its turn with words.
+const REMINDER: &str =
+    "There is no answer yet: text is not read. Give your answer through the tool StructuredOutput.";
+
+/// The shape that answers must have.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The tool that takes them.
+    pub tool: Arc<StructuredOutput>,
+    /// How often a wrong answer may be corrected.
+    pub retries: u32,
+}
+
+/// The answer of a turn, so far.
+#[derive(Debug, Default)]
+pub(crate) struct ShapedAnswer {
+    /// The last one that fits.
+    pub(crate) given: Option<Value>,
+    /// Why the latest try was none.
+    refused: Option<String>,
+    tries: u32,
+}
+
+impl ShapedAnswer {
+    /// Hears of a call that came to its end.
+    pub(crate) fn hear(&mut self, tool: &str, report: &CallReport) {
+        if tool != STRUCTURED_OUTPUT {
+            return;
+        }
+        match &report.answer {
+            Some(answer) => (self.given, self.refused) = (Some(answer.clone()), None),
+            None => self.refused = Some(report.content.clone()),
+        }
+    }
+
+    /// Counts a try that gave no answer; the turn's ending if it was one too many.
+    fn missed(&mut self, why: String, shape: &Shape) -> Result<(), Ending> {
+        self.tries += 1;
+        if self.tries <= shape.retries {
+            return Ok(());
+        }
+        Err(Ending::NoAnswerThatFits { tries: self.tries, last: why })
+    }
+}
+
+/// Why a turn without an answer does not go on.
+pub(crate) enum Unanswered {
+    Ending(Ending),
+    Store(StoreError),
+}
+
+impl Agent<'_> {
+    /// The calls of an answer are done, and the model will be asked again: was one of them a wrong answer?
+    pub(crate) fn after_calls(&self, answer: &mut ShapedAnswer) -> Result<(), Ending> {
+        match (&self.options.shape, answer.refused.take()) {
+            (Some(shape), Some(why)) => answer.missed(why, shape),
+            _ => Ok(()),
+        }
+    }
+
+    /// The model has nothing more to call. Whether it has to be asked again, because the answer is missing.
+    pub(crate) fn still_owes(&mut self, answer: &mut ShapedAnswer) -> Result<bool, Unanswered> {
+        let Some(shape) = self.options.shape.as_ref().filter(|_| answer.given.is_none()) else {
+            return Ok(false);
+        };
+        let why = format!("it answered in text instead of calling {STRUCTURED_OUTPUT}");
+        answer.missed(why, shape).map_err(Unanswered::Ending)?;
+        let note =
+            SystemNote::Context { text: REMINDER.to_owned(), from: "json schema".to_owned() };
+        self.keep(&Step { entries: &[Entry::system(&note)], ..Step::default() })
+            .map_err(Unanswered::Store)?;
+        Ok(true)
+    }
+}

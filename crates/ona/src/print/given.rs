@@ -1,0 +1,75 @@
+//! What the command line gives the model beside the prompt: its first words, and the shape its answer must have.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use ona_engine::{PromptOptions, Shape};
+use ona_tools::StructuredOutput;
+
+use crate::agent_args::AgentArgs;
+use crate::error::CliError;
+
+/// As much may stand in a file of first words; more would leave no room for the work.
+const MOST_WORDS: u64 = 1024 * 1024;
+
+/// `--system-prompt` and `--append-system-prompt`, or their files, which are meant from `here`.
+pub(super) fn first_words(args: &AgentArgs, here: &Path) -> Result<PromptOptions, CliError> {
+    let from = |text: &Option<String>, option: &str, file: Option<&Path>| match (text, file) {
+        (Some(text), _) => Ok(Some(text.clone())),
+        (None, Some(file)) => words(option, file, here).map(Some),
+        (None, None) => Ok(None),
+    };
+    Ok(PromptOptions {
+        replace: from(
+            &args.system_prompt,
+            "--system-prompt-file",
+            args.system_prompt_file.as_deref(),
+        )?,
+        append: from(
+            &args.append_system_prompt,
+            "--append-system-prompt-file",
+            args.append_system_prompt_file.as_deref(),
+        )?,
+    })
+}
+
+fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
+    let wrong = |why: String| {
+        CliError::usage(format!("{option} {}: {why}", file.display()))
+            .hint("it takes a file with the text that the model is to be told, in UTF-8")
+    };
+    let path = here.join(file);
+    if path.is_dir() {
+        return Err(wrong("it is a directory".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(&path)
+        .and_then(|file| file.take(MOST_WORDS + 1).read_to_end(&mut bytes))
+        .map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() as u64 > MOST_WORDS {
+        return Err(wrong("it is larger than 1 MB".to_owned()));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        wrong(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
+    })
+}
+
+/// The tool for `--json-schema`.
+pub(super) fn answers(args: &AgentArgs) -> Result<Option<Arc<StructuredOutput>>, CliError> {
+    let Some(schema) = &args.json_schema else { return Ok(None) };
+    let tool = StructuredOutput::new(schema).map_err(|error| {
+        CliError::usage(format!("--json-schema: {error}")).hint(
+            "it takes the schema itself, such as \
+             '{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}},\"required\":[\"ok\"]}'; \
+             --json-schema \"$(cat FILE)\" takes one from a file",
+        )
+    })?;
+    Ok(Some(Arc::new(tool)))
+}
+
+/// The shape with its limit.
+pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option<Shape> {
+    tool.map(|tool| Shape { tool, retries })
+}

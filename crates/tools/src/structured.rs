@@ -1,0 +1,196 @@
+//! The tool by which a model gives its answer where the operator wants it in a shape of their own
+//! (`--json-schema`). It exists only in a session that was started with such a shape.
+
+use std::fmt;
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use ona_policy::{Effects, ToolPermit};
+use ona_types::ToolOutput;
+use serde_json::Value;
+
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::tool::{Running, Tool};
+
+/// The tool's name.
+pub const STRUCTURED_OUTPUT: &str = "StructuredOutput";
+
+/// So many faults of an answer are told at once.
+const MOST_FAULTS: usize = 10;
+/// So much is told of each: it may repeat the whole answer.
+const LONGEST_FAULT: usize = 300;
+
+/// A schema that no answer can be held against.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// Not even JSON.
+    #[error("it is no JSON: {0}")]
+    NotJson(String),
+    /// Models can only be asked for objects.
+    #[error(
+        "it must be an object that says \"type\": \"object\", the one type a model can be asked for"
+    )]
+    NotForObjects,
+    /// It refers to something that is elsewhere.
+    #[error("it refers to `{0}`, and nothing is fetched")]
+    Elsewhere(String),
+    /// It breaks the rules of its own language.
+    #[error("it is no JSON Schema: {0}")]
+    Invalid(String),
+}
+
+/// A shape for answers, and the tool that takes them.
+pub struct StructuredOutput {
+    schema: Value,
+    validator: Validator,
+}
+
+impl fmt::Debug for StructuredOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StructuredOutput").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl StructuredOutput {
+    /// The tool for the schema in this text. Whatever is wrong with the schema shows here.
+    pub fn new(schema: &str) -> Result<Self, SchemaError> {
+        let schema: Value = serde_json::from_str(schema)
+            .map_err(|error| SchemaError::NotJson(error.to_string()))?;
+        if schema["type"] != "object" {
+            return Err(SchemaError::NotForObjects);
+        }
+        let validator =
+            jsonschema::options().offline().build(&schema).map_err(|error| match error.kind() {
+                ValidationErrorKind::Referencing(jsonschema::ReferencingError::Unretrievable {
+                    uri,
+                    ..
+                }) => SchemaError::Elsewhere(uri.clone()),
+                _ => SchemaError::Invalid(fault(&error)),
+            })?;
+        Ok(Self { schema, validator })
+    }
+
+    fn check(&self, answer: &Value) -> Result<(), InputError> {
+        let mut faults: Vec<String> = self
+            .validator
+            .iter_errors(answer)
+            .take(MOST_FAULTS + 1)
+            .map(|error| fault(&error))
+            .collect();
+        if faults.is_empty() {
+            return Ok(());
+        }
+        if faults.len() > MOST_FAULTS {
+            faults.truncate(MOST_FAULTS);
+            faults.push("and more".to_owned());
+        }
+        Err(InputError::new(STRUCTURED_OUTPUT, faults.join("; ")))
+    }
+}
+
+/// What is wrong, and where.
+fn fault(error: &jsonschema::ValidationError<'_>) -> String {
+    let what: String = error.to_string().chars().take(LONGEST_FAULT).collect();
+    match error.instance_path().as_str() {
+        "" => what,
+        place => format!("`{place}`: {what}"),
+    }
+}
+
+impl Tool for StructuredOutput {
+    fn name(&self) -> &str {
+        STRUCTURED_OUTPUT
+    }
+
+    fn description(&self) -> &str {
+        "Gives your final answer, in the shape that the user's program needs. Call it when everything else \
+         is done, and by itself. An answer that does not fit comes back with what is wrong; correct that and \
+         call it again."
+    }
+
+    fn input_schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    /// An answer touches nothing.
+    fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
+        self.check(input).map(|()| Effects::default())
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: ToolPermit,
+        input: &'a Value,
+        _: &'a ToolContext<'a>,
+    ) -> Running<'a> {
+        Box::pin(async move {
+            // Used up: one permit, one run.
+            let ToolPermit { .. } = permit;
+            match self.check(input) {
+                Ok(()) => ToolOutput::success("The answer fits, and was taken."),
+                Err(error) => ToolOutput::rejected(error.to_string()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refusal(schema: &str) -> String {
+        StructuredOutput::new(schema).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_used_says_why() {
+        for (schema, expected) in [
+            ("{", "it is no JSON: EOF"),
+            ("[]", "the one type a model can be asked for"),
+            ("true", "the one type a model can be asked for"),
+            (r#"{"type": "array"}"#, "the one type a model can be asked for"),
+            (r#"{"type": "object", "properties": []}"#, "it is no JSON Schema: `/properties`: "),
+            (r#"{"type": "object", "required": "a"}"#, "it is no JSON Schema: `/required`: "),
+            (
+                r#"{"type": "object", "properties": {"a": {"pattern": "("}}}"#,
+                "it is no JSON Schema: ",
+            ),
+            (
+                r#"{"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}"#,
+                "it refers to `https://example.com/a.json`, and nothing is fetched",
+            ),
+            (
+                r#"{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}"#,
+                "it refers to `file:///etc/passwd`, and nothing is fetched",
+            ),
+            (r##"{"type": "object", "$ref": "#/$defs/nowhere"}"##, "it is no JSON Schema: "),
+        ] {
+            let said = refusal(schema);
+            assert!(said.contains(expected), "{schema}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_is_told_every_fault_with_its_place() {
+        let schema = json!({
+            "type": "object", "required": ["name", "parts"], "additionalProperties": false,
+            "properties": {"name": {"type": "string"}, "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}}},
+            "$defs": {"part": {"type": "integer", "minimum": 1}},
+        });
+        let tool = StructuredOutput::new(&schema.to_string()).unwrap();
+        let place = Place::at("/");
+        let fits = json!({"name": "x", "parts": [1, 2]});
+        assert_eq!(tool.prepare(&fits, &place), Ok(Effects::default()));
+        let told = tool.prepare(&json!({"parts": [1, 0, "x"], "more": 1}), &place).unwrap_err();
+        let told = told.to_string();
+        for part in ["\"name\" is a required", "`/parts/1`: 0", "`/parts/2`: \"x\"", "'more'"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let many = json!({"name": "x".repeat(9), "parts": vec!["y".repeat(5000); 30]});
+        let told = tool.prepare(&many, &place).unwrap_err().to_string();
+        assert!(told.ends_with("; and more") && told.len() < 5000, "{}", told.len());
+    }
+}
