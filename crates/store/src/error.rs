@@ -32,6 +32,9 @@ pub enum StoreError {
     /// The disk is full.
     #[error("no room left to write {}: {}", .0.display(), .1)]
     Full(PathBuf, String),
+    /// The system did not take what was to be written: a quota, a limit on files' sizes, or a failing disk.
+    #[error("{} could not be written: {}", .0.display(), .1)]
+    NotTaken(PathBuf, String),
     /// Another process kept it locked for the whole of `busy_timeout`.
     #[error("{} stayed locked by another process for {} s", .0.display(), .1)]
     Busy(PathBuf, u64),
@@ -61,6 +64,14 @@ pub enum StoreError {
     Sqlite(PathBuf, #[source] rusqlite::Error),
 }
 
+/// SQLite's codes for writing, as opposed to reading, that failed. A disk that is full has a code of its own.
+const NOT_WRITTEN: [i32; 4] = [
+    rusqlite::ffi::SQLITE_IOERR_WRITE,
+    rusqlite::ffi::SQLITE_IOERR_FSYNC,
+    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
+    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
+];
+
 /// The first line: SQLite's messages may quote a whole schema behind it.
 fn brief(error: &rusqlite::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
@@ -71,7 +82,11 @@ impl StoreError {
     pub(crate) fn sort(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         let reason = error.to_string();
+        let extended = error.sqlite_error().map_or(0, |error| error.extended_code);
         match error.sqlite_error_code() {
+            Some(ErrorCode::SystemIoFailure) if NOT_WRITTEN.contains(&extended) => {
+                Self::NotTaken(path, reason)
+            }
             Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly(path, reason),
             Some(ErrorCode::CannotOpen) => Self::CannotOpen(path, reason),
@@ -96,6 +111,9 @@ impl StoreError {
                 "check that the directory exists, is writable and that the path names no directory"
             }
             Self::Full(..) => "free some space, then try again",
+            Self::NotTaken(..) => {
+                "is there room on the disk, and do quota and `ulimit -f` allow more? Then try again"
+            }
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }

@@ -15,6 +15,7 @@ mod environment;
 mod first_words;
 mod gate;
 mod hooks;
+mod no_room;
 mod notebook;
 mod print;
 mod read;
