@@ -11,6 +11,7 @@ use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
 use ona_types::{AskRequest, Behavior, Event, HumanAnswer, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::explain;
 use crate::front::Human;
@@ -109,6 +110,11 @@ impl Session<'_> {
                 Stage::Rules => self.ask_rules(call),
                 Stage::Human => self.ask_human(call, cancel).await?,
             };
+            debug!(
+                target: "ona::gate", call = %call.id, tool = call.tool.name(), stage = stage.as_str(),
+                verdict = answer.verdict.as_str(), reason = %self.governance.redactor.mask(&answer.reason),
+                "judged",
+            );
             let denied = answer.verdict == Verdict::Deny;
             let reason = answer.reason.clone();
             call.answers.push(answer);

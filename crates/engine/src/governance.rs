@@ -13,6 +13,7 @@ use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
+use tracing::debug;
 
 use crate::session::Engine;
 use crate::settings::{self, Given, Layer, Roots};
@@ -164,8 +165,17 @@ impl Governance {
         let mut protected = vec![roots.ona_config.clone(), roots.claude_dir.join("settings.json")];
         let record = store.path().to_string_lossy();
         protected.extend(["", "-wal", "-shm"].map(|suffix| format!("{record}{suffix}").into()));
+        for layer in &layers {
+            let keys: Vec<&str> = layer.json.keys().map(String::as_str).collect();
+            debug!(target: "ona::settings", source = %layer.source, keys = keys.join(","), "read");
+        }
         let basis = Basis { roots, layers, mode, outputs, protected };
-        Ok(Self::of(config, host, place, basis, warnings, watch))
+        let loaded = Self::of(config, host, place, basis, warnings, watch);
+        debug!(
+            target: "ona::settings", mode = %loaded.permissions.mode(),
+            hooks = loaded.hooks.entries().len(), warnings = loaded.warnings.len(), "in force",
+        );
+        Ok(loaded)
     }
 
     /// The settings files that have changed since they were read.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Effects, Rule};
@@ -16,6 +16,7 @@ use ona_types::hook::{
 use ona_types::{Behavior, ToolUseId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::config::{Condition, Handler, HookEntry, shortened};
 use crate::handler::{self, CommandRun, Ran};
@@ -265,14 +266,26 @@ impl HookPlane {
             } else {
                 None
             };
-            if skipped.is_some() {
+            let label = || self.host.redactor.mask(&row.command).into_owned();
+            if let Some(reason) = skipped {
+                debug!(
+                    target: "ona::hooks", event = event.as_str(), ordinal = entry.ordinal, reason,
+                    command = label(), "skipped",
+                );
                 row.skipped_reason = skipped;
                 fired.rows.push(row);
                 fired.skipped += 1;
                 continue;
             }
+            let started = Instant::now();
             let mut ran = self.run(entry, &row, base, judge, cancel).await;
-            row.completed_ms = Some(now_ms());
+            let took = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+            // Not the clock again: one that is set meanwhile must not make a hook end before it began.
+            row.completed_ms = Some(row.started_ms.saturating_add(took));
+            debug!(
+                target: "ona::hooks", event = event.as_str(), ordinal = entry.ordinal, ms = took,
+                exit_code = ran.exit_code, timed_out = ran.timed_out, command = label(), "ran",
+            );
             fired.ran += 1;
             merge(&mut fired, entry, event, &mut ran);
             row.exit_code = ran.exit_code;

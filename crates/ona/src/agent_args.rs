@@ -159,6 +159,17 @@ pub struct AgentArgs {
     /// Print what is going on to standard error
     #[arg(long)]
     pub verbose: bool,
+
+    /// Print how it goes on inside to standard error: all of it, or the categories named
+    ///
+    /// FILTER names some of api, gate, hooks, settings and store, with commas between them; !store is all but
+    /// that one.
+    #[arg(long, value_name = "FILTER", num_args = 0..=1, default_missing_value = "")]
+    pub debug: Option<String>,
+
+    /// The same, added to the end of this file
+    #[arg(long, value_name = "FILE")]
+    pub debug_file: Option<std::path::PathBuf>,
 }
 
 impl AgentArgs {

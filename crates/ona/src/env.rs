@@ -303,13 +303,17 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
             session_end: millis(&SESSION_END_TIMEOUT, timeouts.session_end)?,
         },
         has_locale: path(&LANG).is_some() || path(&LC_ALL).is_some(),
-        secrets: std::env::vars()
-            .filter(|(name, value)| holds_secret(name, value))
-            .map(|(_, value)| value)
-            .collect(),
+        secrets: secrets(),
         variable: |name| std::env::var(name).ok(),
         home,
     })
+}
+
+/// Values of the environment that must not be shown.
+pub fn secrets() -> Vec<String> {
+    let named = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    named.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value).collect()
 }
 
 /// Where the organisation's settings are. Whoever sets the variable can add to that, not take away.

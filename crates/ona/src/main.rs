@@ -8,6 +8,7 @@ mod agent_args;
 mod args;
 mod asker;
 mod config;
+mod debug;
 mod demo;
 mod doctor;
 mod env;
@@ -32,7 +33,8 @@ use crate::error::CliError;
 
 fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
-    let outcome = dispatch(&Cli::parse());
+    let cli = Cli::parse();
+    let outcome = debug::listen(&cli).and_then(|()| dispatch(&cli));
     outcome.unwrap_or_else(|error| {
         output::complain(&error.to_string());
         error.kind.exit_code()

@@ -1,11 +1,12 @@
 //! One request and its response, as far as it goes.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
+use tracing::debug;
 
 use crate::credential::Credential;
 use crate::failure::{Complaint, Remedy, Trouble};
@@ -146,6 +147,11 @@ pub(crate) async fn exchange(
     on: &mut Listener<'_>,
 ) -> Result<Answer, Trouble> {
     let limit = if stream { line.idle_timeout } else { line.answer_timeout };
+    let started = Instant::now();
+    let ms = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    debug!(
+        target: "ona::api", method = "POST", url = %line.url, bytes = body.len(), stream, "asks",
+    );
     let sent = line.client.post(line.url.clone()).headers(headers).body(body).send();
     let response = match timeout(limit, sent).await {
         Ok(Ok(response)) => response,
@@ -154,9 +160,11 @@ pub(crate) async fn exchange(
     };
     let status = response.status().as_u16();
     let request_id = request_id(response.headers());
+    debug!(target: "ona::api", status, request_id = request_id.as_deref(), ms = ms(), "is answered");
     let mut decoder = Decoder::new(provider);
     let result = receive(line, response, &mut decoder, limit, on).await;
     let heard = decoder.heard();
+    debug!(target: "ona::api", status, whole = result.is_ok(), ms = ms(), "has heard it");
     result.and_then(|()| decoder.finish(on)).map_err(|mut trouble| {
         trouble.heard = heard;
         // An error after a 200 may stand for another status; a broken stream for none.

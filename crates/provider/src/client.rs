@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::credential::Credentials;
 use crate::failure::{AskError, Failure, FailureWord, Remedy, Trouble};
@@ -122,6 +123,9 @@ impl Client {
         on: &mut Listener<'_>,
     ) -> Result<(), AskError> {
         let Trouble { mut failure, remedy, heard } = trouble;
+        debug!(
+            target: "ona::api", remedy = ?remedy, status = failure.status, why = %failure.message, "fails",
+        );
         let mut void = || {
             if heard {
                 on(Live::Void);
@@ -168,6 +172,10 @@ impl Client {
         let asked = wait.filter(|wait| !wait.is_zero());
         let delay = asked.unwrap_or_else(|| backoff.delay(tries.retries));
         void();
+        debug!(
+            target: "ona::api", attempt = tries.retries, of = self.retry.max_retries,
+            delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), "waits to ask again",
+        );
         on(Live::Retry {
             attempt: tries.retries,
             max_retries: self.retry.max_retries,

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use tracing::debug;
 
 use crate::error::StoreError;
 use crate::schema;
@@ -64,6 +65,7 @@ impl Store {
             }
         }
         schema::bring_up_to_date(&store)?;
+        debug!(target: "ona::store", path = %path.display(), "opened");
         Ok(store)
     }
 
@@ -88,6 +90,7 @@ impl Store {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
+        let started = Instant::now();
         let connection = self.lock();
         // `BEGIN IMMEDIATE` waits inside busy_timeout, but SQLite also answers "busy" at once where
         // waiting could deadlock, as during another process's recovery.
@@ -102,6 +105,8 @@ impl Store {
         };
         let value = change(&transaction).map_err(|failure| failure.sort(&self.path))?;
         transaction.commit().map_err(|error| StoreError::sort(&self.path, error))?;
+        let ms = started.elapsed().as_secs_f64() * 1e3;
+        debug!(target: "ona::store", ms = %format_args!("{ms:.2}"), "committed");
         Ok(value)
     }
 

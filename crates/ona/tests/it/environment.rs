@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, report, run};
 use serde_json::{Value, json};
 
+use crate::print::anthropic;
 use crate::project;
 
 fn with(
@@ -140,4 +142,32 @@ fn values_that_cannot_be_meant_are_refused_before_anything_is_done() {
         assert!(ran.stderr.contains("Default: "), "{}", ran.stderr);
     }
     assert!(!project.path("done").exists());
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_no_crash() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = project();
+    let mut command = project.eval_command("Bash", &json!({"command": "true"}));
+    report(command.env("ODD_TOKEN", std::ffi::OsStr::from_bytes(b"secret\xff")));
+}
+
+#[test]
+fn how_often_and_how_much_can_be_nothing() {
+    let project = project();
+    let server = Server::start([
+        Reply::error(529, "overloaded_error", "busy").header("retry-after-ms", "1"),
+        Reply::say("now"),
+    ])
+    .unwrap();
+    let mut command = anthropic(&project, &server, &["-p", "go"]);
+    command.env("MAX_THINKING_TOKENS", "0");
+    let ran = run(command.env("CLAUDE_CODE_MAX_RETRIES", "0"));
+    assert_eq!((ran.code, server.requests().len()), (Some(1), 1), "{}", ran.stderr);
+    let ran = run(command.env("CLAUDE_CODE_MAX_RETRIES", "1"));
+    assert_eq!(ran.stdout, "now\n", "{}", ran.stderr);
+    assert!(server.requests()[1].body.get("thinking").is_none());
+    let ran = run(command.env("CLAUDE_CODE_MAX_RETRIES", "-1"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("must be a whole number from 0 up, not `-1`"), "{}", ran.stderr);
 }

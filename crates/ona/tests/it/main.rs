@@ -9,6 +9,7 @@ mod changes;
 mod cli;
 mod conversation;
 mod crash;
+mod debug;
 mod doctor;
 mod edit;
 mod environment;
