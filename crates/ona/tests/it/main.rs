@@ -27,6 +27,7 @@ mod settings;
 mod structured;
 mod trust;
 mod turns;
+mod ways;
 
 use ona_testkit::Project;
 
