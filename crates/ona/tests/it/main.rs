@@ -28,6 +28,7 @@ mod structured;
 mod trust;
 mod turns;
 mod ways;
+mod wire;
 
 use ona_testkit::Project;
 
