@@ -5,7 +5,7 @@ use ona_types::Behavior;
 
 use crate::permissions::Surroundings;
 use crate::read_only::READ_ONLY;
-use crate::rule::{Guard, PathPattern, Rule, Scope, Source};
+use crate::rule::{Guard, Rule, Scope, Source};
 
 /// Tools that change nothing outside the session.
 const HARMLESS_TOOLS: &[&str] = &[
@@ -25,9 +25,8 @@ const HARMLESS_TOOLS: &[&str] = &[
 /// Directories that hold what other programs obey.
 const PROTECTED_DIRS: &[&str] = &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona"];
 
-/// Parts of them that agents are meant to write.
-const UNPROTECTED: &[&str] =
-    &[".claude/commands", ".claude/agents", ".claude/skills", ".claude/worktrees"];
+/// Parts of `.claude` that agents are meant to write.
+const OPEN_IN_CLAUDE: &[&str] = &["commands", "agents", "skills", "worktrees"];
 
 /// Files that other programs obey.
 const PROTECTED_FILES: &[&str] = &[
@@ -58,14 +57,12 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
             rules.push(rule.guarded(guard));
         }
     };
-    let except: Vec<PathPattern> = UNPROTECTED
-        .iter()
-        .filter_map(|dir| {
-            PathPattern::parse(&format!("//**/{dir}/**"), Behavior::Ask, &around.anchors()).ok()
-        })
-        .collect();
     for dir in PROTECTED_DIRS {
-        add(format!("Edit(//**/{dir}/**)"), Behavior::Ask, Guard::Except(except.clone()));
+        let guard = match *dir {
+            ".claude" => Guard::OpenBelow { dir, names: OPEN_IN_CLAUDE },
+            _ => Guard::None,
+        };
+        add(format!("Edit(//**/{dir}/**)"), Behavior::Ask, guard);
     }
     for file in PROTECTED_FILES {
         add(format!("Edit(//**/{file})"), Behavior::Ask, Guard::None);

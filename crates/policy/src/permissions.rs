@@ -311,7 +311,7 @@ impl Permissions {
     fn guard_holds(&self, rule: &Rule, command: &Command, effects: &Effects) -> bool {
         match &rule.guard {
             Guard::ReadOnly(entry) => entry.holds(command, effects, &self.around),
-            Guard::None | Guard::Except(_) => true,
+            Guard::None | Guard::OpenBelow { .. } => true,
         }
     }
 }

@@ -4,8 +4,9 @@ mod command;
 mod domain;
 mod paths;
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
@@ -114,8 +115,29 @@ pub(crate) enum Guard {
     /// A command that reads: only with operands inside the working directories and without options that
     /// make it write or run something.
     ReadOnly(&'static ReadOnly),
-    /// A path rule that leaves these paths out.
-    Except(Vec<PathPattern>),
+    /// A path rule about a directory, of which these parts are left out.
+    OpenBelow {
+        /// The directory.
+        dir: &'static str,
+        /// What is left out, right below it.
+        names: &'static [&'static str],
+    },
+}
+
+impl Guard {
+    /// Whether a built-in rule leaves the target out, by its name and by what that leads to.
+    fn leaves_out(&self, target: &Target) -> bool {
+        let Self::OpenBelow { dir, names } = self else { return false };
+        // Another `.claude` further down, as in a worktree, is as protected as the first.
+        let open = |path: &Path| {
+            let parts: Vec<&OsStr> = path.components().map(|part| part.as_os_str()).collect();
+            let mut places = parts.iter().enumerate().filter(|(_, part)| **part == *dir);
+            places.all(|(at, _)| {
+                parts.get(at + 1).is_some_and(|next| names.iter().any(|name| *next == *name))
+            })
+        };
+        open(&target.named) && open(&target.real)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -269,12 +291,8 @@ impl Rule {
                 && call.effects.commands.iter().any(|command| shape.hits(command));
         }
         if let Some((tool, shape)) = self.path() {
-            let left_out = |target: &Target| match &self.guard {
-                Guard::Except(shapes) => shapes.iter().any(|shape| shape.covers(target)),
-                _ => false,
-            };
             let hit = |targets: &[Target]| {
-                targets.iter().any(|target| shape.hits(target) && !left_out(target))
+                targets.iter().any(|target| shape.hits(target) && !self.guard.leaves_out(target))
             };
             // What may not be read may not be written either.
             let (reads, writes) = (&call.effects.reads, &call.effects.writes);

@@ -406,6 +406,37 @@ fn protected_paths_are_asked_for_except_where_agents_write() {
 }
 
 #[test]
+fn what_agents_may_write_opens_nothing_that_is_protected_below_it() {
+    for (path, expected) in [
+        (".claude/worktrees/x/.git", Ask),
+        (".claude/worktrees/x/.git/config", Ask),
+        (".claude/worktrees/x/.claude/settings.json", Ask),
+        (".claude/skills/a/.claude/settings.json", Ask),
+        (".claude/skills/.claude", Ask),
+        (".claude/agents/.ona/settings.json", Ask),
+        (".claude/commands/.vscode/tasks.json", Ask),
+        (".claude/worktrees/x/.bashrc", Ask),
+        (".git/.claude/skills/a.md", Ask),
+        (".claude/.claude/skills/a.md", Ask),
+        (".claude/worktrees/x/src/main.rs", Allow),
+        (".claude/worktrees/x/.claude/agents/a.md", Allow),
+        (".claude/skills", Allow),
+    ] {
+        let sample = file("Write", &format!("/w/app/{path}"));
+        assert_eq!(judge(&[], AcceptEdits, &sample), expected, "{path}");
+    }
+    let linked = Call {
+        tool: "Write",
+        input: &json!({}),
+        effects: &Effects::replace(Target {
+            named: "/w/app/.claude/skills/a".into(),
+            real: "/w/app/.claude/settings.json".into(),
+        }),
+    };
+    assert_eq!(permissions(&[], AcceptEdits).judge(&linked).behavior, Ask, "by what it leads to");
+}
+
+#[test]
 fn what_is_no_rule_says_why() {
     for (behavior, text, why) in [
         (Allow, "", "it is empty"),
