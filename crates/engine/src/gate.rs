@@ -103,13 +103,18 @@ impl Session<'_> {
         cancel: &CancellationToken,
     ) -> Result<ToolPermit, Denial> {
         for stage in STAGES {
-            let answer = match stage {
+            let mut answer = match stage {
                 Stage::Input => self.ask_schema(call),
                 Stage::Hooks => self.ask_hooks(call, cancel).await,
                 Stage::Phase => self.ask_phase(call)?,
                 Stage::Rules => self.ask_rules(call),
                 Stage::Human => self.ask_human(call, cancel).await?,
             };
+            // A guard that was cut short has not agreed.
+            if answer.verdict != Verdict::Deny && cancel.is_cancelled() {
+                answer.verdict = Verdict::Deny;
+                answer.reason = "interrupted by the user".to_owned();
+            }
             debug!(
                 target: "ona::gate", call = %call.id, tool = call.tool.name(), stage = stage.as_str(),
                 verdict = answer.verdict.as_str(), reason = %self.governance.redactor.mask(&answer.reason),
@@ -120,12 +125,6 @@ impl Session<'_> {
             call.answers.push(answer);
             if denied {
                 return Err(Denial::By(stage, reason));
-            }
-            // A guard that was cut short has not agreed.
-            if cancel.is_cancelled() {
-                let answer = Answer::new(stage, Verdict::Deny, "interrupted by the user");
-                call.answers.push(answer);
-                return Err(Denial::By(stage, "interrupted by the user".to_owned()));
             }
         }
         ToolPermit::grant(&call.answers)
@@ -158,6 +157,9 @@ impl Session<'_> {
                 Verdict::Deny,
                 format!("denied by a PreToolUse hook: {}", fired.denial()),
             );
+        }
+        if let Some(hook) = &fired.interrupted {
+            return answer(Verdict::Deny, format!("interrupted by the user while {hook} ran"));
         }
         if let Some(reason) = &call.stop {
             return answer(Verdict::Deny, format!("a PreToolUse hook stops the agent: {reason}"));

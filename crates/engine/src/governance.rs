@@ -274,7 +274,7 @@ impl Governance {
             })
             .collect();
         let (entries, refused) = collect(&hook_layers);
-        warnings.extend(refused);
+        warnings.extend(refused.iter().map(ToString::to_string));
         let permissions = basis.permissions(place, &mut warnings);
         // An empty list allows nothing; none at all, anything.
         let texts = |key: &str| -> Option<Vec<String>> {

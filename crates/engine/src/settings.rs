@@ -140,7 +140,7 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 /// A file that was skipped, or an entry that was dropped or is odd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// The file, or `--settings`.
+    /// The file, or where else it comes from.
     pub file: String,
     /// The entry, as in `permissions.allow[2]`; empty where it is about the whole file.
     pub key: String,
@@ -381,7 +381,8 @@ impl Loader<'_> {
     }
 
     fn text(&mut self, scope: Scope, base: &Path, path: Option<&Path>, text: &str) {
-        let name = path.map_or("--settings".into(), Path::to_string_lossy);
+        let own = Source::of(scope).to_string();
+        let name = path.map_or(own.into(), Path::to_string_lossy);
         match checked(scope, base, path, text, self.roots) {
             Err(bad) => self.skip(Path::new(&*name), &bad.into()),
             Ok((layer, found)) => {

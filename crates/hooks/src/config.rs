@@ -1,5 +1,6 @@
 //! Hooks as settings write them: three shapes, one order.
 
+use std::fmt;
 use std::time::Duration;
 
 use ona_policy::{Anchors, Rule, Source};
@@ -7,6 +8,7 @@ use ona_types::Behavior;
 use ona_types::hook::HookEvent;
 use serde_json::{Map, Value};
 
+use crate::http;
 use crate::judge;
 use crate::matcher::Matcher;
 
@@ -124,9 +126,31 @@ impl Shell {
     }
 }
 
+/// What is wrong with a hook, as settings write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookWarning {
+    /// Whose it is.
+    pub source: Source,
+    /// Its key, as in `hooks.PreToolUse[0].hooks[1]`.
+    pub place: String,
+    /// What is wrong.
+    pub why: String,
+    /// Whether it is left out for that.
+    pub left_out: bool,
+}
+
+impl fmt::Display for HookWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, place, why, left_out } = self;
+        // Whoever wrote a guard must not take it for one that acts.
+        let so = if *left_out { ": the hook does not run" } else { "" };
+        write!(f, "{source}: {place}: {why}{so}")
+    }
+}
+
 /// Reads the hooks of settings, in order of the layers, and numbers them. Entries that cannot be meant
 /// are left out; why is in the second list.
-pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<String>) {
+pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
     let mut reader = Reader { entries: Vec::new(), warnings: Vec::new() };
     for layer in layers {
         let first = reader.entries.len();
@@ -145,12 +169,21 @@ pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<String>) {
 
 struct Reader {
     entries: Vec<HookEntry>,
-    warnings: Vec<String>,
+    warnings: Vec<HookWarning>,
 }
 
 impl Reader {
     fn warn(&mut self, source: &Source, place: &str, why: &str) {
-        self.warnings.push(format!("{source}: {place}: {why}"));
+        self.say(source, place, why, false);
+    }
+
+    fn leave_out(&mut self, source: &Source, place: &str, why: &str) {
+        self.say(source, place, why, true);
+    }
+
+    fn say(&mut self, source: &Source, place: &str, why: &str, left_out: bool) {
+        let (source, place, why) = (source.clone(), place.to_owned(), why.to_owned());
+        self.warnings.push(HookWarning { source, place, why, left_out });
     }
 
     fn layer(&mut self, source: &Source, hooks: &Value) {
@@ -160,7 +193,7 @@ impl Reader {
                 for (name, groups) in events {
                     let place = format!("hooks.{name}");
                     let Ok(event) = name.parse::<HookEvent>() else {
-                        self.warn(source, &place, "there is no such event");
+                        self.leave_out(source, &place, "there is no such event");
                         continue;
                     };
                     match groups {
@@ -174,7 +207,7 @@ impl Reader {
                                 );
                             }
                         }
-                        _ => self.warn(source, &place, "expected a list"),
+                        _ => self.leave_out(source, &place, "expected a list"),
                     }
                 }
             }
@@ -185,24 +218,24 @@ impl Reader {
                 }
             }
             Value::Null => {}
-            _ => self.warn(source, "hooks", "expected an object or a list"),
+            _ => self.leave_out(source, "hooks", "expected an object or a list"),
         }
     }
 
     fn group(&mut self, source: &Source, place: &str, event: Option<HookEvent>, group: &Value) {
         let Value::Object(group) = group else {
-            return self.warn(source, place, "expected an object");
+            return self.leave_out(source, place, "expected an object");
         };
         let named = text(group, "hook_event_name").or_else(|| text(group, "event"));
         let event = match (event, named.map(str::parse::<HookEvent>)) {
             (Some(event), _) | (None, Some(Ok(event))) => event,
-            (None, Some(Err(error))) => return self.warn(source, place, &error.to_string()),
-            (None, None) => return self.warn(source, place, "`hook_event_name` is missing"),
+            (None, Some(Err(error))) => return self.leave_out(source, place, &error.to_string()),
+            (None, None) => return self.leave_out(source, place, "`hook_event_name` is missing"),
         };
         let matcher = match group.get("matcher") {
             None | Some(Value::Null) => "",
             Some(Value::String(matcher)) => matcher,
-            Some(_) => return self.warn(source, place, "`matcher` must be a string"),
+            Some(_) => return self.leave_out(source, place, "`matcher` must be a string"),
         };
         match group.get("hooks") {
             Some(Value::Array(handlers)) => {
@@ -216,7 +249,7 @@ impl Reader {
                     );
                 }
             }
-            Some(_) => self.warn(source, place, "`hooks` must be a list"),
+            Some(_) => self.leave_out(source, place, "`hooks` must be a list"),
             None => {
                 let flat = Value::Object(group.clone());
                 self.handler(source, place, event, matcher, &flat);
@@ -233,11 +266,11 @@ impl Reader {
         entry: &Value,
     ) {
         let Value::Object(entry) = entry else {
-            return self.warn(source, place, "expected an object");
+            return self.leave_out(source, place, "expected an object");
         };
         let handler = match read_handler(event, entry) {
             Ok(handler) => handler,
-            Err(why) => return self.warn(source, place, &why),
+            Err(why) => return self.leave_out(source, place, &why),
         };
         if entry.get("async") == Some(&Value::Bool(true)) {
             self.warn(
@@ -266,7 +299,10 @@ impl Reader {
             Matcher::Nothing => self.warn(
                 source,
                 place,
-                &format!("`{}` is no valid pattern: it matches nothing", shortened(matcher)),
+                &format!(
+                    "`{}` is no valid pattern: it matches nothing, so the hook never runs",
+                    shortened(matcher)
+                ),
             ),
             Matcher::Unjudged(why) => self.warn(
                 source,
@@ -274,6 +310,11 @@ impl Reader {
                 &format!("`matcher` cannot be used, {why}: the hook runs whatever it says"),
             ),
             _ => {}
+        }
+        if event.is_tool_event()
+            && let Some(why) = compiled.missed_tool(matcher)
+        {
+            self.warn(source, place, &why);
         }
         self.entries.push(HookEntry {
             ordinal: 0,
@@ -365,18 +406,22 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
         "http" => {
             let url = text(entry, "url").ok_or("`url` is missing")?.to_owned();
             let headers = match entry.get("headers") {
-                None => Vec::new(),
+                None | Some(Value::Null) => Vec::new(),
                 Some(Value::Object(headers)) => headers
                     .iter()
-                    .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-                    .collect(),
+                    .map(|(name, value)| match value.as_str() {
+                        Some(value) => Ok((name.clone(), value.to_owned())),
+                        None => Err(format!("`headers.{name}` must be a string")),
+                    })
+                    .collect::<Result<_, _>>()?,
                 Some(_) => return Err("`headers` must be an object".into()),
             };
-            let allowed_env = entry
-                .get("allowedEnvVars")
-                .and_then(Value::as_array)
-                .map(|names| names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect())
-                .unwrap_or_default();
+            http::check(&url, &headers)?;
+            let allowed_env = match entry.get("allowedEnvVars") {
+                None | Some(Value::Null) => Vec::new(),
+                Some(names) => serde_json::from_value(names.clone())
+                    .map_err(|_| "`allowedEnvVars` must be a list of names")?,
+            };
             Ok(Handler::Http { url, headers, allowed_env })
         }
         kind @ ("prompt" | "agent") => {
@@ -395,163 +440,4 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
 }
 
 #[cfg(test)]
-mod tests {
-    use ona_policy::Scope;
-    use serde_json::json;
-
-    use super::*;
-
-    fn layer(scope: Scope, hooks: Value, off: bool) -> HookLayer {
-        HookLayer { source: Source::of(scope), hooks, off }
-    }
-
-    type Row = (i64, HookEvent, String, String);
-
-    fn read(hooks: Value) -> (Vec<Row>, Vec<String>) {
-        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
-        let entries = entries
-            .into_iter()
-            .map(|e| (e.ordinal, e.event, e.matcher_text, e.handler.label().to_owned()))
-            .collect();
-        (entries, warnings)
-    }
-
-    fn row(ordinal: i64, event: HookEvent, matcher: &str, command: &str) -> Row {
-        (ordinal, event, matcher.to_owned(), command.to_owned())
-    }
-
-    #[test]
-    fn three_shapes_one_order() {
-        let expected = vec![
-            row(0, HookEvent::PostToolUse, "", "a"),
-            row(1, HookEvent::PreToolUse, "Bash", "b"),
-            row(2, HookEvent::PreToolUse, "Bash", "c"),
-        ];
-        let map = json!({
-            "PostToolUse": [{"hooks": [{"type": "command", "command": "a"}]}],
-            "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "b"}, {"command": "c"}]}],
-        });
-        let groups = json!([
-            {"hook_event_name": "PostToolUse", "hooks": [{"command": "a"}]},
-            {"hook_event_name": "PreToolUse", "matcher": "Bash", "hooks": [{"command": "b"}, {"command": "c"}]},
-        ]);
-        let flat = json!([
-            {"hook_event_name": "PostToolUse", "command": "a"},
-            {"hook_event_name": "PreToolUse", "matcher": "Bash", "command": "b"},
-            {"hook_event_name": "PreToolUse", "matcher": "Bash", "command": "c"},
-        ]);
-        for shape in [map, groups, flat] {
-            assert_eq!(read(shape), (expected.clone(), vec![]));
-        }
-    }
-
-    #[test]
-    fn only_neighbours_that_are_the_same_collapse() {
-        let hook = |command: &str| json!({"hook_event_name": "Stop", "command": command});
-        let (entries, _) = read(json!([hook("a"), hook("a"), hook("b"), hook("a")]));
-        let commands: Vec<_> =
-            entries.iter().map(|(n, _, _, command)| (*n, command.as_str())).collect();
-        assert_eq!(commands, [(0, "a"), (1, "b"), (2, "a")]);
-        // Another shell makes another hook.
-        let (entries, _) =
-            read(json!([hook("a"), {"hook_event_name": "Stop", "command": "a", "shell": "sh"}]));
-        assert_eq!(entries.len(), 2);
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_left_out_and_named() {
-        let (entries, warnings) = read(json!([
-            {"hook_event_name": "Nope", "command": "x"},
-            {"command": "x"},
-            {"hook_event_name": "Stop"},
-            {"hook_event_name": "Stop", "command": " "},
-            {"hook_event_name": "Stop", "command": "x", "shell": "fish"},
-            {"hook_event_name": "Stop", "command": "x", "timeout": "soon"},
-            {"hook_event_name": "Stop", "type": "webhook"},
-            {"hook_event_name": "Stop", "matcher": 5, "command": "x"},
-            {"hook_event_name": "SessionStart", "type": "http", "url": "http://x"},
-            7,
-            {"hook_event_name": "Stop", "command": "kept", "matcher": "("},
-            {"hook_event_name": "Stop", "command": "kept too", "async": true},
-        ]));
-        assert_eq!(entries.len(), 3);
-        let expected = [
-            "user: hooks[0]: `Nope` is no hook event",
-            "user: hooks[1]: `hook_event_name` is missing",
-            "user: hooks[2]: `command` is missing",
-            "user: hooks[3]: `command` is missing",
-            "user: hooks[4]: `shell` must be bash, sh or powershell, not \"fish\"",
-            "user: hooks[5]: `timeout` must be more than 0 seconds, as a number: the usual one holds",
-            "user: hooks[6]: `type` must be command, http, prompt or agent, not `webhook`",
-            "user: hooks[7]: `matcher` must be a string",
-            "user: hooks[8]: SessionStart takes only hooks of the type command",
-            "user: hooks[9]: expected an object",
-            "user: hooks[10]: `(` is no valid pattern: it matches nothing",
-            "user: hooks[11]: `async` is not supported: the hook is waited for like any other",
-        ];
-        assert_eq!(warnings, expected);
-    }
-
-    #[test]
-    fn a_hook_that_is_switched_off_takes_nobodys_place() {
-        let hooks = json!([{"hook_event_name": "Stop", "command": "guard"}]);
-        let (entries, _) = collect(&[
-            layer(Scope::User, hooks.clone(), true),
-            layer(Scope::Local, hooks.clone(), true),
-            layer(Scope::Managed, hooks, false),
-        ]);
-        let kept: Vec<_> = entries.iter().map(|e| (e.ordinal, e.source.scope, e.off)).collect();
-        assert_eq!(kept, [(0, Scope::User, true), (1, Scope::Managed, false)]);
-    }
-
-    #[test]
-    fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
-        let table = [
-            (json!("Bash(rm *"), "it does not end in `)`"),
-            (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
-            (json!("Bsh(rm *)"), "Bsh takes no parentheses"),
-            (json!("x".repeat(20_000)), "longer than"),
-            (json!(5), "it is no string"),
-            (json!(["Bash"]), "it is no string"),
-        ];
-        for (condition, why) in table {
-            let hooks =
-                json!({"PreToolUse": [{"hooks": [{"command": "guard", "if": condition.clone()}]}]});
-            let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
-            assert!(matches!(entries[0].condition, Condition::Unreadable(_)), "{condition}");
-            let [warning] = warnings.as_slice() else { unreachable!("{warnings:?}") };
-            assert!(
-                warning.starts_with("user: hooks.PreToolUse[0].hooks[0].if: ")
-                    && warning.contains(why)
-                    && warning.ends_with("the hook runs as if it held")
-                    && warning.len() < 400,
-                "{warning}"
-            );
-        }
-        // What can be read, but will never hold, is named too.
-        let hooks = json!([
-            {"hook_event_name": "PreToolUse", "command": "a", "if": "Bsh"},
-            {"hook_event_name": "Stop", "command": "b", "if": "Bash"},
-            {"hook_event_name": "Stop", "command": "c", "if": null, "if_condition": " "},
-        ]);
-        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
-        let expected = [
-            "user: hooks[0].if: there is no tool `Bsh`",
-            "user: hooks[1].if: Stop is about no tool call, so the hook never runs",
-        ];
-        assert_eq!(warnings, expected);
-        assert_eq!(entries[1].condition, Condition::Rule("Bash".into()));
-        assert_eq!(entries[2].condition, Condition::None);
-    }
-
-    #[test]
-    fn a_matcher_that_cannot_be_judged_matches_everything_and_is_named() {
-        let matcher = format!("{}Bash.", "a|".repeat(10_000));
-        let hooks = json!([{"hook_event_name": "PreToolUse", "command": "x", "matcher": matcher}]);
-        let (entries, warnings) = collect(&[layer(Scope::User, hooks, false)]);
-        assert!(entries[0].matcher.matches("Read"));
-        let expected = "user: hooks[0]: `matcher` cannot be used, it is longer than 2000 characters: \
-                        the hook runs whatever it says";
-        assert_eq!(warnings, [expected]);
-    }
-}
+mod tests;

@@ -24,6 +24,8 @@ pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) timed_out: bool,
+    /// The user did not wait for it.
+    pub(crate) interrupted: bool,
     /// What to do about it if it failed.
     pub(crate) hint: &'static str,
 }
@@ -31,6 +33,10 @@ pub(crate) struct Ran {
 impl Ran {
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self { stderr: why.into(), ..Self::default() }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self { interrupted: true, ..Self::failed("[interrupted by the user]") }
     }
 
     pub(crate) fn hint(self, hint: &'static str) -> Self {
@@ -109,7 +115,10 @@ fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
             ran.note(&format!("timed out after {} ms", limit.as_millis()));
             ran.hint = "give it a longer `timeout`";
         }
-        Ending::Interrupted => ran.note("interrupted by the user"),
+        Ending::Interrupted => {
+            ran.interrupted = true;
+            ran.note("interrupted by the user");
+        }
     }
     ran
 }

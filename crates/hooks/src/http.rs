@@ -3,10 +3,38 @@
 use std::time::Duration;
 
 use ona_policy::wildcard;
-use reqwest::redirect;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Url, redirect};
 
+use crate::config::shortened;
 use crate::handler::{Ran, STREAM_CAP};
 use crate::plane::HookHost;
+
+/// Why an address and headers cannot be used, as they are written.
+pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), String> {
+    let shown = shortened(url);
+    let whole = "write it whole, such as https://host/path";
+    match Url::parse(url) {
+        Err(error) => return Err(format!("`url`: `{shown}` is no address ({error}); {whole}")),
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            return Err(format!("`url`: `{shown}` must begin with http:// or https://"));
+        }
+        Ok(_) => {}
+    }
+    for (name, value) in headers {
+        if HeaderName::from_bytes(name.as_bytes()).is_err() {
+            let name = shortened(name);
+            return Err(format!("`headers`: `{name}` is no name for a header"));
+        }
+        // Variables are not filled in yet, but their names are plain.
+        if HeaderValue::from_str(value).is_err() {
+            return Err(format!(
+                "`headers.{name}` holds what no header can, such as a line break or a letter with an accent"
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Posts the input. A body of a 2xx answer counts as the output of a hook that exited 0; anything else is
 /// a failure that decides nothing.
@@ -32,11 +60,17 @@ pub(crate) async fn post(
     let mut request =
         client.post(url).header("content-type", "application/json").body(format!("{input}\n"));
     for (name, value) in headers {
-        request = request.header(name, filled(value, allowed_env, host));
+        match HeaderValue::from_str(&filled(value, allowed_env, host)) {
+            Ok(value) => request = request.header(name, value),
+            Err(_) => {
+                let why = format!("its header {name} cannot be sent as its variables fill it in");
+                return Ran::failed(why).hint("one of them may end in a line break");
+            }
+        }
     }
     let mut response = match request.send().await {
         Ok(response) => response,
-        Err(error) => return broken(&error),
+        Err(error) => return broken(&error, url, limit),
     };
     let status = response.status();
     let mut body = Vec::new();
@@ -49,7 +83,7 @@ pub(crate) async fn post(
                 return Ran::failed(format!("{url} answered more than {STREAM_CAP} bytes"));
             }
             Ok(None) => break,
-            Err(error) => return broken(&error),
+            Err(error) => return broken(&error, url, limit),
         }
     }
     let body = String::from_utf8_lossy(&body).into_owned();
@@ -64,9 +98,14 @@ pub(crate) async fn post(
 }
 
 /// There was no answer, or not all of one.
-fn broken(error: &reqwest::Error) -> Ran {
-    let failed = Ran::failed(describe(error)).hint("see that its server runs and can be reached");
-    Ran { timed_out: error.is_timeout(), ..failed }
+fn broken(error: &reqwest::Error, url: &str, limit: Duration) -> Ran {
+    if error.is_timeout() {
+        let why = format!("[timed out after {} ms without an answer of {url}]", limit.as_millis());
+        let failed =
+            Ran::failed(why).hint("give it a longer `timeout`, or see why its server is slow");
+        return Ran { timed_out: true, ..failed };
+    }
+    Ran::failed(describe(error)).hint("see that its server runs and can be reached")
 }
 
 /// The whole chain: reqwest's own message leaves the cause out.

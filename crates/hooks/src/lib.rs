@@ -16,7 +16,7 @@ mod matcher;
 mod output;
 mod plane;
 
-pub use config::{Condition, Handler, HookEntry, HookLayer, Shell, collect};
+pub use config::{Condition, Handler, HookEntry, HookLayer, HookWarning, Shell, collect};
 pub use judge::{Judge, Judging, Question};
 pub use matcher::Matcher;
 pub use output::{Stdout, parse_stdout};

@@ -4,7 +4,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use ona_policy::TOOL_NAMES;
 use regress::Regex;
+
+use crate::config::shortened;
 
 /// A pattern longer than this is not read: the engine recurses over a pattern, alternative by alternative.
 const LONGEST_PATTERN: usize = 2_000;
@@ -70,6 +73,88 @@ impl Matcher {
     }
 }
 
+impl Matcher {
+    /// Of a matcher for tools' names, why it or a part of it matches none of ona's own; `text` is how it is
+    /// written. What may be meant for a server's tool is left in peace.
+    pub(crate) fn missed_tool(&self, text: &str) -> Option<String> {
+        let hint = |meant: &str| format!("did you mean `{meant}`?");
+        let (what, hint) = match self {
+            Self::Any | Self::Nothing | Self::Unjudged(_) => return None,
+            _ if text.contains("mcp") && !matches!(self, Self::OneOf(_)) => return None,
+            Self::Word(word) => {
+                if TOOL_NAMES.iter().any(|name| name.contains(word.as_str())) {
+                    return None;
+                }
+                (text, hint(&meant_by(word)?))
+            }
+            Self::OneOf(words) => {
+                let dead = |word: &&String| !word.starts_with("mcp__") && !is_tool(word);
+                let likely = words.iter().filter(dead).find(|word| likely(word).is_some());
+                match likely {
+                    Some(word) => (word.as_str(), hint(&corrected(words))),
+                    None if words.iter().all(|word| dead(&word)) => {
+                        (text, format!("the tools are {}", TOOL_NAMES.join(", ")))
+                    }
+                    None => return None,
+                }
+            }
+            Self::Pattern(pattern) => {
+                if any_tool(pattern) {
+                    return None;
+                }
+                (text, hint(&meant_by(text)?))
+            }
+        };
+        Some(format!("the matcher `{}` matches no tool: {hint}", shortened(what)))
+    }
+}
+
+fn is_tool(word: &str) -> bool {
+    TOOL_NAMES.contains(&word)
+}
+
+/// The tool whose name it is but for capital letters.
+fn likely(word: &str) -> Option<&'static str> {
+    TOOL_NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(word))
+}
+
+fn corrected<W: AsRef<str>>(words: &[W]) -> String {
+    let words: Vec<&str> =
+        words.iter().map(AsRef::as_ref).map(|word| likely(word).unwrap_or(word)).collect();
+    words.join("|")
+}
+
+/// What may be meant by a text that matches no tool.
+fn meant_by(text: &str) -> Option<String> {
+    if let Some((tool, rest)) = text.split_once('(')
+        && is_tool(tool)
+        && rest.ends_with(')')
+    {
+        return Some(format!("{tool}` with `\"if\": \"{text}\""));
+    }
+    let between = |c: char| matches!(c, ',' | ';' | '/' | '&' | '|') || c.is_whitespace();
+    let words: Vec<&str> = text.split(between).filter(|word| !word.is_empty()).collect();
+    if words.len() == 1 && likely(words[0]).is_some()
+        || words.len() > 1 && words.iter().any(|word| likely(word).is_some())
+    {
+        return Some(corrected(&words));
+    }
+    let text = text.to_owned();
+    let found = apart(TIME_TO_READ, move || {
+        let pattern = Regex::with_flags(&text, "i").ok()?;
+        let names = TOOL_NAMES.into_iter().filter(|name| pattern.find(name).is_some());
+        Some(names.collect::<Vec<_>>())
+    });
+    found.flatten().filter(|names| !names.is_empty()).map(|names| names.join("|"))
+}
+
+/// Whether a pattern matches one of ona's own tools, as far as can be told.
+fn any_tool(pattern: &Regex) -> bool {
+    let pattern = pattern.clone();
+    let any = move || TOOL_NAMES.iter().any(|name| pattern.find(name).is_some());
+    apart(TIME_TO_MATCH, any).unwrap_or(true)
+}
+
 fn bounded(pattern: &Regex, query: &str) -> bool {
     let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(end, _)| end);
     let (pattern, query) = (pattern.clone(), query[..end].to_owned());
@@ -110,6 +195,50 @@ mod tests {
         ] {
             assert_eq!(Matcher::parse(matcher).matches(query), expected, "{matcher} {query}");
         }
+    }
+
+    #[test]
+    fn what_no_tool_is_called_is_named_with_what_may_be_meant() {
+        for (matcher, expected) in [
+            ("bash", Some("the matcher `bash` matches no tool: did you mean `Bash`?")),
+            (
+                "Bash,Edit",
+                Some("the matcher `Bash,Edit` matches no tool: did you mean `Bash|Edit`?"),
+            ),
+            (
+                "Bash, write",
+                Some("the matcher `Bash, write` matches no tool: did you mean `Bash|Write`?"),
+            ),
+            (
+                "Bash Edit",
+                Some("the matcher `Bash Edit` matches no tool: did you mean `Bash|Edit`?"),
+            ),
+            ("bash|Edit", Some("the matcher `bash` matches no tool: did you mean `Bash|Edit`?")),
+            ("^bash$", Some("the matcher `^bash$` matches no tool: did you mean `Bash`?")),
+            ("todo", Some("the matcher `todo` matches no tool: did you mean `TodoWrite`?")),
+            (
+                "Bash(rm *)",
+                Some(
+                    "the matcher `Bash(rm *)` matches no tool: did you mean `Bash` with `\"if\": \"Bash(rm *)\"`?",
+                ),
+            ),
+            ("", None),
+            ("*", None),
+            ("Bash", None),
+            ("Edit|Write", None),
+            // Others' tools, among those that there are, and those of servers.
+            ("Edit|MultiEdit", None),
+            ("mcp__bash__run|mcp__x", None),
+            ("mcp__memory__.*", None),
+            ("memory", None),
+            (".*delete.*", None),
+            ("Bash.*", None),
+        ] {
+            let found = Matcher::parse(matcher).missed_tool(matcher);
+            assert_eq!(found.as_deref(), expected, "{matcher}");
+        }
+        let none = Matcher::parse("LS|MultiEdit").missed_tool("LS|MultiEdit").unwrap();
+        assert!(none.contains("`LS|MultiEdit` matches no tool: the tools are Read, "), "{none}");
     }
 
     #[test]

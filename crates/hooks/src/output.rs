@@ -1,7 +1,11 @@
 //! What a hook's standard output says (S0 §5.4, §5.5, §5.8).
 
-use ona_types::hook::{HookEvent, HookOutput, SyncOutput};
+use ona_types::hook::{HookEvent, SyncOutput};
+use serde::Deserialize as _;
 use serde_json::Value;
+
+/// No answer has more fields; of one that does, not every field is tried.
+const MOST_FIELDS: usize = 20;
 
 /// A hook's standard output, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,13 +39,33 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         }
         _ => {}
     }
-    match serde_json::from_value(value) {
-        Ok(HookOutput::Async { .. }) => {
-            Stdout::Invalid("`async` is no answer: hooks are waited for (S0 §5.8)".to_owned())
-        }
-        Ok(HookOutput::Sync(answer)) => Stdout::Answer(answer),
-        Err(error) => Stdout::Invalid(format!("not an answer of the hook contract: {error}")),
+    if value.get("async").is_some_and(Value::is_boolean) {
+        return Stdout::Invalid("`async` is no answer: hooks are waited for (S0 §5.8)".to_owned());
     }
+    match serde_path_to_error::deserialize::<_, SyncOutput>(&value) {
+        Ok(answer) => Stdout::Answer(Box::new(answer)),
+        Err(error) => {
+            let field = culprit(&value).unwrap_or_else(|| error.path().to_string());
+            let why = error.inner();
+            Stdout::Invalid(format!("not an answer of the hook contract: {field}: {why}"))
+        }
+    }
+}
+
+/// The field without which the rest would be an answer. serde does not know it inside what is told apart by a
+/// tag.
+fn culprit(value: &Value) -> Option<String> {
+    for within in ["/hookSpecificOutput/decision", "/hookSpecificOutput"] {
+        let Some(fields) = value.pointer(within).and_then(Value::as_object) else { continue };
+        for field in fields.keys().take(MOST_FIELDS) {
+            let mut rest = value.clone();
+            rest.pointer_mut(within)?.as_object_mut()?.remove(field);
+            if SyncOutput::deserialize(&rest).is_ok() {
+                return Some(format!("{}.{field}", within[1..].replace('/', ".")));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -72,6 +96,47 @@ mod tests {
             &format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000)),
         ] {
             assert!(matches!(read(bad), Stdout::Invalid(_)), "{:.60}: {:?}", bad, read(bad));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_field() {
+        let specific = |event: &str, rest: &str| {
+            format!("{{\"hookSpecificOutput\":{{\"hookEventName\":\"{event}\",{rest}}}}}")
+        };
+        for (event, text, expected) in [
+            (
+                HookEvent::PreToolUse,
+                "{\"continue\":\"yes\"}".to_owned(),
+                "continue: invalid type: string \"yes\", expected a boolean",
+            ),
+            (
+                HookEvent::Stop,
+                "{\"decision\":\"deny\",\"reason\":\"x\"}".to_owned(),
+                "decision: unknown variant `deny`, expected `approve` or `block`",
+            ),
+            (
+                HookEvent::PreToolUse,
+                specific(
+                    "PreToolUse",
+                    "\"permissionDecision\":\"defer\",\"additionalContext\":\"x\"",
+                ),
+                "hookSpecificOutput.permissionDecision: unknown variant `defer`, expected one of `allow`, `deny`, `ask`",
+            ),
+            (
+                HookEvent::PermissionRequest,
+                specific("PermissionRequest", "\"decision\":{\"behavior\":\"deny\",\"message\":5}"),
+                "hookSpecificOutput.decision.message: invalid type: integer `5`, expected a string",
+            ),
+            (
+                HookEvent::PreToolUse,
+                "{\"hookSpecificOutput\":5}".to_owned(),
+                "hookSpecificOutput: invalid type: integer `5`",
+            ),
+        ] {
+            let Stdout::Invalid(why) = parse_stdout(event, &text) else { unreachable!("{text}") };
+            let expected = format!("not an answer of the hook contract: {expected}");
+            assert!(why.starts_with(&expected), "{why}");
         }
     }
 

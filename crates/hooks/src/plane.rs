@@ -114,6 +114,8 @@ pub struct Fired {
     pub initial_message: Option<String>,
     /// The files that hooks want to hear of from now on.
     pub watch_paths: Option<Vec<String>>,
+    /// The hook that the user did not wait for.
+    pub interrupted: Option<String>,
     /// The failures at full length, for the user: which hook, where it is set up, what to do.
     pub warnings: Vec<String>,
 }
@@ -310,7 +312,7 @@ impl HookPlane {
         let said = said.chain(fired.blocks.iter_mut().map(|(_, text)| text));
         let said = said.chain(fired.failed.iter_mut().map(|(_, text)| text));
         let said = said.chain(fired.decided_by.iter_mut().map(|(_, reason)| reason));
-        for text in said.chain(&mut fired.stop) {
+        for text in said.chain(&mut fired.stop).chain(&mut fired.interrupted) {
             self.host.redactor.mask_string(text);
         }
     }
@@ -345,7 +347,7 @@ impl HookPlane {
                         timed_out: true,
                         ..Ran::failed(format!("[timed out after {} ms]", limit.as_millis()))
                     },
-                    () = cancel.cancelled() => Ran::failed("interrupted by the user"),
+                    () = cancel.cancelled() => Ran::interrupted(),
                 }
             }
             Handler::Command { command, shell } => {
@@ -359,7 +361,7 @@ impl HookPlane {
             Handler::Http { url, headers, allowed_env } => {
                 tokio::select! {
                     ran = http::post(url, headers, allowed_env, input, limit, &self.host) => ran,
-                    () = cancel.cancelled() => Ran::failed("interrupted by the user"),
+                    () = cancel.cancelled() => Ran::interrupted(),
                 }
             }
         }
@@ -419,7 +421,7 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
                     fired.contexts.push(text);
                 }
             }
-            Stdout::Answer(answer) => take(fired, ordinal, event, *answer),
+            Stdout::Answer(answer) => take(fired, entry, event, *answer),
             Stdout::Invalid(why) => {
                 let why = format!("its output is invalid: {why}");
                 fail(fired, entry, &why, "`ona schema hooks` has what a hook may print");
@@ -431,45 +433,65 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
             let why = format!("exited 2: {}", ran.stderr);
             fail(fired, entry, &why, "a question is answered by a decision in JSON only");
         }
-        Some(2) => fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned())),
+        Some(2) => {
+            let said = Some(ran.stderr.trim_end()).filter(|said| !said.is_empty());
+            fired.blocks.push((ordinal, said.map_or_else(|| unexplained(entry), str::to_owned)));
+        }
         None if ran.timed_out && event.blocks() => {
-            fired.blocks.push((ordinal, ran.stderr.trim_end().to_owned()));
+            fired.blocks.push((ordinal, format!("{} {}", named(entry), ran.stderr.trim_end())));
+        }
+        // Nothing is wrong with it, and whoever interrupted knows.
+        None if ran.interrupted => {
+            fired.interrupted.get_or_insert_with(|| named(entry));
         }
         Some(code) => fail(fired, entry, &format!("exited {code}: {}", ran.stderr), ran.hint),
         None => fail(fired, entry, &format!("failed: {}", ran.stderr), ran.hint),
     }
 }
 
-/// Takes note of a hook that failed and so decided nothing.
-fn fail(fired: &mut Fired, entry: &HookEntry, why: &str, hint: &str) {
+/// A hook in words: what it runs, and where it is set up.
+fn named(entry: &HookEntry) -> String {
     let (ordinal, source) = (entry.ordinal, &entry.source);
-    // Without the colon that nothing came after.
-    let why = shortened(why.trim_end()).trim_end_matches(':').to_owned();
-    let label = shortened(entry.handler.label());
-    let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-    fired.warnings.push(format!("hook {ordinal} ({label}) of {source} {why}{hint}"));
-    fired.failed.push((ordinal, why));
+    format!("hook {ordinal} ({}) of {source}", shortened(entry.handler.label()))
 }
 
-fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
+/// What stands where a hook that says no, or wants it asked, should have said why.
+fn unexplained(entry: &HookEntry) -> String {
+    format!("{} gives no reason", named(entry))
+}
+
+/// Takes note of a hook that failed and so decided nothing.
+fn fail(fired: &mut Fired, entry: &HookEntry, why: &str, hint: &str) {
+    // Without the colon that nothing came after.
+    let why = shortened(why.trim_end()).trim_end_matches(':').to_owned();
+    let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+    fired.warnings.push(format!("{} {why}{hint}", named(entry)));
+    fired.failed.push((entry.ordinal, why));
+}
+
+fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutput) {
+    let ordinal = entry.ordinal;
+    let why = |said: Option<String>| {
+        said.filter(|said| !said.trim().is_empty()).unwrap_or_else(|| unexplained(entry))
+    };
     if answer.go_on == Some(false) {
         fired.stop = Some(answer.stop_reason.unwrap_or_default());
     }
     fired.messages.extend(answer.system_message);
     match answer.decision {
         Some(Decision::Block) if event == HookEvent::PreToolUse => {
-            decide(fired, ordinal, Behavior::Deny, answer.reason);
+            decide(fired, ordinal, Behavior::Deny, why(answer.reason));
         }
         // There is no block to a question, only a no.
         Some(Decision::Block) if event == HookEvent::PermissionRequest => {
-            answer_request(
-                fired,
-                RequestDecision::Deny { message: answer.reason, interrupt: None },
-            );
+            let message = Some(why(answer.reason));
+            answer_request(fired, RequestDecision::Deny { message, interrupt: None });
         }
         // S0 §5.6, 5: afterwards every word counts, not only the first.
-        Some(Decision::Block) => fired.blocks.push((ordinal, answer.reason.unwrap_or_default())),
-        Some(Decision::Approve) => decide(fired, ordinal, Behavior::Allow, answer.reason),
+        Some(Decision::Block) => fired.blocks.push((ordinal, why(answer.reason))),
+        Some(Decision::Approve) => {
+            decide(fired, ordinal, Behavior::Allow, answer.reason.unwrap_or_default());
+        }
         None => {}
     }
     let Some(specific) = answer.hook_specific_output else { return };
@@ -485,8 +507,13 @@ fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
                 PermissionDecision::Ask => Behavior::Ask,
                 PermissionDecision::Deny => Behavior::Deny,
             });
-            if let Some(behavior) = behavior {
-                decide(fired, ordinal, behavior, permission_decision_reason);
+            match behavior {
+                None => {}
+                Some(Behavior::Allow) => {
+                    let reason = permission_decision_reason.unwrap_or_default();
+                    decide(fired, ordinal, Behavior::Allow, reason);
+                }
+                Some(behavior) => decide(fired, ordinal, behavior, why(permission_decision_reason)),
             }
             if updated_input.is_some() {
                 fired.updated_input = updated_input;
@@ -513,7 +540,15 @@ fn take(fired: &mut Fired, ordinal: i64, event: HookEvent, answer: SyncOutput) {
         | HookSpecificOutput::Notification { additional_context } => {
             fired.contexts.extend(additional_context);
         }
-        HookSpecificOutput::PermissionRequest { decision } => answer_request(fired, decision),
+        HookSpecificOutput::PermissionRequest { decision } => {
+            let decision = match decision {
+                RequestDecision::Deny { message, interrupt } => {
+                    RequestDecision::Deny { message: Some(why(message)), interrupt }
+                }
+                allow @ RequestDecision::Allow { .. } => allow,
+            };
+            answer_request(fired, decision);
+        }
         HookSpecificOutput::PermissionDenied { retry } => fired.retry |= retry == Some(true),
         HookSpecificOutput::Elicitation { .. }
         | HookSpecificOutput::ElicitationResult { .. }
@@ -552,10 +587,10 @@ fn answer_request(fired: &mut Fired, said: RequestDecision) {
 }
 
 /// Deny over ask over allow; of equals the first gives the reason.
-fn decide(fired: &mut Fired, ordinal: i64, behavior: Behavior, reason: Option<String>) {
+fn decide(fired: &mut Fired, ordinal: i64, behavior: Behavior, reason: String) {
     if fired.permission.is_none_or(|known| behavior > known) {
         fired.permission = Some(behavior);
-        fired.decided_by = Some((ordinal, reason.unwrap_or_default()));
+        fired.decided_by = Some((ordinal, reason));
     }
 }
 

@@ -84,9 +84,14 @@ impl Source {
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `--settings` gives it, or `--allowedTools`.
+        let scope = match self.scope {
+            Scope::Cli => "the command line",
+            scope => scope.as_str(),
+        };
         match &self.file {
-            Some(file) => write!(f, "{} ({})", self.scope.as_str(), file.display()),
-            None => f.write_str(self.scope.as_str()),
+            Some(file) => write!(f, "{scope} ({})", file.display()),
+            None => f.write_str(scope),
         }
     }
 }

@@ -143,18 +143,21 @@ fn env(json: &mut Map<String, Value>, found: &mut Findings) {
     });
 }
 
+/// Whoever wrote a guard must not take it for one that acts.
+const NOT_RUN: &str = "no hook runs for it";
+
 /// Looks only at the shape: what a hook means is the hook plane's to say.
 fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
     match json.get_mut("hooks") {
         Some(Value::Object(events)) => events.retain(|event, matchers| {
             let key = format!("hooks.{event}");
             let reason = match (event.parse::<HookEvent>(), &mut *matchers) {
-                (Err(unknown), _) => unknown.to_string(),
+                (Err(unknown), _) => format!("{unknown}: {NOT_RUN}"),
                 (Ok(_), Value::Array(list)) => {
                     sift(list, &key, found, matcher);
                     return true;
                 }
-                (Ok(_), _) => "it is no array".to_owned(),
+                (Ok(_), _) => format!("it is no array: {NOT_RUN}"),
             };
             found.push((key, reason));
             false
@@ -162,13 +165,18 @@ fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
         Some(Value::Array(list)) => sift(list, "hooks", found, matcher),
         None | Some(Value::Null) => {}
         Some(_) => {
-            found.push(("hooks".to_owned(), "it is neither an object nor an array".to_owned()));
+            let reason = format!("it is neither an object nor an array: {NOT_RUN}");
+            found.push(("hooks".to_owned(), reason));
             json.shift_remove("hooks");
         }
     }
 }
 
 fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
+    usable(entry, key, found).map_err(|reason| format!("{reason}: {NOT_RUN}"))
+}
+
+fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
     let entry = entry.as_object_mut().ok_or("it is no object")?;
     if let Some(event) = entry.get("hook_event_name") {
         let event = event.as_str().ok_or("its hook_event_name is no string")?;
@@ -177,7 +185,8 @@ fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
     if let Some(handlers) = entry.get_mut("hooks") {
         let handlers = handlers.as_array_mut().ok_or("its hooks are no array")?;
         sift(handlers, &format!("{key}.hooks"), found, |handler, _, _| {
-            handler.as_object().map(|_| None).ok_or_else(|| "it is no object".into())
+            let usable = handler.as_object().map(|_| None);
+            usable.ok_or_else(|| format!("it is no object: {NOT_RUN}"))
         });
     }
     Ok(None)

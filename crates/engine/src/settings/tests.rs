@@ -203,7 +203,7 @@ fn what_the_command_line_names_must_be_there() {
         fixture.warnings(),
         [
             "warning: project/sub/gone.json: there is no such file",
-            "warning: --settings: it is no JSON: EOF while parsing an object at line 1 column 1",
+            "warning: the command line: it is no JSON: EOF while parsing an object at line 1 column 1",
         ]
     );
 }
@@ -309,23 +309,27 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}, 1]}, "x", {"hooks": 1}], "Nope": [], "Stop": {}}}),
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}}),
             vec![
-                "hooks.PreToolUse[0].hooks[1]: it is no object",
-                "hooks.PreToolUse[1]: it is no object",
-                "hooks.PreToolUse[2]: its hooks are no array",
-                "hooks.Nope: `Nope` is no hook event",
-                "hooks.Stop: it is no array",
+                "hooks.PreToolUse[0].hooks[1]: it is no object: no hook runs for it",
+                "hooks.PreToolUse[1]: it is no object: no hook runs for it",
+                "hooks.PreToolUse[2]: its hooks are no array: no hook runs for it",
+                "hooks.Nope: `Nope` is no hook event: no hook runs for it",
+                "hooks.Stop: it is no array: no hook runs for it",
             ],
         ),
         (
             json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, 1, {"hook_event_name": "Nope"}, {"hook_event_name": 1}, {"command": "y"}]}),
             json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, {"command": "y"}]}),
             vec![
-                "hooks[1]: it is no object",
-                "hooks[2]: `Nope` is no hook event",
-                "hooks[3]: its hook_event_name is no string",
+                "hooks[1]: it is no object: no hook runs for it",
+                "hooks[2]: `Nope` is no hook event: no hook runs for it",
+                "hooks[3]: its hook_event_name is no string: no hook runs for it",
             ],
         ),
-        (json!({"hooks": "x"}), json!({}), vec!["hooks: it is neither an object nor an array"]),
+        (
+            json!({"hooks": "x"}),
+            json!({}),
+            vec!["hooks: it is neither an object nor an array: no hook runs for it"],
+        ),
         (
             json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allowManagedPermissionRulesOnly": true}, "allowManagedHooksOnly": true, "allowManagedMcpServersOnly": true}),
             json!({"permissions": {}}),

@@ -122,7 +122,7 @@ async fn exit_codes_decide_as_the_table_says() {
         )
         .await;
     assert!(fired.denies(), "exit 2 blocks with nothing on stderr too");
-    assert_eq!(fired.denial(), "[1] ");
+    assert_eq!(fired.denial(), "[1] hook 1 (exit 2) of user gives no reason");
     let codes: Vec<_> = fired.rows.iter().map(|row| (row.exit_code, row.skipped_reason)).collect();
     assert_eq!(codes, [(Some(1), None), (Some(2), None), (None, Some("prior_block_or_deny"))]);
     let warning = "hook 0 (echo one >&2; exit 1) of user exited 1: one \
@@ -180,6 +180,63 @@ async fn a_timeout_denies_before_and_is_logged_after() {
     let (after, _dir) = Bench::new().fire(slow("PostToolUse"), after).await;
     assert!(!after.denies() && after.warnings[0].contains("timed out"), "{after:?}");
     assert!(started.elapsed() < Duration::from_secs(40));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_is_named_with_the_limit() {
+    // It takes the connection and says nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let hooks = |event: &str| json!([{"hook_event_name": event, "type": "http", "url": url, "timeout": 0.3}]);
+    let (fired, _dir) = Bench::new().fire(hooks("PreToolUse"), pre("ls")).await;
+    let named = format!("hook 0 ({url}) of user");
+    let timed_out = format!("[timed out after 300 ms without an answer of {url}]");
+    assert_eq!(fired.denial(), format!("[0] {named} {timed_out}"));
+    let (fired, _dir) = Bench::new().fire(hooks("PermissionRequest"), request()).await;
+    let hint = "(give it a longer `timeout`, or see why its server is slow)";
+    assert_eq!(fired.warnings, [format!("{named} failed: {timed_out} {hint}")]);
+}
+
+#[tokio::test]
+async fn a_hook_that_gives_no_reason_is_named_in_its_place() {
+    let said = |answer: Value| hook(&format!("echo '{answer}'"));
+    let specific = |decision: &str| json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}});
+    for silent in [
+        hook("exit 2"),
+        hook("echo ' ' >&2; exit 2"),
+        said(json!({"decision": "block"})),
+        said(json!({"decision": "block", "reason": ""})),
+        said(specific("deny")),
+    ] {
+        let (fired, _dir) = Bench::new().fire(json!([silent]), pre("ls")).await;
+        let denial = fired.denial();
+        let denial = denial.strip_prefix("[0] ").unwrap_or(&denial);
+        let command = silent["command"].as_str().unwrap();
+        assert_eq!(denial, format!("hook 0 ({command}) of user gives no reason"));
+    }
+    let (fired, _dir) = Bench::new().fire(json!([said(specific("ask"))]), pre("ls")).await;
+    let (_, reason) = fired.decided_by.unwrap();
+    assert!(reason.ends_with(" of user gives no reason"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_hook_that_was_interrupted_is_named_and_no_failure() {
+    let bench = Bench::new();
+    let (entries, _) = collect(&[layer(json!([hook("touch started; sleep 60")]))]);
+    let anchors = Anchors { source: "/w".into(), cwd: "/w".into(), home: "/home/u".into() };
+    let (base, started) = (bench.base(), bench.dir.path().join("started"));
+    let plane = HookPlane::new(entries, bench.host, anchors);
+    let cancel = CancellationToken::new();
+    let interrupt = async {
+        while !started.exists() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (fired, ()) = tokio::join!(plane.fire(&base, pre("ls"), None, None, &cancel), interrupt);
+    assert_eq!(fired.interrupted.as_deref(), Some("hook 0 (touch started; sleep 60) of user"));
+    assert!(fired.warnings.is_empty() && fired.failed.is_empty(), "{fired:?}");
+    assert_eq!(fired.rows[0].stderr_text.as_deref(), Some("[interrupted by the user]"));
 }
 
 #[tokio::test]

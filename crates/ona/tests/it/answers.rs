@@ -210,7 +210,7 @@ fn a_guard_that_was_interrupted_has_not_agreed() {
     let project =
         governed(&json!({"hooks": {"PreToolUse": [pre("", "touch asked; sleep 60; exit 2")]}}));
     let call = json!({"file_path": "made", "content": "x"});
-    let mut child = project
+    let child = project
         .eval_command("Write", &call)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -218,10 +218,18 @@ fn a_guard_that_was_interrupted_has_not_agreed() {
         .unwrap();
     wait_for(&project, "asked");
     run(project.command("kill").args(["-INT", &child.id().to_string()]));
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
     assert!(!project.path("made").exists());
-    let said = project.sql("SELECT reason FROM gate_answers ORDER BY id DESC LIMIT 1");
-    assert_eq!(said, ["interrupted by the user"]);
+    let said = project.sql("SELECT verdict, reason FROM gate_answers WHERE stage = 'hooks'");
+    let [said] = said.as_slice() else { panic!("it is told once: {said:?}") };
+    let reason =
+        "interrupted by the user while hook 0 (touch asked; sleep 60; exit 2) of project (";
+    assert!(said.starts_with(&format!("deny|{reason}")), "{said}");
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(shown.contains(reason), "{shown}");
+    let warned = String::from_utf8(ended.stderr).unwrap();
+    assert!(!warned.contains("hook"), "once is enough: {warned}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use ona_testkit::{Project, run};
 use serde_json::{Value, json};
 
 use crate::gate::{at_terminal, governed, pre};
+use crate::project;
 
 /// Runs a harmless command; what was said on standard error and what `ona why` tells.
 fn told(project: &Project) -> (String, String) {
@@ -108,8 +109,60 @@ fn why_shows_the_input_that_a_hook_put_in_place() {
 fn a_block_without_a_word_still_names_the_hook() {
     let project = governed(&json!({"hooks": {"PreToolUse": [pre("Bash", "exit 2")]}}));
     let (_, why) = told(&project);
-    assert!(why.contains("hooks    deny  denied by a PreToolUse hook: [0] \n"), "{why}");
+    let reason = "hooks    deny  denied by a PreToolUse hook: [0] hook 0 (exit 2) of project (";
+    assert!(why.contains(reason), "{why}");
+    assert!(why.contains(".claude/settings.json) gives no reason\n"), "{why}");
     assert!(why.contains("by hook 0: exit 2 of project ("), "{why}");
+}
+
+#[test]
+fn a_hook_that_will_never_run_is_told_of_when_it_is_read() {
+    let http = |handler: Value| json!({"matcher": "Bash", "hooks": [handler]});
+    let project = governed(&json!({"hooks": {"PreToolUse": [
+        {"matcher": "Bash", "hooks": [{"type": "comand", "command": "exit 2"}]},
+        {"matcher": "Bash", "hooks": [{"command": "exit 2", "shell": "fish"}]},
+        pre("bash", "exit 2"),
+        pre("Bash,Edit", "exit 2"),
+        http(json!({"type": "http", "url": "localhost/guard"})),
+        http(json!({"type": "http", "url": "http://127.0.0.1:1/", "headers": {"a b": "c"}})),
+        "nonsense",
+    ]}}));
+    let (said, why) = told(&project);
+    for part in [
+        "[0].hooks[0]: `type` must be command, http, prompt or agent, not `comand`: the hook does not run\n",
+        "[1].hooks[0]: `shell` must be bash, sh or powershell, not \"fish\": the hook does not run\n",
+        "[2].hooks[0]: the matcher `bash` matches no tool: did you mean `Bash`?\n",
+        "[3].hooks[0]: the matcher `Bash,Edit` matches no tool: did you mean `Bash|Edit`?\n",
+        "[4].hooks[0]: `url`: `localhost/guard` is no address (",
+        "[5].hooks[0]: `headers`: `a b` is no name for a header: the hook does not run\n",
+        "hooks.PreToolUse[6]: it is no object: no hook runs for it\n",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(why.contains("hooks    pass  no hook matched"), "nothing is left to fail later: {why}");
+}
+
+#[test]
+fn what_the_command_line_gives_has_one_name() {
+    let project = project();
+    let given = json!({
+        "permissions": {"deny": ["Bash(", "Bash(rm *)"]},
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "x"}]}, pre("Bash", "exit 3")]},
+    });
+    let mut command = project.eval_command("Bash", &json!({"command": "rm x"}));
+    let ran = run(command.args(["--settings", &given.to_string()]));
+    for part in [
+        "warning: the command line: permissions.deny[0]: ",
+        "warning: the command line: hooks.PreToolUse[0].hooks[0]: ",
+        "warning: hook 0 (exit 3) of the command line exited 3",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    assert!(
+        ran.stdout.contains("denied by the rule Bash(rm *) (the command line)"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn settings_given_on_the_command_line_must_be_settings() {
     let mut command = project.eval_command("Bash", &json!({"command": "rm x"}));
     let ran = run(command.args(["--settings", "deny.json"]));
     assert!(
-        ran.stdout.contains("denied by the rule Bash(rm *) (cli"),
+        ran.stdout.contains("denied by the rule Bash(rm *) (the command line"),
         "{} {}",
         ran.stdout,
         ran.stderr
@@ -131,7 +131,9 @@ fn an_operators_snapshot_drops_neither_the_organisation_nor_the_command_line() {
         let mut command = project.eval_command("Bash", &json!({"command": command}));
         run(command.args(["--settings", given]).env("ONA_MANAGED_DIRS", &managed))
     };
-    for (command, by) in [("rm x", "database"), ("curl x", "managed ("), ("wget x", "cli")] {
+    for (command, by) in
+        [("rm x", "database"), ("curl x", "managed ("), ("wget x", "the command line")]
+    {
         let ran = call(command);
         assert!(ran.stdout.contains(&format!("({by}")), "{command}: {}", ran.stdout);
         let said = "settings come from the database's own snapshot";

@@ -132,4 +132,19 @@ mod tests {
         }
         assert!("preToolUse".parse::<HookEvent>().is_err());
     }
+
+    #[test]
+    fn the_page_on_hooks_says_of_every_event_when_it_fires_and_what_blocking_does() {
+        let page = include_str!("../../../../docs/HOOKS.md").replace("\\|", "or");
+        let table = page.split_once("## When they fire").unwrap().1;
+        let rows =
+            table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Event"));
+        let rows: Vec<Vec<&str>> =
+            rows.map(|row| row.split('|').map(str::trim).collect()).collect();
+        let names: Vec<&str> = rows.iter().map(|row| row[1]).collect();
+        assert_eq!(names, HookEvent::ALL.map(|(_, name)| name));
+        for row in rows {
+            assert!(row.len() == 6 && row[2..5].iter().all(|cell| !cell.is_empty()), "{row:?}");
+        }
+    }
 }
