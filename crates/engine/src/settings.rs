@@ -10,6 +10,7 @@ mod check;
 pub mod edit;
 mod file;
 mod jsonc;
+mod known;
 mod merge;
 mod repository;
 mod schema;
@@ -26,6 +27,7 @@ pub use edit::EditError;
 pub use file::BadFile;
 pub(crate) use file::{read_bytes, within};
 pub use jsonc::NotSettings;
+pub use known::BadKey;
 pub(crate) use merge::{child_env, is_managed, secrets};
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
 pub use repository::Repository;
@@ -281,29 +283,63 @@ pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, E
     Ok(Some(Saved { before: layer(before), after: layer(after), file }))
 }
 
-/// Sets a key in the file of the destination, unless reading it again would drop the value.
+/// What to do about a key that there is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownKeys {
+    /// It is a mistake.
+    Refused,
+    /// Another program may know it.
+    Kept,
+}
+
+/// Sets a key in the file of the destination, unless reading it again would drop the value. Says which file
+/// that is, and what is odd about the value.
 pub fn set(
     destination: UpdateDestination,
     key: &[&str],
     value: &Value,
     roots: &Roots,
-) -> Result<PathBuf, EditError> {
+    unknown: UnknownKeys,
+) -> Result<(PathBuf, Vec<String>), EditError> {
+    match known::check(key, value) {
+        Err(BadKey::Unknown { .. }) if unknown == UnknownKeys::Kept => {}
+        checked => checked?,
+    }
     let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
+    let mut odd = Vec::new();
     edit::write(&file, |text| {
         let new = edit::set(text, key, value)?;
         let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
         let [first, rest @ ..] = key else { return Err(EditError::NoKey) };
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
-        if left.flatten() == Some(value) {
+        let name = key.join(".");
+        let about = |found: &str| found.starts_with(&name) || name.starts_with(found);
+        let found = found.into_iter().filter(|(key, _)| about(key));
+        let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
+        let mut stays = left.flatten() == Some(value);
+        // What hooks mean is the hook plane's to say, here as when they are read.
+        for warning in hook_warnings(&layer).into_iter().filter(|warning| about(&warning.place)) {
+            stays &= !warning.left_out;
+            let ona_hooks::HookWarning { place, why, left_out, .. } = warning;
+            reasons.push(format!(
+                "{place}: {why}{}",
+                if left_out { ": the hook would not run" } else { "" }
+            ));
+        }
+        if stays {
+            odd = reasons;
             return Ok(new);
         }
-        let name = key.join(".");
-        let about = |found: &String| found.starts_with(&name) || name.starts_with(found.as_str());
-        let reasons = found.into_iter().filter(|(key, _)| about(key));
-        let reasons: Vec<String> = reasons.map(|(key, why)| format!("{key}: {why}")).collect();
         Err(EditError::Dropped(reasons.join("; ")))
     })?;
-    Ok(file)
+    Ok((file, odd))
+}
+
+/// What is wrong with the hooks of a layer.
+fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
+    let Some(hooks) = layer.json.get("hooks") else { return Vec::new() };
+    let (source, hooks) = (layer.source.clone(), hooks.clone());
+    ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false }]).1
 }
 
 /// The settings in a text, with what was dropped from them or is odd.

@@ -241,6 +241,9 @@ pub enum Config {
         /// user, project or local
         #[arg(long, default_value = "local")]
         scope: String,
+        /// Set it even if ona knows no such key: other programs may
+        #[arg(long)]
+        force: bool,
     },
     /// Print which files are read, in the order they count
     Path,

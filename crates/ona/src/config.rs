@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ona_engine::settings::{self, EditError, Layer, Roots};
+use ona_engine::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
 use ona_engine::{brought, name_of};
 use ona_store::Store;
 use ona_types::UpdateDestination;
@@ -27,7 +27,9 @@ pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
         Config::Get { key, scope } => {
             get(&settings::merge(&in_force(cli, &roots, scope.as_deref())?), key)?
         }
-        Config::Set { key, value, scope } => set(cli, &roots, key, value, scope)?,
+        Config::Set { key, value, scope, force } => {
+            set(cli, &roots, &Setting { key, value, scope, force: *force })?
+        }
         Config::Import => {
             let loaded =
                 settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
@@ -136,7 +138,16 @@ fn destination(scope: &str) -> Result<UpdateDestination, CliError> {
     })
 }
 
-fn set(cli: &Cli, roots: &Roots, key: &str, value: &str, scope: &str) -> Result<String, CliError> {
+/// What `ona config set` is told.
+struct Setting<'a> {
+    key: &'a str,
+    value: &'a str,
+    scope: &'a str,
+    force: bool,
+}
+
+fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
+    let Setting { key, value, scope, force } = *setting;
     let destination = destination(scope)?;
     // What is no JSON is meant as text.
     let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
@@ -146,17 +157,39 @@ fn set(cli: &Cli, roots: &Roots, key: &str, value: &str, scope: &str) -> Result<
             CliError::usage(format!("`{key}` is no key")).hint("such as permissions.defaultMode")
         );
     }
-    let file = settings::set(destination, &parts, &value, roots).map_err(|error| {
-        let dropped = matches!(&error, EditError::In { reason, .. }
-            if matches!(**reason, EditError::Dropped(_)));
-        let kind = if dropped { CliError::usage } else { CliError::failed };
-        kind(error.to_string()).hint("the file is as it was")
-    })?;
+    let unknown = if force { UnknownKeys::Kept } else { UnknownKeys::Refused };
+    let (file, odd) =
+        settings::set(destination, &parts, &value, roots, unknown).map_err(refused)?;
+    for odd in odd {
+        complain(&format!("warning: {}: {odd}\n", file.display()));
+    }
     if scope != "user" {
         // It says so where what was set does not act yet.
         from_files(cli, roots, None)?;
     }
     Ok(format!("{}: {key} = {value}", file.display()))
+}
+
+/// Why a key is not set, and what to do about it.
+fn refused(error: EditError) -> CliError {
+    let said = error.to_string();
+    let usage = CliError::usage(said.as_str());
+    match error {
+        EditError::Key(BadKey::Unknown { nearest, .. }) => {
+            let meant = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+            let all =
+                "`ona config schema` has every key; --force sets one that only other programs know";
+            meant.into_iter().fold(usage, CliError::hint).hint(all)
+        }
+        EditError::Key(BadKey::InList { list }) => {
+            usage.hint(format!("such as: ona config set {list} '[\"first\", \"second\"]'"))
+        }
+        EditError::Key(BadKey::NoObject { .. }) => usage.hint("`ona config schema` has every key"),
+        EditError::In { reason, .. } if matches!(*reason, EditError::Dropped(_)) => {
+            usage.hint("the file is as it was")
+        }
+        _ => CliError::failed(said).hint("the file is as it was"),
+    }
 }
 
 fn paths(roots: &Roots) -> String {

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::file::BadFile;
 use super::jsonc::NotSettings;
+use super::known::BadKey;
 use splice::{Document, Slot};
 
 pub use write::write;
@@ -29,6 +30,9 @@ pub enum EditError {
     /// A key is asked for without a name.
     #[error("no key is given")]
     NoKey,
+    /// There is no such key.
+    #[error(transparent)]
+    Key(#[from] BadKey),
     /// No file belongs to the destination.
     #[error("there is no file for it")]
     NoFile,

@@ -22,7 +22,7 @@ pub fn schema() -> Value {
 }
 
 /// The schema, for those who only look a key up.
-static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
+pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
 
 /// Whether a key is one of [`Settings`]; any other does nothing.
 pub(crate) fn is_setting(key: &str) -> bool {

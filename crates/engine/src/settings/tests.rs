@@ -496,7 +496,9 @@ fn what_would_be_dropped_is_not_set() {
     let before = "{\n  \"permissions\": {\"allow\": [\"Bash(\"]}, // kept\n  \"a\": 1\n}\n";
     let set = |key: &str, value: Value| {
         let key: Vec<&str> = key.split('.').collect();
-        super::set(UpdateDestination::LocalSettings, &key, &value, &fixture.roots)
+        let to = UpdateDestination::LocalSettings;
+        let done = super::set(to, &key, &value, &fixture.roots, UnknownKeys::Kept);
+        done.map(|(file, _)| file)
     };
     for (key, value, reason) in [
         (
@@ -517,6 +519,18 @@ fn what_would_be_dropped_is_not_set() {
             json!(true),
             "allowManagedHooksOnly: only managed settings may set it",
         ),
+        (
+            "hooks",
+            json!({"Stop": [{"hooks": [{"type": "x"}]}]}),
+            "hooks.Stop[0].hooks[0]: `type` must",
+        ),
+        (
+            "hooks.Stop",
+            json!([{"command": "x", "shell": "fish"}]),
+            "hooks.Stop[0]: `shell` must be",
+        ),
+        ("hooks.Stop", json!([{"hooks": {}}]), "hooks.Stop[0]: its hooks are no array"),
+        ("hooks", json!([{"command": "x"}]), "hooks[0]: `hook_event_name` is missing"),
     ] {
         fixture.put(FILE, before);
         let error = set(key, value).unwrap_err().to_string();
@@ -534,10 +548,11 @@ fn what_would_be_dropped_is_not_set() {
     }
     assert!(fs::read_to_string(fixture.at(FILE)).unwrap().contains("// kept"));
     link(&fixture, "../../outside.json");
-    let out = super::set(UpdateDestination::ProjectSettings, &["a"], &json!(1), &fixture.roots);
+    let set = |to| super::set(to, &["model"], &json!("x"), &fixture.roots, UnknownKeys::Refused);
+    let out = set(UpdateDestination::ProjectSettings);
     assert!(out.unwrap_err().to_string().contains("it leads out of the project, to "));
     assert!(!fixture.at("outside.json").exists());
-    let nowhere = super::set(UpdateDestination::Session, &["a"], &json!(1), &fixture.roots);
+    let nowhere = set(UpdateDestination::Session);
     assert_eq!(nowhere.unwrap_err().to_string(), "there is no file for it");
 }
 

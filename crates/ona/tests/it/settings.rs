@@ -65,6 +65,65 @@ fn a_value_that_would_be_dropped_is_refused() {
 }
 
 #[test]
+fn a_key_that_there_is_not_is_refused_with_the_one_that_may_be_meant() {
+    let project = project();
+    let file = ".claude/settings.local.json";
+    project.file(file, "{\"theirs\": 1}\n");
+    let table = [
+        (
+            "permisions.allow",
+            "[]",
+            "there is no setting `permisions`\nhint: did you mean `permissions`?\n",
+        ),
+        (
+            "permissions",
+            r#"{"alow": []}"#,
+            "there is no setting `permissions.alow`\nhint: did you mean `permissions.allow`?\n",
+        ),
+        ("defaultMode", "plan", "did you mean `permissions.defaultMode`?\n"),
+        (
+            "quite.another",
+            "1",
+            "there is no setting `quite`\nhint: `ona config schema` has every key; --force",
+        ),
+        (
+            "permissions.allow[0]",
+            "Bash",
+            "`permissions.allow` is a list: its entries have no keys of their own, it is set as a whole\nhint: such as: ona config set permissions.allow '[",
+        ),
+        ("permissions.allow.0", "Bash", "`permissions.allow` is a list"),
+        ("model.name", "x", "`model` is no object"),
+        (
+            "hooks",
+            r#"{"Stop": [{"hooks": [{"type": "x"}]}]}"#,
+            "hooks.Stop[0].hooks[0]: `type` must be",
+        ),
+        ("hooks.PreTool", "[]", "hooks.PreTool: `PreTool` is no hook event"),
+        (
+            "hooks.Stop",
+            r#"[{"type": "http", "url": "x"}]"#,
+            "hooks.Stop[0]: `url`: `x` is no address",
+        ),
+    ];
+    for (key, value, reason) in table {
+        let ran = config(&project, &["set", key, value]);
+        assert_eq!(ran.code, Some(2), "{key}: {}", ran.stdout);
+        assert!(ran.stderr.contains(reason), "{key}: {}", ran.stderr);
+    }
+    assert_eq!(project.content(file), "{\"theirs\": 1}\n");
+    // What stands there is left alone, and who insists is heard: but not about lists.
+    assert_eq!(config(&project, &["set", "quite.another", "1", "--force"]).code, Some(0));
+    assert_eq!(config(&project, &["set", "permissions.allow[0]", "Bash", "--force"]).code, Some(2));
+    let written: Value = serde_json::from_str(&project.content(file)).unwrap();
+    assert_eq!(written, json!({"theirs": 1, "quite": {"another": 1}}));
+    // What is merely odd is set and told of.
+    let hooks = r#"[{"matcher": "bash", "hooks": [{"command": "x"}]}]"#;
+    let ran = config(&project, &["set", "hooks.PreToolUse", hooks]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`bash` matches no tool: did you mean `Bash`?"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_file_that_leads_out_of_the_project_is_not_written() {
     let project = project();
     let outside = project.home().join("theirs.json");

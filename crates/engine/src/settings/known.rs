@@ -1,0 +1,208 @@
+//! Which keys there are, for who sets one: a slip of the pen would otherwise be kept and do nothing.
+
+use serde_json::Value;
+
+use super::schema::SCHEMA;
+
+/// Why a key cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum BadKey {
+    #[error("there is no setting `{key}`")]
+    Unknown {
+        key: String,
+        /// One that there is, and that may be meant.
+        nearest: Option<String>,
+    },
+    #[error("`{list}` is a list: its entries have no keys of their own, it is set as a whole")]
+    InList { list: String },
+    #[error("`{key}` is no object: there are no keys in it")]
+    NoObject { key: String },
+}
+
+/// Checks that there is such a key, and such keys as the value has in it.
+pub(super) fn check(key: &[&str], value: &Value) -> Result<(), BadKey> {
+    let mut schema: &Value = &SCHEMA;
+    let mut name = String::new();
+    for part in key {
+        // `allow[0]` is no name, however it came about.
+        if let Some((list, _)) = part.split_once('[') {
+            return Err(BadKey::InList { list: joined(&name, list) });
+        }
+        schema = match below(schema, part) {
+            Below::Schema(schema) => schema,
+            // What a hook may be is the hook plane's to say.
+            Below::Anything => return Ok(()),
+            Below::Nothing => return Err(unknown(joined(&name, part))),
+            Below::InList => return Err(BadKey::InList { list: name }),
+            Below::NoObject => return Err(BadKey::NoObject { key: name }),
+        };
+        name = joined(&name, part);
+    }
+    inside(schema, &name, value)
+}
+
+/// Checks the keys in a value; whether it is of the right kind is for the check of every file to say.
+fn inside(schema: &Value, name: &str, value: &Value) -> Result<(), BadKey> {
+    match value {
+        Value::Object(members) => members.iter().try_for_each(|(key, value)| {
+            let name = joined(name, key);
+            match below(schema, key) {
+                Below::Schema(schema) => inside(schema, &name, value),
+                Below::Nothing => Err(unknown(name)),
+                Below::Anything | Below::InList | Below::NoObject => Ok(()),
+            }
+        }),
+        Value::Array(entries) => match kind(schema).get("items") {
+            Some(items) => entries
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, entry)| inside(items, &format!("{name}[{at}]"), entry)),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// What a schema says of a key in what it describes.
+enum Below<'s> {
+    Schema(&'s Value),
+    Anything,
+    Nothing,
+    InList,
+    NoObject,
+}
+
+fn below<'s>(schema: &'s Value, key: &str) -> Below<'s> {
+    let kind = kind(schema);
+    if kind.get("anyOf").is_some() {
+        return Below::Anything;
+    }
+    let known = kind.get("properties").map(|properties| properties.get(key));
+    match (known, kind.get("additionalProperties")) {
+        (Some(Some(schema)), _) | (None | Some(None), Some(schema)) => Below::Schema(schema),
+        (Some(None), None) => Below::Nothing,
+        (None, None) if kind.get("items").is_some() => Below::InList,
+        (None, None) => Below::NoObject,
+    }
+}
+
+/// A schema without what stands around it: the null that every setting may be, and references.
+fn kind(schema: &Value) -> &Value {
+    let null = |schema: &&Value| schema["type"] != "null";
+    if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
+        return kind(&SCHEMA["$defs"][name]);
+    }
+    let choices = schema["anyOf"].as_array().into_iter().flatten().filter(null);
+    match choices.collect::<Vec<_>>().as_slice() {
+        [only] => kind(only),
+        _ => schema,
+    }
+}
+
+fn joined(name: &str, part: &str) -> String {
+    if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") }
+}
+
+fn unknown(key: String) -> BadKey {
+    BadKey::Unknown { nearest: nearest(&key), key }
+}
+
+/// The key that there is and that differs least: one of the same last name wherever it stands, or one that is
+/// a few letters off.
+fn nearest(key: &str) -> Option<String> {
+    let mut all = Vec::new();
+    names(&SCHEMA, "", &mut all);
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let same = all.iter().find(|known| last(known) == last(key));
+    let near = all.iter().map(|known| (distance(known, key), known)).min();
+    let near = near.filter(|(far, _)| *far <= 1 + key.len() / 6).map(|(_, known)| known);
+    near.or(same).cloned()
+}
+
+fn names(schema: &Value, name: &str, all: &mut Vec<String>) {
+    let properties = kind(schema)["properties"].as_object();
+    for (key, schema) in properties.into_iter().flatten() {
+        let name = joined(name, key);
+        names(schema, &name, all);
+        all.push(name);
+    }
+}
+
+/// How many letters have to be put in, taken out or changed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.to_ascii_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.to_ascii_lowercase().chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (column, compared) in other.iter().enumerate() {
+            let changed = before + usize::from(letter != *compared);
+            before = row[column + 1];
+            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn checked(key: &str, value: &Value) -> Result<(), BadKey> {
+        let key: Vec<&str> = key.split('.').collect();
+        check(&key, value)
+    }
+
+    #[test]
+    fn keys_that_there_are_can_be_set() {
+        for (key, value) in [
+            ("model", json!("x")),
+            ("permissions", json!({"allow": [], "defaultMode": "plan"})),
+            ("permissions.allow", json!(["Bash"])),
+            ("sandbox.network.allowedDomains", json!([])),
+            ("env.ANY_NAME", json!("x")),
+            ("env", json!({"A": "b"})),
+            ("enabledPlugins", json!({"a@b": true})),
+            ("hooks", json!({"Stop": [{"hooks": [{"command": "x"}]}]})),
+            ("hooks.Stop", json!([])),
+            ("allowedMcpServers", json!([{"serverName": "x"}])),
+            ("model_config", json!({"model_id": "x"})),
+        ] {
+            assert_eq!(checked(key, &value), Ok(()), "{key}");
+        }
+    }
+
+    #[test]
+    fn other_keys_are_named_with_the_nearest_that_there_is() {
+        for (key, value, named, nearest) in [
+            ("permisions.allow", json!([]), "permisions", Some("permissions")),
+            ("permissions.alow", json!([]), "permissions.alow", Some("permissions.allow")),
+            ("permissions", json!({"alow": []}), "permissions.alow", Some("permissions.allow")),
+            ("defaultMode", json!("plan"), "defaultMode", Some("permissions.defaultMode")),
+            ("Model", json!("x"), "Model", Some("model")),
+            ("completely.different", json!(1), "completely", None),
+            (
+                "allowedMcpServers",
+                json!([{"serverName": "x"}, {"name": "y"}]),
+                "allowedMcpServers[1].name",
+                None,
+            ),
+        ] {
+            let nearest = nearest.map(str::to_owned);
+            let expected = BadKey::Unknown { key: named.to_owned(), nearest };
+            assert_eq!(checked(key, &value), Err(expected), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_set_as_a_whole_and_a_text_has_no_keys() {
+        let list = || Err(BadKey::InList { list: "permissions.allow".to_owned() });
+        assert_eq!(checked("permissions.allow[0]", &json!("Bash")), list());
+        assert_eq!(checked("permissions.allow.0", &json!("Bash")), list());
+        let text = BadKey::NoObject { key: "model".to_owned() };
+        assert_eq!(checked("model.name", &json!("x")), Err(text));
+    }
+}
