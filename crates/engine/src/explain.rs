@@ -1,8 +1,9 @@
 //! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
 
-use ona_policy::{By, Call, Permissions, Rule, Ruling, Scope};
+use ona_policy::{By, Call, Change, Ruling};
+use ona_store::{Standing, StoreError};
 use ona_types::hook::HookDetail;
-use ona_types::{Behavior, PermissionUpdate, RuleValue, ToolUseId, UpdateDestination};
+use ona_types::{Behavior, PermissionUpdate, Phase, RuleValue, ToolUseId, UpdateDestination};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ pub struct Explanation {
     pub because: Vec<String>,
     /// Hooks that would run, whose answers cannot be known beforehand.
     pub hooks: Vec<String>,
-    /// The smallest change that would turn it.
+    /// The smallest change that would turn it: of several steps, all together.
     pub to_change_it: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn updates(suggestions: &[RuleValue]) -> Vec<PermissionUpdate> {
 
 impl Session<'_> {
     /// What would become of a call.
-    pub fn explain(&self, tool: &str, input: &Value) -> Result<Explanation, ona_store::StoreError> {
+    pub fn explain(&self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
         let denied = |why: String, change: &str| Explanation {
             verdict: Behavior::Deny,
             because: vec![why],
@@ -91,52 +92,66 @@ impl Session<'_> {
             .into_iter()
             .map(|hook| format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source))
             .collect();
-        let standing = self.engine.store.standing(&self.seat.conversation)?;
-        if let Some(why) = phase::forbids(standing, tool) {
-            let change = "approve a plan, or leave planning";
-            return Ok(Explanation { hooks, ..denied(why, change) });
-        }
         let found = self.governance.permissions.judge(&call.as_call());
-        let (because, _) = ruling(&found);
+        let (by_rules, _) = ruling(&found);
+        let by_phase = phase::forbids(self.standing()?, tool);
+        let (mut because, mut steps) = (Vec::new(), Vec::new());
+        // A phase is left in vain where the rules say no as well.
+        if let Some(why) = &by_phase {
+            because.push(why.clone());
+            steps.push("approve a plan, or leave planning".to_owned());
+        }
+        if by_phase.is_none() || found.behavior == Behavior::Deny {
+            because.push(by_rules);
+            steps.extend(self.steps(&call.as_call()));
+        }
+        let together = |(at, step): (usize, String)| match at {
+            0 => step,
+            _ => format!("and {step}"),
+        };
         Ok(Explanation {
-            verdict: found.behavior,
-            because: vec![because],
+            verdict: if by_phase.is_some() { Behavior::Deny } else { found.behavior },
+            because,
             hooks,
-            to_change_it: changes(&self.governance.permissions, &found, &call.as_call()),
+            to_change_it: steps.into_iter().enumerate().map(together).collect(),
         })
     }
-}
 
-/// The smallest change that would turn a ruling.
-fn changes(permissions: &Permissions, found: &Ruling<'_>, call: &Call<'_>) -> Vec<String> {
-    let remove = |rule: &Rule| format!("remove the {} rule {}", rule.behavior, rule_words(rule));
-    let builtin = |rule: &Rule| rule.source.scope == Scope::Builtin;
-    match (found.behavior, &found.by) {
-        (Behavior::Allow, By::Rules(rules)) => {
-            let change = |rule: &&Rule| match builtin(rule) {
-                true => format!("add the deny rule {}", rule.text),
-                false => remove(rule),
-            };
-            rules.iter().map(change).collect()
-        }
-        (Behavior::Allow, By::Mode(mode)) => vec![format!("use another mode than {mode}")],
-        (behavior, By::Rules(_)) => {
-            let change = |rule: &&Rule| match builtin(rule) {
-                true => format!("say yes when it is asked: {} is protected", rule.text),
-                false => remove(rule),
-            };
-            permissions.against(behavior, call).iter().map(change).collect()
-        }
-        (_, By::Mode(mode)) => {
-            let rules = permissions.suggestions(call);
-            if rules.is_empty() {
-                return vec![format!("use another mode than {mode}: no rule would cover it")];
+    /// A conversation that there is no record of has just begun.
+    fn standing(&self) -> Result<Standing, StoreError> {
+        match self.engine.store.standing(&self.seat.conversation) {
+            Err(StoreError::UnknownConversation(_)) => {
+                Ok(Standing { phase: Phase::Idle, approved_plan: false })
             }
-            rules.iter().map(|rule| format!("add the allow rule {rule}")).collect()
+            standing => standing,
         }
-        (_, By::Opaque(why)) => {
-            vec![format!("write the command so that it can be read: {why}")]
+    }
+
+    /// What would turn what the rules say of a call, all of it together.
+    fn steps(&self, call: &Call<'_>) -> Vec<String> {
+        let governance = &self.governance;
+        let changes = governance.permissions.remedy(call, |mode| governance.may_use(mode));
+        let whose = match governance.managed_rules_only() {
+            true => "only managed settings can change it (allowManagedPermissionRulesOnly): ",
+            false => "",
+        };
+        let words = |change: &Change| match change {
+            Change::Remove(rule) => {
+                format!("{whose}remove the {} rule {}", rule.behavior, rule_words(rule))
+            }
+            Change::Add(behavior, text) => format!("{whose}add the {behavior} rule {text}"),
+            Change::Mode(mode) => format!("use the mode {mode}"),
+            Change::SayYes(rule) => {
+                format!("say yes when it is asked: {} is protected", rule.text)
+            }
+            Change::WritePlainly(why) => {
+                format!("write the command so that it can be read: {why}")
+            }
+        };
+        if changes.is_empty() {
+            return vec!["no rule and no mode that may be used would change it".to_owned()];
         }
+        changes.iter().map(words).collect()
     }
 }
 

@@ -249,7 +249,7 @@ impl Session<'_> {
             ),
             Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
             Human::Present => {
-                let mut suggestions = self.governance.permissions.suggestions(&call.as_call());
+                let mut suggestions = self.governance.suggestions(&call.as_call());
                 // More than anybody reads before saying "always".
                 if suggestions.len() > MOST_SUGGESTIONS {
                     suggestions.clear();

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookLayer, HookPlane, Timeouts, collect};
 use ona_policy::secrets::Redactor;
-use ona_policy::{Permissions, Scope, Source};
+use ona_policy::{Call, Permissions, Scope, Source};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
-use ona_types::{PermissionMode, PermissionUpdate, UpdateDestination};
+use ona_types::{PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 use serde_json::{Map, Value};
 use tracing::debug;
 
@@ -89,6 +89,15 @@ pub enum GovernanceError {
     },
 }
 
+/// What the record is told of the settings a session runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remember {
+    /// All of them.
+    Settings,
+    /// Nothing: somebody only asks.
+    Nothing,
+}
+
 /// The rules and hooks in force for a session.
 #[derive(Debug)]
 pub(crate) struct Governance {
@@ -108,24 +117,23 @@ impl Governance {
     /// Takes the operator's snapshot if there is one, else imports the files; keeps what it took under
     /// the session's own scope.
     pub(crate) fn load(
-        config: &Config,
-        store: &Store,
-        host: &Host,
+        engine: &Engine,
         seat: &Seat,
         place: &mut Place,
+        remember: Remember,
     ) -> Result<Self, GovernanceError> {
-        Self::load_over(config, store, host, seat, place, &[])
+        Self::load_over(engine, seat, place, remember, &[])
     }
 
     /// The same, with the settings of some files as they are given here.
     fn load_over(
-        config: &Config,
-        store: &Store,
-        host: &Host,
+        engine: &Engine,
         seat: &Seat,
         place: &mut Place,
+        remember: Remember,
         held: &[Held],
     ) -> Result<Self, GovernanceError> {
+        let Engine { config, store, host, .. } = engine;
         let roots = config.roots(&place.project_dir, &place.cwd);
         let mut watch = Watch::default();
         watch.keep_to(roots.all_files().into_iter().map(|(_, file)| file));
@@ -142,7 +150,9 @@ impl Governance {
                         .to_owned(),
                 );
                 warnings.extend(loaded.warnings.iter().map(ToString::to_string));
-                keep(store, seat, &settings::snapshot(&loaded))?;
+                if remember == Remember::Settings {
+                    keep(store, seat, &settings::snapshot(&loaded))?;
+                }
                 loaded.layers
             }
             Some(Err(why)) => {
@@ -150,9 +160,20 @@ impl Governance {
                     "{}: {why}: files are used instead; `ona config import` replaces it",
                     settings::SNAPSHOT
                 ));
-                Self::import(config, store, seat, &roots, &mut warnings, (false, held))?
+                let (layers, snapshot) = Self::import(config, store, &roots, &mut warnings, held)?;
+                if remember == Remember::Settings {
+                    keep(store, seat, &snapshot)?;
+                }
+                layers
             }
-            None => Self::import(config, store, seat, &roots, &mut warnings, (true, held))?,
+            None => {
+                let (layers, snapshot) = Self::import(config, store, &roots, &mut warnings, held)?;
+                if remember == Remember::Settings {
+                    store.import_settings(&snapshot.to_string())?;
+                    keep(store, seat, &snapshot)?;
+                }
+                layers
+            }
         };
         if let Some(rules) = store.snapshot(&session_rules(seat))?
             && let Ok(Value::Object(json)) = serde_json::from_str(&rules)
@@ -203,8 +224,7 @@ impl Governance {
                 (file.clone(), self.basis.layers.iter().find(is_this).cloned())
             })
             .collect();
-        let (config, store) = (&engine.config, &engine.store);
-        let mut new = Self::load_over(config, store, &engine.host, seat, place, &held)?;
+        let mut new = Self::load_over(engine, seat, place, Remember::Settings, &held)?;
         let is_cli = |layer: &Layer| layer.source.scope == Scope::Cli;
         let at =
             new.basis.layers.iter().take_while(|layer| layer.source.scope < Scope::Cli).count();
@@ -216,14 +236,14 @@ impl Governance {
         Ok(new)
     }
 
+    /// What the files say, and that as it may be kept.
     fn import(
         config: &Config,
         store: &Store,
-        seat: &Seat,
         roots: &Roots,
         warnings: &mut Vec<String>,
-        (write, held): (bool, &[Held]),
-    ) -> Result<Vec<Layer>, GovernanceError> {
+        held: &[Held],
+    ) -> Result<(Vec<Layer>, Value), GovernanceError> {
         let mut loaded = settings::load(roots, &config.given);
         hold(&mut loaded.layers, held);
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
@@ -250,11 +270,7 @@ impl Governance {
         }
         let mut snapshot = settings::snapshot(&loaded);
         redactor(config, &loaded.layers).mask_value(&mut snapshot);
-        if write {
-            store.import_settings(&snapshot.to_string())?;
-        }
-        keep(store, seat, &snapshot)?;
-        Ok(loaded.layers)
+        Ok((loaded.layers, snapshot))
     }
 
     fn of(
@@ -317,6 +333,17 @@ impl Governance {
         {
             return Err(UpdateError::Refused(why));
         }
+        let about_rules = matches!(
+            update,
+            PermissionUpdate::AddRules { .. }
+                | PermissionUpdate::ReplaceRules { .. }
+                | PermissionUpdate::RemoveRules { .. }
+        );
+        if about_rules && self.managed_rules_only() {
+            let why = "only the rules of managed settings act (allowManagedPermissionRulesOnly): \
+                       ask whoever keeps those";
+            return Err(UpdateError::Refused(why.to_owned()));
+        }
         let saved = settings::save(update, &self.basis.roots)?;
         let scope = match update.destination() {
             UpdateDestination::UserSettings => Scope::User,
@@ -363,6 +390,24 @@ impl Governance {
         let permissions = self.basis.permissions(place, &mut warnings);
         self.permissions = Arc::new(permissions);
         Ok(kept)
+    }
+
+    /// Whether rules that anybody but the organisation writes do nothing.
+    pub(crate) fn managed_rules_only(&self) -> bool {
+        settings::managed_rules_only(&self.basis.layers)
+    }
+
+    /// Rules that would allow the call from now on; none where nobody here can add one that acts.
+    pub(crate) fn suggestions(&self, call: &Call<'_>) -> Vec<RuleValue> {
+        match self.managed_rules_only() {
+            true => Vec::new(),
+            false => self.permissions.suggestions(call),
+        }
+    }
+
+    /// Whether the settings leave this mode to whoever works here.
+    pub(crate) fn may_use(&self, mode: PermissionMode) -> bool {
+        self.basis.refuses(mode).is_none()
     }
 
     /// The settings in force, merged.

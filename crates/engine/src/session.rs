@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, Seat, Store};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
-use ona_types::{ConversationId, PermissionMode};
+use ona_types::{ConversationId, PermissionMode, SessionId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Mind;
 use crate::front::{Front, Human, table};
-use crate::governance::{Config, Governance, GovernanceError};
+use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
 
 /// What every session of this process shares.
@@ -64,6 +64,20 @@ impl<'e> Session<'e> {
         Self::open(engine, seat, &request.cwd)
     }
 
+    /// A session to ask about what would happen in it: the one that [`Session::join`] would find, or one that
+    /// there is no record of. Nothing is written, settled or ended.
+    pub fn look(engine: &'e Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
+        let here = request.cwd.to_string_lossy();
+        let join = Join { project_dir: &here, conversation: request.conversation.as_ref() };
+        let seat = engine.store.seat(&join)?.unwrap_or_else(|| Seat {
+            conversation: request.conversation.clone().unwrap_or_else(ConversationId::generate),
+            session: SessionId::generate(),
+            project_dir: here.into_owned(),
+            cwd: None,
+        });
+        Self::seated(engine, seat, &request.cwd, Remember::Nothing)
+    }
+
     /// Opens a session whose seat is known.
     pub fn open(engine: &'e Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         for call in engine.store.settle_interrupted(&seat, is_gone)? {
@@ -73,9 +87,17 @@ impl<'e> Session<'e> {
         for task in engine.store.settle_tasks(&seat.session, is_gone)? {
             ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
         }
+        Self::seated(engine, seat, cwd, Remember::Settings)
+    }
+
+    fn seated(
+        engine: &'e Engine,
+        seat: Seat,
+        cwd: &Path,
+        remember: Remember,
+    ) -> Result<Self, GovernanceError> {
         let mut place = place(&seat, cwd);
-        let governance =
-            Governance::load(&engine.config, &engine.store, &engine.host, &seat, &mut place)?;
+        let governance = Governance::load(engine, &seat, &mut place, remember)?;
         let (front, ..) = table(Human::Nobody);
         Ok(Self { engine, front, seat, place, governance, mind: None, tools: None, answers: None })
     }

@@ -28,7 +28,7 @@ pub use file::BadFile;
 pub(crate) use file::{read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
-pub(crate) use merge::{child_env, is_managed, secrets};
+pub(crate) use merge::{child_env, is_managed, managed_rules_only, secrets};
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
 pub use repository::Repository;
 pub use schema::{Settings, schema};

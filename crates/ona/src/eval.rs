@@ -112,10 +112,7 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
 
 /// Joins the session the command line asks for, and says what is wrong with settings.
 pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> {
-    let request = JoinRequest {
-        cwd: directory(cli.cwd.as_ref())?,
-        conversation: cli.conversation.clone().map(ConversationId::from_existing),
-    };
+    let request = request(cli)?;
     let session = match Session::join(engine, &request) {
         Err(GovernanceError::Untrusted { what, also, brought })
             if cli.ask && trust::agreed(&brought.root, &what, &also) =>
@@ -125,11 +122,29 @@ pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> 
         }
         joined => joined?,
     };
+    warn(&session);
+    Ok(session)
+}
+
+/// The session that [`join`] would join, to be asked about and not to be changed.
+pub fn look<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> {
+    let session = Session::look(engine, &request(cli)?)?;
+    warn(&session);
+    Ok(session)
+}
+
+fn request(cli: &Cli) -> Result<JoinRequest, CliError> {
+    Ok(JoinRequest {
+        cwd: directory(cli.cwd.as_ref())?,
+        conversation: cli.conversation.clone().map(ConversationId::from_existing),
+    })
+}
+
+fn warn(session: &Session<'_>) {
     for warning in session.warnings() {
         let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
         complain(&format!("warning: {warning}\n"));
     }
-    Ok(session)
 }
 
 /// `ona --transition`.

@@ -157,8 +157,8 @@ pub fn explain(
             return Err(CliError::usage("there is no call to explain").hint("see --help"));
         }
     };
-    let engine = eval::engine(cli)?;
-    let session = eval::join(&engine, cli)?;
+    let engine = eval::engine_with(cli, Store::look(&env::database()?)?)?;
+    let session = eval::look(&engine, cli)?;
     let found = session.explain(&tool, &input)?;
     if as_json {
         return printed(print_line(&json!(found).to_string()));

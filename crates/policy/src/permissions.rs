@@ -118,6 +118,11 @@ impl Permissions {
         all
     }
 
+    /// The same mode and place with these rules, the built-in ones among them.
+    pub(crate) fn of_rules(&self, rules: Vec<Rule>) -> Self {
+        Self { rules, mode: self.mode, around: self.around.clone() }
+    }
+
     /// Every rule that makes the call one that is denied, or asked for.
     pub fn against(&self, behavior: Behavior, call: &Call<'_>) -> Vec<&Rule> {
         self.of(behavior).filter(|rule| rule.hits(call)).collect()

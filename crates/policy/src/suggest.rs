@@ -74,6 +74,19 @@ impl Permissions {
     }
 }
 
+/// Rules that name what the call would do, the narrowest first.
+pub(crate) fn naming(call: &Call<'_>) -> Vec<String> {
+    let effects = call.effects;
+    let commands = effects.commands.iter().map(|command| rule("Bash", command_rule(command)));
+    let narrow = match call.tool {
+        "Bash" => commands.collect(),
+        "Read" | "Glob" | "Grep" => paths("Read", &effects.reads),
+        "Write" | "Edit" | "NotebookEdit" => paths("Edit", &effects.writes),
+        _ => Vec::new(),
+    };
+    narrow.iter().map(ToString::to_string).chain([call.tool.to_owned()]).collect()
+}
+
 fn unique(rules: Vec<RuleValue>) -> Vec<RuleValue> {
     let mut wanted: Vec<RuleValue> = Vec::new();
     for rule in rules {

@@ -34,6 +34,11 @@ pub(crate) fn cwd_key(session: &SessionId) -> String {
 }
 
 impl Store {
+    /// The seat that [`Store::join`] would give without making one.
+    pub fn seat(&self, join: &Join<'_>) -> Result<Option<Seat>, StoreError> {
+        self.read(|c| find(c, join))
+    }
+
     /// Joins the given conversation, else the latest of the project directory, else a new one; goes on
     /// in its latest session, or in a new one where it has none.
     pub fn join(&self, join: &Join<'_>) -> Result<Seat, StoreError> {

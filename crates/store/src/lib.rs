@@ -22,6 +22,7 @@
 mod conversations;
 mod error;
 mod inspect;
+mod look;
 mod memories;
 mod phases;
 mod schema;

@@ -30,8 +30,8 @@ const _: () = assert!(
 /// The record, open for this process. Its one connection is also its one writer (S0 §4.8).
 #[derive(Debug)]
 pub struct Store {
-    connection: Mutex<Connection>,
-    path: PathBuf,
+    pub(crate) connection: Mutex<Connection>,
+    pub(crate) path: PathBuf,
 }
 
 impl Store {

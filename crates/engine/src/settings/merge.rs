@@ -98,7 +98,7 @@ pub fn hooks_layers(layers: &[Layer]) -> Vec<(&Layer, bool)> {
     with_hooks.map(|layer| (layer, acts(layer))).collect()
 }
 
-fn managed_rules_only(layers: &[Layer]) -> bool {
+pub(crate) fn managed_rules_only(layers: &[Layer]) -> bool {
     says(layers, RULES_ONLY) || says(layers, RULES_ONLY_NESTED)
 }
 

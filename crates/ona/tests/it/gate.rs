@@ -133,6 +133,132 @@ fn explain_says_what_then_happens() {
 }
 
 #[test]
+fn to_explain_is_to_write_nothing() {
+    let project = project();
+    let explain = || {
+        let ran = run(&mut project.ona(["explain", "--bash", "mkdir x"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let told = explain();
+    let beside = || {
+        let names = fs::read_dir(project.database().parent().unwrap()).unwrap();
+        names
+            .map(|name| name.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.contains(".db"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(beside(), [""; 0], "no record is made");
+
+    // An empty record, an old one, and one that has other conversations only.
+    fs::write(project.database(), "").unwrap();
+    assert_eq!(explain(), told);
+    assert_eq!(fs::read(project.database()).unwrap(), b"");
+    run(&mut project.ona(["--init-db"]));
+    let tables = ["conversations", "sessions", "settings_snapshot", "events"];
+    let rows =
+        || tables.map(|table| project.sql(&format!("SELECT count(*) FROM {table}")).join(""));
+    assert_eq!(explain(), told);
+    assert_eq!(rows(), ["0", "0", "0", "0"]);
+
+    // A call that a dead process left is not settled by a question either.
+    project.ok("Bash", json!({"command": "true"}));
+    project.sql(
+        "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
+         SELECT 'toolu_dead', session_id, 'Bash', 1, '{}' FROM sessions",
+    );
+    let before = rows();
+    assert_eq!(explain(), told);
+    assert_eq!(rows(), before);
+    assert_eq!(project.sql("SELECT count(*) FROM running_calls"), ["1"]);
+    let unknown = run(&mut project.ona(["explain", "--bash", "ls", "--conversation", "nope"]));
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stdout);
+}
+
+#[test]
+fn what_explain_advises_turns_the_verdict() {
+    let project = project();
+    let explain = |settings: &Value| -> Value {
+        let settings = settings.to_string();
+        let args = ["--settings", &settings, "explain", "--json", "--bash", "mkdir x"];
+        serde_json::from_str(&run(&mut project.ona(args)).stdout).unwrap()
+    };
+    let rules =
+        |allow: &Value, deny: &Value| json!({"permissions": {"allow": allow, "deny": deny}});
+    let found = explain(&rules(&json!(["Bash(mkdir *)", "Bash"]), &json!([])));
+    assert_eq!(
+        found["to_change_it"],
+        json!([
+            "remove the allow rule Bash (the command line)",
+            "and remove the allow rule Bash(mkdir *) (the command line)"
+        ])
+    );
+    let found = explain(&rules(&json!(["Bash(mkdir *)"]), &json!([])));
+    assert_eq!(
+        found["to_change_it"],
+        json!(["remove the allow rule Bash(mkdir *) (the command line)"])
+    );
+    assert_eq!(explain(&rules(&json!([]), &json!([])))["verdict"], "ask", "and so it does");
+    let found = explain(&rules(&json!([]), &json!(["Bash(mkdir x)", "Bash(mkdir *)"])));
+    assert_eq!(
+        found["to_change_it"],
+        json!([
+            "remove the deny rule Bash(mkdir x) (the command line)",
+            "and remove the deny rule Bash(mkdir *) (the command line)"
+        ])
+    );
+    // Where the phase and a rule both say no, both have to change.
+    project.ok("Bash", json!({"command": "true"}));
+    run(&mut project.ona(["--transition", "planning"]));
+    let found = explain(&rules(&json!([]), &json!(["Bash(mkdir *)"])));
+    assert_eq!(found["verdict"], "deny");
+    assert_eq!(
+        found["to_change_it"],
+        json!([
+            "approve a plan, or leave planning",
+            "and remove the deny rule Bash(mkdir *) (the command line)"
+        ])
+    );
+}
+
+#[test]
+fn where_only_the_organisations_rules_act_no_other_is_offered_or_written() {
+    let managed = |project: &Project| {
+        let dir = project.home().join("managed");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(
+            dir.join("managed-settings.json"),
+            r#"{"allowManagedPermissionRulesOnly": true}"#,
+        )
+        .unwrap();
+        dir
+    };
+    let project = project();
+    let dir = managed(&project);
+    let ran = run(project.ona(["explain", "--bash", "mkdir x"]).env("ONA_MANAGED_DIRS", &dir));
+    let only = "change   only managed settings can change it (allowManagedPermissionRulesOnly): add the allow rule Bash(mkdir *)";
+    assert!(ran.stdout.contains(only), "{}", ran.stdout);
+
+    let call = json!({"tool": "Bash", "input": {"command": "mkdir made"}});
+    let script = format!("ONA_MANAGED_DIRS={} {}", dir.display(), env!("CARGO_BIN_EXE_ona"));
+    let shown = at_terminal_with(&script, &project, &call, "y\n");
+    assert!(shown.contains("[y]es") && !shown.contains("[a]lways"), "{shown}");
+
+    // Nor does a hook's "always" write what would not act; its yes stands.
+    let rule = json!([{"toolName": "Bash", "ruleContent": "mkdir *"}]);
+    let answers = crate::answers::answering(&json!([
+        {"type": "addRules", "rules": rule, "behavior": "allow", "destination": "localSettings"},
+    ]));
+    let dir = managed(&answers);
+    let script = format!("ONA_MANAGED_DIRS={} {}", dir.display(), env!("CARGO_BIN_EXE_ona"));
+    let shown = at_terminal_with(&script, &answers, &call, "");
+    assert!(answers.path("made").exists(), "{shown}");
+    let why = "\"always\" could not be kept: only the rules of managed settings act";
+    assert!(shown.contains(why), "{shown}");
+    assert!(!answers.path(".claude/settings.local.json").exists());
+}
+
+#[test]
 fn why_and_log_tell_the_story() {
     let project = governed(&json!({"permissions": {"deny": ["Bash(rm *)"]}}));
     let report = project.eval("Bash", json!({"command": "rm x"}));
@@ -183,7 +309,12 @@ fn why_and_log_tell_the_story() {
 
 /// Runs ona on a terminal of its own, with `typed` as what the human types.
 pub fn at_terminal(project: &Project, call: &Value, typed: &str) -> String {
-    let script = format!("{} --eval '{call}' --ask; echo code=$?", env!("CARGO_BIN_EXE_ona"),);
+    at_terminal_with(env!("CARGO_BIN_EXE_ona"), project, call, typed)
+}
+
+/// The same, with what stands before the arguments.
+fn at_terminal_with(ona: &str, project: &Project, call: &Value, typed: &str) -> String {
+    let script = format!("{ona} --eval '{call}' --ask; echo code=$?");
     let mut child = project
         .command("script")
         .args(["-qec", &script, "/dev/null"])
