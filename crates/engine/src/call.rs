@@ -1,8 +1,9 @@
 //! The path of one tool call.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
@@ -103,6 +104,7 @@ impl Session<'_> {
                 Done::of(output, call)
             }
         };
+        let moved = done.output.cwd.clone();
         done.redact(&self.governance.redactor);
         let outcome = CallOutcome {
             output: &done.output,
@@ -116,9 +118,9 @@ impl Session<'_> {
             .store
             .finish_call(&self.seat, &id, &outcome)
             .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
-        if let Some(cwd) = &done.output.cwd {
-            self.place.cwd.clone_from(cwd);
-            self.governance.moved(cwd);
+        if let Some(cwd) = moved {
+            self.governance.moved(&cwd);
+            self.place.cwd = cwd;
         }
         Ok(CallReport {
             tool_use_id: id,
@@ -199,7 +201,11 @@ impl Session<'_> {
         permit: ToolPermit,
         cancel: &CancellationToken,
     ) -> ToolOutput {
-        let views = SessionViews { engine: self.engine, session: &self.seat.session };
+        let views = SessionViews {
+            engine: self.engine,
+            session: &self.seat.session,
+            redactor: &self.governance.redactor,
+        };
         let permissions = Arc::clone(&self.governance.permissions);
         let hides: Hides = if permissions.hides_nothing() {
             Arc::new(|_| false)
@@ -281,6 +287,11 @@ impl Done {
         if let Some(task) = &mut self.output.task {
             redactor.mask_string(&mut task.command);
         }
+        // The session goes on where it is; the record knows as much of the name as it may.
+        let views = self.output.views.iter_mut().map(|view| &mut view.path);
+        for path in views.chain(&mut self.output.cwd) {
+            *path = masked_path(redactor, path);
+        }
         for value in self.output.detail.values_mut() {
             redactor.mask_value(value);
         }
@@ -313,15 +324,27 @@ async fn guarded(mut running: Running<'_>) -> ToolOutput {
     .await
 }
 
+/// A path as the record may keep it.
+fn masked_path(redactor: &Redactor, path: &Path) -> PathBuf {
+    match redactor.mask(&path.to_string_lossy()) {
+        Cow::Borrowed(_) => path.to_owned(),
+        Cow::Owned(masked) => masked.into(),
+    }
+}
+
 /// What this session has seen of files, asked of the record.
 struct SessionViews<'a> {
     engine: &'a Engine,
     session: &'a SessionId,
+    redactor: &'a Redactor,
 }
 
 impl Views for SessionViews<'_> {
     fn last_view(&self, path: &Path) -> Result<Option<FileView>, String> {
-        self.engine.store.last_view(self.session, path).map_err(|error| error.to_string())
+        // Files that differ in nothing but a secret share a row; whether it is about this one, its hash says.
+        let known = self.engine.store.last_view(self.session, &masked_path(self.redactor, path));
+        let known = known.map_err(|error| error.to_string())?;
+        Ok(known.map(|view| FileView { path: path.to_owned(), ..view }))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_policy::secrets::masks;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, Seat, Store};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
@@ -97,7 +98,17 @@ impl<'e> Session<'e> {
         remember: Remember,
     ) -> Result<Self, GovernanceError> {
         let mut place = place(&seat, cwd);
-        let governance = Governance::load(engine, &seat, &mut place, remember)?;
+        let lost = masks(&place.cwd.to_string_lossy()).next().is_some() && !place.cwd.is_dir();
+        let left_in = lost.then(|| std::mem::replace(&mut place.cwd, place.project_dir.clone()));
+        let mut governance = Governance::load(engine, &seat, &mut place, remember)?;
+        governance.warnings.extend(left_in.map(|dir| {
+            format!(
+                "the session was left in {}, a name that is not kept because it holds a secret: it goes on \
+                 in {}",
+                dir.display(),
+                place.cwd.display()
+            )
+        }));
         let (front, ..) = table(Human::Nobody);
         Ok(Self { engine, front, seat, place, governance, mind: None, tools: None, answers: None })
     }

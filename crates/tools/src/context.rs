@@ -1,13 +1,16 @@
 //! What a tool is given besides its input.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::unistd::geteuid;
 use ona_types::{FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
@@ -112,10 +115,28 @@ impl Host {
     pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
         let dir = self.outputs_of(session);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        // A secret that a command prints stands in such a file as it was printed.
+        for dir in [&self.outputs, &dir] {
+            make_private(dir)?;
+        }
         let path = dir.join(name);
         let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?;
         Ok((path, file))
     }
+}
+
+/// Closes a directory to others. One that is another user's would be theirs to read.
+fn make_private(dir: &Path) -> io::Result<()> {
+    let meta = fs::metadata(dir)?;
+    let me = geteuid();
+    if meta.uid() != me.as_raw() && !me.is_root() {
+        let why = format!("{} belongs to another user: remove it, or use another", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(dir, Permissions::from_mode(meta.mode() & 0o700))?;
+    }
+    Ok(())
 }
 
 /// Says of a path whether it may not be shown: searches leave it out.
