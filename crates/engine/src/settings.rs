@@ -313,7 +313,7 @@ pub fn set(
         let [first, rest @ ..] = key else { return Err(EditError::NoKey) };
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
-        let about = |found: &str| found.starts_with(&name) || name.starts_with(found);
+        let about = |found: &str| is_in(found, &name) || is_in(&name, found);
         let found = found.into_iter().filter(|(key, _)| about(key));
         let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
         let mut stays = left.flatten() == Some(value);
@@ -333,6 +333,11 @@ pub fn set(
         Err(EditError::Dropped(reasons.join("; ")))
     })?;
     Ok((file, odd))
+}
+
+/// Whether a key is the other one, or a part of it.
+fn is_in(key: &str, other: &str) -> bool {
+    key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// What is wrong with the hooks of a layer.

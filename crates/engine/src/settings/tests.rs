@@ -538,11 +538,14 @@ fn what_would_be_dropped_is_not_set() {
         assert_eq!(fs::read_to_string(fixture.at(FILE)).unwrap(), before);
     }
     // What is merely odd can be set, and so can anything where something else is wrong already.
+    let bad = "\"hooks\": {\"StopFailure\": [{\"type\": \"x\"}]},";
+    fixture.put(FILE, before.replace("\"a\": 1", &format!("{bad} \"a\": 1")));
     for (key, value) in [
         ("permissions.deny", json!(["Nope"])),
         ("unknown.key", json!({"x": [1.5, null]})),
         ("model", json!(null)),
         ("permissions.defaultMode", json!("plan")),
+        ("hooks.Stop", json!([{"command": "x"}])),
     ] {
         assert_eq!(set(key, value).unwrap(), fixture.at(FILE), "{key}");
     }
