@@ -209,7 +209,9 @@ impl ReadOnly {
             // A value may follow in the same word.
             let value = text.char_indices().nth(2).map(|(at, _)| &text[at..]);
             let elsewhere = value.is_some_and(|value| {
-                value.starts_with(['/', '~', '.'])
+                // Alone it is what words are cut at: `cut -d/`.
+                value != "/"
+                    && value.starts_with(['/', '~', '.'])
                     && !effects.dirs.iter().all(|dir| inside(dir, value, around))
             });
             return !barred && !elsewhere;
@@ -226,7 +228,7 @@ impl ReadOnly {
 }
 
 fn is_operand(word: &Word) -> bool {
-    !word.literal.as_deref().is_some_and(|text| text.starts_with('-'))
+    !word.literal.as_deref().is_some_and(|text| text.len() > 1 && text.starts_with('-'))
 }
 
 fn after<'w>(words: &'w [Word], part: &str) -> Option<&'w [Word]> {
