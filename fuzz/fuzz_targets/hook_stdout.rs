@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use ona_hooks::{Fired, HookEntry, HookLayer, Stdout, collect, merge_outcome, parse_stdout};
 use ona_policy::{Scope, Source};
 use ona_types::Behavior;
-use ona_types::hook::HookEvent;
+use ona_types::hook::{Decision, HookEvent, SyncOutput};
 use serde_json::{Value, json};
 
 /// What an earlier hook may have said.
@@ -54,7 +54,8 @@ fuzz_target!(|data: &[u8]| {
 
         // A question is answered by a decision and not by exit 2.
         let blocks = code == Some(2) && event != HookEvent::PermissionRequest
-            || timed_out && event.blocks();
+            || timed_out && event.blocks()
+            || code == Some(0) && says_block(event, &read);
         assert_eq!(fired.blocks.len() > before.blocks.len(), blocks, "who blocks, and who not");
         if blocks && event == HookEvent::PreToolUse {
             assert!(fired.denies(), "exit 2 denies, whatever was printed");
@@ -66,6 +67,13 @@ fuzz_target!(|data: &[u8]| {
         }
     }
 });
+
+/// Whether an answer blocks: before a call, and to a question, it is a decision instead.
+fn says_block(event: HookEvent, read: &Stdout) -> bool {
+    let decides = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
+    let block = |answer: &SyncOutput| answer.decision == Some(Decision::Block);
+    !decides && matches!(read, Stdout::Answer(answer) if block(answer))
+}
 
 /// What of the outcome decides anything.
 fn decisions(fired: &Fired) -> String {
