@@ -5,6 +5,7 @@
 //! substituted in it are. What the grammar cannot read, or a second and stricter reader reads otherwise,
 //! is reported as [`Script::opaque`], never guessed at.
 
+mod builtins;
 mod plain;
 
 pub(crate) use plain::is_nobodys;
@@ -18,6 +19,8 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Every redirection from or to a file.
     pub redirects: Vec<Redirect>,
+    /// A here-document or here-string feeds a command.
+    pub here: bool,
     /// A here-document or here-string depends on variables, so what is read from it is not in the text.
     pub here_expands: bool,
     /// Set when it is not certain that this is all of it, with the reason.
@@ -102,6 +105,7 @@ pub fn parse(source: &str) -> Script {
     match plain::read(source) {
         Ok(reading) => {
             script.here_expands = reading.here_expands;
+            script.here = reading.here;
             if !reading.agrees(&script) {
                 script
                     .opaque
@@ -469,6 +473,35 @@ mod tests {
             "PS4='$(rm x)'; set -x; :",
             "hash -p /bin/rm foo; foo x",
             "shopt -s expand_aliases\nalias q=rm\nq x",
+            "x=-vPATH; printf \"$x\" .; ls",
+            "x=%n; printf -- \"$x\" PATH",
+            "x='a[$(touch p)]'; test -v \"$x\"",
+            "x='a[$(touch p)]'; time test -v \"$x\"",
+            "for i in 'a[$(touch p)]'; do [ -v \"$i\" ]; done",
+            "x=$(cat f); [ -v \"$x\" ]",
+            "test 1 -eq 1 -a -v \"$x\"",
+            "x=-v; test \"$x\" 'a[$(touch p)]'",
+            "x='1 -a -v a[$(touch p)]'; [ -n $x ]",
+            "declare -a x='($(rm y))'",
+            "declare -a \"x=(\\$(rm y))\"",
+            "typeset -A x=$y",
+            "x=(1); y='($(rm y))'; declare x=$y",
+            "export PS4='$(rm y)'; set -x; echo",
+            "export PS4+='$(rm y)'",
+            "read -r PS4 <<< x",
+            "printf -v PS4 x",
+            "mapfile -t PS4 < f",
+            "declare -n r=PS4; r=x",
+            "x=PS4; export \"$x\"=y",
+            "export BASH_ENV=f; bash -c :",
+            "env BASH_ENV=f bash -c :",
+            "env 'BASH_FUNC_ls%%=() { rm y; }' bash -c ls",
+            "read -r \"$x\" <<< 1",
+            "printf -v \"$x\" 1",
+            "declare \"$x=1\"",
+            "a=(1); unset \"$x\"",
+            "shopt -s dotglob; cat *",
+            "GLOBIGNORE=x; cat *",
         ] {
             assert!(parse(source).opaque.is_some(), "{source:?}");
         }
@@ -498,6 +531,11 @@ mod tests {
             "diff <(sort a) <(sort b)",
             "curl -s 'https://x.example/?a=1&b=2' -o /dev/null -w '%{http_code}'",
             "export PATH=\"$HOME/bin:$PATH\"",
+            "x=$(cmd); if [ -n \"$x\" ]; then printf '%s\\n' \"$x\"; fi",
+            "[ \"$x\" = y ] || [ -z \"$y\" -a 1 -lt 2 ]",
+            "for f in *.rs; do [ -f \"$f\" ] && wc -l \"$f\"; done",
+            "local n=1 m; declare -r k=2; unset x y",
+            "while IFS= read -r line; do echo \"$line\"; done < in.txt",
             "find . -name '*.py' -not -path './x/*' | xargs grep -l foo",
             "[[ -n \"$x\" && $y == *.rs ]] && echo ok",
             "[[ $n -gt 3 ]] && echo big",

@@ -4,6 +4,7 @@
 //! This reader knows only the plain part of the language, character for character as bash's manual has it,
 //! and gives up on everything else. Only what both read alike counts as read.
 
+use super::builtins::{self, Meaning};
 use super::{Command, Script};
 
 /// What was read, as it stands in the text.
@@ -17,39 +18,29 @@ pub(super) struct Reading<'s> {
     pub(super) here_expands: bool,
     /// Something is evaluated as arithmetic that names variables.
     arithmetic: bool,
-    /// Variables are set to values that are not plain text.
+    /// Variables are set.
+    sets: bool,
+    /// And to values that are not plain text.
     assigns: bool,
+    /// A variable's value would be evaluated if it were made for it.
+    risky: bool,
+    /// It would, if it were more than one word.
+    splits: bool,
+    /// Some value is more than one word, or could be an operator.
+    sets_words: bool,
+    /// A variable's value would be taken for a list, where the variable that is set is one.
+    lists: bool,
+    /// Some are.
+    arrays: bool,
+    /// A here-document or here-string feeds a command.
+    pub(super) here: bool,
 }
 
 /// Why the text is not plain.
-type Plain<T> = Result<T, &'static str>;
+pub(super) type Plain<T> = Result<T, &'static str>;
 
 /// How deep substitutions within substitutions are followed.
 const DEEPEST: usize = 40;
-
-/// Commands that take names of variables, whose subscripts bash evaluates, commands in them included.
-const NAME_TAKERS: &[&str] =
-    &["read", "mapfile", "readarray", "printf", "getopts", "unset", "wait", "test", "["];
-
-/// Commands that set variables.
-const SETTERS: &[&str] = &[
-    "read",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "declare",
-    "typeset",
-    "local",
-    "export",
-    "readonly",
-    "printf",
-];
-
-/// Commands that change what other words mean, or run what they are given in ways of their own.
-const TURNERS: &[&str] = &["alias", "bind", "compgen", "complete", "enable", "fc", "hash", "let"];
-
-/// Variables whose value bash evaluates by itself.
-const EVALUATED: &[&str] = &["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV"];
 
 /// Operators of `[[ ]]` whose operands are evaluated as arithmetic or as names.
 const EVALUATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
@@ -65,6 +56,13 @@ pub(super) fn read(source: &str) -> Plain<Reading<'_>> {
     let reading = reader.reading;
     if reading.arithmetic && reading.assigns {
         return Err("it calculates with variables that it sets, and a value could hold a command");
+    }
+    let more = reading.assigns || reading.sets_words;
+    if reading.risky && reading.sets || reading.splits && more {
+        return Err("it evaluates a variable that it sets");
+    }
+    if reading.lists && reading.arrays {
+        return Err("it sets a list to what a variable holds");
     }
     Ok(reading)
 }
@@ -294,10 +292,12 @@ impl<'s> Reader<'s> {
                 if value.is_empty() && self.peek() == Some(b'(') {
                     value = self.array()?;
                 }
-                if EVALUATED.contains(&name) {
+                if builtins::is_evaluated(name) {
                     return Err("it sets a variable that bash evaluates");
                 }
+                self.reading.sets = true;
                 self.reading.assigns |= !is_tame(value);
+                self.reading.sets_words |= is_more(value);
                 self.reading.assignments.push((name, value));
                 continue;
             }
@@ -325,44 +325,14 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Quoting does not change what a builtin does, nor does `command` before it.
     fn check_meaning(&mut self, words: &[&str]) -> Plain<()> {
-        let bare: Vec<String> =
-            words.iter().map(|word| word.replace(['\'', '"', '\\'], "")).collect();
-        let mut bare: Vec<&str> = bare.iter().map(String::as_str).collect();
-        while matches!(bare.first(), Some(&("command" | "builtin"))) {
-            bare.remove(0);
-        }
-        let Some((name, rest)) = bare.split_first() else { return Ok(()) };
-        if TURNERS.contains(name) {
-            return Err("it changes what words mean");
-        }
-        if matches!(*name, "mapfile" | "readarray")
-            && rest.iter().any(|word| word.starts_with("-C"))
-        {
-            return Err("it runs something for every line");
-        }
-        if *name == "printf" && rest.iter().any(|word| counts(word)) {
-            return Err("it sets a variable");
-        }
-        self.check_names(name, rest)?;
-        self.reading.assigns |= SETTERS.contains(name);
-        Ok(())
-    }
-
-    /// Bash evaluates the subscript of a name it is given, commands in it included.
-    fn check_names(&mut self, name: &str, words: &[&str]) -> Plain<()> {
-        let declares = ["declare", "typeset", "local", "export", "readonly"].contains(&name);
-        if declares && words.iter().any(|word| word.starts_with('-') && word.contains('i')) {
-            return Err("it declares a number");
-        }
-        let takes_names = NAME_TAKERS.contains(&name)
-            && (matches!(name, "unset" | "read" | "mapfile" | "readarray" | "getopts")
-                || words.iter().any(|word| word.contains("-v") || word.contains("-p")));
-        let subscript = |word: &&str| word.len() > 1 && word.contains('[');
-        if (takes_names || declares) && words.iter().any(subscript) {
-            return Err("it names a variable with a subscript");
-        }
+        let Meaning { sets, sets_wild, risky, splits, lists } = builtins::meaning(words)?;
+        let reading = &mut self.reading;
+        reading.sets |= sets;
+        reading.assigns |= sets_wild;
+        reading.risky |= risky;
+        reading.splits |= splits;
+        reading.lists |= lists;
         Ok(())
     }
 
@@ -371,6 +341,7 @@ impl<'s> Reader<'s> {
         if self.next_is("((") {
             return self.arithmetic(true);
         }
+        self.reading.sets = true;
         let name = self.word()?;
         if !is_name(name) || !is_nobodys(name) {
             return Err("a loop over a variable that programs heed");
@@ -387,7 +358,11 @@ impl<'s> Reader<'s> {
             self.blanks();
             match self.peek() {
                 Some(b';' | b'\n') => return Ok(()),
-                _ => self.reading.assigns |= !is_tame(self.word()?),
+                _ => {
+                    let word = self.word()?;
+                    self.reading.assigns |= !is_tame(word);
+                    self.reading.sets_words |= is_more(word);
+                }
             }
         }
     }
@@ -447,6 +422,7 @@ impl<'s> Reader<'s> {
     /// `(one two)`, the value of an array.
     fn array(&mut self) -> Plain<&'s str> {
         let from = self.at;
+        self.reading.arrays = true;
         self.at += 1;
         loop {
             self.gap()?;
@@ -524,9 +500,13 @@ impl<'s> Reader<'s> {
                 let quoted = target.contains(['\'', '"', '\\']);
                 let delimiter = target.replace(['\'', '"', '\\'], "");
                 let strips_tabs = operator == "<<-";
+                self.reading.here = true;
                 self.heredocs.push(Heredoc { delimiter, quoted, strips_tabs });
             }
-            "<<<" => self.reading.here_expands |= target.contains(['$', '`']),
+            "<<<" => {
+                self.reading.here = true;
+                self.reading.here_expands |= target.contains(['$', '`']);
+            }
             ">&" | "<&" if super::is_descriptor(target) => {}
             _ => self.reading.redirects.push(target),
         }
@@ -708,6 +688,7 @@ impl<'s> Reader<'s> {
                 return Err("it sets a variable that programs heed");
             }
             self.reading.assigns = true;
+            self.reading.sets = true;
         }
         let operator = [":-", ":=", ":+", ":?"].iter().any(|operator| rest.starts_with(operator));
         if rest.starts_with(':') && !operator {
@@ -728,9 +709,16 @@ pub(crate) fn is_nobodys(name: &str) -> bool {
         && !matches!(name, "histchars" | "auto_resume")
 }
 
+/// Whether a value could be more than one word to a command, or an operator.
+fn is_more(value: &str) -> bool {
+    let bare = value.trim_matches(['"', '\'']);
+    bare.starts_with(['-', '!', '(', '='])
+        || bare.contains([' ', '\t', '\n']) && !value.starts_with("$((")
+}
+
 /// Whether a value is plain text, or a number that is calculated: then nothing that is calculated from it can
 /// hold a command.
-fn is_tame(value: &str) -> bool {
+pub(super) fn is_tame(value: &str) -> bool {
     let bare = ['"', '\'']
         .iter()
         .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
@@ -741,13 +729,6 @@ fn is_tame(value: &str) -> bool {
     number
         || array
         || bare.bytes().all(|b| b.is_ascii_alphanumeric() || b" _./:,+@%{}-".contains(&b))
-}
-
-/// Whether a format for `printf` has `%n`, which sets a variable.
-fn counts(format: &str) -> bool {
-    format.split('%').skip(1).any(|directive| {
-        directive.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).starts_with('n')
-    })
 }
 
 fn is_name(word: &str) -> bool {
