@@ -152,8 +152,8 @@ impl<'e> Agent<'e> {
                 pid: holder["pid"].to_string(),
             });
         }
-        let mut thread = Thread::default();
-        thread.read(&store.live_transcript(&session.seat.session)?);
+        let mut thread = Thread::new(mind.model.provider);
+        store.view_live(&session.seat.session, |row| thread.read(row))?;
         let turn = store.turns(&session.seat.session)?;
         let mut agent = Self {
             session,
@@ -332,9 +332,8 @@ impl<'e> Agent<'e> {
     /// Reads what was committed since.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
         let store = &self.session.engine.store;
-        let rows = store.transcript_from(&self.session.seat.session, self.thread.next())?;
-        self.thread.read(&rows);
-        Ok(())
+        let from = self.thread.next();
+        store.view_from(&self.session.seat.session, from, |row| self.thread.read(row))
     }
 
     pub(crate) fn warn(&self, text: String) {
@@ -342,10 +341,11 @@ impl<'e> Agent<'e> {
     }
 
     /// The next question to the model, made of the record alone.
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> Request<'_> {
         let mut request = Request::new(&self.mind.model.wire, self.mind.max_output);
         request.system = self.thread.system().to_vec();
-        request.messages = self.thread.messages();
+        (request.earlier, request.recent) = self.thread.messages();
+        request.messages.extend(self.thread.results());
         request.thinking = self.mind.thinking;
         let spec = |tool: &dyn Tool| ToolSpec {
             name: tool.name().to_owned(),

@@ -139,14 +139,20 @@ impl Agent<'_> {
         request.tool_choice = ToolChoice::None;
         request.thinking = None;
         request.messages.push(Message::user(task));
-        let mut left_out = 0;
+        let (mut left_out, mut begin) = (0, 0);
         loop {
             match self.mind.client.ask(&request, &mut |_| (), cancel).await {
                 Err(AskError::ContextTooLong(_)) if left_out < SHORTENED => {
                     left_out += 1;
-                    let half = request.messages.len() / 2;
-                    let cut = crate::thread::safe_cut(&request.messages, half);
-                    request.messages.drain(..cut);
+                    let half = begin + (self.thread.len() - begin) / 2;
+                    match self.thread.later(half) {
+                        Some(part) => (begin, request.earlier, request.recent) = part,
+                        // Results without their calls would be refused: the task alone is left.
+                        None => {
+                            (request.earlier, request.recent) = Default::default();
+                            request.messages.drain(..request.messages.len() - 1);
+                        }
+                    }
                 }
                 other => return other,
             }

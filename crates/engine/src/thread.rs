@@ -3,11 +3,14 @@
 
 use std::collections::HashMap;
 
-use ona_provider::{Block, Message, Part, ProviderKind, Role, ToolInput};
-use ona_store::StoredEntry;
+use ona_provider::{
+    Block, History, JsonText, Message, Part, ProviderKind, Role, ToolInput, Written,
+};
+use ona_store::EntryView;
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::{Attachment, Collapse, ContentBlock, EntryType, SystemNote, ToolUseId};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Told where a call has no result: it was never started.
@@ -17,11 +20,20 @@ const INTERRUPTED: &str = "[the user interrupted here]";
 /// Told before calls that no prompt asked for: a conversation begins with the user.
 const OPERATOR: &str = "[the operator called tools directly]";
 
+/// So many messages are not history yet: the last may grow, and the last two of the user's are sent with marks
+/// for the provider's cache.
+const RECENT: usize = 4;
+
 /// The conversation as the model is told it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Thread {
+    provider: ProviderKind,
     system: Vec<String>,
-    messages: Vec<Message>,
+    history: History,
+    /// The last messages; there are some if there are any.
+    recent: Vec<Message>,
+    /// How many those may be.
+    most_recent: usize,
     /// The calls of the last message, while their results come in.
     open: Option<Open>,
     /// What belongs into the next answer and has no block of its own.
@@ -53,9 +65,10 @@ struct Called {
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct Answered<'r> {
     tool_use_id: ToolUseId,
-    content: String,
+    #[serde(borrow)]
+    content: &'r RawValue,
     is_error: bool,
 }
 
@@ -71,12 +84,25 @@ struct HookSaid {
 }
 
 impl Thread {
-    /// Reads rows that follow those read before.
-    pub(crate) fn read(&mut self, rows: &[StoredEntry]) {
-        for row in rows {
-            self.take(row);
-            self.next = row.sequence + 1;
+    /// A conversation with this provider, in which nothing was said yet.
+    pub(crate) fn new(provider: ProviderKind) -> Self {
+        Self {
+            provider,
+            system: Vec::new(),
+            history: History::new(provider),
+            recent: Vec::new(),
+            most_recent: RECENT,
+            open: None,
+            opaque: Vec::new(),
+            files: Vec::new(),
+            next: 0,
         }
+    }
+
+    /// Reads the row that follows those read before.
+    pub(crate) fn read(&mut self, row: EntryView<'_>) {
+        self.take(row);
+        self.next = row.sequence + 1;
     }
 
     /// The number of the first row that was not read.
@@ -102,7 +128,7 @@ impl Thread {
 
     /// A call of the last answer, as the model asked for it.
     pub(crate) fn call(&self, id: &ToolUseId) -> Option<(&str, &Map<String, Value>)> {
-        self.messages.last()?.content.iter().find_map(|block| match block {
+        self.recent.last()?.content.iter().find_map(|block| match block {
             Block::ToolUse { id: own, name, input: ToolInput::Json(input) } if own == id => {
                 Some((name.as_str(), input))
             }
@@ -112,7 +138,7 @@ impl Thread {
 
     /// Whether nothing was said yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.recent.is_empty()
     }
 
     /// The answer of a certain shape that the model gave last, if that is all it did and nothing was said since.
@@ -133,24 +159,38 @@ impl Thread {
     /// Whether the model has something to answer.
     pub(crate) fn awaits_answer(&self) -> bool {
         (self.open.is_some() && self.shaped_answer().is_none())
-            || self.messages.last().is_some_and(|last| last.role == Role::User)
+            || self.recent.last().is_some_and(|last| last.role == Role::User)
     }
 
-    /// The messages, every call with its result.
-    pub(crate) fn messages(&self) -> Vec<Message> {
-        let mut messages = Vec::with_capacity(self.messages.len() + 2);
-        if self.messages.first().is_some_and(|first| first.role == Role::Assistant) {
-            messages.push(Message::user(OPERATOR));
+    /// The messages up to the calls that are open, which [`Self::results`] answer.
+    pub(crate) fn messages(&self) -> (Written<'_>, &[Message]) {
+        (self.history.whole(), &self.recent)
+    }
+
+    /// How many those are.
+    pub(crate) fn len(&self) -> usize {
+        self.history.len() + self.recent.len()
+    }
+
+    /// Those from the first place on, not before `wish`, where they can be cut; and the number of that place.
+    pub(crate) fn later(&self, wish: usize) -> Option<(usize, Written<'_>, &[Message])> {
+        if let Some((number, part)) = self.history.later(wish) {
+            return Some((number, part, &self.recent));
         }
-        messages.extend_from_slice(&self.messages);
-        messages.extend(self.open.clone().map(Open::close));
-        messages
+        let wish = wish.saturating_sub(self.history.len());
+        let at = (wish..self.recent.len()).find(|at| self.recent[*at].can_begin())?;
+        Some((self.history.len() + at, Written::default(), &self.recent[at..]))
+    }
+
+    /// The results of the open calls, each of which has one.
+    pub(crate) fn results(&self) -> Option<Message> {
+        self.open.clone().map(Open::close)
     }
 
     /// A row that cannot be read was made by hand, and says nothing to the model.
-    fn take(&mut self, row: &StoredEntry) {
-        let json = row.payload_json.as_str();
-        match EntryType::from_name(&row.entry_type) {
+    fn take(&mut self, row: EntryView<'_>) {
+        let json = row.payload_json;
+        match EntryType::from_name(row.entry_type) {
             Some(EntryType::User) => {
                 if let Ok(Said { content }) = serde_json::from_str(json) {
                     for block in content.into_iter().filter_map(block) {
@@ -175,13 +215,14 @@ impl Thread {
             Some(EntryType::ToolResult) => {
                 if let (Some(open), Ok(Answered { tool_use_id, content, is_error })) =
                     (&mut self.open, serde_json::from_str(json))
+                    && let Some(part) = result(content)
                 {
-                    open.results.insert(tool_use_id, (vec![Part::Text(content)], is_error));
+                    open.results.insert(tool_use_id, (vec![part], is_error));
                 }
             }
             Some(EntryType::Attachment) => {
                 let Ok(Attached { attachment }) = serde_json::from_str(json) else { return };
-                let id = row.tool_use_id.clone().map(ToolUseId::from_existing);
+                let id = row.tool_use_id.map(ToolUseId::from_existing);
                 let result = id.and_then(|id| self.open.as_mut()?.results.get_mut(&id));
                 match result {
                     Some((parts, _)) => parts.push(Part::Attachment(attachment)),
@@ -205,7 +246,8 @@ impl Thread {
             }
             Some(EntryType::CollapseCommit) => {
                 if let Ok(Collapse { summary, restored, .. }) = serde_json::from_str(json) {
-                    (self.messages, self.open, self.opaque) = (Vec::new(), None, Vec::new());
+                    (self.recent, self.open, self.opaque) = (Vec::new(), None, Vec::new());
+                    self.history = History::new(self.provider);
                     self.files.clear();
                     self.say(Block::Text(summary));
                     if !restored.is_empty() {
@@ -247,9 +289,9 @@ impl Thread {
         if matches!(&block, Block::Text(text) if text.trim().is_empty()) {
             return;
         }
-        match self.messages.last_mut() {
+        match self.recent.last_mut() {
             Some(last) if last.role == Role::User => last.content.push(block),
-            _ => self.messages.push(Message { role: Role::User, content: vec![block] }),
+            _ => self.push(Message { role: Role::User, content: vec![block] }),
         }
     }
 
@@ -276,27 +318,28 @@ impl Thread {
         if !calls.is_empty() {
             self.open = Some(Open { calls, ..Open::default() });
         }
-        match self.messages.last_mut() {
+        if self.recent.is_empty() {
+            self.push(Message::user(OPERATOR));
+        }
+        match self.recent.last_mut() {
             Some(last) if last.role == Role::Assistant => last.content.extend(content),
-            _ => self.messages.push(Message { role: Role::Assistant, content }),
+            _ => self.push(Message { role: Role::Assistant, content }),
+        }
+    }
+
+    /// Begins another message, so that those before it change no more.
+    fn push(&mut self, message: Message) {
+        self.recent.push(message);
+        if self.recent.len() > self.most_recent {
+            self.history.push(&self.recent.remove(0));
         }
     }
 
     fn close(&mut self) {
         if let Some(open) = self.open.take() {
-            self.messages.push(open.close());
+            self.push(open.close());
         }
     }
-}
-
-/// The first place from `wish` on where messages can be cut: before something the user said that is no result
-/// of a call.
-pub(crate) fn safe_cut(messages: &[Message], wish: usize) -> usize {
-    let begins = |message: &Message| {
-        message.role == Role::User
-            && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
-    };
-    (wish..messages.len()).find(|at| begins(&messages[*at])).unwrap_or(0)
 }
 
 impl Open {
@@ -315,6 +358,14 @@ impl Open {
         content.extend(self.after);
         Message { role: Role::User, content }
     }
+}
+
+/// What a tool has answered; nothing if that is no text.
+fn result(content: &RawValue) -> Option<Part> {
+    if let Some(text) = JsonText::new(content) {
+        return Some(Part::Json(text));
+    }
+    serde_json::from_str(content.get()).ok().map(Part::Text)
 }
 
 fn block(block: ContentBlock) -> Option<Block> {
@@ -338,24 +389,39 @@ mod tests {
 
     use super::*;
 
-    fn rows(entries: &[Entry]) -> Vec<StoredEntry> {
-        (0..)
-            .zip(entries)
-            .map(|(sequence, entry)| StoredEntry {
-                id: sequence,
-                sequence,
-                parent: None,
-                entry_type: entry.entry_type.as_str().to_owned(),
-                payload_json: entry.payload.to_string(),
-                tool_use_id: entry.tool_use_id.as_ref().map(ToString::to_string),
-            })
-            .collect()
+    fn read(thread: &mut Thread, entry: &Entry) {
+        thread.read(EntryView {
+            sequence: thread.next(),
+            entry_type: entry.entry_type.as_str(),
+            payload_json: &entry.payload.to_string(),
+            tool_use_id: entry.tool_use_id.as_ref().map(ToolUseId::as_str),
+        });
+    }
+
+    const PROVIDER: ProviderKind = ProviderKind::ClaudeCodeSubscription;
+
+    /// A thread in which nothing becomes history, so that all of it can be looked at.
+    fn thread(entries: &[Entry]) -> Thread {
+        let mut thread = Thread { most_recent: usize::MAX, ..Thread::new(PROVIDER) };
+        for entry in entries {
+            read(&mut thread, entry);
+        }
+        thread
+    }
+
+    fn messages(thread: &Thread) -> Vec<Message> {
+        thread.messages().1.iter().cloned().chain(thread.results()).collect()
+    }
+
+    /// All of it on the wire.
+    fn written(thread: &Thread) -> History {
+        let mut history = thread.history.clone();
+        messages(thread).iter().for_each(|message| history.push(message));
+        history
     }
 
     fn told(entries: &[Entry]) -> Vec<Message> {
-        let mut thread = Thread::default();
-        thread.read(&rows(entries));
-        thread.messages()
+        messages(&thread(entries))
     }
 
     fn id(name: &str) -> ToolUseId {
@@ -383,6 +449,11 @@ mod tests {
         ]
     }
 
+    fn result(call: &str, json: &str) -> Block {
+        let part = super::result(serde_json::from_str(json).unwrap()).unwrap();
+        Block::ToolResult { tool_use_id: id(call), content: vec![part], is_error: false }
+    }
+
     fn roles(messages: &[Message]) -> String {
         messages.iter().map(|m| if m.role == Role::User { 'u' } else { 'a' }).collect()
     }
@@ -397,8 +468,8 @@ mod tests {
         let messages = told(&entries);
         assert_eq!(roles(&messages), "uau");
         let results = &messages[2].content;
-        assert_eq!(results[0], Block::result(&id("one"), "result of one", false));
-        assert_eq!(results[1], Block::result(&id("two"), "result of two", false));
+        assert_eq!(results[0], result("one", "\"result of one\""));
+        assert_eq!(results[1], result("two", "\"result of two\""));
         assert_eq!(results[2], Block::result(&id("three"), NOT_RUN, true));
         assert_eq!(results[3], Block::Text("<hook>\nmind this\n</hook>".into()));
         assert_eq!(results[4], Block::Text("and now?".into()));
@@ -451,11 +522,29 @@ mod tests {
         let prompt = Entry::system(&SystemNote::Prompt { blocks: vec!["be good".into()] });
         let entries =
             [prompt, user("go"), answer("x", &["one"]), Entry::collapse(&collapse), user("on")];
-        let mut thread = Thread::default();
-        thread.read(&rows(&entries));
+        let thread = thread(&entries);
         let texts = ["what was", "the goal", "on"].map(|text| Block::Text(text.into()));
-        assert_eq!(thread.messages(), [Message { role: Role::User, content: texts.to_vec() }]);
+        assert_eq!(messages(&thread), [Message { role: Role::User, content: texts.to_vec() }]);
         assert_eq!(thread.system(), ["be good"]);
+    }
+
+    #[test]
+    fn it_is_cut_before_something_the_user_said() {
+        let mut entries = Vec::new();
+        for (prompt, call) in ["one", "two", "three"].into_iter().zip(["a", "b", "c"]) {
+            entries.extend([user(prompt), answer("", &[call])]);
+            entries.extend(used(call));
+            entries.push(answer("done", &[]));
+        }
+        let mut told = Thread::new(PROVIDER);
+        entries.iter().for_each(|entry| read(&mut told, entry));
+        assert_eq!((told.len(), told.recent.len()), (12, RECENT));
+        let (number, part, recent) = told.later(3).unwrap();
+        assert_eq!((number, recent.len()), (4, RECENT));
+        assert_ne!(part, told.messages().0);
+        let (number, part, recent) = told.later(6).unwrap();
+        assert_eq!((number, part, recent.len()), (8, Written::default(), 4));
+        assert_eq!(told.later(9), None, "results of calls are no beginning");
     }
 
     #[test]
@@ -463,11 +552,11 @@ mod tests {
         let empty = Entry::message(EntryType::Assistant, "a", &[]);
         let messages = told(&[user("a"), empty, user(" "), answer("", &[]), user("b")]);
         assert_eq!(roles(&messages), "u");
-        let mut thread = Thread::default();
-        let mut by_hand = rows(&[user("x")]);
-        by_hand[0].payload_json = "no json".into();
-        thread.read(&by_hand);
-        assert!(thread.messages().is_empty());
+        let mut thread = Thread::new(PROVIDER);
+        let (sequence, entry_type, payload_json) = (0, "user", "no json");
+        thread.read(EntryView { sequence, entry_type, payload_json, tool_use_id: None });
+        assert!(thread.is_empty());
+        assert_eq!(thread.next(), 1);
     }
 
     #[test]
@@ -481,8 +570,7 @@ mod tests {
         let said = |calls: &[ContentBlock], rest: &[Entry]| {
             let mut entries = vec![user("go"), Entry::message(EntryType::Assistant, "a", calls)];
             entries.extend_from_slice(rest);
-            let mut thread = Thread::default();
-            thread.read(&rows(&entries));
+            let thread = thread(&entries);
             (thread.shaped_answer().map(|answer| answer["of"].clone()), thread.awaits_answer())
         };
         let one = call("one", STRUCTURED_OUTPUT);
@@ -545,15 +633,16 @@ mod tests {
 
         #[test]
         fn rows_read_one_by_one_say_the_same(entries in prop::collection::vec(entry(), 0..12)) {
-            let rows = rows(&entries);
-            let mut thread = Thread::default();
-            for row in &rows {
-                let _ = thread.messages();
-                thread.read(std::slice::from_ref(row));
+            let mut told_between = Thread::new(PROVIDER);
+            for entry in &entries {
+                let _ = written(&told_between);
+                read(&mut told_between, entry);
             }
-            let mut at_once = Thread::default();
-            at_once.read(&rows);
-            prop_assert_eq!(thread, at_once);
+            let mut at_once = Thread::new(PROVIDER);
+            entries.iter().for_each(|entry| read(&mut at_once, entry));
+            prop_assert_eq!(&told_between, &at_once);
+            // And what became history says what it said before.
+            prop_assert_eq!(written(&at_once), written(&thread(&entries)));
         }
     }
 }

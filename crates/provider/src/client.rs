@@ -61,7 +61,7 @@ impl Client {
     /// Once `cancel` is cancelled this returns without delay, and the connection is dropped.
     pub async fn ask(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         on: &mut (dyn FnMut(Live<'_>) + Send),
         cancel: &CancellationToken,
     ) -> Result<Answer, AskError> {
@@ -74,7 +74,11 @@ impl Client {
         if cancel.is_cancelled() { Err(AskError::Cancelled) } else { result }
     }
 
-    async fn persist(&self, request: &Request, on: &mut Listener<'_>) -> Result<Answer, AskError> {
+    async fn persist(
+        &self,
+        request: &Request<'_>,
+        on: &mut Listener<'_>,
+    ) -> Result<Answer, AskError> {
         let mut tries = Tries::default();
         loop {
             let stream = tries.cuts < CUTS || tries.asked_whole;
@@ -90,7 +94,7 @@ impl Client {
     /// One attempt. The outer error is one of this side.
     async fn attempt(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         stream: bool,
         on: &mut Listener<'_>,
     ) -> Result<Result<Answer, Trouble>, AskError> {

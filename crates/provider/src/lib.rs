@@ -36,7 +36,9 @@ mod attempt;
 mod client;
 mod credential;
 mod failure;
+mod history;
 mod http;
+mod json_text;
 mod live;
 mod message;
 mod model;
@@ -45,13 +47,16 @@ mod retry;
 pub mod scripted;
 pub mod sse;
 mod usage;
+mod wire;
 
 #[doc(hidden)]
 pub use attempt::read_stream;
 pub use client::Client;
 pub use credential::{Credential, CredentialError, Credentials, Fetching, Fixed};
 pub use failure::{AskError, Failure, FailureWord};
+pub use history::{History, Written};
 pub use http::{ConfigurationError, Proxies, Transport};
+pub use json_text::JsonText;
 pub use live::Live;
 pub use message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,

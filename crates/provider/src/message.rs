@@ -1,14 +1,17 @@
 //! What is asked and what is answered, in words of no provider.
 
 use ona_types::{Attachment, ToolUseId};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::history::Written;
+use crate::json_text::JsonText;
 use crate::model::ProviderKind;
 use ona_types::Usage;
 
 /// One question to a model. The same request always gives the same bytes on the wire.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct Request<'a> {
     /// The wire name of the model.
     pub model: String,
     /// The system prompt, in blocks: what changes seldom first.
@@ -17,7 +20,11 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
     /// Whether it may, must or must not call one.
     pub tool_choice: ToolChoice,
-    /// The conversation so far.
+    /// How the conversation began.
+    pub earlier: Written<'a>,
+    /// How it went on, where somebody keeps it.
+    pub recent: &'a [Message],
+    /// What follows.
     pub messages: Vec<Message>,
     /// How much it may write.
     pub max_tokens: u32,
@@ -29,7 +36,7 @@ pub struct Request {
     pub stop_sequences: Vec<String>,
 }
 
-impl Request {
+impl Request<'_> {
     /// A request with nothing in it yet.
     pub fn new(model: impl Into<String>, max_tokens: u32) -> Self {
         Self {
@@ -37,6 +44,8 @@ impl Request {
             system: Vec::new(),
             tools: Vec::new(),
             tool_choice: ToolChoice::Auto,
+            earlier: Written::default(),
+            recent: &[],
             messages: Vec::new(),
             max_tokens,
             thinking: None,
@@ -50,6 +59,11 @@ impl Request {
     pub fn with(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
+    }
+
+    /// What is still to be put into the provider's words.
+    pub(crate) fn unwritten(&self) -> impl Iterator<Item = &Message> {
+        self.recent.iter().chain(&self.messages)
     }
 }
 
@@ -107,6 +121,12 @@ impl Message {
         Self { role: Role::Assistant, content: answer.content.clone() }
     }
 
+    /// Whether a conversation can begin with it: with something the user said that is no result of a call.
+    pub fn can_begin(&self) -> bool {
+        let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
+        self.role == Role::User && !self.content.iter().any(is_result)
+    }
+
     /// The results of the tools the model has called.
     pub fn results(results: Vec<Block>) -> Self {
         Self { role: Role::User, content: results }
@@ -161,6 +181,8 @@ impl Block {
 pub enum Part {
     /// Text.
     Text(String),
+    /// Text as the record has it.
+    Json(JsonText),
     /// A picture or document.
     Attachment(Attachment),
 }
@@ -200,6 +222,16 @@ impl ToolInput {
         match self {
             Self::Json(map) => Value::Object(map.clone()),
             Self::Invalid { text, .. } => json!({"invalid_json": text}),
+        }
+    }
+}
+
+/// As [`ToolInput::to_object`], without the copy.
+impl Serialize for ToolInput {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Json(map) => map.serialize(serializer),
+            Self::Invalid { text, .. } => serializer.collect_map([("invalid_json", text)]),
         }
     }
 }
@@ -308,6 +340,7 @@ mod tests {
         ] {
             let input = ToolInput::parse(text);
             assert_eq!(input.to_object(), json!({"invalid_json": text}));
+            assert_eq!(serde_json::to_value(&input).unwrap(), input.to_object());
             let ToolInput::Invalid { why, .. } = input else { panic!("{text}") };
             assert_eq!(why, expected);
         }

@@ -7,7 +7,7 @@ mod encode;
 mod tests;
 
 pub(crate) use decode::Decoder;
-pub(crate) use encode::encode;
+pub(crate) use encode::{encode, write};
 
 /// Where questions go, under the base URL.
 pub(crate) const PATH: &str = "chat/completions";

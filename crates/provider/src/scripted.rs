@@ -200,16 +200,14 @@ async fn answer(
     shared: &Shared,
 ) -> io::Result<hyper::Response<Body>> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let body = body.collect().await.map_err(io::Error::other)?;
     let started = Instant::now();
-    let recorded = Recorded::new(&head, &body);
-    let number = {
-        let mut requests = lock(&shared.requests);
-        requests.push(recorded.clone());
-        requests.len()
-    };
+    let recorded = Recorded::new(&head, &body.to_bytes());
+    let number = lock(&shared.requests).len() + 1;
     let reply = (lock(&shared.script).0)(&recorded);
-    let Some(Rendered { status, headers, body }) = render(&reply, &recorded, number) else {
+    let rendered = render(&reply, &recorded, number);
+    lock(&shared.requests).push(recorded);
+    let Some(Rendered { status, headers, body }) = rendered else {
         return Err(io::ErrorKind::ConnectionAborted.into());
     };
     *lock(&shared.spent) += started.elapsed() + body.pauses();

@@ -47,6 +47,6 @@ pub use store::Store;
 pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskEnd, TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
-pub use transcript::StoredEntry;
+pub use transcript::{EntryView, StoredEntry};
 pub use trust::TrustedContent;
 pub use turns::{ModelCall, Spent, Step};

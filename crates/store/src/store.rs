@@ -18,6 +18,10 @@ use crate::schema;
 /// S0 §4.8: how long a writer waits for another process.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_millis(30_000);
 
+/// Kept of the file in memory, in KiB. The system keeps the rest at hand: a long transcript is read once and from
+/// front to back, and memory that is touched for it costs more than reading its pages again would.
+const CACHE_KIB: i64 = 512;
+
 /// The `-wal` file is cut back to this after a checkpoint.
 const WAL_LIMIT: i64 = 4 << 20;
 
@@ -168,6 +172,8 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     connection.busy_timeout(BUSY_TIMEOUT).map_err(sorted)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(sorted)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(sorted)?;
+    // Negative: in KiB, not in pages.
+    connection.pragma_update(None, "cache_size", -CACHE_KIB).map_err(sorted)?;
     Ok(connection)
 }
 

@@ -1,7 +1,8 @@
 //! `transcript_entries` (S0 §4.5): appended with the next sequence number, never changed.
 
 use ona_types::{Entry, SessionId};
-use rusqlite::{Connection, Transaction};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Transaction};
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -22,6 +23,20 @@ pub struct StoredEntry {
     pub payload_json: String,
     /// `tool_use_id`.
     pub tool_use_id: Option<String>,
+}
+
+/// A row of the transcript while it is read. It lies where SQLite keeps it: whoever makes something else of it
+/// anyway need not have it copied first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryView<'r> {
+    /// From 0, step 1 within a session.
+    pub sequence: i64,
+    /// `entry_type`.
+    pub entry_type: &'r str,
+    /// `payload_json`.
+    pub payload_json: &'r str,
+    /// `tool_use_id`.
+    pub tool_use_id: Option<&'r str>,
 }
 
 impl Store {
@@ -62,6 +77,39 @@ pub(crate) fn entries(
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Shows a session's entries from a sequence number on, in order.
+pub(crate) fn view(
+    c: &Connection,
+    session: &SessionId,
+    from: i64,
+    mut look: impl FnMut(EntryView<'_>),
+) -> Result<(), Failure> {
+    let mut statement = c.prepare_cached(
+        "SELECT sequence, entry_type, payload_json, tool_use_id
+         FROM transcript_entries WHERE session_id = ?1 AND sequence >= ?2 ORDER BY sequence",
+    )?;
+    let mut rows = statement.query((session.as_str(), from))?;
+    while let Some(row) = rows.next()? {
+        look(EntryView {
+            sequence: row.get(0)?,
+            entry_type: text(row, 1)?,
+            payload_json: text(row, 2)?,
+            tool_use_id: match row.get_ref(3)? {
+                ValueRef::Null => None,
+                _ => Some(text(row, 3)?),
+            },
+        });
+    }
+    Ok(())
+}
+
+fn text<'r>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
+    let value = row.get_ref(column)?;
+    value.as_str().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
+    })
 }
 
 /// Appends one entry and returns its id. Without a `parent` it follows the session's last entry.

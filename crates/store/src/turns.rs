@@ -10,7 +10,7 @@ use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
 use crate::tool_calls::{event, keep_hook, touch};
-use crate::transcript::{StoredEntry, append, entries};
+use crate::transcript::{EntryView, append, view};
 
 /// A question to a model that was answered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,9 +83,13 @@ impl Store {
         })
     }
 
-    /// The part of a session's transcript that the model is told of: from the last compaction on, all of it
-    /// where there was none.
-    pub fn live_transcript(&self, session: &SessionId) -> Result<Vec<StoredEntry>, StoreError> {
+    /// Shows the part of a session's transcript that the model is told of: from the last compaction on, all of
+    /// it where there was none.
+    pub fn view_live(
+        &self,
+        session: &SessionId,
+        look: impl FnMut(EntryView<'_>),
+    ) -> Result<(), StoreError> {
         self.read(|c| {
             let boundary: Option<i64> = c
                 .prepare_cached(
@@ -93,17 +97,18 @@ impl Store {
                      WHERE session_id = ?1 AND entry_type = 'collapse_commit'",
                 )?
                 .query_row([session.as_str()], |row| row.get(0))?;
-            entries(c, session, boundary.unwrap_or(0))
+            view(c, session, boundary.unwrap_or(0), look)
         })
     }
 
-    /// Entries of a session from a sequence number on.
-    pub fn transcript_from(
+    /// Shows a session's entries from a sequence number on.
+    pub fn view_from(
         &self,
         session: &SessionId,
         sequence: i64,
-    ) -> Result<Vec<StoredEntry>, StoreError> {
-        self.read(|c| entries(c, session, sequence))
+        look: impl FnMut(EntryView<'_>),
+    ) -> Result<(), StoreError> {
+        self.read(|c| view(c, session, sequence, look))
     }
 
     /// How many prompts a session has had.
@@ -238,10 +243,12 @@ mod tests {
             tool_use_id: None,
         };
         store.append(&seat.session, &[boundary, text("c")]).unwrap();
-        let live: Vec<i64> =
-            store.live_transcript(&seat.session).unwrap().iter().map(|row| row.sequence).collect();
+        let mut live = Vec::new();
+        store.view_live(&seat.session, |row| live.push(row.sequence)).unwrap();
         assert_eq!(live, [4, 5], "what was compacted stays, and is not told again");
         assert_eq!(store.transcript(&seat.session).unwrap().len(), 6);
-        assert_eq!(store.transcript_from(&seat.session, 5).unwrap().len(), 1);
+        let mut later = Vec::new();
+        store.view_from(&seat.session, 5, |row| later.push(row.payload_json.to_owned())).unwrap();
+        assert_eq!(later, [text("c").payload.to_string()]);
     }
 }

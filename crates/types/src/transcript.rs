@@ -67,7 +67,7 @@ impl fmt::Display for EntryType {
 
 /// A content block of a `user` or `assistant` entry (Appendix C, closed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", try_from = "AnyBlock")]
 pub enum ContentBlock {
     /// Plain text.
     Text {
@@ -92,6 +92,50 @@ pub enum ContentBlock {
         /// Whether the call failed.
         is_error: bool,
     },
+}
+
+/// A block of any type. Transcripts are read often, and serde would read a tagged enum twice: first as anything,
+/// then as what its tag says.
+#[derive(Deserialize)]
+struct AnyBlock {
+    r#type: BlockType,
+    text: Option<String>,
+    id: Option<ToolUseId>,
+    name: Option<String>,
+    input: Option<Value>,
+    tool_use_id: Option<ToolUseId>,
+    content: Option<String>,
+    is_error: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockType {
+    Text,
+    ToolUse,
+    ToolResult,
+}
+
+impl TryFrom<AnyBlock> for ContentBlock {
+    type Error = String;
+
+    fn try_from(any: AnyBlock) -> Result<Self, String> {
+        let block = match any.r#type {
+            BlockType::Text => any.text.map(|text| Self::Text { text }),
+            BlockType::ToolUse => any.id.zip(any.name).map(|(id, name)| {
+                let input = any.input.unwrap_or_default();
+                Self::ToolUse { id, name, input }
+            }),
+            BlockType::ToolResult => any.tool_use_id.zip(any.content).zip(any.is_error).map(
+                |((tool_use_id, content), is_error)| Self::ToolResult {
+                    tool_use_id,
+                    content,
+                    is_error,
+                },
+            ),
+        };
+        block.ok_or_else(|| format!("a block of type {:?} is not whole", any.r#type))
+    }
 }
 
 /// What a `system` entry says, by its `subtype`.
@@ -288,7 +332,28 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_published_shape() {
-        let text = ContentBlock::Text { text: "hi".into() };
-        assert_eq!(serde_json::to_string(&text).unwrap(), r#"{"type":"text","text":"hi"}"#);
+        let id = ToolUseId::from_existing("t");
+        for (block, shape) in [
+            (ContentBlock::Text { text: "hi".into() }, r#"{"type":"text","text":"hi"}"#),
+            (
+                ContentBlock::ToolUse {
+                    id: id.clone(),
+                    name: "Read".into(),
+                    input: json!({"a": 1}),
+                },
+                r#"{"type":"tool_use","id":"t","name":"Read","input":{"a":1}}"#,
+            ),
+            (
+                ContentBlock::ToolResult { tool_use_id: id, content: "x".into(), is_error: false },
+                r#"{"type":"tool_result","tool_use_id":"t","content":"x","is_error":false}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&block).unwrap(), shape);
+            assert_eq!(serde_json::from_str::<ContentBlock>(shape).unwrap(), block);
+        }
+        for bad in [r#"{"type":"image"}"#, r#"{"type":"text"}"#, r#"{"type":"tool_use","id":"t"}"#]
+        {
+            assert!(serde_json::from_str::<ContentBlock>(bad).is_err(), "{bad}");
+        }
     }
 }

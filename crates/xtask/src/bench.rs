@@ -159,21 +159,43 @@ impl Bench {
         Ok(Row::new(work, milliseconds(time), EVAL_READ))
     }
 
-    /// Whole headless turns against a scripted model, the model's own time taken off.
-    fn turns(&self) -> Result<[Row; 4]> {
-        let labels = ["plain_ms", "call_ms", "long_ms", "peak_mb"];
+    /// Headless turns against a scripted model, the model's own time taken off. The limit is on the session as
+    /// sessions are; the one in which nothing was ever compacted is there to be seen.
+    fn turns(&self) -> Result<[Row; 8]> {
+        let labels = ["plain_ms", "call_ms", "compacted_ms", "live_ms"];
+        let next_labels = ["next_plain_ms", "next_compacted_ms", "next_live_ms"];
         let ona = self.ona.to_string_lossy();
-        let [plain, call, long, peak] = self.example_with("ona", "turns", &[&ona], labels)?;
+        let text = self.example_output("ona", "turns", &[&ona])?;
+        let [plain, call, compacted, live] = figures(&text, labels)?;
+        let [next, next_compacted, next_live] = figures(&text, next_labels)?;
+        let [busy_mb, live_mb] = figures(&text, ["busy_mb", "live_mb"])?;
+        let against = |long: f64, new: f64| format!("{long:.1} against {new:.1} ms");
+        let next_turn = "the next turn of a process";
         Ok([
             Row::new("`ona -p`, a plain turn, whole process", plain, TURN),
             Row::new("each Read of a turn with 50, its question to the model included", call, READ),
             Row::new(
-                "the plain turn in a session with 10,000 entries, against a new one",
-                long / plain,
+                "the plain turn in a session with 10,000 entries, compacted when it was full, against a new session",
+                compacted / plain,
                 LONG,
             )
-            .noted(format!("{long:.0} against {plain:.0} ms")),
-            Row::new("`ona -p` with 50 calls, peak memory", peak, MEMORY),
+            .noted(against(compacted, plain)),
+            Row::plain("the same, all 10,000 entries live", live / plain, "×")
+                .noted(against(live, plain)),
+            Row::plain(
+                format!("{next_turn} in the compacted session, against a new session"),
+                next_compacted / next,
+                "×",
+            )
+            .noted(against(next_compacted, next)),
+            Row::plain(
+                format!("{next_turn} with all 10,000 entries live, against a new session"),
+                next_live / next,
+                "×",
+            )
+            .noted(against(next_live, next)),
+            Row::new("`ona -p` with 50 calls, peak memory", busy_mb, MEMORY),
+            Row::new("`ona -p` with all 10,000 entries live, peak memory", live_mb, MEMORY),
         ])
     }
 
@@ -312,27 +334,16 @@ impl Bench {
         example: &str,
         labels: [&str; N],
     ) -> Result<[f64; N]> {
-        self.example_with(package, example, &[], labels)
+        let text = self.example_output(package, example, &[])?;
+        figures(&text, labels).with_context(|| format!("example {example} of {package}"))
     }
 
-    /// The same of an example that takes arguments.
-    fn example_with<const N: usize>(
-        &self,
-        package: &str,
-        example: &str,
-        args: &[&str],
-        labels: [&str; N],
-    ) -> Result<[f64; N]> {
+    /// What an example prints.
+    fn example_output(&self, package: &str, example: &str, args: &[&str]) -> Result<String> {
         eprintln!("running the example {example} of {package}");
         let verb = ["run", "--quiet", "--package", package, "--example", example];
         let mut command = cargo(&self.root, &verb);
-        let text = process::capture(command.arg("--").args(args))?;
-        let mut figures = [0.0; N];
-        for (figure, label) in figures.iter_mut().zip(labels) {
-            *figure =
-                printed(&text, label).with_context(|| format!("example {example} of {package}"))?;
-        }
-        Ok(figures)
+        process::capture(command.arg("--").args(args))
     }
 }
 
@@ -416,6 +427,15 @@ fn check_outcome(output: &Output, expected: &str) -> Result<()> {
         bail!("its result does not contain `{expected}`");
     }
     Ok(())
+}
+
+/// The numbers that `text` gives after `labels`.
+fn figures<const N: usize>(text: &str, labels: [&str; N]) -> Result<[f64; N]> {
+    let mut figures = [0.0; N];
+    for (figure, label) in figures.iter_mut().zip(labels) {
+        *figure = printed(text, label)?;
+    }
+    Ok(figures)
 }
 
 /// The number after `label` at the start of a line of `text`.

@@ -6,8 +6,10 @@ use ona_types::Attachment;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::message::{Block, Message, Part, Request, Role, ToolChoice};
+use crate::json_text::JsonText;
+use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
 use crate::model::ProviderKind;
+use crate::wire;
 
 /// The least that the API takes as a thinking budget.
 const LEAST_THINKING: u32 = 1024;
@@ -15,8 +17,9 @@ const LEAST_THINKING: u32 = 1024;
 /// and the system prompt that makes four, which is all the API allows.
 const CACHED_MESSAGES: usize = 2;
 
+/// What stands before the messages.
 #[derive(Serialize)]
-struct Body<'a> {
+struct Before<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,7 +28,11 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
-    messages: Vec<Turn<'a>>,
+}
+
+/// And after them.
+#[derive(Serialize)]
+struct After<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +90,10 @@ enum Kind<'a> {
     Text {
         text: Cow<'a, str>,
     },
+    #[serde(rename = "text")]
+    JsonText {
+        text: &'a JsonText,
+    },
     Image {
         source: Source<'a>,
     },
@@ -92,7 +103,7 @@ enum Kind<'a> {
     ToolUse {
         id: Cow<'a, str>,
         name: &'a str,
-        input: Value,
+        input: &'a ToolInput,
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
@@ -119,7 +130,7 @@ impl<'a> From<Kind<'a>> for Content<'a> {
 }
 
 /// The body of a request.
-pub(crate) fn encode(request: &Request, stream: bool) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn encode(request: &Request<'_>, stream: bool) -> serde_json::Result<Vec<u8>> {
     let mut system: Vec<Content<'_>> =
         request.system.iter().filter_map(|block| said(block)).map(Content::from).collect();
     if let Some(last) = system.last_mut() {
@@ -131,30 +142,40 @@ pub(crate) fn encode(request: &Request, stream: bool) -> serde_json::Result<Vec<
         input_schema: &tool.input_schema,
         cache_control: (at + 1 == request.tools.len()).then_some(Ephemeral {}),
     });
-    let mut messages: Vec<Turn<'_>> = request.messages.iter().filter_map(turn).collect();
-    let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
-    for last in users.take(CACHED_MESSAGES).filter_map(|turn| turn.content.last_mut()) {
-        last.cache_control = Some(Ephemeral {});
-    }
     // Thinking must leave something of the answer, and does not go with a temperature.
     let budget = request.thinking.map(|budget| budget.min(request.max_tokens.saturating_sub(1)));
     let thinking = budget.filter(|budget| *budget >= LEAST_THINKING);
-    let body = Body {
+    let before = Before {
         model: &request.model,
         max_tokens: request.max_tokens,
         system,
         tools: tools.collect(),
         tool_choice: choice(request),
-        messages,
+    };
+    let after = After {
         thinking: thinking.map(|budget_tokens| Thinking { r#type: "enabled", budget_tokens }),
         temperature: request.temperature.filter(|_| thinking.is_none()),
         stop_sequences: &request.stop_sequences,
         stream,
     };
-    serde_json::to_vec(&body)
+    let mut turns: Vec<Turn<'_>> = request.unwritten().filter_map(turn).collect();
+    let users = turns.iter_mut().rev().filter(|turn| turn.role == "user");
+    for last in users.take(CACHED_MESSAGES).filter_map(|turn| turn.content.last_mut()) {
+        last.cache_control = Some(Ephemeral {});
+    }
+    let messages = |out: &mut Vec<u8>| {
+        wire::add_written(out, request.earlier.0);
+        turns.iter().try_for_each(|turn| wire::add(out, turn))
+    };
+    wire::body(&before, messages, &after)
 }
 
-fn choice(request: &Request) -> Option<Choice<'_>> {
+/// Writes a message that the cache holds as part of what follows.
+pub(crate) fn write(message: &Message, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    turn(message).map_or(Ok(()), |turn| wire::add(out, &turn))
+}
+
+fn choice<'a>(request: &'a Request<'_>) -> Option<Choice<'a>> {
     if request.tools.is_empty() {
         return None;
     }
@@ -185,9 +206,7 @@ fn kind(block: &Block) -> Option<Kind<'_>> {
     Some(match block {
         Block::Text(text) => return said(text),
         Block::Attachment(attachment) => attached(attachment),
-        Block::ToolUse { id, name, input } => {
-            Kind::ToolUse { id: tame(id.as_str()), name, input: input.to_object() }
-        }
+        Block::ToolUse { id, name, input } => Kind::ToolUse { id: tame(id.as_str()), name, input },
         Block::ToolResult { tool_use_id, content, is_error } => Kind::ToolResult {
             tool_use_id: tame(tool_use_id.as_str()),
             content: content.iter().filter_map(|part| result_part(part, *is_error)).collect(),
@@ -210,6 +229,7 @@ fn said(text: &str) -> Option<Kind<'_>> {
 fn result_part(part: &Part, is_error: bool) -> Option<Kind<'_>> {
     match part {
         Part::Text(text) => said(text),
+        Part::Json(text) => Some(Kind::JsonText { text }),
         // An error may hold text only.
         Part::Attachment(
             Attachment::Image { media_type, .. } | Attachment::Document { media_type, .. },

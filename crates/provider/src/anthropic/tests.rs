@@ -31,7 +31,7 @@ fn call(id: &str, text: &str) -> Block {
     Block::ToolUse { id, name: "Read".to_owned(), input: ToolInput::parse(text) }
 }
 
-fn conversation() -> Request {
+fn conversation() -> Request<'static> {
     let signed = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln", "extra": 1.5});
     let id = ToolUseId::from_existing("functions.Read:0");
     let mut request = Request::new("claude-opus-4-20250514", 4096);
@@ -77,13 +77,13 @@ fn conversation() -> Request {
     request
 }
 
-fn body(request: &Request, stream: bool) -> String {
+fn body(request: &Request<'_>, stream: bool) -> String {
     let bytes = encode(request, stream).unwrap();
     assert_eq!(bytes, encode(request, stream).unwrap());
     String::from_utf8(bytes).unwrap()
 }
 
-fn shown(request: &Request, stream: bool) -> String {
+fn shown(request: &Request<'_>, stream: bool) -> String {
     lines(&serde_json::from_str(&body(request, stream)).unwrap())
 }
 

@@ -3,15 +3,22 @@
 use std::borrow::Cow;
 
 use ona_types::Attachment;
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::message::{Block, Message, Part, Request, Role, ToolChoice};
+use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
+use crate::wire;
 
+/// What stands before the messages.
 #[derive(Serialize)]
-struct Body<'a> {
+struct Before<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
+}
+
+/// And after them.
+#[derive(Serialize)]
+struct After<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,22 +58,22 @@ struct Function<'a> {
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Turn<'a> {
     System {
-        content: String,
+        content: Cow<'a, str>,
     },
     Developer {
-        content: String,
+        content: Cow<'a, str>,
     },
     User {
         content: Said<'a>,
     },
     Assistant {
-        content: Option<String>,
+        content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<Call<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
-        content: String,
+        content: Cow<'a, str>,
     },
 }
 
@@ -74,7 +81,7 @@ enum Turn<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Said<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Parts(Vec<Piece<'a>>),
 }
 
@@ -100,28 +107,17 @@ struct Call<'a> {
 #[derive(Serialize)]
 struct Called<'a> {
     name: &'a str,
-    arguments: String,
+    #[serde(serialize_with = "as_text")]
+    arguments: &'a ToolInput,
 }
 
 /// The body of a request.
 pub(crate) fn encode(
-    request: &Request,
+    request: &Request<'_>,
     stream: bool,
     stream_options: bool,
 ) -> serde_json::Result<Vec<u8>> {
     let reasons = reasons(&request.model);
-    let mut messages = Vec::new();
-    let system: Vec<&str> = request.system.iter().map(String::as_str).filter(filled).collect();
-    if !system.is_empty() {
-        let content = system.join("\n\n");
-        messages.push(if reasons { Turn::Developer { content } } else { Turn::System { content } });
-    }
-    for message in &request.messages {
-        match message.role {
-            Role::User => user(message, &mut messages),
-            Role::Assistant => messages.extend(assistant(message)),
-        }
-    }
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",
         function: Function {
@@ -130,9 +126,7 @@ pub(crate) fn encode(
             parameters: &tool.input_schema,
         },
     });
-    let body = Body {
-        model: &request.model,
-        messages,
+    let after = After {
         tools: tools.collect(),
         tool_choice: choice(request),
         max_tokens: (!reasons).then_some(request.max_tokens),
@@ -142,7 +136,46 @@ pub(crate) fn encode(
         stream,
         stream_options: (stream && stream_options).then_some(StreamOptions { include_usage: true }),
     };
-    serde_json::to_vec(&body)
+    let messages = |out: &mut Vec<u8>| {
+        system(request).map_or(Ok(()), |turn| wire::add(out, &turn))?;
+        wire::add_written(out, request.earlier.0);
+        request.unwritten().try_for_each(|message| write(message, out))
+    };
+    wire::body(&Before { model: &request.model }, messages, &after)
+}
+
+/// Writes a message: this API makes several of one.
+pub(crate) fn write(message: &Message, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    let turns = match message.role {
+        Role::User => user(message),
+        Role::Assistant => assistant(message).into_iter().collect(),
+    };
+    turns.iter().try_for_each(|turn| wire::add(out, turn))
+}
+
+fn system<'a>(request: &'a Request<'_>) -> Option<Turn<'a>> {
+    let blocks = request.system.iter().map(|block| Cow::Borrowed(block.as_str()));
+    let blocks: Vec<Cow<'_, str>> = blocks.filter(|block| filled(block)).collect();
+    let content = (!blocks.is_empty()).then(|| joined(blocks, "\n\n"))?;
+    let reasons = reasons(&request.model);
+    Some(if reasons { Turn::Developer { content } } else { Turn::System { content } })
+}
+
+/// The texts in one; the only one as it is.
+fn joined<'a>(mut texts: Vec<Cow<'a, str>>, between: &str) -> Cow<'a, str> {
+    match texts.pop() {
+        None => Cow::Borrowed(""),
+        Some(only) if texts.is_empty() => only,
+        Some(last) => {
+            texts.push(last);
+            Cow::Owned(texts.join(between))
+        }
+    }
+}
+
+/// JSON within a string, as this API has it.
+fn as_text<S: Serializer>(input: &&ToolInput, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&serde_json::to_string(input).map_err(S::Error::custom)?)
 }
 
 /// Whether this is one of OpenAI's reasoning models (`o1`, `o3-mini`, …), which take other parameters.
@@ -152,12 +185,11 @@ fn reasons(model: &str) -> bool {
         if digit.is_ascii_digit() && matches!(rest, [] | [b'-', ..]))
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that filter wants")]
-fn filled(text: &&str) -> bool {
+fn filled(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-fn choice(request: &Request) -> Option<Value> {
+fn choice(request: &Request<'_>) -> Option<Value> {
     if request.tools.is_empty() {
         return None;
     }
@@ -171,14 +203,16 @@ fn choice(request: &Request) -> Option<Value> {
 
 /// What the user and the tools say: one message for each result, then one for everything else. Pictures
 /// cannot be part of a result, so they follow in that last one.
-fn user<'a>(message: &'a Message, messages: &mut Vec<Turn<'a>>) {
-    let mut pieces: Vec<Piece<'a>> = Vec::new();
+fn user(message: &Message) -> Vec<Turn<'_>> {
+    let mut messages = Vec::new();
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
     for block in &message.content {
         let Block::ToolResult { tool_use_id, content, .. } = block else { continue };
         let mut texts: Vec<Cow<'_, str>> = Vec::new();
         for part in content {
             match part {
                 Part::Text(text) => texts.push(Cow::Borrowed(text)),
+                Part::Json(text) => texts.push(Cow::Owned(text.text())),
                 Part::Attachment(image @ Attachment::Image { .. }) => {
                     texts.push(Cow::Borrowed("[image: see the next message]"));
                     let label = format!("Image returned by the tool call {tool_use_id}:");
@@ -190,26 +224,28 @@ fn user<'a>(message: &'a Message, messages: &mut Vec<Turn<'a>>) {
                 }
             }
         }
-        messages.push(Turn::Tool { tool_call_id: tool_use_id.as_str(), content: texts.join("\n") });
+        let content = joined(texts, "\n");
+        messages.push(Turn::Tool { tool_call_id: tool_use_id.as_str(), content });
     }
     pieces.extend(message.content.iter().filter_map(|block| match block {
-        Block::Text(text) if filled(&text.as_str()) => Some(Piece::Text { text: text.into() }),
+        Block::Text(text) if filled(text) => Some(Piece::Text { text: text.into() }),
         Block::Attachment(attachment) => Some(attached(attachment)),
         _ => None,
     }));
-    let texts: Vec<&str> = pieces.iter().filter_map(Piece::text).collect();
-    let content = if texts.len() == pieces.len() {
-        Said::Text(texts.join("\n\n"))
+    let all_text = pieces.iter().all(|piece| matches!(piece, Piece::Text { .. }));
+    let content = if all_text {
+        Said::Text(joined(pieces.into_iter().filter_map(Piece::text).collect(), "\n\n"))
     } else {
         Said::Parts(pieces)
     };
     if !matches!(&content, Said::Text(text) if text.is_empty()) {
         messages.push(Turn::User { content });
     }
+    messages
 }
 
-impl Piece<'_> {
-    fn text(&self) -> Option<&str> {
+impl<'a> Piece<'a> {
+    fn text(self) -> Option<Cow<'a, str>> {
         match self {
             Piece::Text { text } => Some(text),
             Piece::ImageUrl { .. } => None,
@@ -238,16 +274,16 @@ fn assistant(message: &Message) -> Option<Turn<'_>> {
     let mut tool_calls = Vec::new();
     for block in &message.content {
         match block {
-            Block::Text(text) if filled(&text.as_str()) => texts.push(text.as_str()),
+            Block::Text(text) if filled(text) => texts.push(Cow::Borrowed(text.as_str())),
             Block::ToolUse { id, name, input } => tool_calls.push(Call {
                 id: id.as_str(),
                 r#type: "function",
-                function: Called { name, arguments: input.to_object().to_string() },
+                function: Called { name, arguments: input },
             }),
             _ => {}
         }
     }
-    let content = (!texts.is_empty()).then(|| texts.join("\n\n"));
+    let content = (!texts.is_empty()).then(|| joined(texts, "\n\n"));
     let anything = content.is_some() || !tool_calls.is_empty();
     anything.then_some(Turn::Assistant { content, tool_calls })
 }

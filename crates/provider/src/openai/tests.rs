@@ -12,7 +12,7 @@ use crate::message::{
 use crate::model::ProviderKind;
 use crate::sse::Event;
 
-fn conversation(model: &str) -> Request {
+fn conversation(model: &str) -> Request<'static> {
     let image = Attachment::Image { media_type: "image/png".to_owned(), data: "aWI=".to_owned() };
     let pdf =
         Attachment::Document { media_type: "application/pdf".to_owned(), data: String::new() };
@@ -67,7 +67,7 @@ fn conversation(model: &str) -> Request {
     request
 }
 
-fn body(request: &Request, stream: bool, options: bool) -> Value {
+fn body(request: &Request<'_>, stream: bool, options: bool) -> Value {
     let bytes = encode(request, stream, options).unwrap();
     assert_eq!(bytes, encode(request, stream, options).unwrap());
     serde_json::from_slice(&bytes).unwrap()

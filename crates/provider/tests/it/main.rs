@@ -47,7 +47,7 @@ fn base_url(provider: ProviderKind, server: &Server) -> String {
     }
 }
 
-fn request(provider: ProviderKind) -> Request {
+fn request(provider: ProviderKind) -> Request<'static> {
     let mut request = Request::new(model(provider), 1000).with(Message::user("Hi."));
     request.system = vec!["You are ona.".to_owned()];
     request.tools = vec![ToolSpec {
@@ -123,7 +123,7 @@ impl Pair {
         self.ask_for(&request(self.provider)).await
     }
 
-    async fn ask_for(&self, request: &Request) -> (Result<Answer, AskError>, Heard) {
+    async fn ask_for(&self, request: &Request<'_>) -> (Result<Answer, AskError>, Heard) {
         let mut heard = Heard::default();
         let answer =
             self.client.ask(request, &mut |live| heard.hear(live), &CancellationToken::new()).await;
