@@ -258,7 +258,9 @@ fn inner(command: &Command) -> Option<Option<String>> {
                 if rest.iter().any(|word| {
                     word.literal.as_deref().is_none_or(|text| {
                         let text = base_name(text);
-                        SHELLS.contains(&text) || EXEC_WRAPPERS.contains(&text)
+                        SHELLS.contains(&text)
+                            || EXEC_WRAPPERS.contains(&text)
+                            || WRAPPERS.contains(&text)
                     })
                 }) =>
             {
@@ -281,6 +283,7 @@ fn inner(command: &Command) -> Option<Option<String>> {
                 };
                 rest.iter().any(splits).then_some(None)
             }
+            "git" | "tar" | "bsdtar" | "sed" if runs_argument(name, rest) => Some(None),
             _ if WITH_COMMAND_OPTION.contains(&name) => {
                 let joined = rest
                     .iter()
@@ -299,6 +302,50 @@ fn inner(command: &Command) -> Option<Option<String>> {
     })
 }
 
+/// Options of `tar` that name a program.
+const TAR_RUNS: &[&str] = &[
+    "--checkpoint-action",
+    "--to-command",
+    "--use-compress-program",
+    "--rsh-command",
+    "--info-script",
+    "--new-volume-script",
+    "-I",
+    "-F",
+];
+
+/// Whether one of the words is a command line, in a way of the program's own.
+fn runs_argument(name: &str, words: &[Word]) -> bool {
+    let mut texts = words.iter().filter_map(|word| word.literal.as_deref());
+    let has = |wanted: &str| words.iter().any(|word| word.literal.as_deref() == Some(wanted));
+    match name {
+        "git" => {
+            let exec = |text: &str| text.starts_with("--exec") || text.starts_with("-x");
+            has("bisect") && has("run")
+                || has("submodule") && has("foreach")
+                || has("rebase") && texts.any(exec)
+                || has("filter-branch")
+        }
+        "sed" => texts.any(|text| text.lines().any(runs_in_sed)),
+        _ => texts.any(|text| TAR_RUNS.iter().any(|option| text.starts_with(option))),
+    }
+}
+
+/// Whether a line of a script for `sed` has its command `e`, or the flag of the same name.
+fn runs_in_sed(line: &str) -> bool {
+    let before = |at: usize| line[..at].trim_end().chars().next_back();
+    let command = line.match_indices('e').any(|(at, _)| {
+        let behind = line[at + 1..].chars().next();
+        before(at).is_none_or(|c| c.is_ascii_digit() || ";{}$/!,".contains(c))
+            && behind.is_none_or(|c| c.is_whitespace() || c == ';' || c == '}')
+    });
+    let flags = line.rsplit(['/', '|', ',', '#', '@']).next().unwrap_or_default();
+    let flagged = flags.len() < line.len()
+        && flags.contains('e')
+        && flags.chars().all(|c| c.is_ascii_digit() || "egpimIM".contains(c));
+    command || flagged
+}
+
 /// What a shell is given to run: the text behind `-c`; whatever comes on standard input if it is given
 /// neither that nor a file.
 fn shell_script(words: &[Word]) -> Option<Option<String>> {
@@ -312,8 +359,12 @@ fn shell_script(words: &[Word]) -> Option<Option<String>> {
             Some(text) if text.starts_with("--") => {}
             Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
                 takes_text |= text.contains('c');
+                // With `s` it reads its input, whatever follows; `O` changes what patterns stand for.
+                if text.contains('O') || text.contains('s') && !text.contains('c') {
+                    return Some(None);
+                }
                 // Among others too, `o` takes the next word.
-                if text.contains(['o', 'O']) {
+                if text.contains('o') {
                     words.next();
                 }
             }

@@ -165,6 +165,9 @@ impl Effects {
             if target == "/dev/null" {
                 continue;
             }
+            if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
+                self.doubt(format!("{target} is a connection to elsewhere"));
+            }
             if self.dirs.len() > 1 && !target.starts_with('/') {
                 self.doubt(format!(
                     "the redirection target {target} is relative and the command changes directory"

@@ -40,6 +40,18 @@ impl Permissions {
                         .into(),
                 );
             }
+            // What `xargs` adds to its words is not in the text.
+            if matches!(commands::name(&command.words), Some("xargs" | "parallel")) {
+                let named = command.words.iter().filter_map(|word| word.literal.as_deref());
+                let programs: Vec<&str> = named.map(commands::base_name).collect();
+                let about = |rule: &Rule| {
+                    let shape = rule.command();
+                    shape.is_some_and(|shape| programs.iter().any(|name| shape.is_about(name)))
+                };
+                if forbids(&about) {
+                    return Some("what `xargs` adds is not fixed in the text, and there are rules about what it runs".into());
+                }
+            }
             if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
                 && word.literal.is_none()
                 && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))
