@@ -220,7 +220,10 @@ pub(crate) fn expand(script: Script) -> Script {
         match inner(&command) {
             None => {}
             Some(Some(source)) if depth < DEEPEST => {
-                let nested = shell::parse(&source);
+                let mut nested = shell::parse(&source);
+                // What it sets it sets for itself.
+                let assignments = nested.commands.iter_mut().flat_map(|one| &mut one.assignments);
+                assignments.for_each(|assignment| assignment.sure = false);
                 if nested.opaque.is_some() {
                     expanded.opaque = expanded.opaque.or(nested.opaque);
                 }

@@ -26,6 +26,7 @@ pub mod path;
 mod permissions;
 mod read_only;
 mod remedy;
+mod repository;
 mod rule;
 pub mod secrets;
 pub mod shell;

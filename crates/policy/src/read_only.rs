@@ -4,15 +4,15 @@
 mod own;
 mod table;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::permissions::Surroundings;
-use crate::shell::{Command, Word};
+use crate::repository::Checkout;
+use crate::shell::{Assignment, Command, Word};
 
-use own::own_text;
+use own::Own;
 pub(crate) use table::READ_ONLY;
 
 /// A command that only reads, unless it is given one of these.
@@ -92,9 +92,13 @@ impl ReadOnly {
         effects: &Effects,
         around: &Surroundings,
     ) -> bool {
-        if effects.here_expands {
+        // What a variable holds could be shown by what obeys the assignment.
+        let fixed = |assignment: &Assignment| !assignment.value.contains(['$', '`']);
+        if effects.here_expands || !command.assignments.iter().all(fixed) {
             return false;
         }
+        let after = effects.commands.iter().position(|one| std::ptr::eq(one, command));
+        let own = Own { commands: &effects.commands[..after.unwrap_or_default()] };
         let Some(words) = self.arguments(&command.words, effects, around) else { return false };
         // Without a directory, or with `-`, it leads elsewhere.
         if self.command == "cd" && (words.is_empty() || words.iter().any(|word| word.source == "-"))
@@ -105,7 +109,7 @@ impl ReadOnly {
         let dashes = words.iter().any(|word| word.literal.as_deref() == Some("--"));
         let first = words.iter().position(is_operand);
         let text = match self.operands {
-            Operands::Any => return true,
+            Operands::Any => return compares_in_silence(command, &own),
             Operands::Only(known) => {
                 let is_known = |text: &str| known.contains(&text);
                 return words.iter().all(|word| word.literal.as_deref().is_some_and(is_known));
@@ -124,7 +128,7 @@ impl ReadOnly {
         };
         words.iter().enumerate().all(|(at, word)| {
             let is_data = self.operands == Operands::Data || Some(at) == text;
-            self.is_harmless(word, is_data, effects, around)
+            self.is_harmless(word, is_data, &own, effects, around)
         })
     }
 
@@ -172,12 +176,13 @@ impl ReadOnly {
         &self,
         word: &Word,
         is_data: bool,
+        own: &Own<'_>,
         effects: &Effects,
         around: &Surroundings,
     ) -> bool {
         let Some(text) = word.literal.as_deref() else {
             if is_data {
-                return self.operands == Operands::Data && own_text(&word.source, effects, 0);
+                return self.operands == Operands::Data && own.is_text(&word.source);
             }
             if self.command == "cd" && word.source == TOPLEVEL {
                 let top = |dir: &PathBuf| checkout(dir).is_some_and(|top| inside(dir, top, around));
@@ -196,7 +201,9 @@ impl ReadOnly {
                     })
                 });
         };
-        if self.words.iter().any(|barred| text.starts_with(barred)) {
+        // git's own help is shown by whatever the configuration names.
+        let help = self.command.starts_with("git ") && matches!(text, "--help" | "-h");
+        if help || self.words.iter().any(|barred| text.starts_with(barred)) {
             return false;
         }
         if !text.starts_with('-') || text == "-" {
@@ -227,6 +234,22 @@ impl ReadOnly {
     }
 }
 
+/// Whether a test says nothing of what it compares: where it wants numbers and gets none, it would.
+fn compares_in_silence(command: &Command, own: &Own<'_>) -> bool {
+    let text = command.text();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if !words.iter().any(|word| NUMERIC.contains(word)) {
+        return true;
+    }
+    words.iter().skip(1).all(|word| {
+        let fixed = !word.contains(['$', '`']) && !word.starts_with(|c: char| c.is_alphabetic());
+        fixed || own.is_text(&format!("\"{}\"", word.trim_matches('"')))
+    })
+}
+
+/// Operators that want numbers.
+const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
 fn is_operand(word: &Word) -> bool {
     !word.literal.as_deref().is_some_and(|text| text.len() > 1 && text.starts_with('-'))
 }
@@ -246,9 +269,17 @@ fn names_pattern(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a script for `sed` prints lines by their numbers and does nothing else.
+/// Whether a script for `sed` prints lines by their numbers, or puts one text in another's place, and does nothing
+/// else.
 fn prints(word: &Word) -> bool {
     word.literal.as_deref().is_some_and(|script| {
+        if let Some(parts) = script.strip_prefix("s/").map(|rest| rest.split('/')) {
+            let parts: Vec<&str> = parts.collect();
+            let flags =
+                |flags: &str| flags.chars().all(|c| c.is_ascii_digit() || "gpiI".contains(c));
+            let plain = |part: &&str| !part.contains(['\\', '\n']);
+            return parts.len() == 3 && parts[..2].iter().all(plain) && flags(parts[2]);
+        }
         script.ends_with(['p', 'q', 'd', '='])
             && script.bytes().all(|byte| byte.is_ascii_digit() || b",$;pqd= +~!".contains(&byte))
     })
@@ -268,40 +299,12 @@ fn own_repository(dir: &Path, around: &Surroundings) -> bool {
             return false;
         }
         if dir == around.project_dir {
-            return dir.ancestors().find(|dir| dir.join(".git").exists()).is_none_or(is_plain);
+            let top = dir.ancestors().find(|dir| dir.join(".git").exists());
+            let plain = |top| Checkout::at(top).is_some_and(|checkout| checkout.is_plain());
+            return top.is_none_or(plain);
         }
         if dir.join(".git").exists() || !dir.pop() {
             return false;
         }
     }
-}
-
-/// Whether a checkout's configuration makes git run nothing by itself.
-fn is_plain(checkout: &Path) -> bool {
-    let git = checkout.join(".git");
-    let git = match fs::read_to_string(&git) {
-        // A linked worktree: its repository is two levels above what the file names.
-        Ok(text) => {
-            let linked = text.trim().strip_prefix("gitdir: ").map(|dir| checkout.join(dir));
-            match linked.as_deref().and_then(Path::parent).and_then(Path::parent) {
-                Some(main) => main.to_owned(),
-                None => return false,
-            }
-        }
-        Err(_) => git,
-    };
-    let runs = [
-        "fsmonitor",
-        "external",
-        "textconv",
-        "hookspath",
-        "filter",
-        "include",
-        "sshcommand",
-        "command",
-    ];
-    ["config", "config.worktree"].iter().all(|name| {
-        let text = fs::read_to_string(git.join(name)).unwrap_or_default().to_ascii_lowercase();
-        !runs.iter().any(|key| text.contains(key))
-    })
 }

@@ -56,6 +56,8 @@ pub struct Assignment {
     pub name: String,
     /// The value as written.
     pub value: String,
+    /// It is made whatever else happens, and replaces what was there.
+    pub sure: bool,
 }
 
 /// One word of a command.
@@ -131,10 +133,11 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
             }
             "file_redirect" => script.redirects.extend(redirect(node, source)),
             "variable_assignment" if !is_command(parent) && !is_loop_head(parent) => {
-                script.commands.push(Command {
-                    assignments: vec![assignment(node, source)],
-                    words: Vec::new(),
-                });
+                let top = parent.is_some_and(|parent| parent.kind() == "program");
+                let mut assignment = assignment(node, source);
+                assignment.sure = top && !text(node, source).contains("+=");
+                let assignments = vec![assignment];
+                script.commands.push(Command { assignments, words: Vec::new() });
             }
             _ => {}
         }
@@ -201,6 +204,7 @@ fn assignment(node: Node<'_>, source: &str) -> Assignment {
     Assignment {
         name: field("name").unwrap_or_default(),
         value: field("value").unwrap_or_default(),
+        sure: false,
     }
 }
 

@@ -1,0 +1,284 @@
+//! A git checkout, as far as it matters what git would do in it: which files it tracks, and whether its own
+//! configuration makes git run something.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A checkout and where its repository is.
+#[derive(Debug)]
+pub(crate) struct Checkout {
+    top: PathBuf,
+    git_dir: PathBuf,
+    /// What a linked worktree shares with the others.
+    common: PathBuf,
+}
+
+/// A file that git tracks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Another repository, which git would go into.
+    pub(crate) is_repository: bool,
+}
+
+/// An index that is larger is not read.
+const LARGEST_INDEX: u64 = 100 << 20;
+
+impl Checkout {
+    /// The checkout that a directory belongs to.
+    pub(crate) fn around(dir: &Path) -> Option<Self> {
+        let top = dir.ancestors().find(|dir| dir.join(".git").exists())?;
+        Self::at(top)
+    }
+
+    /// The one with this top, if it can be made out.
+    pub(crate) fn at(top: &Path) -> Option<Self> {
+        let mut git_dir = top.join(".git");
+        if git_dir.is_file() {
+            let text = fs::read_to_string(&git_dir).ok()?;
+            git_dir = top.join(text.trim().strip_prefix("gitdir: ")?);
+        }
+        let common = match fs::read_to_string(git_dir.join("commondir")) {
+            Ok(text) => git_dir.join(text.trim()),
+            Err(_) => git_dir.clone(),
+        };
+        Some(Self { top: top.to_owned(), git_dir, common })
+    }
+
+    /// Whether nothing in the repository makes git run something, or look elsewhere, when it only reads.
+    pub(crate) fn is_plain(&self) -> bool {
+        let plain = |file: PathBuf| match fs::read_to_string(file) {
+            Ok(text) => is_plain_config(&text),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        let hooks = ["post-index-change", "fsmonitor-watchman"];
+        let hooked = hooks.iter().any(|hook| self.common.join("hooks").join(hook).exists());
+        let enters = self.tracked().is_none_or(|files| files.iter().any(|file| file.is_repository));
+        !hooked
+            && !enters
+            && plain(self.common.join("config"))
+            && plain(self.git_dir.join("config.worktree"))
+    }
+
+    /// The files git tracks; nothing if its index cannot be read.
+    pub(crate) fn tracked(&self) -> Option<Vec<Tracked>> {
+        let index = self.git_dir.join("index");
+        match fs::metadata(&index) {
+            Err(_) => return Some(Vec::new()),
+            Ok(meta) if meta.len() > LARGEST_INDEX => return None,
+            Ok(_) => {}
+        }
+        let config = fs::read_to_string(self.common.join("config")).unwrap_or_default();
+        let hash = if config.to_ascii_lowercase().contains("sha256") { 32 } else { 20 };
+        read_index(&fs::read(index).ok()?, hash, &self.top)
+    }
+}
+
+/// What a repository's configuration may say, in lower case: section and key; `*` is any.
+#[rustfmt::skip]
+const HARMLESS: &[(&str, &[&str])] = &[
+    ("advice", &["*"]),
+    ("alias", &["*"]),
+    ("branch", &["remote", "merge", "rebase", "description", "pushremote", "vscode-merge-base"]),
+    ("color", &["*"]),
+    ("core", &[
+        "repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
+        "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "sharedrepository",
+        "preloadindex", "longpaths", "protecthfs", "protectntfs", "commitgraph", "multipackindex",
+    ]),
+    ("commit", &["gpgsign"]),
+    ("diff", &["renames", "algorithm", "colormoved", "noprefix", "mnemonicprefix", "context"]),
+    ("extensions", &["worktreeconfig", "objectformat", "refstorage"]),
+    ("fetch", &["*"]),
+    ("gc", &["*"]),
+    ("init", &["defaultbranch"]),
+    ("lfs", &["repositoryformatversion", "access"]),
+    ("log", &["date", "abbrevcommit", "decorate", "follow"]),
+    ("maintenance", &["*"]),
+    ("merge", &["conflictstyle"]),
+    ("pull", &["*"]),
+    ("push", &["*"]),
+    ("rebase", &["*"]),
+    ("remote", &["url", "pushurl", "fetch", "tagopt", "prune", "gh-resolved"]),
+    ("rerere", &["*"]),
+    ("status", &["showuntrackedfiles", "short", "branch"]),
+    ("submodule", &["url", "active"]),
+    ("tag", &["*"]),
+    ("user", &["name", "email", "signingkey", "useconfigonly"]),
+];
+
+/// Whether a configuration says only what is known to be harmless, in the plain form in which git itself writes it.
+fn is_plain_config(text: &str) -> bool {
+    let mut section = String::new();
+    text.to_ascii_lowercase().lines().map(str::trim).all(|line| {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            return true;
+        }
+        if let Some(head) = line.strip_prefix('[') {
+            let Some(head) = head.strip_suffix(']') else { return false };
+            section = head.split([' ', '\t', '.']).next().unwrap_or_default().to_owned();
+            return !head.contains(']');
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        let (key, value) = (key.trim(), value.trim());
+        let known = HARMLESS.iter().find(|(name, _)| *name == section);
+        let known = known.is_some_and(|(_, keys)| keys.contains(&"*") || keys.contains(&key));
+        // `ext::…` names a program, and a bare repository has no files of its own.
+        let odd =
+            value.contains("::") || value.ends_with('\\') || key == "bare" && value != "false";
+        known && !odd
+    })
+}
+
+/// The entries of an index of version 2, 3 or 4.
+fn read_index(bytes: &[u8], hash: usize, top: &Path) -> Option<Vec<Tracked>> {
+    let number = |at: usize| {
+        let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(four))
+    };
+    if bytes.get(..4)? != b"DIRC" {
+        return None;
+    }
+    let (version, count) = (number(4)?, number(8)?);
+    let (mut at, mut name) = (12, Vec::new());
+    let mut files = Vec::new();
+    for _ in 0..count {
+        let mode = number(at + 24)?;
+        let flags = at + 40 + hash;
+        let extended = version >= 3 && bytes.get(flags)? & 0x40 != 0;
+        let mut start = flags + if extended { 4 } else { 2 };
+        if version >= 4 {
+            let (strip, length) = variable(bytes.get(start..)?)?;
+            start += length;
+            name.truncate(name.len().checked_sub(strip)?);
+        } else {
+            name.clear();
+        }
+        let length = bytes.get(start..)?.iter().position(|byte| *byte == 0)?;
+        name.extend_from_slice(&bytes[start..start + length]);
+        let path = top.join(std::ffi::OsStr::from_bytes(&name));
+        files.push(Tracked { path, is_repository: mode == 0o160_000 });
+        let end = start + length;
+        at = if version >= 4 { end + 1 } else { at + (end - at + 8) / 8 * 8 };
+    }
+    Some(files)
+}
+
+/// A number as git packs it, and how many bytes it takes.
+fn variable(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = usize::from(bytes.first()? & 0x7f);
+    let mut at = 0;
+    while bytes.get(at)? & 0x80 != 0 {
+        at += 1;
+        value = value.checked_add(1)?.checked_mul(128)? + usize::from(bytes.get(at)? & 0x7f);
+    }
+    Some((value, at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[allow(clippy::disallowed_methods, reason = "only git writes an index as git does")]
+    fn git(dir: &Path, args: &[&str]) {
+        let done = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"])
+            .args(args)
+            .current_dir(dir)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn names(checkout: &Checkout) -> Vec<String> {
+        let files = checkout.tracked().unwrap();
+        let name =
+            |file: &Tracked| file.path.strip_prefix(&checkout.top).unwrap().display().to_string();
+        files.iter().map(name).collect()
+    }
+
+    #[test]
+    fn tracked_files_are_read_from_every_kind_of_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        git(top, &["init", "-q"]);
+        assert!(names(&Checkout::around(top).unwrap()).is_empty());
+        fs::create_dir_all(top.join("a/deep")).unwrap();
+        let files = [".env", "a/deep/other.rs", "a/deep/some.rs", "a/x", "exactly8", "z é"];
+        for name in files {
+            fs::write(top.join(name), name).unwrap();
+        }
+        git(top, &["add", "-A"]);
+        for version in ["2", "4"] {
+            git(top, &["update-index", "--index-version", version]);
+            assert_eq!(names(&Checkout::around(&top.join("a/deep")).unwrap()), files, "{version}");
+        }
+        fs::write(top.join("later"), "").unwrap();
+        git(top, &["update-index", "--index-version", "2"]);
+        git(top, &["add", "-N", "later"]);
+        assert_eq!(names(&Checkout::around(top).unwrap()).len(), 7, "an entry with more flags");
+        assert!(Checkout::around(top).unwrap().is_plain());
+        fs::write(top.join(".git/index"), "DIRC nonsense that is too short").unwrap();
+        assert_eq!(Checkout::around(top).unwrap().tracked(), None);
+        assert!(!Checkout::around(top).unwrap().is_plain());
+    }
+
+    #[test]
+    fn what_could_make_git_run_something_is_not_plain() {
+        for (text, plain) in [
+            ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x.example/y\n", true),
+            (
+                "[branch \"a.b\"]\n\tremote = origin\n# comment\n; another\n[user]\n\tname = x\n",
+                true,
+            ),
+            ("[core]\n\tfsmonitor = ./evil\n", false),
+            ("[core]\n\tworktree = /etc\n", false),
+            ("[core] fsmonitor = ./evil\n", false),
+            ("[core]\n\tbare = true\n", false),
+            ("[CORE]\n\tFsMonitor\n", false),
+            ("[include]\n\tpath = x\n", false),
+            ("[gpg]\n\tprogram = ./evil\n", false),
+            ("[log]\n\tshowSignature = true\n", false),
+            ("[blame]\n\tignoreRevsFile = /etc/passwd\n", false),
+            ("[remote \"o\"]\n\turl = ext::sh -c evil\n", false),
+            ("[remote \"o\"]\n\tpromisor = true\n", false),
+            ("[man \"x\"]\n\tcmd = evil\n", false),
+            ("[diff \"x\"]\n\ttextconv = evil\n", false),
+            ("[user]\n\tname = x\\\n", false),
+        ] {
+            assert_eq!(is_plain_config(text), plain, "{text}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (top, other) = (dir.path().join("top"), dir.path().join("other"));
+        for repository in [&top, &other] {
+            fs::create_dir(repository).unwrap();
+            git(repository, &["init", "-q"]);
+            git(repository, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        }
+        let hook = top.join(".git/hooks/post-index-change");
+        assert!(Checkout::around(&top).unwrap().is_plain());
+        fs::write(&hook, "").unwrap();
+        assert!(!Checkout::around(&top).unwrap().is_plain());
+        fs::remove_file(&hook).unwrap();
+        // Another repository inside: git would obey that one's configuration too.
+        git(&top, &["submodule", "add", "-q", "../other", "inner"]);
+        assert!(!Checkout::around(&top).unwrap().is_plain());
+        // A file in the place of `.git` that leads elsewhere.
+        let linked = dir.path().join("linked");
+        fs::create_dir(&linked).unwrap();
+        fs::write(linked.join(".git"), format!("gitdir: {}/.git\n", other.display())).unwrap();
+        assert!(Checkout::around(&linked).unwrap().is_plain());
+        fs::write(other.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
+        assert!(!Checkout::around(&linked).unwrap().is_plain());
+        // A worktree obeys what its repository says.
+        git(&top, &["worktree", "add", "-q", "../tree"]);
+        let tree = Checkout::around(&dir.path().join("tree")).unwrap();
+        fs::write(top.join(".git/config"), "[core]\n\tsshCommand = ./evil\n").unwrap();
+        assert!(!tree.is_plain());
+    }
+}
