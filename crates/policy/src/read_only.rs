@@ -243,7 +243,7 @@ fn compares_in_silence(command: &Command, own: &Own<'_>) -> bool {
     }
     words.iter().skip(1).all(|word| {
         let fixed = !word.contains(['$', '`']) && !word.starts_with(|c: char| c.is_alphabetic());
-        fixed || own.is_text(&format!("\"{}\"", word.trim_matches('"')))
+        fixed || word.contains('$') && own.is_text(&format!("\"{}\"", word.trim_matches('"')))
     })
 }
 
