@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::commands;
-pub use crate::files::Access;
 use crate::files::{self, Operand, Touched};
+pub use crate::files::{Access, Skips};
 use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
 
@@ -28,6 +28,8 @@ pub struct Effects {
     pub fed: Vec<Target>,
     /// Directories it goes through with all that is in them.
     pub trees: Vec<Tree>,
+    /// What git does with files that it tracks: in which checkouts, and below what.
+    pub tracked: Vec<TrackedFiles>,
     /// What programs that are not known are given, and could take for a file: the program, and the file.
     pub given: Vec<(String, Target)>,
     /// Hosts it speaks to.
@@ -41,9 +43,50 @@ pub struct Effects {
     pub unsure: Option<String>,
     /// The same, where it can only be writing.
     pub scatters: Option<String>,
+    /// The same, where it writes files whose names come from elsewhere: they may be protected ones.
+    pub feeds_writer: Option<String>,
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
+}
+
+/// Variables that are certainly set before a command, once and to what.
+fn settled(script: &Script, before: usize) -> Vec<(&str, &str)> {
+    let all: Vec<&shell::Assignment> =
+        script.commands.iter().flat_map(|command| &command.assignments).collect();
+    let once =
+        |one: &&&shell::Assignment| all.iter().filter(|other| other.name == one.name).count() == 1;
+    let plain = |one: &&&shell::Assignment| {
+        one.value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b))
+    };
+    let earlier = script.commands[..before].iter().flat_map(|command| &command.assignments);
+    let found: Vec<&shell::Assignment> = earlier.filter(|one| one.sure).collect();
+    let found = found.iter().filter(once).filter(plain);
+    found.map(|one| (one.name.as_str(), one.value.as_str())).collect()
+}
+
+/// A command with such variables in place.
+fn with_values(command: &shell::Command, set: &[(&str, &str)]) -> shell::Command {
+    let mut command = command.clone();
+    for word in command.words.iter_mut().filter(|word| word.literal.is_none()) {
+        let mut text = word.source.replace('"', "");
+        for (name, value) in set {
+            text = text.replace(&format!("${{{name}}}"), value);
+            let whole = |at: usize| {
+                let behind = text[at + name.len() + 1..].chars().next();
+                behind.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_')
+            };
+            let found = text.find(&format!("${name}")).filter(|at| whole(*at));
+            if let Some(at) = found {
+                text.replace_range(at..at + name.len() + 1, value);
+            }
+        }
+        let fixed = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b));
+        if fixed && text != word.source {
+            word.literal = Some(text);
+        }
+    }
+    command
 }
 
 /// How scripts say where the top of their checkout is.
@@ -62,10 +105,21 @@ pub struct Tree {
     pub access: Access,
     /// Where it begins.
     pub root: Target,
-    /// Whether names that begin with a dot are left out.
-    pub skips_hidden: bool,
+    /// What of it is left out.
+    pub skips: Skips,
     /// Who goes through it.
     pub by: String,
+}
+
+/// Files that git tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackedFiles {
+    /// What is done with them.
+    pub access: Access,
+    /// Where git runs.
+    pub dir: PathBuf,
+    /// Only those below one of these, if there are any.
+    pub below: Vec<Target>,
 }
 
 impl Effects {
@@ -89,7 +143,11 @@ impl Effects {
                 ..Self::default()
             });
         }
-        let script = commands::expand(shell::parse(source));
+        let script = shell::parse(source);
+        let outermost = script.commands.len();
+        let script = commands::expand(script);
+        // Loops and `read` set variables too, and a command line within the line has its own.
+        let one_scope = !script.sets_otherwise && outermost == script.commands.len();
         let mut effects = Self {
             opaque: script.opaque.clone(),
             here_expands: script.here_expands,
@@ -98,8 +156,9 @@ impl Effects {
         };
         effects.follow(&script);
         effects.redirect(&script)?;
-        for command in &script.commands {
-            effects.touch(command);
+        for (at, command) in script.commands.iter().enumerate() {
+            let set = if one_scope { settled(&script, at) } else { Vec::new() };
+            effects.touch(&with_values(command, &set));
         }
         effects.feed(&script);
         effects.commands = script.commands;
@@ -190,7 +249,8 @@ impl Effects {
 
     /// Notes the files that a command is known to take.
     fn touch(&mut self, command: &shell::Command) {
-        let Touched { files, trees, given, unsure, scatters, .. } = files::touched(&command.words);
+        let touched = files::touched(&command.words);
+        let Touched { files, trees, tracked, given, unsure, scatters, .. } = touched;
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         for (access, operand) in files {
@@ -202,6 +262,12 @@ impl Effects {
         }
         for tree in trees {
             self.go_through(&tree);
+        }
+        for files::Tracked { access, below } in tracked {
+            for dir in &self.dirs {
+                let below = below.iter().filter_map(|path| Target::of(dir, path).ok()).collect();
+                self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
+            }
         }
         for (program, piece) in given {
             let found = self.dirs.iter().filter_map(|dir| Target::of(dir, &piece).ok());
@@ -217,19 +283,24 @@ impl Effects {
         let Some(access) = fed else { return };
         let listed: Option<Vec<Vec<Option<Operand>>>> =
             script.commands.iter().map(|command| files::listed(&command.words)).collect();
-        let Some(listed) = listed.filter(|_| script.redirects.is_empty()) else {
-            self.unsure.get_or_insert("`xargs` takes names from its input".to_owned());
+        let listed = listed.filter(|roots| {
+            script.redirects.is_empty()
+                && !script.here
+                && roots.iter().any(|roots| !roots.is_empty())
+        });
+        let Some(listed) = listed else {
+            let why = "`xargs` takes names from its input".to_owned();
+            if access == Access::Writes {
+                self.feeds_writer.get_or_insert(why.clone());
+            }
+            self.unsure.get_or_insert(why);
             return;
         };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
-                self.go_through(&files::Tree {
-                    access,
-                    root: root.clone(),
-                    skips_hidden: false,
-                    by,
-                });
+                let (root, skips) = (root.clone(), Skips::default());
+                self.go_through(&files::Tree { access, root, skips, by });
             }
         }
     }
@@ -237,8 +308,8 @@ impl Effects {
     fn go_through(&mut self, tree: &files::Tree) {
         let here = Operand::Fixed(".".to_owned());
         for root in self.targets(tree.root.as_ref().unwrap_or(&here)) {
-            let files::Tree { access, skips_hidden, ref by, .. } = *tree;
-            let tree = Tree { access, root, skips_hidden, by: by.clone() };
+            let files::Tree { access, skips, by, .. } = tree.clone();
+            let tree = Tree { access, root, skips, by };
             if !self.trees.contains(&tree) {
                 self.trees.push(tree);
             }

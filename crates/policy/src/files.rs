@@ -3,21 +3,23 @@
 //! This serves rules that forbid: rather a file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
+mod git;
 mod lists;
 mod pattern;
 mod tables;
+mod trees;
 
 use std::path::Path;
 
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
 use crate::shell::Word;
 
+pub(crate) use git::Tracked;
 pub(crate) use lists::listed;
 pub(crate) use pattern::{expand, is_glob};
-use tables::{
-    GIT_CHANGERS, GIT_READERS, GIT_WRITERS, HARMLESS, OUTPUTS, PLACERS, READERS, RECURSIVE,
-    SCATTERERS, SEARCHERS, WRITERS,
-};
+use tables::{HARMLESS, OUTPUTS, PLACERS, READERS, RECURSIVE, SCATTERERS, WRITERS};
+pub use trees::Skips;
+pub(crate) use trees::Tree;
 
 /// What a command does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(crate) struct Touched {
     pub(crate) files: Vec<(Access, Operand)>,
     /// Directories it goes through with all that is in them.
     pub(crate) trees: Vec<Tree>,
+    /// What git does with files that it tracks.
+    pub(crate) tracked: Vec<Tracked>,
     /// What a program that is not known is given, and could take for a file: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
     /// It takes the names of files from its input, and does this with them.
@@ -54,19 +58,6 @@ pub(crate) enum Operand {
     Glob(String),
 }
 
-/// A directory with all that is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tree {
-    /// What is done with it.
-    pub(crate) access: Access,
-    /// Where it begins; where the command runs if it does not say.
-    pub(crate) root: Option<Operand>,
-    /// Whether names that begin with a dot are left out.
-    pub(crate) skips_hidden: bool,
-    /// Who goes through it.
-    pub(crate) by: String,
-}
-
 /// Everything a command touches, whatever it is wrapped in.
 pub(crate) fn touched(words: &[Word]) -> Touched {
     let mut all = vec![words];
@@ -79,7 +70,10 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
     let mut touched = Touched::default();
     for (at, words) in all.into_iter().enumerate() {
         match name(words) {
-            Some("xargs" | "parallel") => touched.fed = Some(fed(&words[1..])),
+            Some(name @ ("xargs" | "parallel")) => {
+                touched.fed = Some(fed(&words[1..]));
+                give(name, &words[1..], &mut touched);
+            }
             // The words inside a wrapper are looked at with the whole.
             Some(name) => of_command(name, &words[1..], at == 0, &mut touched),
             None => {}
@@ -90,7 +84,7 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
 
 fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched) {
     if name == "git" {
-        return git(words, touched);
+        return git::git(words, touched);
     }
     if name == "dd" {
         for (prefix, access) in [("of=", Access::Writes), ("if=", Access::Reads)] {
@@ -101,7 +95,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         return;
     }
     if is_finder(name) {
-        return found(name, words, touched);
+        return trees::found(name, words, touched);
     }
     let (reads, writes) = (READERS.contains(&name), writes(name, words));
     if reads {
@@ -112,7 +106,8 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         operands(words.iter(), Access::Writes, touched);
     }
     if goes_through(name, words) {
-        trees(name, words, if writes { Access::Writes } else { Access::Reads }, touched);
+        let access = if writes { Access::Writes } else { Access::Reads };
+        trees::through(name, words, access, touched);
     }
     if PLACERS.contains(&name) {
         placed(words, touched);
@@ -138,10 +133,15 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         }
     }
     if outermost && !reads && !writes && !HARMLESS.contains(&name) {
-        for word in words {
-            let text = word.literal.as_deref().unwrap_or(&word.source);
-            touched.given.extend(pieces(text).map(|piece| (name.to_owned(), piece.to_owned())));
-        }
+        give(name, words, touched);
+    }
+}
+
+/// Every word could be a file to a program nobody knows.
+fn give(name: &str, words: &[Word], touched: &mut Touched) {
+    for word in words {
+        let text = word.literal.as_deref().unwrap_or(&word.source);
+        touched.given.extend(pieces(text).map(|piece| (name.to_owned(), piece.to_owned())));
     }
 }
 
@@ -170,105 +170,6 @@ fn writes(name: &str, words: &[Word]) -> bool {
             None => option.contains('i'),
         });
     WRITERS.contains(&name) || in_place
-}
-
-/// What `find` and its like do with what they find.
-fn found(name: &str, words: &[Word], touched: &mut Touched) {
-    if !crate::commands::acts(words) {
-        return;
-    }
-    let literals = || words.iter().filter_map(|word| word.literal.as_deref());
-    let runs = literals().skip_while(|text| !is_run(text)).nth(1).map(base_name);
-    let deletes = literals().any(|text| text == "-delete" || text.starts_with("-f"));
-    let access = match runs {
-        Some(name) if only_reads(name) && !deletes => Access::Reads,
-        _ => Access::Writes,
-    };
-    let starts = words.iter().take_while(|word| !word.source.starts_with(['-', '(', '!', '\\']));
-    let before = touched.files.len();
-    operands(starts, access, touched);
-    let roots: Vec<Option<Operand>> = match &touched.files[before..] {
-        // The first words of `fd` are a pattern and then directories.
-        [] => vec![None],
-        files => {
-            let files = files.iter().map(|(_, operand)| Some(operand.clone()));
-            if name == "find" { files.collect() } else { files.chain([None]).collect() }
-        }
-    };
-    for root in roots {
-        let by = format!("`{name}`");
-        touched.trees.push(Tree { access, root, skips_hidden: false, by });
-    }
-}
-
-fn is_run(text: &str) -> bool {
-    text.starts_with("-exec")
-        || text.starts_with("--exec")
-        || matches!(text, "-ok" | "-okdir" | "-x" | "-X")
-}
-
-fn git(words: &[Word], touched: &mut Touched) {
-    let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
-    let any = |of: &[&str]| literals.iter().any(|word| of.contains(word));
-    let changes = any(GIT_CHANGERS);
-    if any(&["apply", "am"]) {
-        touched.scatters.get_or_insert("which files a patch changes is not in the text".to_owned());
-    }
-    if changes {
-        let by = "`git`".to_owned();
-        let tree = Tree { access: Access::Writes, root: None, skips_hidden: false, by };
-        touched.trees.push(tree);
-    }
-    if !any(GIT_WRITERS) && !any(GIT_READERS) {
-        // What others are told, such as a message, is seldom a file, but it could be one.
-        let given = literals.iter().flat_map(|word| pieces(word));
-        touched.given.extend(given.map(|piece| ("git".to_owned(), piece.to_owned())));
-        return;
-    }
-    let access = if any(GIT_WRITERS) { Access::Writes } else { Access::Reads };
-    operands(words.iter(), access, touched);
-    values(words, touched);
-    for path in literals.iter().filter_map(|word| Some(word.split_once(':')?.1)) {
-        // `HEAD:file` shows a file as it was.
-        touched.files.push((Access::Reads, Operand::Fixed(path.to_owned())));
-    }
-    if any(&["grep", "archive"]) {
-        let by = "`git`".to_owned();
-        touched.trees.push(Tree { access: Access::Reads, root: None, skips_hidden: false, by });
-    }
-    for value in values_of(words, '\0', "--output") {
-        touched.files.push((Access::Writes, Operand::Fixed(value)));
-    }
-}
-
-/// The directories a command goes through.
-fn trees(name: &str, words: &[Word], access: Access, touched: &mut Touched) {
-    let follows = words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-        Some(long) => long.starts_with("deref") || long.starts_with("follow"),
-        None => match name {
-            "grep" | "egrep" | "fgrep" => option.contains('R'),
-            "cp" | "rg" | "rsync" => option.contains('L'),
-            _ => false,
-        },
-    });
-    if follows {
-        touched.unsure.get_or_insert(format!("`{name}` follows links"));
-    }
-    let by = format!("`{name}`");
-    // `rg` leaves hidden files out unless it is told otherwise.
-    let skips_hidden = name == "rg"
-        && !words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-            Some(long) => long.starts_with("hid") || long.starts_with("unr"),
-            None => option.contains(['u', '.']),
-        });
-    let mut named = Touched::default();
-    operands(words.iter(), access, &mut named);
-    let tree = |root| Tree { access, root, skips_hidden, by: by.clone() };
-    // The first word is what is searched for: without another, the search is here.
-    if SEARCHERS.contains(&name) && named.files.len() < 2 {
-        touched.trees.push(tree(None));
-    }
-    touched.trees.extend(named.files.into_iter().map(|(_, operand)| tree(Some(operand))));
 }
 
 /// What in a script for `sed` or `awk` could be a file: behind a letter that reads or writes one, or in quotes.
@@ -314,7 +215,12 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
             }
             // What the commands in it read is looked at with them.
             None if word.source.starts_with("<(") => {}
+            // What `find` puts there is in the directories it goes through.
+            None if word.source == "{}" => {}
             None => {
+                // A part of it may be telling: `~/.bashrc`, `"$d"/.git/config`.
+                let parts = fixed_parts(&word.source);
+                touched.files.extend(parts.into_iter().map(|part| (access, Operand::Fixed(part))));
                 touched
                     .unsure
                     .get_or_insert(format!("which files {} stands for is not fixed", word.source));
@@ -323,10 +229,53 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
     }
 }
 
+/// The paths that a word could end in, with what is not fixed taken away.
+fn fixed_parts(source: &str) -> Vec<String> {
+    let bare = source.replace(['"', '\''], "");
+    let mut alternatives = vec![String::new()];
+    let mut rest = bare.as_str();
+    while let Some(next) = rest.chars().next() {
+        let open = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        if let Some((inner, behind)) = open.filter(|(inner, _)| inner.contains(',')) {
+            let grown = alternatives
+                .iter()
+                .flat_map(|head| inner.split(',').map(move |one| format!("{head}{one}")));
+            alternatives = grown.take(MOST_PIECES).collect();
+            rest = behind;
+            continue;
+        }
+        let gone = match next {
+            '~' => rest.find('/').unwrap_or(rest.len()),
+            '$' if rest[1..].starts_with('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+            '$' if rest[1..].starts_with('(') => rest.rfind(')').map_or(rest.len(), |at| at + 1),
+            '$' => {
+                let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                1 + rest[1..].find(|c| !name(c)).unwrap_or(rest.len() - 1)
+            }
+            _ => 0,
+        };
+        let taken = if gone == 0 { next.len_utf8() } else { gone };
+        if gone == 0 {
+            alternatives.iter_mut().for_each(|one| one.push(next));
+        }
+        rest = &rest[taken..];
+    }
+    let relative = |one: &String| one.trim_start_matches('/').to_owned();
+    alternatives.iter().map(relative).filter(|one| !one.is_empty()).collect()
+}
+
 /// Values that stand in the same word as their option.
 fn values(words: &[Word], touched: &mut Touched) {
     for text in words.iter().filter_map(option) {
         let value = match text.strip_prefix("--") {
+            // What is left out, or alone looked at, is a pattern.
+            Some(long)
+                if ["exclude", "include", "ignore", "glob"]
+                    .iter()
+                    .any(|name| long.starts_with(name) && !long.contains("-from")) =>
+            {
+                None
+            }
             Some(long) => long.split_once('=').map(|(_, value)| value),
             None => text.get(2..),
         };
@@ -496,9 +445,10 @@ mod tests {
             ("find src -exec cat {} +", Access::Reads, vec![fixed("src")]),
             ("find src -delete", Access::Writes, vec![fixed("src")]),
             ("fd -x cat", Access::Reads, vec![None]),
-            ("git checkout -- .", Access::Writes, vec![None]),
+            ("git clean -fd", Access::Writes, vec![None]),
             ("grep x src", Access::Reads, vec![]),
             ("find src -name x", Access::Reads, vec![]),
+            ("git add -A", Access::Reads, vec![None]),
         ] {
             let trees = of(source).trees;
             assert!(trees.iter().all(|tree| tree.access == access), "{source}: {trees:?}");

@@ -33,7 +33,7 @@ pub mod shell;
 mod suggest;
 pub mod wildcard;
 
-pub use effects::{Access, Effects, Tree};
+pub use effects::{Access, Effects, Skips, TrackedFiles, Tree};
 pub use gate::{Answer, STAGES, Stage, ToolPermit, Verdict};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
 pub use remedy::Change;

@@ -178,13 +178,13 @@ fn variable(bytes: &[u8]) -> Option<(usize, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::process::Command;
 
     use super::*;
 
     #[allow(clippy::disallowed_methods, reason = "only git writes an index as git does")]
-    fn git(dir: &Path, args: &[&str]) {
+    pub(crate) fn git(dir: &Path, args: &[&str]) {
         let done = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"])
             .args(args)

@@ -21,6 +21,8 @@ pub struct Script {
     pub redirects: Vec<Redirect>,
     /// A here-document or here-string feeds a command.
     pub here: bool,
+    /// Variables are set in other ways than by assignments.
+    pub sets_otherwise: bool,
     /// A here-document or here-string depends on variables, so what is read from it is not in the text.
     pub here_expands: bool,
     /// Set when it is not certain that this is all of it, with the reason.
@@ -108,6 +110,7 @@ pub fn parse(source: &str) -> Script {
         Ok(reading) => {
             script.here_expands = reading.here_expands;
             script.here = reading.here;
+            script.sets_otherwise = reading.sets_otherwise;
             if !reading.agrees(&script) {
                 script
                     .opaque

@@ -15,7 +15,8 @@ pub(crate) fn is_glob(source: &str) -> bool {
 const MOST: usize = 1000;
 
 /// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
-/// Files whose names begin with a dot are included: bash leaves them out, and rather one too many.
+/// Files whose names begin with a dot are left out unless the pattern begins with one; a line that has bash do
+/// otherwise is opaque.
 pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     let (mut found, pattern) = match pattern.strip_prefix('/') {
         Some(rest) => (vec![PathBuf::from("/")], rest),
@@ -34,7 +35,11 @@ pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
                 if looked > MOST {
                     return None;
                 }
-                if entry.file_name().to_str().is_none_or(|name| fits(part, name)) {
+                let name = entry.file_name();
+                let fits = |name: &str| {
+                    (part.starts_with('.') || !name.starts_with('.')) && fits(part, name)
+                };
+                if name.to_str().is_none_or(fits) {
                     next.push(entry.path());
                 }
             }
@@ -71,7 +76,7 @@ mod tests {
         };
         assert_eq!(names(".en?"), [".env"]);
         assert!(!is_glob("[ab].rs") && !is_glob("/et[[:alpha:]]/passwd"));
-        assert_eq!(names("*/c.rs"), [".env/c.rs", "a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
+        assert_eq!(names("*/c.rs"), ["a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
         assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
     }
 }

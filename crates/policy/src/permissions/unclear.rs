@@ -1,15 +1,17 @@
 //! Calls that may be what a rule forbids, though none can be held against them. Somebody has to look.
 
-use std::fs;
 use std::path::Path;
 
+use ignore::WalkBuilder;
 use ona_types::{Behavior, PermissionMode};
 
 use super::{Call, Permissions};
 use crate::commands;
-use crate::effects::{Access, Tree};
+use crate::effects::{Access, TrackedFiles, Tree};
 use crate::path::Target;
+use crate::repository::Checkout;
 use crate::rule::{Rule, Scope};
+use crate::wildcard;
 
 /// As many files are looked at for a command that goes through a directory.
 const MOST_FILES: usize = 50_000;
@@ -61,6 +63,9 @@ impl Permissions {
                 ));
             }
         }
+        if let Some(why) = call.effects.feeds_writer.as_ref().filter(|_| !bypassed) {
+            return Some(format!("{why}, and some paths are protected"));
+        }
         let about_files: Vec<&Rule> =
             written.into_iter().filter(|rule| rule.path().is_some()).collect();
         unclear_files(call, &about_files)
@@ -88,62 +93,91 @@ fn unclear_files(call: &Call<'_>, rules: &[&Rule]) -> Option<String> {
             ));
         }
     }
+    let of_kind = |access: Access| -> Vec<&Rule> {
+        let fits = |rule: &&&Rule| edits(rule) == (access == Access::Writes);
+        rules.iter().filter(fits).copied().collect()
+    };
     for tree in &effects.trees {
-        let rules: Vec<&Rule> = rules
-            .iter()
-            .filter(|rule| edits(rule) == (tree.access == Access::Writes))
-            .copied()
-            .collect();
-        if let Some(why) = within(tree, &rules) {
+        if let Some(why) = within(tree, &of_kind(tree.access)) {
             return Some(why);
         }
     }
-    None
+    effects.tracked.iter().find_map(|files| among(files, &of_kind(files.access)))
+}
+
+/// Whether a rule is about a file that git tracks.
+fn among(files: &TrackedFiles, rules: &[&Rule]) -> Option<String> {
+    if rules.is_empty() {
+        return None;
+    }
+    let checkout = Checkout::around(&files.dir)?;
+    let Some(tracked) = checkout.tracked() else {
+        return Some(
+            "which files git tracks cannot be read, and there are rules about files".to_owned(),
+        );
+    };
+    let below = |path: &Path| {
+        files.below.is_empty() || files.below.iter().any(|target| path.starts_with(&target.real))
+    };
+    tracked.into_iter().filter(|file| below(&file.path)).find_map(|file| {
+        let target = Target::real(file.path);
+        let rule = rules.iter().find(|rule| is_about(rule, &target))?;
+        let (path, rule) = (target.real.display(), &rule.text);
+        Some(format!("`git` may be about {path}, and there is {rule}"))
+    })
 }
 
 fn is_about(rule: &Rule, target: &Target) -> bool {
     rule.path().is_some_and(|(_, shape)| shape.hits(target))
 }
 
-/// Whether a rule is about something in a directory.
+/// Whether a rule is about something in a directory, or about the directory.
 fn within(tree: &Tree, rules: &[&Rule]) -> Option<String> {
-    if rules.is_empty() || !tree.root.real.is_dir() {
+    if rules.is_empty() {
         return None;
     }
-    let (mut pending, mut seen) = (vec![tree.root.real.clone()], 0);
-    while let Some(dir) = pending.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > MOST_FILES {
-                let root = tree.root.named.display();
-                return Some(format!(
-                    "{} goes through {root}, which holds too many files to look at, and there are rules about files",
-                    tree.by
-                ));
-            }
-            if tree.skips_hidden && is_hidden(&entry.path()) {
-                continue;
-            }
-            let path = entry.path();
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let target = Target::real(path.clone());
-            if let Some(rule) = rules.iter().find(|rule| is_about(rule, &target)) {
-                return Some(format!(
-                    "{} goes through {}, where {} is, and there is {}",
-                    tree.by,
-                    tree.root.named.display(),
-                    path.display(),
-                    rule.text
-                ));
-            }
-            if is_dir {
-                pending.push(path);
-            }
+    let named = tree.root.named.display();
+    let found = |path: &Path, rule: &Rule| {
+        let (by, path, rule) = (&tree.by, path.display(), &rule.text);
+        format!("{by} goes through {named}, where {path} is, and there is {rule}")
+    };
+    if let Some(rule) = rules.iter().find(|rule| is_about(rule, &tree.root)) {
+        return Some(found(&tree.root.real, rule));
+    }
+    if !tree.root.real.is_dir() {
+        return None;
+    }
+    let mut walk = WalkBuilder::new(&tree.root.real);
+    walk.standard_filters(false).hidden(tree.skips.hidden);
+    if tree.skips.ignored {
+        walk.git_ignore(true).git_exclude(true).parents(true);
+    }
+    let fits = |patterns: &[String], name: &str| {
+        patterns.iter().any(|pattern| wildcard::matches(pattern, name))
+    };
+    let skips = tree.skips.clone();
+    walk.filter_entry(move |entry| {
+        let name = entry.file_name().to_string_lossy();
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.depth() == 0
+            || !fits(&skips.except, &name)
+                && (is_dir || skips.only.is_empty() || fits(&skips.only, &name))
+    });
+    for (seen, entry) in walk.build().flatten().skip(1).enumerate() {
+        if seen > MOST_FILES {
+            return Some(format!(
+                "{} goes through {named}, which holds too many files to look at, and there are rules about files",
+                tree.by
+            ));
+        }
+        // A directory whose files are chosen by name is not itself one of them.
+        if !tree.skips.only.is_empty() && entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let target = Target::real(entry.into_path());
+        if let Some(rule) = rules.iter().find(|rule| is_about(rule, &target)) {
+            return Some(found(&target.real, rule));
         }
     }
     None
-}
-
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }

@@ -34,6 +34,8 @@ pub(super) struct Reading<'s> {
     arrays: bool,
     /// A here-document or here-string feeds a command.
     pub(super) here: bool,
+    /// Variables are set in other ways than by assignments.
+    pub(super) sets_otherwise: bool,
 }
 
 /// Why the text is not plain.
@@ -329,6 +331,7 @@ impl<'s> Reader<'s> {
         let Meaning { sets, sets_wild, risky, splits, lists } = builtins::meaning(words)?;
         let reading = &mut self.reading;
         reading.sets |= sets;
+        reading.sets_otherwise |= sets;
         reading.assigns |= sets_wild;
         reading.risky |= risky;
         reading.splits |= splits;
@@ -342,6 +345,7 @@ impl<'s> Reader<'s> {
             return self.arithmetic(true);
         }
         self.reading.sets = true;
+        self.reading.sets_otherwise = true;
         let name = self.word()?;
         if !is_name(name) || !is_nobodys(name) {
             return Err("a loop over a variable that programs heed");
@@ -689,6 +693,7 @@ impl<'s> Reader<'s> {
             }
             self.reading.assigns = true;
             self.reading.sets = true;
+            self.reading.sets_otherwise = true;
         }
         let operator = [":-", ":=", ":+", ":?"].iter().any(|operator| rest.starts_with(operator));
         if rest.starts_with(':') && !operator {

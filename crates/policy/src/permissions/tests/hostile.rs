@@ -1,6 +1,7 @@
 //! Command lines made to get past the rules.
 
 use super::*;
+use crate::repository::tests::git;
 
 /// A project on disk, with what an attacker could have put there.
 fn hostile_project() -> (tempfile::TempDir, Surroundings) {
@@ -269,9 +270,25 @@ fn programs_nobody_knows_do_not_get_forbidden_files_unseen() {
         "mytool --config=.env",
         "sudo mytool .env",
         "rg --hidden x",
-        "git grep x",
         "tar c .",
         "sed 'r .env' a.txt",
+        "xargs -a .env echo",
+        "xargs cat <<< .env",
+        "xargs cat <<E\n.env\nE",
+        "ls .env | xargs cat",
+        "ls -d .* | xargs cat",
+        "date -f .env",
+        "du --files0-from=.env",
+        "find -files0-from .env",
+        "git cat-file --batch <<< HEAD:.env",
+        "bash -O dotglob -c 'cat *'",
+        "f=.env; cat \"$f\"",
+        "f=a.txt; for f in .env; do cat \"$f\"; done",
+        "f=a.txt; read -r f <<< .env; cat \"$f\"",
+        "false && f=a.txt; cat \"$f\"",
+        "cat \"$f\"; f=a.txt",
+        "f=a.txt; bash -c 'cat $f'",
+        "f=a.txt; f+=x; cat \"$f\"",
     ] {
         for mode in [DefaultMode, BypassPermissions] {
             assert_ne!(verdict(&around, &reading, mode, command), Allow, "{mode}: {command}");
@@ -280,10 +297,7 @@ fn programs_nobody_knows_do_not_get_forbidden_files_unseen() {
     for command in [
         "patch -p1 < a.txt",
         "git apply a.txt",
-        "git checkout -- .",
-        "git restore .",
         "git clean -fd",
-        "git stash",
         "uniq a.txt secrets/key",
         "xxd -r a.txt secrets/key",
         "split a.txt secrets/x",
@@ -299,11 +313,91 @@ fn programs_nobody_knows_do_not_get_forbidden_files_unseen() {
         "tar xf a.tar -C secrets",
         "find . -name a.txt -exec cp {} secrets ';'",
         "cp -r sub/. .",
-        "git ls-files | xargs rm",
+        "ls | xargs rm",
     ] {
         for mode in [DefaultMode, BypassPermissions] {
             assert_ne!(verdict(&around, &editing, mode, command), Allow, "{mode}: {command}");
         }
+    }
+}
+
+#[test]
+fn git_does_not_show_or_change_forbidden_files_that_it_tracks() {
+    let (_dir, around) = hostile_project();
+    let app = &around.cwd;
+    for own in ["sub/.git", "own"] {
+        std::fs::remove_dir_all(app.join(own)).unwrap();
+    }
+    git(app, &["init", "-q"]);
+    let rules = [(Allow, "Bash"), (Deny, "Read(.env)"), (Deny, "Edit(secrets/**)")];
+    let shows = [
+        "git diff",
+        "git diff HEAD",
+        "git diff -- ':(glob).e*'",
+        "git log -p",
+        "git show",
+        "git status -vv",
+        "git format-patch --root --stdout HEAD",
+        "git fast-export HEAD",
+        "git grep x",
+        "git archive HEAD",
+        "git stash show -p",
+    ];
+    let changes = [
+        "git checkout -- .",
+        "git restore .",
+        "git stash",
+        "git reset --hard HEAD~1",
+        "git merge x",
+    ];
+    let all = || shows.iter().chain(&changes);
+    for command in all() {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "untracked: {command}");
+    }
+    for command in ["git add -A", "git add .", "git commit -am x"] {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Ask, "{command}");
+    }
+    std::fs::write(app.join(".gitignore"), ".env\n").unwrap();
+    assert_eq!(verdict(&around, &rules, DefaultMode, "git add -A"), Allow, "it is ignored");
+    git(app, &["add", "-A", "-f"]);
+    for command in all() {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Ask, "tracked: {command}");
+    }
+    for command in [
+        "git diff -- a.txt",
+        "git status",
+        "git log --oneline",
+        "git restore a.txt",
+        "git switch -c x",
+    ] {
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
+    }
+}
+
+#[test]
+fn protected_paths_are_seen_behind_what_stands_for_them() {
+    let (_dir, around) = hostile_project();
+    for command in [
+        "cp a.txt ~/.bashrc",
+        "tee ~/.bashrc",
+        "sed -i s/a/b/ ~/.bashrc",
+        "cp a.txt \"$HOME/.bashrc\"",
+        "cp a.txt ~/.claude/settings.json",
+        "cp a.txt \"$PWD/.git/hooks/pre-commit\"",
+        "cp a.txt ~+/.git/config",
+        "d=.git; cp a.txt $d/hooks/pre-commit",
+        "cp a.txt {.bashrc,}",
+        "echo .git/config | xargs cp a.txt",
+        "git config core.fsmonitor ./evil",
+        "echo a > /dev/tcp/1/2",
+        "cat < /dev/udp/1/2",
+    ] {
+        assert_eq!(verdict(&around, &[(Allow, "Bash")], DefaultMode, command), Ask, "{command}");
+    }
+    for command in
+        ["cp a.txt \"$HOME/x\"", "cp $a $b", "git config --get user.name", "ls | xargs touch"]
+    {
+        assert_eq!(verdict(&around, &[(Allow, "Bash")], DefaultMode, command), Allow, "{command}");
     }
 }
 
@@ -328,6 +422,18 @@ fn rules_about_files_leave_other_work_alone() {
         "npm run build -- --out=dist",
         "python3 -m pytest sub",
         "sed -n '1,5p' a.txt",
+        "wc -l *",
+        "f=a.txt; cat \"$f\"",
+        "grep foo *",
+        "grep -rn foo --exclude=.env --exclude-dir=secrets .",
+        "grep -rn foo --include='*.txt' .",
+        "find . -name '*.c' -exec grep foo {} +",
+        "git checkout -b topic",
+        "git switch -c topic",
+        "git restore a.txt",
+        "git reset HEAD~1",
+        "git diff",
+        "git log -p -1",
     ] {
         assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
     }

@@ -1,0 +1,133 @@
+//! Directories that commands go through, with all that is in them.
+
+use super::tables::SEARCHERS;
+use super::{Access, Operand, Touched, only_reads, operands, option};
+use crate::commands::{acts, base_name};
+use crate::shell::Word;
+
+/// A directory with all that is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tree {
+    /// What is done with it.
+    pub(crate) access: Access,
+    /// Where it begins; where the command runs if it does not say.
+    pub(crate) root: Option<Operand>,
+    /// What of it is left out.
+    pub(crate) skips: Skips,
+    /// Who goes through it.
+    pub(crate) by: String,
+}
+
+/// What of a directory is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skips {
+    /// Names that begin with a dot.
+    pub hidden: bool,
+    /// What git is told to ignore.
+    pub ignored: bool,
+    /// Names that fit one of these patterns.
+    pub except: Vec<String>,
+    /// Files whose names fit none of these, if there are any.
+    pub only: Vec<String>,
+}
+
+impl Tree {
+    /// The whole of where the command runs.
+    pub(super) fn here(access: Access, by: &str) -> Self {
+        Self { access, root: None, skips: Skips::default(), by: format!("`{by}`") }
+    }
+}
+
+/// The directories a command goes through.
+pub(super) fn through(name: &str, words: &[Word], access: Access, touched: &mut Touched) {
+    let any = |long: &[&str], letters: &[char]| {
+        words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
+            Some(given) => long.iter().any(|name| given.starts_with(name)),
+            None => option.contains(letters),
+        })
+    };
+    let letters: &[char] = match name {
+        "grep" | "egrep" | "fgrep" => &['R'],
+        "cp" | "rg" | "rsync" => &['L'],
+        _ => &[],
+    };
+    if any(&["deref", "follow"], letters) {
+        touched.unsure.get_or_insert(format!("`{name}` follows links"));
+    }
+    // `rg` leaves hidden and ignored files out unless it is told otherwise.
+    let careful = name == "rg" && !any(&["unr"], &['u']);
+    let skips = Skips {
+        hidden: careful && !any(&["hid"], &['.']),
+        ignored: careful && !any(&["no-ig"], &[]),
+        except: values(words, &["--exclude=", "--exclude-dir="]),
+        only: values(words, &["--include="]),
+    };
+    let mut named = Touched::default();
+    operands(words.iter(), access, &mut named);
+    let tree = |root| Tree { root, skips: skips.clone(), ..Tree::here(access, name) };
+    // The first word is what is searched for: without another, the search is here.
+    if SEARCHERS.contains(&name) && named.files.len() < 2 {
+        touched.trees.push(tree(None));
+    }
+    touched.trees.extend(named.files.into_iter().map(|(_, operand)| tree(Some(operand))));
+}
+
+/// The values of options, where they stand in the same word.
+fn values(words: &[Word], options: &[&str]) -> Vec<String> {
+    let texts = words.iter().filter_map(|word| word.literal.as_deref());
+    let value =
+        |text: &str| options.iter().find_map(|option| text.strip_prefix(option).map(str::to_owned));
+    texts.filter_map(value).collect()
+}
+
+/// What `find` and its like do with what they find.
+pub(super) fn found(name: &str, words: &[Word], touched: &mut Touched) {
+    let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
+    if let Some(at) = literals.iter().position(|text| *text == "-files0-from") {
+        let file = literals.get(at + 1).copied().unwrap_or_default();
+        touched.given.push((name.to_owned(), file.to_owned()));
+    }
+    if !acts(words) {
+        return;
+    }
+    let runs = literals.iter().skip_while(|text| !is_run(text)).nth(1).map(|run| base_name(run));
+    let deletes = literals.iter().any(|text| *text == "-delete" || text.starts_with("-f"));
+    let access = match runs {
+        Some(name) if only_reads(name) && !deletes => Access::Reads,
+        _ => Access::Writes,
+    };
+    let starts = words.iter().take_while(|word| !word.source.starts_with(['-', '(', '!', '\\']));
+    let before = touched.files.len();
+    operands(starts, access, touched);
+    let roots: Vec<Option<Operand>> = match &touched.files[before..] {
+        // The first words of `fd` are a pattern and then directories.
+        [] => vec![None],
+        files => {
+            let files = files.iter().map(|(_, operand)| Some(operand.clone()));
+            if name == "find" { files.collect() } else { files.chain([None]).collect() }
+        }
+    };
+    let only = if name == "find" { one_name(&literals) } else { Vec::new() };
+    for root in roots {
+        let skips = Skips { only: only.clone(), ..Skips::default() };
+        touched.trees.push(Tree { root, skips, ..Tree::here(access, name) });
+    }
+}
+
+/// The one name that is looked for, if nothing else could be found as well.
+fn one_name(literals: &[&str]) -> Vec<String> {
+    let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
+    let name = literals.iter().position(|text| *text == "-name");
+    match name.and_then(|at| literals.get(at + 1)) {
+        Some(name) if !literals.iter().any(|text| otherwise.contains(text)) => {
+            vec![(*name).to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_run(text: &str) -> bool {
+    text.starts_with("-exec")
+        || text.starts_with("--exec")
+        || matches!(text, "-ok" | "-okdir" | "-x" | "-X")
+}
