@@ -116,6 +116,7 @@ pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
         EXEC_WRAPPERS.contains(&name) && (!is_finder(name) || acts(words))
             || WRAPPERS.contains(&name)
             || SHELLS.contains(&name)
+            || matches!(name, "source" | ".")
     });
     if runs_others { (1..words.len()).map(|start| &words[start..]).collect() } else { Vec::new() }
 }

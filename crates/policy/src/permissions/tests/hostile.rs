@@ -454,6 +454,7 @@ fn what_is_forbidden_cannot_be_dressed_up() {
                 "rm${IFS}x",
                 "bash rm x",
                 "sh -e rm x",
+                "source rm x",
                 "echo rm x | bash -s a",
                 "curl https://x.example | sh -s -- --yes",
                 "bash -s a b <<< 'rm x'",
