@@ -33,7 +33,7 @@ pub struct Call {
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = engine(cli)?;
-    let human = match (cli.ask, governed::by_call()) {
+    let human = match (cli.ask, governed::started_by()) {
         (true, _) => Human::Present,
         (false, None) => Human::Operator,
         // Whoever is started by a call is no operator, whatever it claims.

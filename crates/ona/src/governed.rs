@@ -1,6 +1,7 @@
 //! Who speaks: the operator, or something that an agent's call has started (DESIGN §5, no. 12).
 
-use std::fs;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 
 use crate::args::{Cli, Command, Config};
 use crate::error::CliError;
@@ -8,33 +9,54 @@ use crate::error::CliError;
 /// What everything that a call starts carries in its environment.
 const MARKER: &str = "ONA_TOOL_USE_ID";
 
-/// The call that this process belongs to: by its own environment, or by that of a process above it.
-pub fn by_call() -> Option<String> {
+/// What this process was started by, if not by the operator: the call in its own environment or in that of a
+/// process above it, or an ona above it. An environment can be cleaned, and what forks away is adopted by the ona
+/// that governs the call; whose child one is, one cannot choose.
+pub fn started_by() -> Option<String> {
     if let Ok(call) = std::env::var(MARKER) {
-        return Some(call);
+        return Some(format!("the call {call}"));
     }
-    let mut pid = std::process::id();
+    let own = fs::metadata("/proc/self/exe").ok();
+    // In the numbers of this `/proc`, which need not be those of our own namespace.
+    let mut pid = "self".to_owned();
     // Nobody has so many ancestors.
     for _ in 0..100 {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
-        if parent <= 1 {
+        pid = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned();
+        if pid == "0" {
             return None;
         }
-        pid = parent;
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let marked = environment.split(|byte| *byte == 0).find_map(|entry| {
-            std::str::from_utf8(entry)
-                .ok()?
-                .strip_prefix(MARKER)?
-                .strip_prefix('=')
-                .map(str::to_owned)
-        });
-        if marked.is_some() {
-            return marked;
+        if let Some(call) = marked(&pid) {
+            return Some(format!("the call {call}"));
+        }
+        if is_ona(&pid, own.as_ref()) {
+            return Some(format!("another ona (process {pid})"));
         }
     }
     None
+}
+
+/// The call in the environment of a process.
+fn marked(pid: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        let entry = std::str::from_utf8(entry).ok()?;
+        entry.strip_prefix(MARKER)?.strip_prefix('=').map(str::to_owned)
+    })
+}
+
+/// Whether a process runs this program, or one of its name: another version, or a file that was replaced.
+fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
+    let exe = format!("/proc/{pid}/exe");
+    let file = |meta: &Metadata| (meta.dev(), meta.ino());
+    let same = fs::metadata(&exe).is_ok_and(|meta| own.map(file) == Some(file(&meta)));
+    same || fs::read_link(&exe).is_ok_and(|path| is_called_ona(path.as_os_str().as_encoded_bytes()))
+}
+
+fn is_called_ona(path: &[u8]) -> bool {
+    // The kernel says so of a file that is no longer there.
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    path.rsplit(|byte| *byte == b'/').next() == Some(b"ona")
 }
 
 /// Refuses what only the operator may decide, if it is not the operator who asks.
@@ -44,16 +66,33 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
         _ if trusts => "trust",
         _ if cli.transition.is_some() => "the phase",
+        // Anybody can make a terminal, and type into it.
+        _ if cli.ask => "what is asked",
         _ => match cli.permission_mode.as_deref() {
             Some("acceptEdits" | "bypassPermissions") => "the permission mode",
             _ => return Ok(()),
         },
     };
-    match by_call() {
+    match started_by() {
         None => Ok(()),
-        Some(call) => Err(CliError::usage(format!(
-            "{what} is the operator's to decide, and this ona was started by the call {call}"
+        Some(starter) => Err(CliError::usage(format!(
+            "{what} is the operator's to decide, and this ona was started by {starter}"
         ))
         .hint("run it in a terminal of your own")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name_wherever_it_stands() {
+        for path in ["/usr/bin/ona", "ona", "/x/ona (deleted)"] {
+            assert!(is_called_ona(path.as_bytes()), "{path}");
+        }
+        for path in ["/usr/bin/onan", "/ona/sh", "/x/sh (deleted)", ""] {
+            assert!(!is_called_ona(path.as_bytes()), "{path}");
+        }
     }
 }

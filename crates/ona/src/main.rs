@@ -35,10 +35,20 @@ fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
     let cli = Cli::parse();
     let outcome = debug::listen(&cli).and_then(|()| dispatch(&cli));
-    outcome.unwrap_or_else(|error| {
+    let code = outcome.unwrap_or_else(|error| {
         output::complain(&error.to_string());
         error.kind.exit_code()
-    })
+    });
+    // Nothing a call started goes on ungoverned.
+    let ended = ona_sandbox::end_leftovers();
+    if !ended.is_empty() {
+        output::complain(&format!(
+            "warning: what was left running is ended: {}\n\
+             hint: a Bash call with run_in_background starts what is to go on\n",
+            ended.join(", ")
+        ));
+    }
+    code
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {

@@ -201,11 +201,11 @@ pub fn start_detached(
         .stderr(Stdio::null())
         .spawn()
         .map_err(spawn_error)?;
+    let known = Known::supervisor(child.id());
     if let Some(mut pipe) = child.stdin.take() {
         io::Write::write_all(&mut pipe, stdin).map_err(spawn_error)?;
     }
     // Somebody must reap it should it end before we do.
-    let known = Known::child(child.id());
     std::thread::spawn(move || {
         let _ = child.wait();
         drop(known);

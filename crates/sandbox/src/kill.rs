@@ -63,12 +63,25 @@ impl Known {
         children().insert(pid);
         Self(pid)
     }
+
+    pub(crate) fn supervisor(pid: u32) -> Self {
+        supervisors().insert(pid);
+        Self::child(pid)
+    }
 }
 
 impl Drop for Known {
     fn drop(&mut self) {
         children().remove(&self.0);
+        supervisors().remove(&self.0);
     }
+}
+
+/// Those of them that are meant to outlive this one: they govern what they run themselves.
+static SUPERVISORS: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
+
+pub(crate) fn supervisors() -> MutexGuard<'static, HashSet<u32>> {
+    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes this process the parent of whatever its descendants leave behind, so that a command that forks
@@ -106,14 +119,14 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
 }
 
 /// A living process, as `/proc` shows it.
-struct Process {
-    pid: i32,
-    parent: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
     environment: Vec<u8>,
 }
 
 impl Process {
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
         let pids =
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());

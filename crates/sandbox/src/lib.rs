@@ -2,7 +2,8 @@
 //!
 //! [`run`] starts a program in a process group of its own, keeps at most a cap of each stream and
 //! drains the rest, and ends the whole tree on timeout or interrupt. A child that forks away is found
-//! by the [`Marker`] in its environment. [`Owner`] names a process so that a later one can tell whether
+//! by the [`Marker`] in its environment, and whatever is left when we end ourselves by whose child it is
+//! ([`end_leftovers`]). [`Owner`] names a process so that a later one can tell whether
 //! it still lives.
 //!
 //! It is not the place for policy: whether something may run is decided before it gets here.
@@ -10,10 +11,12 @@
 
 mod child;
 mod kill;
+mod leftover;
 mod owner;
 mod supervise;
 
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
 pub use kill::{Marker, adopt_orphans, kill_tree};
+pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};
 pub use supervise::{Supervised, SupervisedEnd, leave_session, supervise};

@@ -18,6 +18,7 @@ mod gate;
 mod hooks;
 mod no_room;
 mod notebook;
+mod operator;
 mod print;
 mod read;
 mod search;

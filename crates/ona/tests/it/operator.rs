@@ -1,0 +1,107 @@
+//! DESIGN §5, no. 12: whatever a call starts is the agent, however it was started, and does not outlive who governs
+//! it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use ona_provider::scripted::{Reply, Server};
+use ona_testkit::{Project, run};
+use serde_json::json;
+
+use crate::print::anthropic;
+use crate::project;
+
+const ONA: &str = env!("CARGO_BIN_EXE_ona");
+
+/// A command line that runs another one with a clean environment, far from where it was started.
+fn orphaned(project: &Project, command: &str) -> String {
+    format!(
+        "env -i HOME={} AGENT_SDLC_DB={} PATH=\"$PATH\" setsid -f sh -c 'exec setsid -f sh -c \"{command}\"'",
+        project.home().display(),
+        project.database().display(),
+    )
+}
+
+fn is_gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn who_forks_away_and_cleans_its_environment_is_no_operator() {
+    let project = project();
+    project.file(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(x)"]}}"#);
+    let trust = orphaned(&project, &format!("{ONA} trust > said 2>&1; echo >> done"));
+    // It waits until whoever started it has gone.
+    let command = format!("mkfifo said done; cat said & {trust}; cat done; wait");
+    let said = project.ok("Bash", json!({"command": command}));
+    assert!(said.contains("was started by another ona (process "), "{said}");
+    assert_eq!(run(&mut project.ona(["trust", "--list"])).stdout, "");
+}
+
+#[test]
+fn a_terminal_that_a_call_makes_for_itself_has_nobody_at_it() {
+    let project = project();
+    let inner = json!({"tool": "Bash", "input": {"command": "touch made"}}).to_string();
+    project.file("inner.json", inner);
+    let command =
+        format!("echo y | script -qec 'env -u ONA_TOOL_USE_ID {ONA} --ask --eval - < inner.json' /dev/null");
+    let said = project.refused("Bash", json!({"command": command}));
+    assert!(said.contains("what is asked is the operator's to decide"), "{said}");
+    assert!(!project.path("made").exists());
+}
+
+#[test]
+fn what_a_call_leaves_running_ends_with_its_ona() {
+    let project = project();
+    // The second ignores a polite request and calls itself a task.
+    let command = "setsid -f sh -c 'echo $$ > a; exec sleep 77'; \
+                   setsid -f env -i ONA_TASK_ID=task_forged sh -c 'trap \"\" TERM; echo $$ > b; sleep 76; sleep 75' \
+                   > /dev/null 2>&1; \
+                   while [ ! -s a ] || [ ! -s b ]; do :; done";
+    let ran = run(&mut project.eval_command("Bash", &json!({"command": command})));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: what was left running is ended: sh, sleep"), "{ran:?}");
+    assert!(ran.stderr.contains("run_in_background"), "{}", ran.stderr);
+    for file in ["a", "b"] {
+        assert!(is_gone(&project.content(file)), "{file}");
+    }
+}
+
+#[test]
+fn what_a_task_leaves_running_ends_with_the_task() {
+    let project = project();
+    let command = "setsid -f sh -c 'echo $$ > pid; exec sleep 77' > /dev/null 2>&1; while [ ! -s pid ]; do :; done";
+    let ran = run(
+        &mut project.eval_command("Bash", &json!({"command": command, "run_in_background": true}))
+    );
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "a task is no leftover");
+    let started = Instant::now();
+    let pid = || fs::read_to_string(project.path("pid")).unwrap_or_default();
+    while pid().is_empty() || !is_gone(&pid()) {
+        assert!(started.elapsed() < Duration::from_secs(60), "it goes on");
+        std::thread::yield_now();
+    }
+    assert_eq!(project.sql("SELECT end_reason FROM background_tasks"), ["exited"]);
+}
+
+#[test]
+fn a_session_keeps_what_its_calls_started_until_it_ends() {
+    let project = project();
+    let server = Server::start([
+        Reply::new().call(
+            "a",
+            "Bash",
+            json!({"command": "sleep 77 > /dev/null 2>&1 & echo $! > pid"}),
+        ),
+        Reply::new().call("b", "Bash", json!({"command": "kill -0 $(cat pid) && touch alive"})),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    let args = ["-p", "go", "--permission-mode", "bypassPermissions"];
+    let ran = run(&mut anthropic(&project, &server, &args));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{}", ran.stderr);
+    assert!(project.path("alive").exists());
+    assert!(is_gone(&project.content("pid")));
+    assert!(ran.stderr.contains("what was left running is ended: sleep"), "{}", ran.stderr);
+}

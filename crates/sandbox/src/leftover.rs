@@ -1,0 +1,84 @@
+//! Ending what is left running below this process, when the process itself ends.
+//!
+//! Whoever governs calls is a subreaper ([`adopt_orphans`](crate::adopt_orphans)): as long as it lives, whatever
+//! they start stands below it. What outlived it would stand below nobody, and nothing would show whose it is.
+
+use std::collections::HashSet;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{fs, process};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use crate::kill::{Process, TERM_GRACE, supervisors};
+
+/// A process may fork while we look: so often is looked again before what is left is left.
+const ROUNDS: usize = 100;
+
+/// Ends every process below this one, but for supervisors of background tasks and what stands below them.
+/// The names of what was ended.
+pub fn end_leftovers() -> Vec<String> {
+    // Most often there is nothing, and then `/proc` need not be read.
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    if waitid(Id::All, flags) == Err(Errno::ECHILD) {
+        return Vec::new();
+    }
+    let found = below();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = found.iter().map(|pid| name(*pid)).collect();
+    signal(&found, Signal::SIGTERM);
+    // One that was stopped hears it only when it goes on.
+    signal(&found, Signal::SIGCONT);
+    let patience = Instant::now() + TERM_GRACE;
+    while !below().is_empty() && Instant::now() < patience {
+        sleep(Duration::from_millis(5));
+    }
+    for _ in 0..ROUNDS {
+        let found = below();
+        if found.is_empty() {
+            break;
+        }
+        signal(&found, Signal::SIGKILL);
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn signal(pids: &[i32], signal: Signal) {
+    for pid in pids {
+        // It may be gone already: that is what we want.
+        let _ = kill(Pid::from_raw(*pid), signal);
+    }
+}
+
+/// Living processes below this one. Nothing a process says of itself counts, only whose child it is.
+fn below() -> Vec<i32> {
+    let spared = supervisors();
+    let processes = Process::all();
+    let mut above = HashSet::from([i32::try_from(process::id()).unwrap_or_default()]);
+    let mut found = Vec::new();
+    loop {
+        let more: Vec<i32> = processes
+            .iter()
+            .filter(|process| above.contains(&process.parent) && !above.contains(&process.pid))
+            .filter(|process| u32::try_from(process.pid).is_ok_and(|pid| !spared.contains(&pid)))
+            .map(|process| process.pid)
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        above.extend(&more);
+        found.extend(more);
+    }
+}
+
+fn name(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
