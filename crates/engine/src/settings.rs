@@ -14,6 +14,7 @@ mod known;
 mod merge;
 mod repository;
 mod schema;
+mod twice;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -190,11 +191,16 @@ pub const SNAPSHOT: &str = "settings_snapshot('effective')";
 /// Takes the operator's snapshot in place of files. It is checked as they are, and what this very command
 /// line and the organisation say still goes above it.
 pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded, NotSettings> {
-    let snapshot: Value = serde_json::from_str(snapshot)?;
+    let (snapshot, twice) = twice::read(snapshot)?;
     if !snapshot.is_object() {
         return Err(NotSettings::NotAnObject);
     }
     let mut loaded = Loaded::default();
+    loaded.warnings.extend(twice.into_iter().map(|key| Warning {
+        file: SNAPSHOT.to_owned(),
+        key,
+        reason: twice::REASON.to_owned(),
+    }));
     for mut layer in layers_of(&snapshot, &roots.project_dir) {
         // Those are read anew; old ones are not the operator's to keep alive.
         if matches!(layer.source.scope, Scope::Cli | Scope::Managed) {
@@ -355,11 +361,13 @@ fn checked(
     text: &str,
     roots: &Roots,
 ) -> Result<(Layer, check::Findings), NotSettings> {
-    let json = jsonc::parse(text)?;
+    let (json, twice) = jsonc::parse(text)?;
     let file = path.map(|path| PathBuf::from(&*path.to_string_lossy()));
     let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
     let anchors = layer.anchors(&roots.cwd, &roots.home);
-    let found = check::check(&mut layer, &anchors);
+    let mut found: check::Findings =
+        twice.into_iter().map(|key| (key, twice::REASON.to_owned())).collect();
+    found.extend(check::check(&mut layer, &anchors));
     Ok((layer, found))
 }
 

@@ -15,7 +15,7 @@ use ona_types::PermissionUpdate;
 use serde_json::{Map, Value};
 
 use super::file::BadFile;
-use super::jsonc::NotSettings;
+use super::jsonc::{self, NotSettings};
 use super::known::BadKey;
 use splice::{Document, Slot};
 
@@ -45,6 +45,9 @@ pub enum EditError {
     /// Entries of this one are asked for.
     #[error("{0} is no array")]
     NotAnArray(String),
+    /// To change one of them would not change what they say together.
+    #[error("{0} stands there more than once: make one of them first")]
+    Twice(String),
     /// Somebody else is at it, and does not come to an end.
     #[error("somebody else keeps changing it")]
     Busy,
@@ -134,6 +137,7 @@ pub fn apply(text: &str, update: &PermissionUpdate) -> Result<String, EditError>
     match update {
         AddRules { rules, behavior, .. } => add(text, behavior.as_str(), &texts(rules)),
         ReplaceRules { rules, behavior, .. } => {
+            once(text, behavior.as_str())?;
             set(text, &["permissions", behavior.as_str()], &texts(rules).into())
         }
         RemoveRules { rules, behavior, .. } => take(text, behavior.as_str(), &texts(rules)),
@@ -162,8 +166,19 @@ fn add(text: &str, list: &str, entries: &[String]) -> Result<String, EditError> 
     Ok(text)
 }
 
+/// Refuses a list in `permissions` that is put together from several.
+fn once(text: &str, list: &str) -> Result<(), EditError> {
+    let (_, twice) = jsonc::parse(&Document::read(text)?.text)?;
+    let of_list = ["permissions".to_owned(), format!("permissions.{list}")];
+    match twice.into_iter().find(|key| of_list.contains(key)) {
+        Some(key) => Err(EditError::Twice(key)),
+        None => Ok(()),
+    }
+}
+
 /// Takes out of a list in `permissions` what is named, as often as it is there.
 fn take(text: &str, list: &str, entries: &[String]) -> Result<String, EditError> {
+    once(text, list)?;
     let mut text = text.to_owned();
     loop {
         let document = Document::read(&text)?;

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::twice;
+
 /// Why a text is no settings.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSettings {
@@ -16,10 +18,10 @@ pub enum NotSettings {
     NotAnObject,
 }
 
-/// The settings in a text.
-pub(super) fn parse(text: &str) -> Result<Map<String, Value>, NotSettings> {
-    match serde_json::from_str(&without_commas(&without_comments(text)))? {
-        Value::Object(settings) => Ok(settings),
+/// The settings in a text, and the keys that stand twice in it.
+pub(super) fn parse(text: &str) -> Result<(Map<String, Value>, Vec<String>), NotSettings> {
+    match twice::read(&without_commas(&without_comments(text)))? {
+        (Value::Object(settings), twice) => Ok((settings, twice)),
         _ => Err(NotSettings::NotAnObject),
     }
 }
@@ -124,7 +126,7 @@ mod tests {
             ("{\"ä\": /* ö */ \"ü\"}", json!({"ä": "ü"})),
         ];
         for (text, value) in table {
-            assert_eq!(Value::Object(parse(text).unwrap()), value, "{text}");
+            assert_eq!(Value::Object(parse(text).unwrap().0), value, "{text}");
         }
     }
 
@@ -171,7 +173,7 @@ mod tests {
         #[test]
         fn noise_does_not_matter(object in json_object(), noise in noise::strategy()) {
             let text = noise::written(&object, &noise);
-            prop_assert_eq!(Value::Object(parse(&text).unwrap()), object);
+            prop_assert_eq!(Value::Object(parse(&text).unwrap().0), object);
         }
     }
 }

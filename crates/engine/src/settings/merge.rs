@@ -47,7 +47,7 @@ pub fn merge(layers: &[Layer]) -> Value {
     Value::Object(merged)
 }
 
-fn merge_objects(into: &mut Map<String, Value>, from: Map<String, Value>) {
+pub(super) fn merge_objects(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(_), Value::Null) => {}
@@ -64,7 +64,7 @@ fn merge_objects(into: &mut Map<String, Value>, from: Map<String, Value>) {
 }
 
 /// Event map to matcher array, in document order.
-fn list_hooks(hooks: &mut Value) {
+pub(super) fn list_hooks(hooks: &mut Value) {
     let Value::Object(events) = hooks else { return };
     let mut list = Vec::new();
     for (event, matchers) in std::mem::take(events) {

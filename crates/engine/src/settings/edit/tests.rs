@@ -38,7 +38,7 @@ fn disallow(texts: &[&str]) -> PermissionUpdate {
 }
 
 fn read(text: &str) -> Value {
-    Value::Object(jsonc::parse(text).unwrap())
+    Value::Object(jsonc::parse(text).unwrap().0)
 }
 
 #[test]
@@ -166,6 +166,10 @@ fn what_cannot_be_edited_is_said() {
         (set("[]", &["a"], &json!(1)), "its top level is no object"),
         (set("{}", &[], &json!(1)), "no key is given"),
         (remove("{}", &[]), "no key is given"),
+        (
+            apply("{\"permissions\": {}, \"permissions\": {}}", &disallow(&["Bash"])),
+            "permissions stands there more than once: make one of them first",
+        ),
         (set("{\"a\": {\"b\": 1}}", &["a", "b", "c"], &json!(1)), "a.b is no object"),
         (remove("{\"a\": []}", &["a", "b"]), "a is no object"),
         (apply("{\"permissions\": 1}", &allow(&["Read"])), "permissions is no object"),
