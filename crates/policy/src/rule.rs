@@ -253,7 +253,14 @@ impl Rule {
             (tool, Some(_)) if tool.starts_with("mcp__") => {
                 return refuse("an MCP tool takes no parentheses");
             }
-            (tool, Some(_)) => return refuse(format!("{tool} takes no parentheses")),
+            (tool, Some(_)) if TOOL_NAMES.contains(&tool) => {
+                return refuse(format!("{tool} takes no parentheses"));
+            }
+            (tool, Some(_)) => {
+                let meant = ona_types::nearest(tool, TOOL_NAMES)
+                    .map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
+                return refuse(format!("there is no tool `{tool}`{meant}"));
+            }
         };
         let rule = Self {
             text: text.to_owned(),

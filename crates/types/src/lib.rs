@@ -14,6 +14,7 @@ pub mod canonical;
 mod hash;
 pub mod hook;
 mod id;
+mod near;
 mod op;
 mod outcome;
 mod permission;
@@ -24,6 +25,7 @@ mod usage;
 
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
+pub use near::nearest;
 pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, Op, TurnEnd};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,

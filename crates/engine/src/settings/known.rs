@@ -115,9 +115,8 @@ fn nearest(key: &str) -> Option<String> {
     names(&SCHEMA, "", &mut all);
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let same = all.iter().find(|known| last(known) == last(key));
-    let near = all.iter().map(|known| (distance(known, key), known)).min();
-    let near = near.filter(|(far, _)| *far <= 1 + key.len() / 6).map(|(_, known)| known);
-    near.or(same).cloned()
+    let near = ona_types::nearest(key, all.iter().map(String::as_str)).map(str::to_owned);
+    near.or_else(|| same.cloned())
 }
 
 fn names(schema: &Value, name: &str, all: &mut Vec<String>) {
@@ -127,22 +126,6 @@ fn names(schema: &Value, name: &str, all: &mut Vec<String>) {
         names(schema, &name, all);
         all.push(name);
     }
-}
-
-/// How many letters have to be put in, taken out or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.to_ascii_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.to_ascii_lowercase().chars().enumerate() {
-        let mut before = row[0];
-        row[0] = at + 1;
-        for (column, compared) in other.iter().enumerate() {
-            let changed = before + usize::from(letter != *compared);
-            before = row[column + 1];
-            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub struct Settings {
     /// Whether the model is told how to work with git.
     pub include_git_instructions: Flag,
     /// After how many days old sessions are removed; 30 if not set.
-    pub cleanup_period_days: Option<NonZeroU32>,
+    pub cleanup_period_days: Option<Positive>,
     /// Where plans are also written to.
     pub plans_directory: Option<String>,
     /// Whether the agent keeps memories.
@@ -320,6 +320,56 @@ words! {
 enum Hooks {
     ByEvent(BTreeMap<HookEvent, Vec<Map<String, Value>>>),
     Listed(Vec<Map<String, Value>>),
+}
+
+/// A number from 1 on; serde's own words for another are those of a programmer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positive(pub NonZeroU32);
+
+impl JsonSchema for Positive {
+    fn schema_name() -> Cow<'static, str> {
+        NonZeroU32::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        NonZeroU32::schema_id()
+    }
+
+    fn inline_schema() -> bool {
+        NonZeroU32::inline_schema()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        NonZeroU32::json_schema(generator)
+    }
+}
+
+impl<'de> Deserialize<'de> for Positive {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+
+        impl Visitor<'_> for Whole {
+            type Value = Positive;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Positive, E> {
+                self.visit_u64(u64::try_from(value).unwrap_or_default())
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Positive, E> {
+                let number = u32::try_from(value)
+                    .map_err(|_| E::custom(format!("it must be at most {}", u32::MAX)))?;
+                NonZeroU32::new(number)
+                    .map(Positive)
+                    .ok_or_else(|| E::custom("it must be at least 1"))
+            }
+        }
+
+        deserializer.deserialize_u32(Whole)
+    }
 }
 
 /// A struct that is written as an object. serde would take a list of its fields too, and a list in one

@@ -300,7 +300,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"cleanupPeriodDays": 0, "effortLevel": "huge", "sandbox": {"enabled": true, "network": {"httpProxyPort": 70000}}}),
             json!({"sandbox": {"enabled": true, "network": {}}}),
             vec![
-                "cleanupPeriodDays: invalid value: integer `0`, expected a nonzero u32",
+                "cleanupPeriodDays: it must be at least 1",
                 "effortLevel: unknown variant `huge`, expected one of `low`, `medium`, `high`",
                 "sandbox.network.httpProxyPort: invalid value: integer `70000`, expected u16",
             ],

@@ -160,7 +160,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     let table = [
         (json!("Bash(rm *"), "it does not end in `)`"),
         (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
-        (json!("Bsh(rm *)"), "Bsh takes no parentheses"),
+        (json!("Bsh(rm *)"), "there is no tool `Bsh`: did you mean `Bash`?"),
         (json!("x".repeat(20_000)), "longer than"),
         (json!(5), "it is no string"),
         (json!(["Bash"]), "it is no string"),

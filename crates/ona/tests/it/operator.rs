@@ -44,8 +44,9 @@ fn a_terminal_that_a_call_makes_for_itself_has_nobody_at_it() {
     let project = project();
     let inner = json!({"tool": "Bash", "input": {"command": "touch made"}}).to_string();
     project.file("inner.json", inner);
-    let command =
-        format!("echo y | script -qec 'env -u ONA_TOOL_USE_ID {ONA} --ask --eval - < inner.json' /dev/null");
+    let command = format!(
+        "echo y | script -qec 'env -u ONA_TOOL_USE_ID {ONA} --ask --eval - < inner.json' /dev/null"
+    );
     let said = project.refused("Bash", json!({"command": command}));
     assert!(said.contains("what is asked is the operator's to decide"), "{said}");
     assert!(!project.path("made").exists());
@@ -72,9 +73,9 @@ fn what_a_call_leaves_running_ends_with_its_ona() {
 fn what_a_task_leaves_running_ends_with_the_task() {
     let project = project();
     let command = "setsid -f sh -c 'echo $$ > pid; exec sleep 77' > /dev/null 2>&1; while [ ! -s pid ]; do :; done";
-    let ran = run(
-        &mut project.eval_command("Bash", &json!({"command": command, "run_in_background": true}))
-    );
+    let ran =
+        run(&mut project
+            .eval_command("Bash", &json!({"command": command, "run_in_background": true})));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "a task is no leftover");
     let started = Instant::now();
     let pid = || fs::read_to_string(project.path("pid")).unwrap_or_default();

@@ -46,7 +46,10 @@ fn a_value_that_would_be_dropped_is_refused() {
     for (key, value, reason) in [
         ("permissions.defaultMode", "nonsense", "`nonsense` is no permission mode"),
         ("permissions.allow", "[\"Bash(\"]", "it does not end in `)`"),
-        ("cleanupPeriodDays", "abc", "invalid type: string \"abc\""),
+        ("permissions.deny", "[\"Bsh(rm *)\"]", "there is no tool `Bsh`: did you mean `Bash`?"),
+        ("permissions.deny", "[\"Strange(x)\"]", "there is no tool `Strange`\n"),
+        ("cleanupPeriodDays", "abc", "invalid type: string \"abc\", expected a whole number"),
+        ("cleanupPeriodDays", "0", "cleanupPeriodDays: it must be at least 1"),
     ] {
         let ran = config(&project, &["set", key, value]);
         assert_eq!(ran.code, Some(2), "{key}: {}", ran.stdout);
@@ -62,6 +65,36 @@ fn a_value_that_would_be_dropped_is_refused() {
             ran.stderr
         );
     }
+}
+
+/// The last one alone would count for a parser, and a rule that forbids would be gone without a word.
+#[test]
+fn a_key_that_stands_twice_loses_nothing() {
+    let project = project();
+    let file = project.file(
+        ".claude/settings.json",
+        r#"{"permissions": {"deny": ["Read(x)"]}, "permissions": {"deny": ["Read(y)"]}, /* no more */}"#,
+    );
+    project.file("x", "hidden");
+    let warning = format!("warning: {file}: permissions: it stands there more than once");
+    let ran = run(&mut project.eval_command("Read", &json!({"file_path": "x"})));
+    assert!(ran.stdout.contains("denied by the rule Read(x)"), "{ran:?}");
+    assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+    let ran = config(&project, &["list"]);
+    assert_eq!(listed(&ran), json!({"permissions": {"deny": ["Read(x)", "Read(y)"]}}));
+    assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+    // What is set would not be what is read.
+    let before = project.content(".claude/settings.json");
+    let ran = config(&project, &["set", "permissions.deny", "[]", "--scope", "project"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("permissions: it stands there more than once"), "{}", ran.stderr);
+    assert_eq!(project.content(".claude/settings.json"), before);
+
+    let given = r#"{"permissions": {"deny": ["Read(z)"]}, "permissions": {}}"#;
+    project.file("z", "hidden");
+    let ran =
+        run(project.eval_command("Read", &json!({"file_path": "z"})).args(["--settings", given]));
+    assert!(ran.stdout.contains("denied by the rule Read(z)"), "{ran:?}");
 }
 
 #[test]

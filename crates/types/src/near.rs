@@ -1,0 +1,42 @@
+//! What may be meant by a name that there is not.
+
+/// The name that differs least from the word, if it differs by little enough to be a slip of the pen.
+pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let near = names.into_iter().map(|name| (distance(name, word), name)).min();
+    near.filter(|(far, _)| *far <= 1 + word.len() / 6).map(|(_, name)| name)
+}
+
+/// How many letters have to be put in, taken out or changed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.to_ascii_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.to_ascii_lowercase().chars().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (column, compared) in other.iter().enumerate() {
+            let changed = before + usize::from(letter != *compared);
+            before = row[column + 1];
+            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_told_from_another_word() {
+        let names = ["Bash", "Read", "NotebookEdit"];
+        for (word, meant) in [
+            ("Bsh", Some("Bash")),
+            ("bash", Some("Bash")),
+            ("NoteBokEdits", Some("NotebookEdit")),
+            ("Write", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, names), meant, "{word}");
+        }
+    }
+}
