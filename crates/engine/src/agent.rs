@@ -209,7 +209,7 @@ impl<'e> Agent<'e> {
                     }
                 }
                 Op::End => break,
-                Op::Answer { .. } | Op::Interrupt => {}
+                Op::Answer { .. } | Op::Interrupt | Op::Quit => {}
             }
         }
     }

@@ -38,6 +38,8 @@ pub struct Remote {
 struct Shared {
     open: Mutex<Open>,
     going_on: Mutex<CancellationToken>,
+    /// Nothing more begins.
+    over: CancellationToken,
 }
 
 /// Questions nobody has answered yet.
@@ -61,7 +63,7 @@ pub fn table(human: Human) -> (Front, Remote, mpsc::UnboundedReceiver<Event>) {
 }
 
 impl Remote {
-    /// Hands an operation to the core. Answers and interrupts act at once, everything else in its turn. An
+    /// Hands an operation to the core. Answers, interrupts and the order to quit act at once, everything else in its turn. An
     /// answer to a question that is no longer open does nothing.
     pub fn send(&self, op: Op) {
         match op {
@@ -71,6 +73,10 @@ impl Remote {
                 }
             }
             Op::Interrupt => held(&self.shared.going_on).cancel(),
+            Op::Quit => {
+                self.shared.over.cancel();
+                held(&self.shared.going_on).cancel();
+            }
             Op::Submit { .. } | Op::GoOn | Op::Compact { .. } | Op::End => {
                 let _ = self.orders.send(op);
             }
@@ -86,7 +92,11 @@ impl Front {
 
     /// The next operation in its turn; nothing if there will be none.
     pub(crate) async fn next(&mut self) -> Option<Op> {
-        self.orders.recv().await
+        tokio::select! {
+            biased;
+            () = self.shared.over.cancelled() => None,
+            op = self.orders.recv() => op,
+        }
     }
 
     /// What an interrupt would end.
@@ -94,10 +104,10 @@ impl Front {
         held(&self.shared.going_on).clone()
     }
 
-    /// Something new begins: an interrupt that ended what came before does not end this.
+    /// Something new begins: an interrupt that ended what came before does not end this, unless it was the last.
     pub(crate) fn begin(&self) -> CancellationToken {
         let mut going_on = held(&self.shared.going_on);
-        if going_on.is_cancelled() {
+        if going_on.is_cancelled() && !self.shared.over.is_cancelled() {
             *going_on = CancellationToken::new();
         }
         going_on.clone()
@@ -152,6 +162,17 @@ mod tests {
         };
         let (said, ()) = tokio::join!(front.ask(question(), &cancel), answer);
         assert_eq!(said, HumanAnswer::no("this one"));
+    }
+
+    #[tokio::test]
+    async fn after_the_order_to_quit_nothing_begins() {
+        let (mut front, remote, _events) = table(Human::Nobody);
+        remote.send(Op::GoOn);
+        assert_eq!(front.next().await, Some(Op::GoOn));
+        remote.send(Op::GoOn);
+        remote.send(Op::Quit);
+        assert_eq!(front.next().await, None, "what was asked for before included");
+        assert!(front.begin().is_cancelled());
     }
 
     #[tokio::test]

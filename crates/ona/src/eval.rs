@@ -191,7 +191,7 @@ impl Interrupts {
             tokio::spawn(async move {
                 signals.recv().await;
                 came.store(number, Ordering::Relaxed);
-                remote.send(Op::Interrupt);
+                remote.send(Op::Quit);
             });
         }
         Ok(this)

@@ -35,6 +35,8 @@ pub enum Op {
     },
     /// Stop what is going on.
     Interrupt,
+    /// The front-end is told to end: stop what is going on, and begin nothing that was asked for before.
+    Quit,
 }
 
 /// Something the front-end is told.

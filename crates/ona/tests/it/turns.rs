@@ -1,5 +1,6 @@
 //! Turns that do not go smoothly: interrupts, full contexts, broken connections, odd input.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,67 @@ fn an_interrupt_leaves_a_whole_transcript_that_can_be_gone_on_with() {
             "{told}"
         );
         assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
+    }
+}
+
+/// A signal ends the program, not only what it is at: whatever is still to come on standard input.
+#[test]
+fn a_signal_ends_a_stream_of_prompts() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        for idle in [false, true] {
+            let project = project();
+            let settings = json!({"hooks": {"SessionEnd": [{"hooks": [
+                {"type": "command", "command": "touch ended"},
+            ]}]}});
+            project.file(".claude/settings.json", settings.to_string());
+            let first = match idle {
+                true => Reply::say("Done."),
+                false => {
+                    Reply::new().call("a", "Bash", json!({"command": "touch begun; sleep 600"}))
+                }
+            };
+            let server = Server::start([first, Reply::say("The second.")]).unwrap();
+            let mut child = anthropic(
+                &project,
+                &server,
+                &[
+                    "-p",
+                    "--trust",
+                    "--input-format",
+                    "stream-json",
+                    "--output-format",
+                    "stream-json",
+                ],
+            )
+            .args(["--allowedTools", "Bash(touch *)", "Bash(sleep *)"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+            // It stays open: nothing but the signal ends it.
+            let mut stdin = child.stdin.take().unwrap();
+            let mut say = |text: &str| {
+                let line = json!({"type": "user", "message": {"role": "user", "content": text}});
+                writeln!(stdin, "{line}").unwrap();
+            };
+            say("go");
+            let mut stdout = BufReader::new(child.stdout.take().unwrap());
+            let mut shown = String::new();
+            if idle {
+                while !shown.contains(r#""type":"result""#) {
+                    assert_ne!(stdout.read_line(&mut shown).unwrap(), 0, "{shown}");
+                }
+            } else {
+                say("and then");
+                until("the command", || project.path("begun").exists());
+            }
+            run(project.command("kill").args([signal, &child.id().to_string()]));
+            stdout.read_to_string(&mut shown).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+            assert!(project.path("ended").exists(), "SessionEnd hooks run");
+            assert_eq!(server.requests().len(), 1, "no further prompt is taken");
+            assert_eq!(shown.matches(r#""type":"result""#).count(), 1, "{shown}");
+        }
     }
 }
 
