@@ -26,6 +26,9 @@ pub(crate) struct Ran {
     pub(crate) timed_out: bool,
     /// The user did not wait for it.
     pub(crate) interrupted: bool,
+    /// More came of a stream than is kept.
+    pub(crate) stdout_cut: bool,
+    pub(crate) stderr_cut: bool,
     /// What to do about it if it failed.
     pub(crate) hint: &'static str,
 }
@@ -97,6 +100,8 @@ fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
     let mut ran = Ran {
         stdout: decoded(&outcome.stdout),
         stderr: decoded(&outcome.stderr),
+        stdout_cut: outcome.stdout.truncated,
+        stderr_cut: outcome.stderr.truncated,
         ..Ran::default()
     };
     match outcome.ending {

@@ -410,6 +410,14 @@ pub fn merge_outcome(
 /// its own words, so that the record has it too.
 fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) {
     let ordinal = entry.ordinal;
+    // Of an answer that was cut, its own failure says it.
+    let is_answer = ran.exit_code == Some(0) && ran.stdout.trim_start().starts_with('{');
+    for (stream, cut) in [("output", ran.stdout_cut && !is_answer), ("error", ran.stderr_cut)] {
+        if cut {
+            let words = "was cut at 4 MiB: the rest is lost";
+            fired.warnings.push(format!("{}: its standard {stream} {words}", named(entry)));
+        }
+    }
     match ran.exit_code {
         Some(0) => match parse_stdout(event, &ran.stdout) {
             Stdout::Plain(text) => {
@@ -423,6 +431,10 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
             }
             Stdout::Answer(answer) => take(fired, entry, event, *answer),
             Stdout::Invalid(why) => {
+                let why = match ran.stdout_cut {
+                    true => "it was cut at 4 MiB, and what is left cannot be read as JSON",
+                    false => why.as_str(),
+                };
                 let why = format!("its output is invalid: {why}");
                 fail(fired, entry, &why, "`ona schema hooks` has what a hook may print");
                 ran.note(&why);

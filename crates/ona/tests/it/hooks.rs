@@ -37,6 +37,29 @@ fn a_guard_with_a_broken_condition_or_matcher_still_guards() {
 }
 
 #[test]
+fn what_is_cut_of_a_hooks_output_is_told_with_its_name() {
+    let much = "head -c 5000000 /dev/zero | tr '\\0' x";
+    let project = governed(&json!({"hooks": {"PreToolUse": [
+        pre("", &format!("printf '{{\"reason\":\"'; {much}; printf '\"}}'")),
+        pre("", much),
+        pre("", &format!("{much} >&2")),
+    ]}}));
+    let (said, why) = told(&project);
+    for part in [
+        "warning: hook 0 (printf ",
+        "its output is invalid: it was cut at 4 MiB, and what is left cannot be read as JSON",
+        "warning: hook 1 (head ",
+        "its standard output was cut at 4 MiB: the rest is lost",
+        "warning: hook 2 (head ",
+        "its standard error was cut at 4 MiB: the rest is lost",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("4 MiB").count(), 3, "{said}");
+    assert!(why.contains("it was cut at 4 MiB, and what is left"), "{why}");
+}
+
+#[test]
 fn hooks_that_fail_are_told_of_at_once_and_afterwards() {
     let project = governed(&json!({"hooks": {
         "PreToolUse": [
