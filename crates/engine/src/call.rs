@@ -169,7 +169,12 @@ impl Session<'_> {
                         content.push_str("\n(a hook says that it may be tried again)");
                     }
                 }
-                return ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
+                let output = ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
+                // Where something was asked, whose no it is: that of nobody is no human's.
+                return match call.answers.last().and_then(|answer| answer.detail["by"].as_str()) {
+                    Some(who) if stage == Stage::Human => output.with_detail("decided_by", who),
+                    _ => output,
+                };
             }
         };
         let mut output = self.run_tool(call, permit, cancel).await;

@@ -43,11 +43,14 @@ pub fn line(question: &str) -> std::io::Result<String> {
     Ok(line)
 }
 
+/// Where the rules of an "always" go, in the project's directory.
+const ALWAYS_IN: &str = ".claude/settings.local.json";
+
 fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
     let always = match rules.len() {
         0 => String::new(),
-        _ => format!("[a]lways ({}), ", rules.join(", ")),
+        _ => format!("[a]lways ({} → {ALWAYS_IN}), ", rules.join(", ")),
     };
     let question = format!(
         "\n{} {}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",

@@ -66,7 +66,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
             story::explain(cli, call.as_deref(), bash.as_deref(), *json)
         }
         Some(Command::Log { session, follow, json, last }) => {
-            story::log(session.as_deref(), *follow, *json, *last)
+            story::log(cli, session.as_deref(), *follow, *json, *last)
         }
         Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
         Some(Command::Untrust) => trust::untrust(cli),

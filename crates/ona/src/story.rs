@@ -11,7 +11,8 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval;
-use crate::output::{plain, print, print_line};
+use crate::output::{self, plain, print_line};
+use crate::print;
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
     result.map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
@@ -44,7 +45,7 @@ pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     if as_json {
         return printed(print_line(&story_json(&found).to_string()));
     }
-    printed(print(&story_text(&found)))
+    printed(output::print(&story_text(&found)))
 }
 
 fn story_json(story: &CallStory) -> Value {
@@ -175,21 +176,31 @@ pub fn explain(
     for change in &found.to_change_it {
         text.push_str(&format!("  change   {change}\n"));
     }
-    printed(print(&plain(&text)))
+    printed(output::print(&plain(&text)))
 }
 
 /// Prints what happened, newest last.
 pub fn log(
+    cli: &Cli,
     session: Option<&str>,
     follow: bool,
     as_json: bool,
     last: u32,
 ) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
+    // Events may name a session that nothing else on the record knows.
+    let session = match session {
+        Some(word) if store.log(0, Some(word), 1)?.is_empty() => {
+            let here = eval::directory(cli.cwd.as_ref())?;
+            let seat = print::find(&store, word, &here.to_string_lossy())?;
+            Some(seat.session.to_string())
+        }
+        other => other.map(str::to_owned),
+    };
     let mut after = 0;
     let mut most = i64::from(last);
     loop {
-        for line in store.log(after, session, most)? {
+        for line in store.log(after, session.as_deref(), most)? {
             after = line.id;
             let text = if as_json { json!(line).to_string() } else { plain(&log_text(&line)) };
             printed(print_line(&text))?;
@@ -210,9 +221,11 @@ fn log_text(line: &LogLine) -> String {
             format!("{} {}", word("tool_name"), word("tool_use_id"))
         }
         "tool.finished" => {
-            let denied = match word("denied_by") {
-                "" => String::new(),
-                stage => format!(", denied by {stage}"),
+            let denied = match (word("denied_by"), word("decided_by")) {
+                ("", _) => String::new(),
+                (_, "headless") => ", denied: headless, there was nobody to ask".to_owned(),
+                (stage, "") => format!(", denied by {stage}"),
+                (_, who) => format!(", denied by {who}"),
             };
             format!("{} {} {}{denied}", word("tool_name"), word("tool_use_id"), word("class"))
         }

@@ -294,6 +294,15 @@ fn why_and_log_tell_the_story() {
     let line: Value = serde_json::from_str(&lines).unwrap();
     assert_eq!(line["event_type"], "tool.finished");
 
+    let session = line["session_id"].as_str().unwrap();
+    for word in [session, &session[..session.len() - 3]] {
+        let log = run(&mut project.ona(["log", "--session", word])).stdout;
+        assert!(log.contains("tool.started"), "{word}: {log}");
+    }
+    let ran = run(&mut project.ona(["log", "--session", "nope"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("there is no session `nope`\nhint: `ona sessions list"), "{ran:?}");
+
     let mut follow =
         project.ona(["log", "--follow", "--last", "1"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut shown = std::io::BufReader::new(follow.stdout.take().unwrap());
@@ -331,7 +340,10 @@ fn the_human_decides_and_it_is_recorded() {
     let project = project();
     let call = json!({"tool": "Bash", "input": {"command": "mkdir made"}});
     let shown = at_terminal(&project, &call, "please do not\n");
-    assert!(shown.contains("lways (Bash(mkdir *))"), "{shown}");
+    assert!(
+        shown.contains("lways (Bash(mkdir *) → .claude/settings.local.json), or type"),
+        "{shown}"
+    );
     assert!(shown.contains("the human said no: please do not"), "{shown}");
     assert!(!project.path("made").exists());
     let shown = at_terminal(&project, &call, "y\n");

@@ -119,6 +119,10 @@ fn the_gate_stands_before_the_model_too() {
     assert!(told.contains("there is nobody to ask"), "{told}");
     let decided = project.sql("SELECT decision, reason_json FROM tool_permission_log");
     assert!(decided[0].starts_with("deny") && decided[0].contains("headless"), "{decided:?}");
+    let log = run(&mut project.ona(["log"])).stdout;
+    assert!(log.contains("Read t1 tool_rejected, denied by rules\n"), "{log}");
+    let nobody = "Bash t2 tool_rejected, denied: headless, there was nobody to ask\n";
+    assert!(log.contains(nobody), "{log}");
 }
 
 #[test]
