@@ -12,6 +12,7 @@ use crate::args::{Cli, Config};
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
+use crate::mind;
 use crate::output::{complain, print_line};
 
 pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
@@ -157,17 +158,39 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
             CliError::usage(format!("`{key}` is no key")).hint("such as permissions.defaultMode")
         );
     }
+    let clash = match mind::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
+        // Who insists may mean another program.
+        Err(_) if force => None,
+        checked => checked?,
+    };
     let unknown = if force { UnknownKeys::Kept } else { UnknownKeys::Refused };
     let (file, odd) =
         settings::set(destination, &parts, &value, roots, unknown).map_err(refused)?;
     for odd in odd {
         complain(&format!("warning: {}: {odd}\n", file.display()));
     }
+    if let Some(clash) = clash {
+        complain(&format!("warning: as the settings are now, ona -p does not start: {clash}\n"));
+    }
     if scope != "user" {
         // It says so where what was set does not act yet.
         from_files(cli, roots, None)?;
     }
     Ok(format!("{}: {key} = {value}", file.display()))
+}
+
+/// The settings of all files with a key set.
+fn with(cli: &Cli, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, CliError> {
+    let mut all = settings::merge(&settings::load(roots, &env::config(cli)?.given).layers);
+    let mut slot = &mut all;
+    for part in key {
+        if !slot.is_object() {
+            *slot = json!({});
+        }
+        slot = &mut slot[*part];
+    }
+    *slot = value.clone();
+    Ok(all)
 }
 
 /// Why a key is not set, and what to do about it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ona_engine::{FindModel, Mind};
 use ona_provider::{
-    Aliases, Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, resolve,
+    Aliases, Client, Credential, Fixed, Model, ModelError, ProviderKind, Retry, Transport, allowed,
+    resolve,
 };
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'stati
     let known = model.max_output.map_or(SOME_OUTPUT, |most| most.min(MOST_OUTPUT));
     let max_output = env.max_output.unwrap_or(known);
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
-    let aliases = aliases(&env, settings)?;
+    let aliases = aliases(&env, settings).map_err(wrong)?;
     let find: FindModel = Arc::new(move |name| {
         resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
     });
@@ -53,20 +54,28 @@ pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'stati
 
 /// Command line, then environment, then settings, then ona's own choice.
 fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliError> {
-    let wrong = |error: String| CliError::usage(error).hint(ALLOWED);
+    let name = args.model.as_deref().or(env.model.as_deref());
+    chosen(args.provider.as_deref(), name, env, settings).map_err(wrong)
+}
+
+fn wrong(error: String) -> CliError {
+    CliError::usage(error).hint(ALLOWED)
+}
+
+/// The model that these name, or else the settings.
+fn chosen(
+    provider: Option<&str>,
+    name: Option<&str>,
+    env: &Models,
+    settings: &Value,
+) -> Result<Model, String> {
     let config = &settings["model_config"];
-    let named = args.provider.as_deref().or(config["provider"].as_str());
-    let provider = match named {
-        Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?),
+    let provider = match provider.or(config["provider"].as_str()) {
+        Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| error.to_string())?),
         None => None,
     };
     let aliases = aliases(env, settings)?;
-    let name = args
-        .model
-        .as_deref()
-        .or(env.model.as_deref())
-        .or(config["model_id"].as_str())
-        .or(settings["model"].as_str());
+    let name = name.or(config["model_id"].as_str()).or(settings["model"].as_str());
     let lm_model = env.lm_model.as_deref();
     let resolved = match (provider, name) {
         (Some(provider), Some(name)) => resolve(provider, name, &aliases, lm_model),
@@ -80,22 +89,55 @@ fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliE
         }
         (None, None) => resolve(DEFAULT.0, DEFAULT.1, &aliases, lm_model),
     };
-    resolved.map_err(|error| wrong(error.to_string()))
+    resolved.map_err(|error| error.to_string())
 }
 
-fn aliases(env: &Models, settings: &Value) -> Result<Aliases, CliError> {
-    let wrong = |error: String| CliError::usage(error).hint(ALLOWED);
+fn aliases(env: &Models, settings: &Value) -> Result<Aliases, String> {
     let mut aliases = Aliases::default();
     for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
-        let wire = wire.as_str().ok_or_else(|| {
-            wrong(format!("model_aliases: `{word}` must be the wire name of a model"))
-        })?;
-        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+        let wire = wire
+            .as_str()
+            .ok_or_else(|| format!("model_aliases: `{word}` must be the wire name of a model"))?;
+        aliases.set(word, wire).map_err(|error| error.to_string())?;
     }
     for (word, wire) in &env.aliases {
-        aliases.set(word, wire).map_err(|error| wrong(error.to_string()))?;
+        aliases.set(word, wire).map_err(|error| error.to_string())?;
     }
     Ok(aliases)
+}
+
+/// Refuses a setting about models that no start would take, whatever else is set. What only does not go together
+/// with the other settings, which may be about to change, is said.
+pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, CliError> {
+    let env = models()?;
+    let name = match key {
+        ["model"] => &settings["model"],
+        ["model_config", ..] => &settings["model_config"]["model_id"],
+        ["model_aliases", ..] => &Value::Null,
+        _ => return Ok(None),
+    };
+    let aliases = match (aliases(&env, settings), key) {
+        (Err(error), ["model_aliases", ..]) => return Err(wrong(error)),
+        (found, _) => found.unwrap_or_default(),
+    };
+    if let (["model_config", ..], Some(provider)) =
+        (key, settings["model_config"]["provider"].as_str())
+    {
+        provider.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?;
+    }
+    if let Some(name) = name.as_str() {
+        let knows = |kind: ProviderKind| {
+            let found = resolve(kind, name, &aliases, env.lm_model.as_deref());
+            !matches!(found, Err(ModelError::Unknown { .. }))
+        };
+        if !ProviderKind::ALL.iter().any(|(kind, _)| knows(*kind)) {
+            let all = ProviderKind::ALL.map(|(kind, word)| format!("{word} has {}", allowed(kind)));
+            return Err(CliError::usage(format!("`{name}` is no model"))
+                .hint(all.join("; "))
+                .hint("model_aliases gives an id another wire name"));
+        }
+    }
+    Ok(chosen(None, None, &env, settings).err())
 }
 
 fn first_of(provider: ProviderKind) -> &'static str {

@@ -61,7 +61,7 @@ pub use live::Live;
 pub use message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
 };
-pub use model::{Aliases, Model, ModelError, ProviderKind, UnknownProvider, resolve};
+pub use model::{Aliases, Model, ModelError, ProviderKind, UnknownProvider, allowed, resolve};
 pub use ona_types::Usage;
 pub use retry::{Backoff, Retry};
 pub use usage::Price;

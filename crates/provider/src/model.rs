@@ -231,6 +231,16 @@ impl Aliases {
     }
 }
 
+/// The ids of a provider's models, each with the short word it is known by.
+pub fn allowed(provider: ProviderKind) -> String {
+    let rows = LISTED.iter().filter(|row| row.provider == provider);
+    let names = rows.map(|row| match row.word {
+        Some(word) => format!("{} ({word})", row.id),
+        None => row.id.to_owned(),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// The model of that name. A name is an id of S0 §2.2, its wire name (the published one or the one an
 /// alias gave it), or one of `opus`, `sonnet` and `haiku`; whichever is used, an alias decides what goes
 /// over the wire.
@@ -251,11 +261,7 @@ pub fn resolve(
         .find(|row| row.id == name || row.wire == Some(name) || row.word == Some(name))
         .or_else(|| rows().find(|row| wire_of(row).as_deref() == Some(name)));
     let Some(row) = row else {
-        let allowed = rows().map(|row| match row.word {
-            Some(word) => format!("{} ({word})", row.id),
-            None => row.id.to_owned(),
-        });
-        let allowed = allowed.collect::<Vec<_>>().join(", ");
+        let allowed = allowed(provider);
         return Err(ModelError::Unknown { name: name.to_owned(), provider, allowed });
     };
     let wire = wire_of(row).ok_or(ModelError::NoLmStudioModel)?;
