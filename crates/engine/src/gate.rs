@@ -15,6 +15,7 @@ use tracing::debug;
 
 use crate::explain;
 use crate::front::Human;
+use crate::governance::Kept;
 use crate::judge::ModelJudge;
 use crate::phase;
 use crate::session::Session;
@@ -354,7 +355,12 @@ impl Session<'_> {
                     let place = &mut self.place;
                     // The yes stands, whether or not it can be kept for the next time.
                     match self.governance.update(update, store, &self.seat, place) {
-                        Ok(place) => kept.push(place),
+                        Ok(Kept { place, remark }) => {
+                            kept.push(place);
+                            if let Some(text) = remark {
+                                self.front.tell(Event::Warning { text });
+                            }
+                        }
                         Err(error) => {
                             let text = format!("\"always\" could not be kept: {error}");
                             kept.push(text.clone());

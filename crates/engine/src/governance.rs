@@ -327,7 +327,7 @@ impl Governance {
         store: &Store,
         seat: &Seat,
         place: &mut Place,
-    ) -> Result<String, UpdateError> {
+    ) -> Result<Kept, UpdateError> {
         if let PermissionUpdate::SetMode { mode, .. } = update
             && let Some(why) = self.basis.refuses(*mode)
         {
@@ -353,8 +353,10 @@ impl Governance {
             UpdateDestination::CliArg => Scope::Cli,
         };
         let mut kept = scope.as_str().to_owned();
+        let mut remark = None;
         if let Some(saved) = &saved {
             self.watch.seen(&saved.file);
+            remark.clone_from(&saved.remark);
             kept = saved.file.display().to_string();
             if !trust::carry_over(saved, &self.basis.roots, store)? {
                 kept.push_str(" (from the next start on it acts only after `ona trust`)");
@@ -389,7 +391,7 @@ impl Governance {
         let mut warnings = Vec::new();
         let permissions = self.basis.permissions(place, &mut warnings);
         self.permissions = Arc::new(permissions);
-        Ok(kept)
+        Ok(Kept { place: kept, remark })
     }
 
     /// Whether rules that anybody but the organisation writes do nothing.
@@ -419,6 +421,13 @@ impl Governance {
     pub(crate) fn moved(&mut self, cwd: &Path) {
         Arc::make_mut(&mut self.permissions).moved(cwd);
     }
+}
+
+/// Where an update of the permissions is kept.
+pub(crate) struct Kept {
+    pub(crate) place: String,
+    /// What the user should hear of it.
+    pub(crate) remark: Option<String>,
 }
 
 /// The settings of a file as they were; nothing if there were none.

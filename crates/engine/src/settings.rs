@@ -12,6 +12,7 @@ mod file;
 mod jsonc;
 mod known;
 mod merge;
+mod remarks;
 mod repository;
 mod schema;
 mod twice;
@@ -273,12 +274,15 @@ pub struct Saved {
     pub before: Option<Layer>,
     /// Its settings now.
     pub after: Option<Layer>,
+    /// What the user should hear of it.
+    pub remark: Option<String>,
 }
 
 /// Writes an update of the permissions to the file it goes to, and says which; nothing if to none.
 pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, EditError> {
     let Some((scope, file)) = writable(update.destination(), roots)? else { return Ok(None) };
     let (mut before, mut after) = (None, None);
+    let is_new = !file.exists();
     edit::write(&file, |text| {
         let new = edit::apply(text, update)?;
         before = checked(scope, &roots.project_dir, Some(&file), text, roots).ok();
@@ -286,7 +290,8 @@ pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, E
         Ok(new)
     })?;
     let layer = |checked: Option<(Layer, _)>| checked.map(|(layer, _)| layer);
-    Ok(Some(Saved { before: layer(before), after: layer(after), file }))
+    let remark = if is_new { remarks::exposed(scope, &file) } else { None };
+    Ok(Some(Saved { before: layer(before), after: layer(after), remark, file }))
 }
 
 /// What to do about a key that there is not.
@@ -313,6 +318,7 @@ pub fn set(
     }
     let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
     let mut odd = Vec::new();
+    let is_new = !file.exists();
     edit::write(&file, |text| {
         let new = edit::set(text, key, value)?;
         let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
@@ -320,7 +326,8 @@ pub fn set(
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
         let about = |found: &str| is_in(found, &name) || is_in(&name, found);
-        let found = found.into_iter().filter(|(key, _)| about(key));
+        let missing = remarks::missing_directories(&layer);
+        let found = found.into_iter().chain(missing).filter(|(key, _)| about(key));
         let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
         let mut stays = left.flatten() == Some(value);
         // What hooks mean is the hook plane's to say, here as when they are read.
@@ -338,6 +345,9 @@ pub fn set(
         }
         Err(EditError::Dropped(reasons.join("; ")))
     })?;
+    if is_new {
+        odd.extend(remarks::exposed(scope, &file));
+    }
     Ok((file, odd))
 }
 

@@ -39,6 +39,7 @@ pub use input::InputError;
 pub use read::PDF_TEXT;
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput};
 pub use tool::{Running, Tool};
+pub use walk::is_ignored;
 
 use tool::Adapter;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
-use crate::gate::pre;
+use crate::gate::{at_terminal, pre};
 use crate::project;
 
 fn config(project: &Project, args: &[&str]) -> Ran {
@@ -57,7 +57,7 @@ fn a_value_that_would_be_dropped_is_refused() {
     }
     assert_eq!(project.content(".claude/settings.local.json"), "{ /* mine */ }\n");
     for scope in ["managed", "cli", "nowhere"] {
-        let ran = config(&project, &["set", "model", "x", "--scope", scope]);
+        let ran = config(&project, &["set", "language", "x", "--scope", scope]);
         assert_eq!(ran.code, Some(2));
         assert!(
             ran.stderr.contains("cannot be set\nhint: those of user, project and local can\n"),
@@ -95,6 +95,98 @@ fn a_key_that_stands_twice_loses_nothing() {
     let ran =
         run(project.eval_command("Read", &json!({"file_path": "z"})).args(["--settings", given]));
     assert!(ran.stdout.contains("denied by the rule Read(z)"), "{ran:?}");
+}
+
+#[test]
+fn a_model_that_no_start_would_take_is_not_set() {
+    let project = project();
+    let set = |key, value| config(&project, &["set", key, value, "--scope", "user"]);
+    let none = "hint: claude_code_subscription has claude_opus_4 (opus), claude_sonnet_4 (sonnet), \
+                claude_3_5_haiku (haiku); openai_compatible has gpt_4o, gpt_4o_mini, o3, o3_mini; \
+                lm_studio_local has lm_studio_server_routed\n";
+    for (key, value, said) in [
+        ("model", "foo", "`foo` is no model\n"),
+        ("model", "foo", none),
+        ("model_config.model_id", "foo", "`foo` is no model\n"),
+        ("model_config", r#"{"model_id": "foo"}"#, none),
+        ("model_config.provider", "openai", "`openai` is no provider (claude_code_subscription, "),
+        ("model_aliases.foo", "x", "`foo` in model_aliases is no model id"),
+        ("model_aliases", r#"{"opus": ""}"#, "the alias of `opus` is empty"),
+    ] {
+        let ran = set(key, value);
+        assert_eq!(ran.code, Some(2), "{key}: {ran:?}");
+        assert!(ran.stderr.contains(said), "{key}: {}", ran.stderr);
+    }
+    assert!(!project.home().join(".claude/settings.json").exists());
+    for (key, value) in [
+        ("model", "opus"),
+        ("model_config.model_id", "claude_3_5_haiku"),
+        ("model_aliases.opus", "claude-opus-4-5"),
+        ("model", "claude-opus-4-5"),
+        ("model", "null"),
+    ] {
+        let ran = set(key, value);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{key} {value}");
+    }
+    // One after the other must be possible, whatever the order.
+    let ran = set("model_config.provider", "openai_compatible");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("ona -p does not start: `claude_3_5_haiku` is no model of"),
+        "{ran:?}"
+    );
+    let ran = set("model_config.model_id", "o3");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    // Another program may know it.
+    let ran = config(&project, &["set", "model", "foo", "--force"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_directory_that_there_is_not_is_set_and_said() {
+    let project = project();
+    fs::create_dir(project.path("there")).unwrap();
+    let value = r#"["there", "nosuch"]"#;
+    let ran = config(&project, &["set", "permissions.additionalDirectories", value]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let missing = project.path("nosuch");
+    let said = format!(
+        "permissions.additionalDirectories[1]: there is no directory {}\n",
+        missing.display()
+    );
+    assert!(ran.stderr.contains(&said) && !ran.stderr.contains("Directories[0]"), "{}", ran.stderr);
+    assert!(project.content(".claude/settings.local.json").contains("nosuch"));
+}
+
+/// What is the operator's own should not be committed by accident.
+#[test]
+fn a_new_file_that_git_does_not_ignore_is_told_of() {
+    let said = "settings.local.json is new and git does not ignore it: add it to .gitignore";
+    let set = |project: &Project, value: &str| {
+        let ran = config(project, &["set", "language", value]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.stderr
+    };
+    for (ignored, told) in [
+        (None, true),
+        (Some("*.log\n"), true),
+        (Some(".claude/\n"), false),
+        (Some("*.local.json\n"), false),
+    ] {
+        let project = project();
+        project.file(".git/HEAD", "ref: refs/heads/main\n");
+        if let Some(patterns) = ignored {
+            project.file(".gitignore", patterns);
+        }
+        assert_eq!(set(&project, "en").contains(said), told, "{ignored:?}");
+        assert!(!set(&project, "de").contains(said), "only once");
+    }
+    assert!(!set(&project(), "en").contains(said), "there is no repository");
+    let project = project();
+    project.file(".git/HEAD", "ref: refs/heads/main\n");
+    let call = json!({"tool": "Bash", "input": {"command": "mkdir one"}});
+    let shown = at_terminal(&project, &call, "a\n");
+    assert!(shown.contains(said), "{shown}");
 }
 
 #[test]
@@ -165,7 +257,7 @@ fn a_file_that_leads_out_of_the_project_is_not_written() {
     for scope in ["project", "local"] {
         let name = if scope == "project" { "settings.json" } else { "settings.local.json" };
         symlink(&outside, project.path(".claude").join(name)).unwrap();
-        let ran = config(&project, &["set", "model", "x", "--scope", scope]);
+        let ran = config(&project, &["set", "language", "x", "--scope", scope]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("it leads out of the project"), "{}", ran.stderr);
     }
