@@ -91,11 +91,16 @@ fn a_session_keeps_what_its_calls_started_until_it_ends() {
     let project = project();
     let server = Server::start([
         Reply::new().call(
-            "a",
+            // Processes are found by this name, on the whole machine.
+            "toolu_session_keeps_1",
             "Bash",
             json!({"command": "sleep 77 > /dev/null 2>&1 & echo $! > pid"}),
         ),
-        Reply::new().call("b", "Bash", json!({"command": "kill -0 $(cat pid) && touch alive"})),
+        Reply::new().call(
+            "toolu_session_keeps_2",
+            "Bash",
+            json!({"command": "kill -0 $(cat pid) && touch alive"}),
+        ),
         Reply::say("Done."),
     ])
     .unwrap();

@@ -86,9 +86,11 @@ fn a_signal_ends_a_stream_of_prompts() {
             project.file(".claude/settings.json", settings.to_string());
             let first = match idle {
                 true => Reply::say("Done."),
-                false => {
-                    Reply::new().call("a", "Bash", json!({"command": "touch begun; sleep 600"}))
-                }
+                false => Reply::new().call(
+                    "toolu_signal_ends",
+                    "Bash",
+                    json!({"command": "touch begun; sleep 600"}),
+                ),
             };
             let server = Server::start([first, Reply::say("The second.")]).unwrap();
             let mut child = anthropic(
