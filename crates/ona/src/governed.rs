@@ -50,7 +50,12 @@ fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
     let exe = format!("/proc/{pid}/exe");
     let file = |meta: &Metadata| (meta.dev(), meta.ino());
     let same = fs::metadata(&exe).is_ok_and(|meta| own.map(file) == Some(file(&meta)));
-    same || fs::read_link(&exe).is_ok_and(|path| is_called_ona(path.as_os_str().as_encoded_bytes()))
+    let named = match fs::read_link(&exe) {
+        Ok(path) => is_called_ona(path.as_os_str().as_encoded_bytes()),
+        // Whoever has made itself a user namespace may not look, but its name everybody may see.
+        Err(_) => fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n"),
+    };
+    same || named
 }
 
 fn is_called_ona(path: &[u8]) -> bool {

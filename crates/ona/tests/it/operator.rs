@@ -39,6 +39,18 @@ fn who_forks_away_and_cleans_its_environment_is_no_operator() {
     assert_eq!(run(&mut project.ona(["trust", "--list"])).stdout, "");
 }
 
+/// In a user namespace of its own a process may not look at those outside; not every machine lets it make one.
+#[test]
+fn who_has_made_itself_a_user_namespace_is_no_operator() {
+    let project = project();
+    if run(project.command("unshare").args(["-Urpf", "true"])).code != Some(0) {
+        return;
+    }
+    let command = orphaned(&project, &format!("unshare -Urpf {ONA} trust > said 2>&1"));
+    let said = project.ok("Bash", json!({"command": format!("mkfifo said; {command}; cat said")}));
+    assert!(said.contains("was started by another ona (process "), "{said}");
+}
+
 #[test]
 fn a_terminal_that_a_call_makes_for_itself_has_nobody_at_it() {
     let project = project();
