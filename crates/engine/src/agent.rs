@@ -155,6 +155,7 @@ impl<'e> Agent<'e> {
         let mut thread = Thread::new(mind.model.provider);
         store.view_live(&session.seat.session, |row| thread.read(row))?;
         let turn = store.turns(&session.seat.session)?;
+        let context_tokens = store.context_tokens(&session.seat.session)?;
         let mut agent = Self {
             session,
             mind,
@@ -162,7 +163,7 @@ impl<'e> Agent<'e> {
             conditional: None,
             turn,
             cost_usd: 0.0,
-            context_tokens: 0,
+            context_tokens,
             inputs: HashMap::new(),
             initial: None,
             watch: Watch::default(),
@@ -325,7 +326,13 @@ impl<'e> Agent<'e> {
 
     /// Commits a step, and reads it back: what the model is told is what is on the record.
     pub(crate) fn keep(&mut self, step: &Step<'_>) -> Result<(), StoreError> {
-        self.session.engine.store.keep_step(&self.session.seat, step)?;
+        // S0 §2.8: whatever they come from, no live secret is kept.
+        let mut entries = step.entries.to_vec();
+        for entry in &mut entries {
+            self.session.governance.redactor.mask_live_value(&mut entry.payload);
+        }
+        let step = Step { entries: &entries, ..*step };
+        self.session.engine.store.keep_step(&self.session.seat, &step)?;
         self.catch_up()
     }
 

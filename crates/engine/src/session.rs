@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ona_policy::secrets::masks;
 use ona_sandbox::{Liveness, Owner};
-use ona_store::{Join, Seat, Store};
+use ona_store::{Join, NewSession, Seat, Store};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
 use ona_types::{ConversationId, PermissionMode, SessionId};
 use serde_json::Value;
@@ -62,6 +62,19 @@ impl<'e> Session<'e> {
         let seat = engine
             .store
             .join(&Join { project_dir: &here, conversation: request.conversation.as_ref() })?;
+        // Whoever drives a session alone says what happens in it.
+        let seat = match engine.store.driver(&seat.session, is_gone)? {
+            Some(driver) if driver != serde_json::json!(Owner::current()) => {
+                engine.store.new_session(&NewSession {
+                    project_dir: &seat.project_dir,
+                    conversation: Some(&seat.conversation),
+                    id: None,
+                    origin: "eval",
+                    name: None,
+                })?
+            }
+            _ => seat,
+        };
         Self::open(engine, seat, &request.cwd)
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ona_policy::secrets::Redactor;
 use ona_store::{Step, StoreError};
 use ona_tools::{STRUCTURED_OUTPUT, StructuredOutput};
 use ona_types::{Ending, Entry, SystemNote};
@@ -41,12 +42,16 @@ pub(crate) struct ShapedAnswer {
 
 impl ShapedAnswer {
     /// Hears of a call that came to its end.
-    pub(crate) fn hear(&mut self, tool: &str, report: &CallReport) {
+    pub(crate) fn hear(&mut self, tool: &str, report: &CallReport, redactor: &Redactor) {
         if tool != STRUCTURED_OUTPUT {
             return;
         }
         match &report.answer {
-            Some(answer) => (self.given, self.refused) = (Some(answer.clone()), None),
+            Some(answer) => {
+                let mut answer = answer.clone();
+                redactor.mask_live_value(&mut answer);
+                (self.given, self.refused) = (Some(answer), None);
+            }
             None => self.refused = Some(report.content.clone()),
         }
     }

@@ -57,6 +57,8 @@ struct Account {
     text: String,
     answer: ShapedAnswer,
     stop_reason: Option<String>,
+    /// The prompt was not taken.
+    unheard: bool,
 }
 
 /// Why a turn ended other than by having nothing more to do.
@@ -153,7 +155,7 @@ impl Agent<'_> {
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         match prompt {
-            Some(prompt) => self.submit(&prompt, cancel).await?,
+            Some(prompt) => self.submit(&prompt, account, cancel).await?,
             // What was asked for before the cut and never started is started now.
             None => self.finish_calls(account, cancel).await?,
         }
@@ -214,7 +216,12 @@ impl Agent<'_> {
     }
 
     /// Step 3: hooks may keep a prompt from being heard at all.
-    async fn submit(&mut self, prompt: &str, cancel: &CancellationToken) -> Result<(), Halt> {
+    async fn submit(
+        &mut self,
+        prompt: &str,
+        account: &mut Account,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
         // What a turn that was cut short never came to is not run behind the user's back now.
         self.settle_calls()?;
         self.heed_settings(cancel).await?;
@@ -225,6 +232,7 @@ impl Agent<'_> {
         let refused = fired.denies().then(|| fired.denial());
         if refused.is_some() || fired.stop.is_some() || cancel.is_cancelled() {
             self.turn -= 1;
+            account.unheard = true;
             let reason = refused.or(fired.stop.clone()).unwrap_or_default();
             let detail = json!({"reason": reason});
             let event = Some(("turn.blocked", &detail));
@@ -269,11 +277,17 @@ impl Agent<'_> {
         let request = self.request();
         let started = Instant::now();
         let (front, partial) = (&self.session.front, self.options.partial);
+        let redactor = &self.session.governance.redactor;
+        let masked = |text: &str| redactor.mask_live(text).into_owned();
         let mut listen = |live: Live<'_>| {
             let event = match live {
-                Live::Text(text) => Event::Text { text: text.to_owned() },
-                Live::Thinking(text) => Event::Thinking { text: text.to_owned() },
-                Live::Raw(raw) if partial => Event::Stream { raw: raw.clone() },
+                Live::Text(text) => Event::Text { text: masked(text) },
+                Live::Thinking(text) => Event::Thinking { text: masked(text) },
+                Live::Raw(raw) if partial => {
+                    let mut raw = raw.clone();
+                    redactor.mask_live_value(&mut raw);
+                    Event::Stream { raw }
+                }
                 Live::Void => Event::Void,
                 Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
                     attempt,
@@ -297,9 +311,13 @@ impl Agent<'_> {
         let entries = self.entries(&answer);
         self.inputs = inputs(&answer);
         self.keep(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
-        self.session.front.tell(Event::Answered { message: answer.to_json() });
-        account.stop_reason = Some(answer.stop_reason.as_str().to_owned());
-        let text = answer.text();
+        let redactor = &self.session.governance.redactor;
+        let mut message = answer.to_json();
+        redactor.mask_live_value(&mut message);
+        self.session.front.tell(Event::Answered { message });
+        let reason = answer.stop_reason.as_str();
+        account.stop_reason = Some(redactor.mask_live(reason).into_owned());
+        let text = redactor.mask_live(&answer.text()).into_owned();
         if !text.is_empty() {
             account.text = text;
         }
@@ -325,14 +343,20 @@ impl Agent<'_> {
         purpose: &'static str,
         duration_ms: u64,
     ) -> ModelCall {
-        ModelCall { turn: self.turn, purpose, ..taken(&self.mind, answer, duration_ms) }
+        let mut call = taken(&self.mind, answer, duration_ms);
+        let redactor = &self.session.governance.redactor;
+        for text in [&mut call.stop_reason, &mut call.response_id] {
+            *text = redactor.mask_live(text).into_owned();
+        }
+        ModelCall { turn: self.turn, purpose, ..call }
     }
 
     /// An id names one call on the whole record; some servers begin again with every answer.
     fn make_ids_unique(&self, answer: &mut Answer) -> Result<(), StoreError> {
         for block in &mut answer.content {
             if let Block::ToolUse { id, .. } = block
-                && self.session.engine.store.knows_call(id)?
+                && (self.session.engine.store.knows_call(id)?
+                    || self.session.governance.redactor.mask_live(id.as_str()) != id.as_str())
             {
                 *id = ToolUseId::generate();
             }
@@ -355,7 +379,7 @@ impl Agent<'_> {
                     redactor.mask_value(&mut input);
                     content.push(ContentBlock::ToolUse {
                         id: id.clone(),
-                        name: name.clone(),
+                        name: redactor.mask_live(name).into_owned(),
                         input,
                     });
                 }
@@ -406,7 +430,7 @@ impl Agent<'_> {
                     tool_input: shown,
                 });
             }
-            account.answer.hear(&tool, &report);
+            account.answer.hear(&tool, &report, &self.session.governance.redactor);
             self.session.front.tell(Event::ToolEnded {
                 id,
                 tool: tool.clone(),
@@ -512,6 +536,8 @@ impl Agent<'_> {
             }
         };
         let kept = match &ending {
+            // Of what was never heard, nothing was interrupted.
+            Ending::Interrupted if account.unheard => Ok(()),
             Ending::Interrupted => self.settle_calls().and_then(|()| {
                 let entries = [Entry::system(&SystemNote::Interrupted)];
                 self.keep(&Step { entries: &entries, ..Step::default() })

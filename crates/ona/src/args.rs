@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
 
 use crate::agent_args::AgentArgs;
@@ -251,4 +252,21 @@ pub enum Config {
     Schema,
     /// Read the files anew and put them in place of a snapshot that was written by hand
     Import,
+}
+
+/// What the command line says. With `-p` every word that belongs to no option is the prompt: who prompts "trust"
+/// does not mean to trust.
+pub fn parse() -> Cli {
+    let prints = std::env::args_os()
+        .skip(1)
+        .take_while(|word| word != "--")
+        .any(|word| word.to_str().is_some_and(is_print));
+    let command = Cli::command().args_conflicts_with_subcommands(prints);
+    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
+/// `-p`, alone or behind other letters that take no value.
+fn is_print(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    word == "--print" || letters.trim_start_matches('c').starts_with('p')
 }

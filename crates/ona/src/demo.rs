@@ -57,7 +57,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
     let server = Server::start(Script::choose(next))
         .map_err(|error| CliError::failed(format!("cannot serve the scripted model: {error}")))?;
     let mind = match live {
-        true => mind(&cli.agent, &session.settings())?.0,
+        true => mind(&cli.agent, &session.settings(), None)?.0,
         false => scripted(&server)?,
     };
     say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), mind.model.wire))?;

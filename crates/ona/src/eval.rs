@@ -43,7 +43,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let mut session = join(&engine, cli)?.facing(front);
     if session.wants_model() {
         // Without one, those hooks are skipped, and that is recorded.
-        match mind(&cli.agent, &session.settings()) {
+        match mind(&cli.agent, &session.settings(), None) {
             Ok((mind, ..)) => session = session.judged_by(Arc::new(mind)),
             Err(error) => complain(&format!("warning: hooks that ask a model do not run: {error}")),
         }

@@ -26,14 +26,12 @@ mod trust;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Cli, Command, Schema};
 use crate::error::CliError;
 
 fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
-    let cli = Cli::parse();
+    let cli = args::parse();
     let outcome = debug::listen(&cli).and_then(|()| dispatch(&cli));
     let code = outcome.unwrap_or_else(|error| {
         output::complain(&error.to_string());

@@ -23,9 +23,19 @@ const SOME_OUTPUT: u32 = 8_192;
 const ALLOWED: &str = "docs/OPERATOR_COLD_START.md shows each provider";
 
 /// Everything about the model; wrong configuration shows here, before anything is sent.
-pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'static str), CliError> {
-    let env = models()?;
-    let model = model(args, &env, settings)?;
+pub fn mind(
+    args: &AgentArgs,
+    settings: &Value,
+    last: Option<&(String, String)>,
+) -> Result<(Mind, Models, &'static str), CliError> {
+    let mut env = models()?;
+    if args.bare {
+        // S0 §2.7, A7.
+        env.anthropic_token = None;
+    }
+    let chosen = args.model.is_some() || args.provider.is_some() || env.model.is_some();
+    let before = last.filter(|_| !chosen).and_then(|last| asked_before(last, &env, settings));
+    let model = before.map_or_else(|| model(args, &env, settings), Ok)?;
     let (credential, source, transport) = way(model.provider, &env)?;
     let retry = Retry {
         max_retries: env.max_retries.unwrap_or_else(|| Retry::default().max_retries),
@@ -50,6 +60,17 @@ pub fn mind(args: &AgentArgs, settings: &Value) -> Result<(Mind, Models, &'stati
         aside: Arc::default(),
     };
     Ok((mind, env, source))
+}
+
+/// The model that a session was last answered by, if it is still one of those that can be asked.
+fn asked_before(
+    (provider, wire): &(String, String),
+    env: &Models,
+    settings: &Value,
+) -> Option<Model> {
+    let provider: ProviderKind = provider.parse().ok()?;
+    let aliases = aliases(env, settings).ok()?;
+    resolve(provider, wire, &aliases, env.lm_model.as_deref()).ok()
 }
 
 /// Command line, then environment, then settings, then ona's own choice.

@@ -11,15 +11,17 @@ use std::sync::Arc;
 use ona_engine::{
     Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, table,
 };
-use ona_store::{Found, NewSession, Seat, Store, StoreError};
+use ona_policy::secrets::Redactor;
+use ona_store::{Found, NewSession, Seat, Step, Store, StoreError};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::agent_args::{AgentArgs, InputFormat, OutputFormat};
 use crate::args::Cli;
+use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mind::mind;
@@ -36,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     }
     let cwd = directory(cli.cwd.as_ref())?;
     let first_words = given::first_words(args, &cwd)?;
+    given::check(args, &cwd)?;
     let answers = given::answers(args)?;
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let (seat, source) = seat(&engine, args, &cwd)?;
@@ -44,7 +47,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     for warning in session.warnings() {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
     }
-    let (mind, models, credential) = mind(args, &session.settings())?;
+    let last = engine.store.last_model(&seat.session)?;
+    let found = mind(args, &session.settings(), last.as_ref());
+    let (mind, models, credential) =
+        found.or_else(|error| refused(&engine, &seat, source, error))?;
     if answers.is_some() && session.denies_tool(STRUCTURED_OUTPUT) {
         return Err(CliError::usage(format!(
             "--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that the answer comes by"
@@ -52,17 +58,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         .hint(format!("`ona config list` shows the rules; leave {STRUCTURED_OUTPUT} out of permissions.deny and --disallowedTools")));
     }
     // Only now: a start that could not work leaves no session behind.
-    if source == StartSource::Startup {
-        engine.store.new_session(&NewSession {
-            project_dir: &seat.project_dir,
-            conversation: Some(&seat.conversation),
-            id: Some(&seat.session),
-            origin: "headless",
-            name: None,
-        })?;
-    }
+    begin(&engine, &seat, source)?;
     if let Some(name) = &args.name {
-        engine.store.rename_session(&seat, Some(name))?;
+        engine.store.rename_session(&seat, Some(&session_name(name)?))?;
     }
     let (front, remote, events) = table(Human::Nobody);
     let options = AgentOptions {
@@ -107,6 +105,34 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     runtime.shutdown_background();
     let (code, signal) = outcome?;
     Ok(signal.map_or(code, |signal| ExitCode::from(128 + signal)))
+}
+
+/// A new session is on the record from here on.
+fn begin(engine: &Engine, seat: &Seat, source: StartSource) -> Result<(), StoreError> {
+    if source == StartSource::Startup {
+        engine.store.new_session(&NewSession {
+            project_dir: &seat.project_dir,
+            conversation: Some(&seat.conversation),
+            id: Some(&seat.session),
+            origin: "headless",
+            name: None,
+        })?;
+    }
+    Ok(())
+}
+
+/// S0 §2.4, 3: that a model could not be asked is on the record too.
+fn refused<T>(
+    engine: &Engine,
+    seat: &Seat,
+    source: StartSource,
+    error: CliError,
+) -> Result<T, CliError> {
+    begin(engine, seat, source)?;
+    let detail = json!({"error": "authentication_failed", "message": error.to_string()});
+    let event = Some(("turn.refused", &detail));
+    engine.store.keep_step(seat, &Step { event, ..Step::default() })?;
+    Err(error)
 }
 
 /// An engine whose record is gone when the process is.
@@ -157,6 +183,15 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
         }
     };
     Ok((seat, source))
+}
+
+/// A session's name as it is kept: one line, and no secret in it.
+pub fn session_name(name: &str) -> Result<String, CliError> {
+    let name = Redactor::knowing(env::secrets()).mask(name.trim()).into_owned();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(CliError::usage("the name must be one line of text"));
+    }
+    Ok(name)
 }
 
 /// The session that a word names.
@@ -325,9 +360,20 @@ fn prompt_of(line: &str) -> Result<Option<String>, String> {
     let content = &value["message"]["content"];
     let texts: Vec<&str> = match content {
         Value::String(text) => vec![text],
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        Value::Array(blocks) => {
+            if let Some(other) = blocks.iter().find(|block| !block["text"].is_string()) {
+                return Err(format!(
+                    "it holds a block of the type {}; only text is taken",
+                    other["type"]
+                ));
+            }
+            blocks.iter().filter_map(|block| block["text"].as_str()).collect()
+        }
         _ => Vec::new(),
     };
+    if texts.iter().all(|text| text.trim().is_empty()) {
+        return Err("it says nothing".to_owned());
+    }
     if texts.is_empty() {
         return Err("its message has no text".to_owned());
     }

@@ -12,7 +12,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
 use crate::output::{plain, print};
-use crate::print::find;
+use crate::print::{find, session_name};
 
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
@@ -105,11 +105,9 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
         }
         Sessions::Rename { session, name } => {
             let seat = find(&store, session, &here)?;
-            if name.trim().is_empty() {
-                return Err(CliError::usage("the name is empty"));
-            }
-            store.rename_session(&seat, Some(name.trim()))?;
-            format!("{} is now called {}\n", seat.session, name.trim())
+            let name = session_name(name)?;
+            store.rename_session(&seat, Some(&name))?;
+            format!("{} is now called {}\n", seat.session, plain(&name))
         }
         Sessions::Delete { session, yes } => {
             let seat = find(&store, session, &here)?;

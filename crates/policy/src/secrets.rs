@@ -125,6 +125,22 @@ impl Redactor {
         }
     }
 
+    /// Masks live values in every text of a JSON value.
+    pub fn mask_live_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.mask_live(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_live_value(item)),
+            Value::Object(members) => {
+                members.values_mut().for_each(|item| self.mask_live_value(item));
+            }
+            _ => {}
+        }
+    }
+
     /// Masks every text in a JSON value in place; says whether there was anything to mask.
     pub fn mask_value(&self, value: &mut Value) -> bool {
         match value {

@@ -1,7 +1,7 @@
 //! Sessions as the operator sees them: made, found, driven by one at a time, forked, renamed, deleted.
 
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -256,6 +256,16 @@ impl Store {
         })
     }
 
+    /// Who drives a session, if they live.
+    pub fn driver(
+        &self,
+        session: &SessionId,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, StoreError> {
+        let holder = self.read(|c| holder(c, session))?;
+        Ok(holder.filter(|holder| !is_gone(holder)))
+    }
+
     /// Gives a session back.
     pub fn release_lease(&self, session: &SessionId, owner: &Value) -> Result<(), StoreError> {
         self.write(|tx| {
@@ -427,7 +437,7 @@ fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failure> {
     Ok(found)
 }
 
-fn holder(tx: &Transaction<'_>, session: &SessionId) -> Result<Option<Value>, Failure> {
+fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Value>, Failure> {
     let owner: Option<String> = tx
         .query_row(
             "SELECT owner FROM session_leases WHERE session_id = ?1",

@@ -121,6 +121,34 @@ impl Store {
         })
     }
 
+    /// How many tokens the context had when a session's model was last asked; none after a compaction.
+    pub fn context_tokens(&self, session: &SessionId) -> Result<u64, StoreError> {
+        self.read(|c| {
+            let tokens: Option<i64> = c
+                .prepare_cached(
+                    "SELECT CASE purpose WHEN 'turn' THEN input_tokens + output_tokens
+                         + cache_creation_input_tokens + cache_read_input_tokens ELSE 0 END
+                     FROM model_calls WHERE session_id = ?1 AND purpose IN ('turn', 'compact')
+                     ORDER BY id DESC LIMIT 1",
+                )?
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?;
+            Ok(tokens.unwrap_or_default().cast_unsigned())
+        })
+    }
+
+    /// The provider and the wire name of the model that last answered in a session.
+    pub fn last_model(&self, session: &SessionId) -> Result<Option<(String, String)>, StoreError> {
+        self.read(|c| {
+            Ok(c.prepare_cached(
+                "SELECT provider, model FROM model_calls WHERE session_id = ?1 AND purpose = 'turn'
+                 ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?)
+        })
+    }
+
     /// What a session has used, by model.
     pub fn spent(&self, session: &SessionId) -> Result<Vec<Spent>, StoreError> {
         self.read(|c| {

@@ -36,7 +36,7 @@ variables! {
     ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
     OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer.";
     THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking; 0 is none.";
-    TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take; a stream may take longer while it goes on.";
+    TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take, and at most five minutes of it a stream may be silent.";
     WINDOW = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "the model's own window", "How many tokens of context there are, for compaction.";
     PERCENT = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "95", "How full the context may get before it is compacted, in percent.";
     NO_COMPACT = "DISABLE_AUTO_COMPACT", "0", "1: the context is compacted only when asked for.";
@@ -129,6 +129,7 @@ pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError>
     }
     if let Some(millis) = number(&TIMEOUT)? {
         transport.answer_timeout = Duration::from_millis(millis);
+        transport.idle_timeout = transport.idle_timeout.min(transport.answer_timeout);
     }
     if anthropic {
         transport.unix_socket = path(&ANTHROPIC_SOCKET);

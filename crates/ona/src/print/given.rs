@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ona_engine::{PromptOptions, Shape};
+use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
 
 use crate::agent_args::AgentArgs;
+use crate::env;
 use crate::error::CliError;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
@@ -72,4 +74,26 @@ pub(super) fn answers(args: &AgentArgs) -> Result<Option<Arc<StructuredOutput>>,
 /// The shape with its limit.
 pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option<Shape> {
     tool.map(|tool| Shape { tool, retries })
+}
+
+/// Refuses ids and directories that could not be used.
+pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
+    if let Some(id) = &args.session_id {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let holds_secret = Redactor::knowing(env::secrets()).mask(id) != id.as_str();
+        let fits = (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.');
+        if !fits || holds_secret {
+            return Err(CliError::usage("--session-id is no id")
+                .hint("1 to 128 letters, digits, `-`, `_` and `.`, such as a UUID"));
+        }
+    }
+    for dir in &args.add_dir {
+        if !cwd.join(dir).is_dir() {
+            return Err(CliError::usage(format!(
+                "--add-dir {}: there is no such directory",
+                dir.display()
+            )));
+        }
+    }
+    Ok(())
 }

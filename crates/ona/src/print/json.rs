@@ -67,12 +67,17 @@ impl Shown {
                 "type": "system", "subtype": "compact_boundary",
                 "compact_metadata": {"trigger": trigger, "pre_tokens": pre_tokens},
             }),
-            Event::HookRan { hook_event, command, exit_code, stdout, stderr } if hooks => json!({
-                "type": "system", "subtype": "hook_response", "hook_id": fresh_uuid(),
-                "hook_name": command, "hook_event": hook_event, "stdout": stdout, "stderr": stderr,
-                "output": stdout, "exit_code": exit_code,
-                "outcome": if *exit_code == Some(0) { "success" } else { "error" },
-            }),
+            // Behind the result nothing comes.
+            Event::HookRan { hook_event, command, exit_code, stdout, stderr }
+                if hooks && hook_event != "SessionEnd" =>
+            {
+                json!({
+                    "type": "system", "subtype": "hook_response", "hook_id": fresh_uuid(),
+                    "hook_name": command, "hook_event": hook_event, "stdout": stdout, "stderr": stderr,
+                    "output": stdout, "exit_code": exit_code,
+                    "outcome": if *exit_code == Some(0) { "success" } else { "error" },
+                })
+            }
             Event::TurnEnded { end } => return vec![self.result(end)],
             _ => return Vec::new(),
         };

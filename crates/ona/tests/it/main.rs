@@ -15,6 +15,7 @@ mod edit;
 mod environment;
 mod first_words;
 mod gate;
+mod headless;
 mod hooks;
 mod no_room;
 mod notebook;
