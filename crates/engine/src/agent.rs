@@ -344,6 +344,7 @@ impl<'e> Agent<'e> {
     }
 
     pub(crate) fn warn(&self, text: String) {
+        let text = text.strip_prefix("warning: ").map_or(text.clone(), str::to_owned);
         self.session.front.tell(Event::Warning { text });
     }
 

@@ -37,6 +37,13 @@ pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall
     }
 }
 
+/// A tool's name as every provider takes it back. One that had to be changed is the name of no tool.
+fn usable_name(name: &str) -> String {
+    let usable = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().take(64).map(usable).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
+}
+
 /// The inputs of an answer's calls, as the model wrote them.
 fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
     let calls = answer.content.iter().filter_map(|block| match block {
@@ -174,7 +181,9 @@ impl Agent<'_> {
             self.check_limits(account)?;
             self.make_room(cancel).await?;
             let stop_reason = match self.ask(account, cancel).await {
-                Err(Halt::Ask(AskError::ContextTooLong(failure))) if !compacted => {
+                Err(Halt::Ask(AskError::ContextTooLong(failure)))
+                    if !compacted && !self.options.room.disabled =>
+                {
                     compacted = true;
                     if let Err(why) = self.compact("auto", None, cancel).await {
                         self.warn(format!("the context was not compacted: {why}"));
@@ -274,6 +283,9 @@ impl Agent<'_> {
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<StopReason, Halt> {
+        if cancel.is_cancelled() {
+            return Err(Halt::Ending(Ending::Interrupted));
+        }
         let request = self.request();
         let started = Instant::now();
         let (front, partial) = (&self.session.front, self.options.partial);
@@ -379,7 +391,7 @@ impl Agent<'_> {
                     redactor.mask_value(&mut input);
                     content.push(ContentBlock::ToolUse {
                         id: id.clone(),
-                        name: redactor.mask_live(name).into_owned(),
+                        name: usable_name(&redactor.mask_live(name)),
                         input,
                     });
                 }

@@ -95,10 +95,8 @@ pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
 pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
-    let mut outputs = store.path().to_owned().into_os_string();
-    outputs.push("-outputs");
     let (outputs, child_env) = match store.path().is_absolute() {
-        true => (outputs.into(), env::for_children(store.path())),
+        true => (outputs_beside(store.path()), env::for_children(store.path())),
         // A record in memory is nobody else's.
         false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
     };
@@ -259,4 +257,11 @@ pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
         );
     }
     Ok(real)
+}
+
+/// Where the output of sessions' tools is put: beside the record.
+pub fn outputs_beside(record: &Path) -> PathBuf {
+    let mut outputs = record.to_owned().into_os_string();
+    outputs.push("-outputs");
+    outputs.into()
 }

@@ -66,7 +66,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let options = AgentOptions {
         prompt: first_words,
         shape: given::shape(answers, models.answer_retries),
-        ..options(args, &session, &engine, &models, source)
+        ..options(args, &session, &engine, &models, source)?
     };
     let shown = Shown {
         session_id: session.seat().session.to_string(),
@@ -223,9 +223,7 @@ fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>,
     }
     let mut piped = String::new();
     if !std::io::stdin().is_terminal() {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().take(MOST_INPUT + 1).read_to_end(&mut bytes);
-        read.map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")))?;
+        let bytes = piped_in(args.prompt.is_some())?;
         if bytes.len() as u64 > MOST_INPUT {
             return Err(CliError::usage("more than 10 MB came on standard input")
                 .hint("put it into a file and name the file in the prompt"));
@@ -245,15 +243,47 @@ fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>,
     }
 }
 
+/// How long standard input is waited for where there is a prompt already: it may be one that somebody left open.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// What comes on standard input, unless nothing does and there is no need of it.
+fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let _ = sender.send(input.fill_buf().map(|_| Vec::new()));
+        let mut bytes = Vec::new();
+        let read = input.take(MOST_INPUT + 1).read_to_end(&mut bytes);
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let unreadable =
+        |error: std::io::Error| CliError::usage(format!("standard input cannot be read: {error}"));
+    let gone = |_| CliError::failed("standard input cannot be read");
+    let first = match optional {
+        true => receiver.recv_timeout(PATIENCE).ok(),
+        false => Some(receiver.recv().map_err(gone)?),
+    };
+    match first {
+        Some(first) => drop(first.map_err(unreadable)?),
+        None => {
+            complain(
+                "warning: nothing came on standard input, and it is not waited for any longer\n",
+            );
+            return Ok(Vec::new());
+        }
+    }
+    receiver.recv().map_err(gone)?.map_err(unreadable)
+}
+
 fn options(
     args: &AgentArgs,
     session: &Session<'_>,
     engine: &Engine,
     models: &crate::env::model::Models,
     source: StartSource,
-) -> AgentOptions {
-    AgentOptions {
-        tools: offered(args),
+) -> Result<AgentOptions, CliError> {
+    Ok(AgentOptions {
+        tools: offered(args)?,
         bare: args.bare,
         unheard: false,
         source: Some(source),
@@ -272,17 +302,25 @@ fn options(
         },
         today: today(),
         ..AgentOptions::default()
-    }
+    })
 }
 
 /// `--tools`, and `--bare`'s own.
-fn offered(args: &AgentArgs) -> Option<Vec<String>> {
-    match &args.tools {
+fn offered(args: &AgentArgs) -> Result<Option<Vec<String>>, CliError> {
+    let names = args.tools.iter().flatten().filter(|name| !name.is_empty() && *name != "default");
+    let unknown: Vec<&str> =
+        names.map(String::as_str).filter(|name| ona_tools::find(name).is_none()).collect();
+    if !unknown.is_empty() {
+        let all: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
+        return Err(CliError::usage(format!("--tools: there is no tool {}", unknown.join(", ")))
+            .hint(format!("there are {}", all.join(", "))));
+    }
+    Ok(match &args.tools {
         Some(names) if names.iter().any(|name| name == "default") => None,
         Some(names) => Some(names.iter().filter(|name| !name.is_empty()).cloned().collect()),
         None if args.bare => Some(["Read", "Edit", "Bash"].map(str::to_owned).to_vec()),
         None => None,
-    }
+    })
 }
 
 /// Today's date, as the model is told.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
-use crate::output::{plain, print};
+use crate::eval::{directory, outputs_beside};
+use crate::output::{complain, plain, print};
 use crate::print::{find, session_name};
 
 #[derive(Debug, Subcommand)]
@@ -116,6 +116,12 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
                     .hint("say so with --yes; `ona sessions export` keeps a copy"));
             }
             store.delete_session(&seat, is_gone)?;
+            let outputs = outputs_beside(store.path()).join(seat.session.as_str());
+            if let Err(error) = std::fs::remove_dir_all(&outputs)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                complain(&format!("warning: {} stays: {error}\n", outputs.display()));
+            }
             format!("deleted {}\n", seat.session)
         }
         Sessions::Search { text, most, json } => {

@@ -157,7 +157,7 @@ impl Store {
         })
     }
 
-    /// The session of a directory in which something last happened, by the order of the record: a clock may have
+    /// The session of a directory in which something was last said, by the order of the record: a clock may have
     /// been set back since.
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
@@ -167,6 +167,7 @@ impl Store {
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
                        AND coalesce(i.origin, 'eval') <> 'subagent'
+                       AND EXISTS (SELECT 1 FROM transcript_entries t WHERE t.session_id = s.session_id)
                      ORDER BY
                          (SELECT t.id FROM transcript_entries t WHERE t.session_id = s.session_id
                           ORDER BY t.sequence DESC LIMIT 1) DESC,
@@ -353,6 +354,8 @@ impl Store {
         seat: &Seat,
         is_gone: impl Fn(&Value) -> bool,
     ) -> Result<(), StoreError> {
+        // For good: what is deleted is overwritten, in the file and in what waits to be written there.
+        self.read(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
         self.write(|tx| {
             if holder(tx, &seat.session)?.is_some_and(|holder| !is_gone(&holder)) {
                 return Err(StoreError::SessionInUse(seat.session.to_string()).into());
@@ -372,41 +375,73 @@ impl Store {
             )?;
             tx.execute("DELETE FROM sessions WHERE session_id = ?1", [id])?;
             event(tx, seat, "session.deleted", &json!({"session_id": id}))
-        })
+        })?;
+        self.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?))
     }
 
-    /// Entries of users, models and tools that hold a text, the latest first.
+    /// Entries in which users, models and tools have said a text, the latest first.
     pub fn search(&self, text: &str, most: i64) -> Result<Vec<Hit>, StoreError> {
+        let wanted = text.to_lowercase();
         self.read(|c| {
+            // SQLite knows upper and lower case of ASCII only; then it can leave most rows out.
             let mut statement = c.prepare(
                 "SELECT session_id, sequence, entry_type, payload_json FROM transcript_entries
                  WHERE entry_type IN ('user', 'assistant', 'tool_use', 'tool_result')
-                   AND instr(lower(payload_json), lower(?1)) > 0
-                 ORDER BY id DESC LIMIT ?2",
+                   AND (?1 IS NULL OR instr(lower(payload_json), ?1) > 0)
+                 ORDER BY id DESC",
             )?;
-            let escaped = Value::from(text).to_string();
-            let escaped = &escaped[1..escaped.len() - 1];
-            let found = statement.query_map((escaped, most), |row| {
-                let payload: String = row.get(3)?;
-                Ok(Hit {
+            let plain = |c: char| c.is_ascii() && !matches!(c, '"' | '\\') && !c.is_control();
+            let prefilter = wanted.chars().all(plain).then_some(wanted.as_str());
+            let mut rows = statement.query([prefilter])?;
+            let mut hits = Vec::new();
+            while let Some(row) = rows.next()? {
+                let said = said(&row.get::<_, String>(3)?);
+                let Some(excerpt) = excerpt(&said, &wanted) else { continue };
+                hits.push(Hit {
                     session_id: row.get(0)?,
                     sequence: row.get(1)?,
                     entry_type: row.get(2)?,
-                    excerpt: excerpt(&payload, escaped),
-                })
-            })?;
-            Ok(found.collect::<Result<_, _>>()?)
+                    excerpt,
+                });
+                if i64::try_from(hits.len()).is_ok_and(|found| found >= most) {
+                    break;
+                }
+            }
+            Ok(hits)
         })
     }
 }
 
-/// What stands around the text, on one line.
-fn excerpt(payload: &str, text: &str) -> String {
+/// The words of an entry, without what only holds them together.
+fn said(payload: &str) -> String {
+    fn texts<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
+        match value {
+            Value::String(text) => into.push(text),
+            Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+            Value::Object(members) => {
+                let names = ["_t", "type", "id", "uuid", "tool_use_id"];
+                let said = members.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+                said.for_each(|(_, member)| texts(member, into));
+            }
+            _ => {}
+        }
+    }
+    let payload: Value = serde_json::from_str(payload).unwrap_or_default();
+    let mut found = Vec::new();
+    texts(&payload, &mut found);
+    found.join(" ")
+}
+
+/// What stands around a text in lower case, on one line; nothing if it is not there.
+fn excerpt(said: &str, wanted: &str) -> Option<String> {
     const AROUND: usize = 60;
-    let at = payload.to_lowercase().find(&text.to_lowercase()).unwrap_or(0).min(payload.len());
-    let from = payload.floor_char_boundary(at.saturating_sub(AROUND));
-    let to = payload.floor_char_boundary((at + text.len() + AROUND).min(payload.len()));
-    payload[from..to].replace("\\n", " ")
+    let lower = said.to_lowercase();
+    let at = lower.find(wanted)?;
+    // Some letters have another length in lower case; then it is shown from nearby.
+    let from = said.floor_char_boundary(at.saturating_sub(AROUND));
+    let to = said.floor_char_boundary((at + wanted.len() + AROUND).min(said.len()));
+    let around = said.get(from..to).unwrap_or(said);
+    Some(around.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn rows(c: &Connection, sql: &str, params: &[&str]) -> Result<Vec<SessionRow>, Failure> {

@@ -23,6 +23,15 @@ pub(super) fn replay(session_id: &str, prompt: &str) -> Value {
     })
 }
 
+/// The published word for what a server's answer means.
+fn word(status: Option<u16>) -> &'static str {
+    match status {
+        Some(429) => "rate_limit",
+        Some(500..) => "server_error",
+        _ => "unknown",
+    }
+}
+
 impl Shown {
     /// A line with what every line has.
     fn line(&self, mut value: Value) -> Value {
@@ -58,7 +67,7 @@ impl Shown {
             }
             Event::Retry { attempt, max_retries, delay_ms, status, error } => json!({
                 "type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": max_retries,
-                "retry_delay_ms": delay_ms, "error_status": status, "error": error,
+                "retry_delay_ms": delay_ms, "error_status": status, "error": word(*status), "message": error,
             }),
             Event::Compacting { .. } => {
                 json!({"type": "system", "subtype": "status", "status": "compacting"})

@@ -235,3 +235,62 @@ fn what_is_no_prompt_is_left_out_and_named() {
     assert!(said.contains("it says nothing") && said.contains("only text is taken"), "{said}");
     assert_eq!(server.requests().len(), 1);
 }
+
+#[test]
+fn what_is_deleted_is_gone_for_good() {
+    let project = project();
+    let server = Server::start([
+        Reply::new().call("a", "Bash", json!({"command": "echo ZEBRA", "run_in_background": true})),
+        Reply::say("ZEBRA seen"),
+    ])
+    .unwrap();
+    let args = ["-p", "a ZEBRA", "--permission-mode", "bypassPermissions", "--session-id", "own"];
+    assert_eq!(run(&mut anthropic(&project, &server, &args)).code, Some(0));
+    let ran = run(&mut project.ona(["sessions", "delete", "own", "--yes"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for file in ["", "-wal"] {
+        let bytes =
+            std::fs::read(format!("{}{file}", project.database().display())).unwrap_or_default();
+        assert!(!bytes.windows(5).any(|window| window == b"ZEBRA"), "{file}");
+    }
+    assert!(
+        !std::path::Path::new(&format!("{}-outputs/own", project.database().display())).exists()
+    );
+}
+
+#[test]
+fn sessions_are_found_by_what_was_said() {
+    let project = project();
+    let server = Server::start([Reply::say("Ünïcode \"quoted\" answer")]).unwrap();
+    assert_eq!(run(&mut anthropic(&project, &server, &["-p", "the question"])).code, Some(0));
+    let found = |text: &str| {
+        let ran = run(&mut project.ona(["sessions", "search", text, "--json"]));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap().as_array().unwrap().clone()
+    };
+    for text in ["QUESTION", "ünï", "\"quoted\" ANSWER"] {
+        assert_eq!(found(text).len(), 1, "{text}");
+    }
+    for text in ["content", "_t", "type"] {
+        assert!(found(text).is_empty(), "{text}");
+    }
+    assert_eq!(found("ünï")[0]["excerpt"], "Ünïcode \"quoted\" answer");
+}
+
+#[test]
+fn odd_names_of_tools_can_be_sent_back() {
+    let project = project();
+    let server = Server::start([
+        Reply::new().call("a", "bad name!\u{0}", json!({})).call("b", &"x".repeat(600), json!({})),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go"]));
+    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+    let messages = &server.requests()[1].body["messages"];
+    let name = |at: usize| messages[1]["content"][at]["name"].as_str().unwrap().to_owned();
+    assert_eq!(name(0), "bad_name__");
+    assert_eq!(name(1).len(), 64);
+    let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--tools", "Read,Nope"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there is no tool Nope"), "{}", ran.stderr);
+}
