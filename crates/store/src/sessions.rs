@@ -519,6 +519,8 @@ mod tests {
         assert_eq!(find("nothing", "/a"), Found::None);
         let again = store.new_session(&NewSession { id: Some(&id), ..new("/a", None) });
         assert!(matches!(again, Err(StoreError::SessionExists(_))));
+        assert_eq!(store.latest_session("/b").unwrap(), None, "nothing was said in it");
+        say(&store, &b, "something");
         assert_eq!(store.latest_session("/b").unwrap(), Some(b));
         assert_eq!(store.latest_session("/z").unwrap(), None);
         store.rename_session(&own, Some("mine")).unwrap();
