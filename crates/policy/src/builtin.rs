@@ -23,7 +23,8 @@ const HARMLESS_TOOLS: &[&str] = &[
 ];
 
 /// Directories that hold what other programs obey.
-const PROTECTED_DIRS: &[&str] = &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona"];
+const PROTECTED_DIRS: &[&str] =
+    &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona", ".ssh", ".gnupg"];
 
 /// Parts of `.claude` that agents are meant to write.
 const OPEN_IN_CLAUDE: &[&str] = &["commands", "agents", "skills", "worktrees"];
@@ -42,6 +43,7 @@ const PROTECTED_FILES: &[&str] = &[
     ".zlogin",
     ".profile",
     ".ripgreprc",
+    ".envrc",
     ".mcp.json",
     ".claude.json",
 ];

@@ -43,6 +43,13 @@ const EXEC_WRAPPERS: &[&str] = &[
     "linux32",
     "linux64",
     "ltrace",
+    "choom",
+    "i386",
+    "x86_64",
+    "uname26",
+    "capsh",
+    "cpulimit",
+    "logsave",
     "numactl",
     "perf",
     "pkexec",
@@ -218,6 +225,9 @@ pub(crate) fn expand(script: Script) -> Script {
     let mut pending: Vec<(Command, usize)> =
         script.commands.into_iter().rev().map(|command| (command, 0)).collect();
     while let Some((command, depth)) = pending.pop() {
+        if command.assignments.iter().any(|one| one.name.starts_with("GIT_CONFIG")) {
+            expanded.opaque.get_or_insert("it configures git on the way".to_owned());
+        }
         match inner(&command) {
             None => {}
             Some(Some(source)) if depth < DEEPEST => {
@@ -287,7 +297,7 @@ fn inner(command: &Command) -> Option<Option<String>> {
                 };
                 rest.iter().any(splits).then_some(None)
             }
-            "git" | "tar" | "bsdtar" | "sed" if runs_argument(name, rest) => Some(None),
+            _ if runs_argument(name, rest) => Some(None),
             _ if WITH_COMMAND_OPTION.contains(&name) => {
                 let joined = rest
                     .iter()
@@ -325,13 +335,38 @@ fn runs_argument(name: &str, words: &[Word]) -> bool {
     match name {
         "git" => {
             let exec = |text: &str| text.starts_with("--exec") || text.starts_with("-x");
+            let told = |text: &str| {
+                text.starts_with("alias.") && text.contains("=!")
+                    || text.starts_with("--config-env")
+                    || text.starts_with("--upload-pack")
+                    || text.starts_with("--receive-pack")
+            };
+            if texts.clone().any(told) {
+                return true;
+            }
             has("bisect") && has("run")
                 || has("submodule") && has("foreach")
                 || has("rebase") && texts.any(exec)
                 || has("filter-branch")
         }
         "sed" => texts.any(|text| text.lines().any(runs_in_sed)),
-        _ => texts.any(|text| TAR_RUNS.iter().any(|option| text.starts_with(option))),
+        "tar" | "bsdtar" => {
+            texts.any(|text| TAR_RUNS.iter().any(|option| text.starts_with(option)))
+        }
+        "split" => texts.any(|text| text.starts_with("--fi")),
+        "rg" => texts.any(|text| text.starts_with("--pre")),
+        "make" | "gmake" => {
+            texts.any(|text| text.starts_with("--eval") || text.starts_with("SHELL"))
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => texts
+            .any(|text| text.contains("system") || text.contains('|') || text.contains("@load")),
+        _ if is_finder(name) => {
+            let runs = words.iter().position(|word| {
+                word.source.starts_with("-exec") || word.source.starts_with("-ok")
+            });
+            runs.and_then(|at| words.get(at + 1)).is_some_and(|word| word.source == "{}")
+        }
+        _ => false,
     }
 }
 

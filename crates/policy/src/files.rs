@@ -112,6 +112,9 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     if PLACERS.contains(&name) {
         placed(words, touched);
     }
+    if name.ends_with("tar") {
+        archive(words, touched);
+    }
     if SCATTERERS.contains(&name) && !packs(name, words) {
         touched.scatters.get_or_insert(format!("which files `{name}` writes is not in the text"));
     }
@@ -142,6 +145,27 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
     for word in words {
         let text = word.literal.as_deref().unwrap_or(&word.source);
         touched.given.extend(pieces(text).map(|piece| (name.to_owned(), piece.to_owned())));
+    }
+}
+
+/// What `tar` is told of files: the archive, which it may write; and lists of names.
+fn archive(words: &[Word], touched: &mut Touched) {
+    let first = words.first().and_then(|word| word.literal.as_deref()).unwrap_or_default();
+    let bundled = !first.starts_with('-') && first.contains('f');
+    let file = words.get(1).filter(|_| bundled);
+    let file = file.map(|word| {
+        word.literal.clone().map_or_else(|| fixed_parts(&word.source), |text| vec![text])
+    });
+    let files = file.into_iter().flatten().chain(values_of(words, 'f', "--file"));
+    let places = values_of(words, 'C', "--directory");
+    touched.files.extend(files.chain(places).map(|file| (Access::Writes, Operand::Fixed(file))));
+    let lists = |text: &str| {
+        text.starts_with("-T") || text.starts_with("--files") || text.starts_with("--remove")
+    };
+    if words.iter().filter_map(|word| word.literal.as_deref()).any(lists) {
+        touched
+            .unsure
+            .get_or_insert("`tar` takes names from a list, or removes what it packs".to_owned());
     }
 }
 
@@ -290,7 +314,10 @@ fn values_of(words: &[Word], letter: char, long: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let Some(text) = option(word) else { continue };
-        let next = || words.get(at + 1).and_then(|word| word.literal.clone());
+        let next = || -> Vec<String> {
+            let Some(word) = words.get(at + 1) else { return Vec::new() };
+            word.literal.clone().map_or_else(|| fixed_parts(&word.source), |text| vec![text])
+        };
         match text.strip_prefix("--") {
             Some(_) => match text.split_once('=') {
                 Some((name, value)) if is_abbreviation(name, long) => found.push(value.to_owned()),
@@ -299,7 +326,7 @@ fn values_of(words: &[Word], letter: char, long: &str) -> Vec<String> {
             },
             None => {
                 if let Some((_, value)) = text[1..].split_once(letter) {
-                    found.extend(if value.is_empty() { next() } else { Some(value.to_owned()) });
+                    found.extend(if value.is_empty() { next() } else { vec![value.to_owned()] });
                 }
             }
         }

@@ -105,6 +105,14 @@ impl ReadOnly {
         {
             return false;
         }
+        // A directory's file of the same name may be a link.
+        let is_dir = |word: &Word| {
+            let text = word.literal.as_deref().unwrap_or(".");
+            effects.dirs.iter().any(|dir| dir.join(text).is_dir())
+        };
+        if self.command == "diff" && words.iter().any(is_dir) {
+            return false;
+        }
         // Behind it a word with a dash is no option, and nobody counts right.
         let dashes = words.iter().any(|word| word.literal.as_deref() == Some("--"));
         let first = words.iter().position(is_operand);
@@ -114,6 +122,7 @@ impl ReadOnly {
                 let is_known = |text: &str| known.contains(&text);
                 return words.iter().all(|word| word.literal.as_deref().is_some_and(is_known));
             }
+            Operands::OneFile if words.iter().any(|word| word.literal.is_none()) => return false,
             Operands::OneFile
                 if dashes || words.iter().filter(|word| is_operand(word)).count() > 1 =>
             {
@@ -203,6 +212,10 @@ impl ReadOnly {
         };
         // git's own help is shown by whatever the configuration names.
         let help = self.command.starts_with("git ") && matches!(text, "--help" | "-h");
+        // So are signatures, by another program.
+        let help = help
+            || self.command.starts_with("git ")
+                && (text.contains("%G") || text.contains("signature"));
         if help || self.words.iter().any(|barred| text.starts_with(barred)) {
             return false;
         }

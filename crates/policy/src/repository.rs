@@ -1,9 +1,10 @@
 //! A git checkout, as far as it matters what git would do in it: which files it tracks, and whether its own
 //! configuration makes git run something.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A checkout and where its repository is.
 #[derive(Debug)]
@@ -38,10 +39,11 @@ impl Checkout {
         let mut git_dir = top.join(".git");
         if git_dir.is_file() {
             let text = fs::read_to_string(&git_dir).ok()?;
-            git_dir = top.join(text.trim().strip_prefix("gitdir: ")?);
+            // git takes line ends away and nothing else.
+            git_dir = top.join(text.trim_end_matches(['\r', '\n']).strip_prefix("gitdir: ")?);
         }
         let common = match fs::read_to_string(git_dir.join("commondir")) {
-            Ok(text) => git_dir.join(text.trim()),
+            Ok(text) => git_dir.join(text.trim_end_matches(['\r', '\n'])),
             Err(_) => git_dir.clone(),
         };
         Some(Self { top: top.to_owned(), git_dir, common })
@@ -55,11 +57,32 @@ impl Checkout {
         };
         let hooks = ["post-index-change", "fsmonitor-watchman"];
         let hooked = hooks.iter().any(|hook| self.common.join("hooks").join(hook).exists());
-        let enters = self.tracked().is_none_or(|files| files.iter().any(|file| file.is_repository));
+        let enters = self.tracked().is_none_or(|files| {
+            files.iter().any(|file| file.is_repository) || self.leads_out(&files)
+        });
+        let elsewhere = self.common.join("objects/info/alternates").exists();
         !hooked
+            && !elsewhere
+            && !has_links(&self.git_dir)
+            && !has_links(&self.common)
             && !enters
             && plain(self.common.join("config"))
             && plain(self.git_dir.join("config.worktree"))
+    }
+
+    /// Whether an index made by hand names files that are not below the top.
+    fn leads_out(&self, files: &[Tracked]) -> bool {
+        let odd = |part: Component<'_>| !matches!(part, Component::Normal(_));
+        let mut seen = HashSet::new();
+        files.iter().any(|file| {
+            let Ok(below) = file.path.strip_prefix(&self.top) else { return true };
+            below.components().any(odd)
+                || below.ancestors().skip(1).any(|dir| {
+                    seen.insert(dir.to_owned())
+                        && self.top.join(dir).symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+                        && !dir.as_os_str().is_empty()
+                })
+        })
     }
 
     /// The files git tracks; nothing if its index cannot be read.
@@ -74,6 +97,32 @@ impl Checkout {
         let hash = if config.to_ascii_lowercase().contains("sha256") { 32 } else { 20 };
         read_index(&fs::read(index).ok()?, hash, &self.top)
     }
+}
+
+/// As much of a repository is looked through.
+const MOST_ENTRIES: usize = 20_000;
+
+/// Whether a repository has links in it: git would show what they lead to. Objects are named by what is in them,
+/// and left out.
+fn has_links(git_dir: &Path) -> bool {
+    let mut pending = vec![git_dir.to_owned()];
+    let mut seen = 0;
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            seen += 1;
+            let kind = entry.file_type();
+            if seen > MOST_ENTRIES || kind.as_ref().is_ok_and(std::fs::FileType::is_symlink) {
+                return true;
+            }
+            let is_objects = entry.file_name() == "objects" && dir == git_dir;
+            if is_objects {
+                pending.push(entry.path().join("info"));
+            } else if kind.is_ok_and(|kind| kind.is_dir()) {
+                pending.push(entry.path());
+            }
+        }
+    }
+    false
 }
 
 /// What a repository's configuration may say, in lower case: section and key; `*` is any.
@@ -162,6 +211,10 @@ fn read_index(bytes: &[u8], hash: usize, top: &Path) -> Option<Vec<Tracked>> {
         files.push(Tracked { path, is_repository: mode == 0o160_000 });
         let end = start + length;
         at = if version >= 4 { end + 1 } else { at + (end - at + 8) / 8 * 8 };
+    }
+    // A part of it may lie in another file.
+    if bytes.get(at..at + 4) == Some(b"link") {
+        return None;
     }
     Some(files)
 }
@@ -275,6 +328,27 @@ pub(crate) mod tests {
         assert!(Checkout::around(&linked).unwrap().is_plain());
         fs::write(other.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
         assert!(!Checkout::around(&linked).unwrap().is_plain());
+        // Links in a repository, and an index that leads out of it.
+        let third = dir.path().join("third");
+        fs::create_dir(&third).unwrap();
+        git(&third, &["init", "-q"]);
+        std::os::unix::fs::symlink("/etc/passwd", third.join(".git/BISECT_START")).unwrap();
+        assert!(!Checkout::around(&third).unwrap().is_plain());
+        fs::remove_file(third.join(".git/BISECT_START")).unwrap();
+        assert!(Checkout::around(&third).unwrap().is_plain());
+        fs::write(third.join(".git/objects/info/alternates"), "/elsewhere").unwrap();
+        assert!(!Checkout::around(&third).unwrap().is_plain());
+        fs::remove_file(third.join(".git/objects/info/alternates")).unwrap();
+        fs::create_dir(third.join("real")).unwrap();
+        fs::write(third.join("real/x"), "").unwrap();
+        git(&third, &["add", "-A"]);
+        fs::remove_dir_all(third.join("real")).unwrap();
+        std::os::unix::fs::symlink("/etc", third.join("real")).unwrap();
+        assert!(!Checkout::around(&third).unwrap().is_plain());
+        // git takes only line ends away.
+        fs::write(linked.join(".git"), "gitdir: .g \n").unwrap();
+        fs::create_dir(linked.join(".g")).unwrap();
+        assert_eq!(Checkout::around(&linked).unwrap().git_dir, linked.join(".g "));
         // A worktree obeys what its repository says.
         git(&top, &["worktree", "add", "-q", "../tree"]);
         let tree = Checkout::around(&dir.path().join("tree")).unwrap();

@@ -138,7 +138,9 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
             "variable_assignment" if !is_command(parent) && !is_loop_head(parent) => {
                 let top = parent.is_some_and(|parent| parent.kind() == "program");
                 let mut assignment = assignment(node, source);
-                assignment.sure = top && !text(node, source).contains("+=");
+                // Behind it `&` would make it another process's.
+                let aside = node.next_sibling().is_some_and(|next| next.kind() == "&");
+                assignment.sure = top && !aside && !text(node, source).contains("+=");
                 let assignments = vec![assignment];
                 script.commands.push(Command { assignments, words: Vec::new() });
             }
@@ -509,6 +511,22 @@ mod tests {
             "a=(1); unset \"$x\"",
             "shopt -s dotglob; cat *",
             "GLOBIGNORE=x; cat *",
+            ": 'a[$(touch p)]'; (( _ ))",
+            ": 'a[$(touch p)]'; [[ _ -eq 0 ]]",
+            ": 'a[$(touch p)]'; for ((;_;)); do ls; done",
+            ": 'a[$(touch p)]'; [[ -v $_ ]]",
+            "[[ 'a[$(touch p)]' =~ .* ]]; [[ -v $BASH_REMATCH ]]",
+            "[[ $(<a.txt) -eq 1 ]]",
+            "[[ -v $(<a.txt) ]]",
+            "[[ $(ls) -eq 1 ]]",
+            "RANDOM='a[$(rm f)]'",
+            "read OPTIND < a.txt",
+            "mapfile -t RANDOM < a.txt",
+            "printf -v RANDOM %s x",
+            "set -- 'a[$(rm f)]'; (( $1 ))",
+            "f() { echo $(($1)); }; f 'a[$(rm f)]'",
+            "set -- $(cat a.txt); (($*))",
+            "echo $((BASH_REMATCH))",
         ] {
             assert!(parse(source).opaque.is_some(), "{source:?}");
         }

@@ -44,13 +44,30 @@ pub(super) fn git(words: &[Word], touched: &mut Touched) {
             touched.files.push((Access::Writes, Operand::Fixed(file.to_owned())));
         }
     }
-    if any(&["clean"]) {
+    if begins(&["--no-index", "--untracked", "--no-exclude-standard"]) {
+        touched.trees.push(Tree::here(Access::Reads, "git"));
+    }
+    if any(&["archive", "bundle", "format-patch"]) {
+        let named = values_of(words, 'o', "--output").into_iter().chain(values_of(
+            words,
+            '\0',
+            "--output-directory",
+        ));
+        touched.files.extend(named.map(|file| (Access::Writes, Operand::Fixed(file))));
+    }
+    let places = ["create", "clone", "read-tree", "checkout-index", "worktree", "init"];
+    if any(&places) {
+        let places = literals.iter().flat_map(|word| pieces(word));
+        touched.files.extend(places.map(|file| (Access::Writes, Operand::Fixed(file.to_owned()))));
+    }
+    if any(&["clean"]) || any(&["stash"]) && begins(&["-a", "--all"]) {
         touched.trees.push(Tree::here(Access::Writes, "git"));
     }
     let takes_all = any(&["add", "stage"]) && begins(&["-A", "--all", "-u", "."])
         || any(&["commit", "stash"]) && begins(&["-a", "-u", "--all", "--include-untracked"]);
     if takes_all {
-        let skips = Skips { ignored: true, ..Skips::default() };
+        let forced = begins(&["-f", "--force"]);
+        let skips = Skips { ignored: !forced, ..Skips::default() };
         touched.trees.push(Tree { skips, ..Tree::here(Access::Reads, "git") });
     }
     let verbose = begins(&["-v", "--verbose"]) && any(&["status", "commit"]);

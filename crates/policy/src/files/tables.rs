@@ -43,6 +43,8 @@ pub(super) const RECURSIVE: &[(&str, &str)] = &[
     ("egrep", "rR"),
     ("fgrep", "rR"),
     ("grep", "rR"),
+    ("gunzip", "r"),
+    ("gzip", "r"),
     ("mv", ""),
     ("rg", ""),
     ("rm", "rR"),

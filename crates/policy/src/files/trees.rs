@@ -91,7 +91,23 @@ pub(super) fn found(name: &str, words: &[Word], touched: &mut Touched) {
         return;
     }
     let runs = literals.iter().skip_while(|text| !is_run(text)).nth(1).map(|run| base_name(run));
-    let deletes = literals.iter().any(|text| *text == "-delete" || text.starts_with("-f"));
+    for at in literals
+        .iter()
+        .enumerate()
+        .filter(|(_, text)| text.starts_with("-fprint") || **text == "-fls")
+    {
+        let file = words.iter().skip_while(|word| word.literal.as_deref() != Some(*at.1)).nth(1);
+        let parts = file.map(|word| {
+            word.literal.clone().map_or_else(|| super::fixed_parts(&word.source), |text| vec![text])
+        });
+        let parts = parts.into_iter().flatten();
+        touched.files.extend(parts.map(|file| (Access::Writes, Operand::Fixed(file))));
+    }
+    let behind: Vec<Word> =
+        words.iter().skip_while(|word| !is_run(&word.source)).skip(2).cloned().collect();
+    let changes = runs.is_some_and(|run| super::writes(run, &behind));
+    let deletes =
+        changes || literals.iter().any(|text| *text == "-delete" || text.starts_with("-f"));
     let access = match runs {
         Some(name) if only_reads(name) && !deletes => Access::Reads,
         _ => Access::Writes,

@@ -33,6 +33,16 @@ const EVALUATED: &[&str] = &[
     "GLOBIGNORE",
     "BASHOPTS",
     "SHELLOPTS",
+    // Numbers: what they are set to is calculated.
+    "RANDOM",
+    "SRANDOM",
+    "OPTIND",
+    "HISTCMD",
+    "SECONDS",
+    "LINENO",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+    "BASHPID",
 ];
 
 const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];

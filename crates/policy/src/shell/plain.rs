@@ -464,16 +464,33 @@ impl<'s> Reader<'s> {
         }
         if words.iter().any(|word| EVALUATING.contains(word)) {
             self.reading.arithmetic = true;
-            let plain = |word: &&str| {
-                word.bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b"_-$\"{}#?!.=&|<>()".contains(&b))
-            };
-            if !words[1..words.len() - 1].iter().all(plain) {
-                return Err("it calculates with more than plain variables");
+            for word in &words[1..words.len() - 1] {
+                self.operand(word)?;
             }
         }
         self.reading.commands.push(words);
         Ok(())
+    }
+
+    /// An operand of `[[ ]]` that is calculated: a number, a variable, or an operator.
+    fn operand(&mut self, word: &str) -> Plain<()> {
+        let bare = word.trim_matches('"');
+        let name = bare.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        let name = name.map(|name| name.trim_start_matches('#')).or(bare.strip_prefix('$'));
+        match name {
+            Some("?" | "#") => Ok(()),
+            Some(name) => self.number(name.strip_suffix("[@]").unwrap_or(name)),
+            None if bare.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
+                self.number(bare)
+            }
+            None if bare
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-+!=<>&|(). ".contains(&b)) =>
+            {
+                Ok(())
+            }
+            None => Err("it calculates with more than plain variables"),
+        }
     }
 
     fn is_redirect(&self) -> bool {
@@ -509,7 +526,7 @@ impl<'s> Reader<'s> {
             }
             "<<<" => {
                 self.reading.here = true;
-                self.reading.here_expands |= target.contains(['$', '`']);
+                self.reading.here_expands |= target.contains(['$', '`', '~']);
             }
             ">&" | "<&" if super::is_descriptor(target) => {}
             _ => self.reading.redirects.push(target),
@@ -646,18 +663,46 @@ impl<'s> Reader<'s> {
                 }
                 Some(b')') => open -= 1,
                 Some(b'(') => open += 1,
-                Some(b'$' | b'_' | b'a'..=b'z' | b'A'..=b'Z') => self.reading.arithmetic = true,
-                Some(b'{' | b'}') if self.reading.arithmetic => {}
+                Some(b'$') if self.next_is("${") => {
+                    let inner = &self.source[self.at + 2..];
+                    let length = inner.find('}').ok_or("a brace is not closed")?;
+                    let name = inner[..length].trim_start_matches('#');
+                    let name =
+                        name.strip_suffix("[@]").or(name.strip_suffix("[*]")).unwrap_or(name);
+                    self.number(name)?;
+                    self.at += length + 3;
+                    continue;
+                }
+                Some(b'$') if self.next_is("$#") || self.next_is("$?") => {
+                    self.at += 2;
+                    continue;
+                }
+                // A variable with or without its sign; a number may have letters too.
+                Some(b'$' | b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9') => {
+                    let rest = self.source[self.at..].strip_prefix('$');
+                    let rest = rest.unwrap_or(&self.source[self.at..]);
+                    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                    let name = &rest[..end.unwrap_or(rest.len())];
+                    let signed = self.peek() == Some(b'$');
+                    if signed || !name.starts_with(|c: char| c.is_ascii_digit()) {
+                        self.number(name)?;
+                    }
+                    self.at += name.len() + usize::from(signed);
+                    continue;
+                }
                 Some(b';') if in_parts => {}
-                Some(byte)
-                    if byte.is_ascii_digit() || b" \t\n+-*/%<>=!&|^~?:,.".contains(&byte) => {}
+                Some(byte) if b" \t\n+-*/%<>=!&|^~?:,.".contains(&byte) => {}
                 _ => return Err("arithmetic that may run something"),
-            }
-            if self.next_is("$(") || self.next_is("${!") {
-                return Err("arithmetic that may run something");
             }
             self.at += 1;
         }
+    }
+
+    /// A variable that is calculated with: one that bash, or whoever calls a function, does not set by itself.
+    fn number(&mut self, name: &str) -> Plain<()> {
+        self.reading.arithmetic = true;
+        let own = name.starts_with(|c: char| c.is_ascii_lowercase()) && is_nobodys(name);
+        if own { Ok(()) } else { Err("it calculates with a variable that others set") }
     }
 
     /// `${ }` with a name and, at most, an operator and plain text.
