@@ -343,8 +343,11 @@ impl<'e> Agent<'e> {
         store.view_from(&self.session.seat.session, from, |row| self.thread.read(row))
     }
 
-    pub(crate) fn warn(&self, text: String) {
-        let text = text.strip_prefix("warning: ").map_or(text.clone(), str::to_owned);
+    pub(crate) fn warn(&self, mut text: String) {
+        // Whoever shows it says so.
+        if let Some(rest) = text.strip_prefix("warning: ") {
+            text = rest.to_owned();
+        }
         self.session.front.tell(Event::Warning { text });
     }
 

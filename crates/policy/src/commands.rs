@@ -424,7 +424,7 @@ fn script_operand(word: Option<&Word>, takes_text: bool) -> Option<Option<String
 
 /// Whether a file's name stands for standard input, or another descriptor.
 fn is_input(file: &str) -> bool {
-    file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/")
+    matches!(file, "-" | "+") || file.starts_with("/dev/") || file.starts_with("/proc/")
 }
 
 fn without_dashes(words: &[Word]) -> &[Word] {

@@ -195,7 +195,7 @@ fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
     let ran = run(&mut command);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let retried = |line: &Value| line["subtype"] == "api_retry";
-    assert!(lines(&ran).iter().any(|line| retried(line)), "{}", ran.stdout);
+    assert!(lines(&ran).iter().any(retried), "{}", ran.stdout);
 }
 
 #[test]

