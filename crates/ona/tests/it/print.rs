@@ -18,6 +18,17 @@ pub fn anthropic(project: &Project, server: &Server, args: &[&str]) -> Command {
     command
 }
 
+/// A command that asks a provider, whichever it is.
+pub fn asking(project: &Project, server: &Server, provider: &str) -> Command {
+    let mut command = anthropic(project, server, &["--provider", provider]);
+    command
+        .env("OPENAI_API_KEY", "sk-test-key-of-this-test")
+        .env("OPENAI_BASE_URL", server.openai_base_url())
+        .env("LM_STUDIO_BASE_URL", server.openai_base_url())
+        .env("LM_STUDIO_MODEL", "local-model");
+    command
+}
+
 pub fn lines(ran: &Ran) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -32,15 +43,8 @@ fn each_provider_completes_a_turn_with_a_tool() {
             Reply::say("It is 42."),
         ])
         .unwrap();
-        let mut command = project.ona(["-p", "what is the answer?", "--provider", provider]);
-        command
-            .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
-            .env("ANTHROPIC_BASE_URL", server.base_url())
-            .env("OPENAI_API_KEY", "sk-test-key-of-this-test")
-            .env("OPENAI_BASE_URL", server.openai_base_url())
-            .env("LM_STUDIO_BASE_URL", server.openai_base_url())
-            .env("LM_STUDIO_MODEL", "local-model");
-        let ran = run(&mut command);
+        let mut command = asking(&project, &server, provider);
+        let ran = run(command.args(["-p", "what is the answer?"]));
         assert_eq!(
             (ran.code, ran.stdout.as_str()),
             (Some(0), "It is 42.\n"),

@@ -4,7 +4,7 @@ use ona_provider::scripted::{Reply, Server};
 use ona_testkit::run;
 use serde_json::{Value, json};
 
-use crate::print::{anthropic, lines};
+use crate::print::{anthropic, asking, lines};
 use crate::project;
 
 const SCHEMA: &str =
@@ -24,17 +24,8 @@ fn each_provider_answers_in_the_shape_that_was_asked_for() {
             answer("s", json!({"answer": 42})),
         ])
         .unwrap();
-        let args = ["-p", "what is it?", "--provider", provider, "--json-schema", SCHEMA];
-        let mut command = project.ona(args);
-        command
-            .args(["--output-format", "json"])
-            .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
-            .env("ANTHROPIC_BASE_URL", server.base_url())
-            .env("OPENAI_API_KEY", "sk-test-key-of-this-test")
-            .env("OPENAI_BASE_URL", server.openai_base_url())
-            .env("LM_STUDIO_BASE_URL", server.openai_base_url())
-            .env("LM_STUDIO_MODEL", "local-model");
-        let ran = run(&mut command);
+        let args = ["-p", "what is it?", "--json-schema", SCHEMA, "--output-format", "json"];
+        let ran = run(asking(&project, &server, provider).args(args));
         assert_eq!(ran.code, Some(0), "{provider}: {}", ran.stderr);
         let result = &lines(&ran)[0];
         assert_eq!(result["structured_output"], json!({"answer": 42}), "{result}");

@@ -4,6 +4,7 @@ use ona_provider::scripted::{Reply, Server};
 use ona_testkit::run;
 use serde_json::{Value, json};
 
+use crate::print::asking;
 use crate::project;
 
 /// A small turn with tools.
@@ -24,16 +25,8 @@ fn questions<const N: usize>(provider: &str, args: &[&str], replies: [Reply; N])
     project.file("a.txt", "the answer is 42\n");
     project.file("CLAUDE.md", "Be brief.");
     let server = Server::start(replies).unwrap();
-    let mut command = project.ona(["-p", "what is the answer?", "--provider", provider]);
-    command
-        .args(args)
-        .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
-        .env("ANTHROPIC_BASE_URL", server.base_url())
-        .env("OPENAI_API_KEY", "sk-test-key-of-this-test")
-        .env("OPENAI_BASE_URL", server.openai_base_url())
-        .env("LM_STUDIO_BASE_URL", server.openai_base_url())
-        .env("LM_STUDIO_MODEL", "local-model");
-    let ran = run(&mut command);
+    let mut command = asking(&project, &server, provider);
+    let ran = run(command.args(["-p", "what is the answer?"]).args(args));
     assert_eq!((ran.code, server.requests().len()), (Some(0), N), "{}", ran.stderr);
     let dir = project.dir().display().to_string();
     let asked = server.requests();
