@@ -18,8 +18,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let roots = Roots {
-            cwd: top.join("home/work/project/a/b"),
-            project_root: top.join("home/work/project"),
+            cwd: top.join("home/code/project/a/b"),
+            project_root: top.join("home/code/project"),
             home: top.join("home"),
             claude_dir: top.join("home/.claude"),
             managed_dirs: vec![top.join("etc")],
@@ -84,7 +84,7 @@ const FAMILY: &[(&str, &str)] = &[
     ("etc/CLAUDE.md", "organisation"),
     ("~/.claude/CLAUDE.md", "user"),
     ("~/.claude/rules/z.md", "user rule"),
-    ("~/work/CLAUDE.md", "above"),
+    ("~/code/CLAUDE.md", "above"),
     ("./CLAUDE.md", "project"),
     ("./.claude/rules/b/a.md", "second rule"),
     ("./.claude/rules/a.md", "---\ndescription: x\n---\nfirst rule"),
@@ -186,7 +186,7 @@ fn imports_end_after_five_hops() {
     let (loaded, _) = world.load();
     let last = loaded.instructions.last().unwrap();
     assert_eq!((loaded.instructions.len(), last.content.as_str()), (6, "5 @6.md"));
-    let warning = "warning: home/work/project/6.md: imported by home/work/project/5.md: more than 5 imports deep";
+    let warning = "warning: home/code/project/6.md: imported by home/code/project/5.md: more than 5 imports deep";
     assert_eq!(world.warnings(&loaded), [warning]);
 }
 
@@ -196,8 +196,8 @@ fn who_imports_decides_what_may_be_imported() {
         ("~/.claude/CLAUDE.md", "user @~/notes.md"),
         ("~/notes.md", "notes"),
         ("~/more.md", "more"),
-        ("~/work/CLAUDE.md", "above @shared/x.md @../more.md"),
-        ("~/work/shared/x.md", "beside"),
+        ("~/code/CLAUDE.md", "above @shared/x.md @../more.md"),
+        ("~/code/shared/x.md", "beside"),
         ("./CLAUDE.md", "project @~/more.md"),
     ]);
     let (loaded, _) = world.load();
@@ -220,12 +220,12 @@ fn who_imports_decides_what_may_be_imported() {
 
 #[test]
 fn excluded_files_are_not_read() {
-    let project = "**/work/project/CLAUDE.md";
+    let project = "**/code/project/CLAUDE.md";
     for (exclude, gone) in [
         ("**/CLAUDE.md", &["user", "above", "project", "here"][..]),
         (project, &["project"]),
         ("**/.claude/rules/**", &["user rule", "first rule", "second rule"]),
-        ("~/work/CLAUDE.md", &["above"]),
+        ("~/code/CLAUDE.md", &["above"]),
         ("/nowhere/**", &[]),
     ] {
         let mut world = World::new(FAMILY);

@@ -94,16 +94,16 @@ fn what_is_no_text_is_named() {
     assert_eq!(
         world.warnings(&loaded),
         [
-            "home/work/project/CLAUDE.md: it is a directory",
-            "home/work/project/.claude/rules/gone.md: the link leads nowhere",
-            "home/work/project/CLAUDE.local.md: symlinks lead in a circle at \
-             home/work/project/CLAUDE.local.md",
-            "home/work/project/a/big.md: it is larger than 4 MiB",
-            "home/work/project/a/data: it holds no text",
-            "home/work/project/a/pipe: it is no regular file",
+            "home/code/project/CLAUDE.md: it is a directory",
+            "home/code/project/.claude/rules/gone.md: the link leads nowhere",
+            "home/code/project/CLAUDE.local.md: symlinks lead in a circle at \
+             home/code/project/CLAUDE.local.md",
+            "home/code/project/a/big.md: it is larger than 4 MiB",
+            "home/code/project/a/data: it holds no text",
+            "home/code/project/a/pipe: it is no regular file",
             "/dev/zero: it leads out of the project, to /dev/zero: it is not read until that is approved",
-            "home/work/project/a/b/CLAUDE.md: it is no regular file",
-            "home/work/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
+            "home/code/project/a/b/CLAUDE.md: it is no regular file",
+            "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
         ]
         .map(|warning| format!("warning: {warning}"))
     );
