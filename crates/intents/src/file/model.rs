@@ -1,0 +1,229 @@
+//! Intents as they are read.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::scope::{GlobError, Scope};
+use crate::yaml::Place;
+
+/// What becomes of an intent (S2 §2.4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Not begun. Writing is allowed; selecting it begins it.
+    Planned,
+    /// Worked on.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Waiting for something.
+    Blocked,
+    /// Given up.
+    Abandoned,
+    /// A word nobody knows, as it is written. Nothing may be written for it.
+    Unknown(String),
+}
+
+/// S2's words, and those other files use for them.
+const WORDS: &[(&str, Status)] = &[
+    ("PLANNED", Status::Planned),
+    ("PENDING", Status::Planned),
+    ("IN_PROGRESS", Status::InProgress),
+    ("ACTIVE", Status::InProgress),
+    ("COMPLETED", Status::Completed),
+    ("DONE", Status::Completed),
+    ("BLOCKED", Status::Blocked),
+    ("ABANDONED", Status::Abandoned),
+];
+
+impl Status {
+    /// The words ona writes.
+    pub const NAMES: [&'static str; 5] =
+        ["PLANNED", "IN_PROGRESS", "COMPLETED", "BLOCKED", "ABANDONED"];
+
+    /// Reads a word, whatever its case; `in-progress` and `in progress` are `IN_PROGRESS`.
+    pub fn read(word: &str) -> Self {
+        let plain = word.trim().to_uppercase().replace(['-', ' '], "_");
+        let known = WORDS.iter().find(|(name, _)| *name == plain);
+        known.map_or_else(|| Self::Unknown(word.to_owned()), |(_, status)| status.clone())
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Planned => "PLANNED",
+            Self::InProgress => "IN_PROGRESS",
+            Self::Completed => "COMPLETED",
+            Self::Blocked => "BLOCKED",
+            Self::Abandoned => "ABANDONED",
+            Self::Unknown(word) => word,
+        }
+    }
+
+    /// Whether work for the intent may change files.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Planned | Self::InProgress)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An entry of a list, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The text.
+    pub text: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// One intent.
+#[derive(Clone, Debug, Default)]
+pub struct Intent {
+    /// `INT-001`.
+    pub id: String,
+    /// What it is called; the id where it has no name.
+    pub name: Option<String>,
+    /// The status, where it is given.
+    pub given_status: Option<Status>,
+    /// The patterns of what it may touch.
+    pub owned_scope: Vec<Item>,
+    /// What has to be kept to.
+    pub constraints: Vec<String>,
+    /// When it is done.
+    pub acceptance_criteria: Vec<String>,
+    /// The requirements it serves.
+    pub related_requirements: Vec<String>,
+    /// The OpenSpec change it belongs to.
+    pub openspec_ref: Option<String>,
+    /// The bead it belongs to.
+    pub bead_id: Option<String>,
+    /// More words about it.
+    pub description: Option<String>,
+    /// RFC 3339.
+    pub created_at: Option<String>,
+    /// RFC 3339.
+    pub updated_at: Option<String>,
+    /// Where it begins.
+    pub place: Place,
+    /// Where its status stands.
+    pub status_place: Option<Place>,
+    pub(super) scope: OnceLock<Result<Scope, GlobError>>,
+}
+
+impl Intent {
+    /// The status; without one it is planned.
+    pub fn status(&self) -> Status {
+        self.given_status.clone().unwrap_or(Status::Planned)
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+
+    /// Its scope, or the pattern that makes it unusable. Made when it is first asked for: of a thousand intents
+    /// one is selected.
+    pub fn scope(&self) -> Result<&Scope, &GlobError> {
+        let read = || {
+            let texts: Vec<&str> = self.owned_scope.iter().map(|item| item.text.as_str()).collect();
+            Scope::read(&texts)
+        };
+        self.scope.get_or_init(read).as_ref()
+    }
+}
+
+/// What is odd about a file that can be read nevertheless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WarningKind {
+    /// An entry without an id: it is left out.
+    NoId,
+    /// An entry that is no map: it is left out.
+    NotAnIntent,
+    /// An id that another entry has too.
+    DuplicateId,
+    /// A status nobody knows.
+    UnknownStatus,
+    /// Something else is expected here: a text, or a list of texts.
+    WrongShape,
+}
+
+/// Something odd, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What kind.
+    pub kind: WarningKind,
+    /// Where.
+    pub place: Place,
+    /// In words.
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// An intent that was looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'i> {
+    /// This one.
+    One(&'i Intent),
+    /// Two or more have the id: which one is meant cannot be known, so none is.
+    Several(&'i Intent, &'i Intent),
+    /// There is none.
+    None,
+}
+
+/// All intents of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Intents {
+    /// In the order of the file.
+    pub all: Vec<Intent>,
+    /// What is odd about it.
+    pub warnings: Vec<Warning>,
+}
+
+impl Intents {
+    /// The intent with this id.
+    pub fn find(&self, id: &str) -> Found<'_> {
+        let mut with = self.all.iter().filter(|intent| intent.id == id);
+        match (with.next(), with.next()) {
+            (None, _) => Found::None,
+            (Some(one), None) => Found::One(one),
+            (Some(one), Some(other)) => Found::Several(one, other),
+        }
+    }
+
+    /// The ids of the intents that may be worked on.
+    pub fn available(&self) -> Vec<String> {
+        let open = self.all.iter().filter(|intent| intent.status().is_open());
+        open.map(|intent| intent.id.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_status() {
+        for (word, status) in [
+            ("in_progress", Status::InProgress),
+            ("In-Progress", Status::InProgress),
+            ("active", Status::InProgress),
+            ("PENDING", Status::Planned),
+            ("done", Status::Completed),
+            (" BLOCKED ", Status::Blocked),
+            ("CANCELLED", Status::Unknown("CANCELLED".into())),
+        ] {
+            assert_eq!(Status::read(word), status, "{word}");
+        }
+        assert!(Status::NAMES.iter().all(|name| Status::read(name).as_str() == *name));
+        assert!(!Status::Unknown("x".into()).is_open());
+    }
+}

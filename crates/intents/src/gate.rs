@@ -1,0 +1,316 @@
+//! May this call change these files? S2 §2.2's chain, with what S4 adds, each step in its place.
+//!
+//! A pure function: whoever calls it has read the files, knows which intent is selected and which of the targets
+//! moved since they were seen. What the gate finds, the caller records.
+
+mod written;
+
+use std::path::{Path, PathBuf};
+
+use ona_policy::path::Target;
+
+use crate::file::{Found, Intent, Intents, LoadError};
+use crate::hook_policy::{Class, Classified, FailureMode, HookPolicy, WriteMetadata};
+use crate::ignore::{Entry, Ignore};
+use crate::refusal::Refusal;
+use crate::scope::{Held, Outside, relative};
+
+pub use written::written;
+
+/// What kind of call it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallClass {
+    /// It only reads.
+    Read,
+    /// The handshake (`select_active_intent`).
+    Exempt,
+    /// A tool that writes files.
+    Write,
+    /// A command line, or an MCP or other tool, by what the policy says of it.
+    Classified(Classified),
+}
+
+/// What a call would write.
+#[derive(Clone, Copy, Debug)]
+pub enum Targets<'a> {
+    /// These files, which may be none.
+    Known(&'a [Target]),
+    /// These, and others that cannot be told, for this reason.
+    Partly(&'a [Target], &'a str),
+}
+
+/// A call, and all that is known around it.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The workspace, resolved.
+    pub root: &'a Path,
+    /// Its intents.
+    pub intents: Result<&'a Intents, &'a LoadError>,
+    /// What may not be touched.
+    pub ignore: &'a Ignore,
+    /// How strict the gate is.
+    pub policy: &'a HookPolicy,
+    /// The intent the session works for.
+    pub selected: Option<&'a str>,
+    /// What kind of call it is.
+    pub class: CallClass,
+    /// What it would write.
+    pub targets: Targets<'a>,
+    /// The intent the call itself names.
+    pub intent_id: Option<&'a str>,
+    /// The class of change the call itself names.
+    pub mutation_class: Option<&'a str>,
+    /// Of the targets, by their real path, those that have changed since they were seen.
+    pub stale: &'a [PathBuf],
+}
+
+/// How the scope was judged (S2 §2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeValidation {
+    /// Every file is in it.
+    Pass,
+    /// One is not.
+    Fail,
+    /// There was nothing to judge.
+    Exempt,
+}
+
+impl ScopeValidation {
+    /// S2's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Exempt => "EXEMPT",
+        }
+    }
+}
+
+/// A file that may be written. Its hash is to be taken before the call runs, so that the write can be told apart
+/// from somebody else's (S2 §2.2 step 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InScope {
+    /// Where, below the workspace.
+    pub path: String,
+    /// Where it really is.
+    pub real: PathBuf,
+    /// The pattern that holds it.
+    pub pattern: String,
+}
+
+/// What was found about a call that may go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// The intent it is for; none for calls that need none.
+    pub intent: Option<String>,
+    /// The files to take the hash of.
+    pub files: Vec<InScope>,
+    /// Files that cannot be told before it runs: what it changed has to be looked at afterwards.
+    pub unknown: Option<String>,
+    /// A human has to approve it (S4), for this reason.
+    pub approval: Option<String>,
+}
+
+impl Allowed {
+    /// How the scope was judged.
+    pub fn scope(&self) -> ScopeValidation {
+        if self.files.is_empty() { ScopeValidation::Exempt } else { ScopeValidation::Pass }
+    }
+}
+
+/// The gate's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may go on.
+    Allow(Allowed),
+    /// It may not.
+    Refuse(Refusal),
+    /// The gate could not judge and the policy lets such calls through (S2 §3.3): with a warning, and on record as
+    /// ungoverned. This is what it could not get over.
+    Degraded(Refusal),
+}
+
+/// Judges a call.
+pub fn judge(request: &Request<'_>) -> Decision {
+    let approval = match &request.class {
+        CallClass::Read | CallClass::Exempt => return Decision::Allow(Allowed::default()),
+        CallClass::Classified(Classified { class: Class::Safe, .. }) => {
+            return Decision::Allow(Allowed::default());
+        }
+        CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
+        CallClass::Write => None,
+    };
+    let intents = match usable(request) {
+        Ok(intents) => intents,
+        Err(refusal) if request.policy.failure_mode == FailureMode::Open => {
+            return Decision::Degraded(refusal);
+        }
+        Err(refusal) => return Decision::Refuse(refusal),
+    };
+    match chain(request, intents) {
+        Ok(allowed) => Decision::Allow(Allowed { approval, ..allowed }),
+        Err(refusal) => Decision::Refuse(refusal),
+    }
+}
+
+/// The intents, unless one of the files the gate judges by cannot be used.
+fn usable<'a>(request: &Request<'a>) -> Result<&'a Intents, Refusal> {
+    let intents = request.intents.map_err(|error| match error {
+        LoadError::Missing => Refusal::MissingIntents,
+        other => Refusal::IntentParseFailed { why: other.to_string() },
+    })?;
+    match request.ignore.errors.first() {
+        Some(error) => Err(Refusal::ScopeValidationFailed {
+            id: request.selected.unwrap_or("any intent").to_owned(),
+            why: error.to_string(),
+        }),
+        None => Ok(intents),
+    }
+}
+
+/// The steps, in order; the first that says no ends it.
+fn chain(request: &Request<'_>, intents: &Intents) -> Result<Allowed, Refusal> {
+    let id = selected(request, intents)?;
+    let intent = valid(id, intents)?;
+    not_blocked(request, intent)?;
+    metadata(request, intent)?;
+    let files = scope(request, intent)?;
+    fresh(request, &files)?;
+    let unknown = match request.targets {
+        Targets::Known(_) => None,
+        Targets::Partly(_, why) => Some(why.to_owned()),
+    };
+    Ok(Allowed { intent: Some(intent.id.clone()), files, unknown, approval: None })
+}
+
+/// S2 step 1: there is an active intent.
+fn selected<'a>(request: &Request<'a>, intents: &Intents) -> Result<&'a str, Refusal> {
+    let selected = request.selected.map(str::trim).filter(|id| !id.is_empty());
+    selected.ok_or_else(|| Refusal::IntentRequired { available: intents.available() })
+}
+
+/// S2 step 2: it is one of the file's, and its status lets it be worked on.
+pub fn valid<'i>(id: &str, intents: &'i Intents) -> Result<&'i Intent, Refusal> {
+    let invalid =
+        |why| Refusal::InvalidIntent { id: id.to_owned(), why, available: intents.available() };
+    let intent = match intents.find(id) {
+        Found::One(intent) => intent,
+        Found::None => return Err(invalid(None)),
+        Found::Several(one, other) => {
+            let why = format!("it is there twice, at {} and at {}", one.place, other.place);
+            return Err(invalid(Some(why)));
+        }
+    };
+    let status = intent.status();
+    if status.is_open() {
+        return Ok(intent);
+    }
+    Err(Refusal::IntentInactive { id: intent.id.clone(), status: status.as_str().to_owned() })
+}
+
+/// S4: `.intentignore` does not list it.
+fn not_blocked(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
+    match request.ignore.blocks_intent(&intent.id) {
+        Some(entry) => {
+            Err(Refusal::IntentBlocked { id: intent.id.clone(), entry: named(entry, false) })
+        }
+        None => Ok(()),
+    }
+}
+
+fn named(entry: &Entry, with_text: bool) -> String {
+    let text = if with_text { format!(" (`{}`)", entry.text) } else { String::new() };
+    format!("{} line {}{text}", entry.file, entry.line)
+}
+
+/// S4: what the call says of itself is right, and where the policy wants it, it is there (DESIGN §5 no. 16).
+fn metadata(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
+    let given =
+        |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let required = request.policy.write_metadata == WriteMetadata::Required
+        && request.class == CallClass::Write;
+    match given(request.intent_id) {
+        None if required => {
+            return Err(Refusal::MissingIntentMetadata { selected: intent.id.clone() });
+        }
+        Some(named) if named != intent.id => {
+            return Err(Refusal::IntentMismatch { given: named, selected: intent.id.clone() });
+        }
+        _ => {}
+    }
+    let classes = request.policy.classes();
+    let class = given(request.mutation_class);
+    let fits = match &class {
+        Some(class) => classes.contains(&class.as_str()),
+        None => !required,
+    };
+    if fits {
+        return Ok(());
+    }
+    let classes = classes.into_iter().map(str::to_owned).collect();
+    Err(Refusal::MissingMutationClass { given: class, classes })
+}
+
+/// S2 step 3: every file is in the scope, and none is one that nobody may touch.
+fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal> {
+    let failed = |why: String| Refusal::ScopeValidationFailed { id: intent.id.clone(), why };
+    let targets = match request.targets {
+        // A tool that writes files names them; one that does not, cannot be judged.
+        Targets::Known([]) if request.class == CallClass::Write => {
+            return Err(failed("the call names no file".to_owned()));
+        }
+        Targets::Partly(_, why) if request.class == CallClass::Write => {
+            return Err(failed(why.to_owned()));
+        }
+        Targets::Known(targets) | Targets::Partly(targets, _) => targets,
+    };
+    let scope = intent.scope().map_err(|error| failed(error.to_string()))?;
+    let mut files: Vec<InScope> = Vec::new();
+    for target in targets {
+        let violation = |why: Option<String>| Refusal::ScopeViolation {
+            file: shown(request.root, target),
+            id: intent.id.clone(),
+            scope: intent.owned_scope.iter().map(|item| item.text.clone()).collect(),
+            why,
+        };
+        let path = relative(request.root, &target.real).map_err(|outside| match outside {
+            Outside::NotText(_) => failed(outside.to_string()),
+            other => violation(Some(other.to_string())),
+        })?;
+        // A link to a blocked name is no way around the list, nor is a blocked link.
+        let names = [Some(path.clone()), relative(request.root, &target.named).ok()];
+        for name in names.into_iter().flatten() {
+            if let Some(entry) = request.ignore.blocks_path(&name) {
+                return Err(Refusal::PathBlocked { file: name, entry: named(entry, true) });
+            }
+        }
+        let pattern = match scope.holds(&path) {
+            Held::By(pattern) => pattern.to_owned(),
+            Held::Excluded(pattern) => {
+                return Err(violation(Some(format!("`{pattern}` takes it out"))));
+            }
+            Held::No => return Err(violation(None)),
+        };
+        let file = InScope { path, real: target.real.clone(), pattern };
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    Ok(files)
+}
+
+/// A path as whoever made the call knows it.
+fn shown(root: &Path, target: &Target) -> String {
+    relative(root, &target.named).unwrap_or_else(|_| target.named.display().to_string())
+}
+
+/// S4: no file has moved since it was seen (DESIGN §5 no. 18).
+fn fresh(request: &Request<'_>, files: &[InScope]) -> Result<(), Refusal> {
+    match files.iter().find(|file| request.stale.contains(&file.real)) {
+        Some(file) => Err(Refusal::StaleFile { file: file.path.clone() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

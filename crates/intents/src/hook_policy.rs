@@ -1,0 +1,143 @@
+//! `.orchestration/hook_policy.yaml`: which commands and tools are harmless, and how strict the gate is.
+//!
+//! Two public shapes are read beside ona's own; ona's is written. What cannot be understood never loosens anything:
+//! a policy that is no YAML, or holds a regular expression that is none, allows nothing without asking.
+
+mod classify;
+mod read;
+mod write;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use regex::bytes::Regex;
+
+use crate::file::{LoadError, read_text};
+
+pub use classify::{Class, Classified, ToolKind, kind_of};
+pub use write::NEW_POLICY;
+
+/// The file, below the workspace.
+pub const POLICY_FILE: &str = ".orchestration/hook_policy.yaml";
+
+/// What happens to writes when the gate itself cannot judge (S2 §3.3, DESIGN §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailureMode {
+    /// They go through, with a warning.
+    #[default]
+    Open,
+    /// They are refused.
+    Closed,
+}
+
+/// What happens to files a command changed outside the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutOfScopeWrite {
+    /// They are reported.
+    #[default]
+    Report,
+    /// They are put back.
+    Revert,
+}
+
+/// What happens when a change is not of the class that was claimed for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MutationClassCheck {
+    /// It is recorded.
+    #[default]
+    Record,
+    /// It is refused.
+    Refuse,
+}
+
+/// Whether a write has to say for which intent it is, and of which class (DESIGN §5 no. 16).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMetadata {
+    /// What is missing is inferred.
+    #[default]
+    Optional,
+    /// S4: both, always.
+    Required,
+}
+
+/// The classes of a change (S2 §2.5).
+pub const MUTATION_CLASSES: [&str; 7] = [
+    "AST_REFACTOR",
+    "INTENT_EVOLUTION",
+    "BUG_FIX",
+    "DOCUMENTATION",
+    "CONFIGURATION",
+    "FILE_CREATION",
+    "FILE_DELETION",
+];
+
+/// A regular expression that has to fit all of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole {
+    text: String,
+    regex: Regex,
+}
+
+/// The policy of a workspace.
+#[derive(Clone, Debug, Default)]
+pub struct HookPolicy {
+    /// Regular expressions for commands that only read; without them ona's own list counts.
+    readonly: Option<Vec<Whole>>,
+    /// The first words of commands that only read (the second public shape).
+    prefixes: Option<Vec<String>>,
+    /// Regular expressions that make a command destructive wherever they hit.
+    destructive: Vec<Whole>,
+    /// What an MCP tool is that is not listed.
+    pub mcp_default: Class,
+    /// `mcp__server__tool`, with `*` in the tool's part.
+    pub mcp_readonly: Vec<String>,
+    /// Further tools that only read.
+    pub tools_readonly: Vec<String>,
+    /// Further tools that write.
+    pub tools_write: Vec<String>,
+    /// What happens when the gate cannot judge.
+    pub failure_mode: FailureMode,
+    /// What happens to files changed outside the scope.
+    pub on_out_of_scope_write: OutOfScopeWrite,
+    /// What happens to a change of another class than claimed.
+    pub mutation_class_check: MutationClassCheck,
+    /// Whether writes have to say what they are for.
+    pub write_metadata: WriteMetadata,
+    /// The classes a change may have, where they are narrowed.
+    pub mutation_classes: Option<Vec<String>>,
+    /// What is odd about the file, in words.
+    pub warnings: Vec<String>,
+    /// Why the file counts as one that allows nothing.
+    pub broken: Option<String>,
+    own_list: OnceLock<ona_policy::Permissions>,
+}
+
+impl HookPolicy {
+    /// Reads the policy of a workspace. Without a file the defaults count.
+    pub fn load(root: &Path) -> Self {
+        match read_text(root, POLICY_FILE) {
+            Ok(text) => Self::read(&text),
+            Err(LoadError::Missing) => Self::default(),
+            Err(error) => Self::broken(error.to_string()),
+        }
+    }
+
+    /// One that allows nothing without asking, and goes on without judging nowhere: whoever wrote it wanted to
+    /// say something.
+    fn broken(why: String) -> Self {
+        Self {
+            readonly: Some(Vec::new()),
+            failure_mode: FailureMode::Closed,
+            broken: Some(why),
+            ..Self::default()
+        }
+    }
+
+    /// The classes a change may have.
+    pub fn classes(&self) -> Vec<&str> {
+        match &self.mutation_classes {
+            Some(classes) => classes.iter().map(String::as_str).collect(),
+            None => MUTATION_CLASSES.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Whether a command line or a tool is harmless.
+
+use std::path::Path;
+
+use ona_policy::{Access, Call, Effects, Permissions, Surroundings};
+use ona_types::{Behavior, PermissionMode};
+use serde_json::json;
+
+use super::HookPolicy;
+
+/// What a call does to the workspace, as far as can be told before it runs (S4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// It only reads.
+    Safe,
+    /// It may change something.
+    #[default]
+    Destructive,
+}
+
+impl Class {
+    /// The word S4 uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "SAFE",
+            Self::Destructive => "DESTRUCTIVE",
+        }
+    }
+}
+
+/// A class, and why it is that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classified {
+    /// The class.
+    pub class: Class,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl Classified {
+    fn destructive(reason: impl Into<String>) -> Self {
+        Self { class: Class::Destructive, reason: reason.into() }
+    }
+
+    fn safe(reason: impl Into<String>) -> Self {
+        Self { class: Class::Safe, reason: reason.into() }
+    }
+}
+
+impl HookPolicy {
+    /// The class of a command line that would be run in `cwd`: SAFE only if every command in it is known to read,
+    /// wherever in the text it stands.
+    pub fn classify_command(&self, line: &str, cwd: &Path) -> Classified {
+        match Effects::of_shell(line, cwd) {
+            Ok(effects) => self.classify_effects(line, &effects),
+            Err(error) => Classified::destructive(error.to_string()),
+        }
+    }
+
+    /// The same for a line whose effects are known already.
+    pub fn classify_effects(&self, line: &str, effects: &Effects) -> Classified {
+        if let Some(why) = &effects.opaque {
+            return Classified::destructive(format!("the command line cannot be read: {why}"));
+        }
+        if effects.commands.is_empty() {
+            return Classified::destructive("there is no command in it");
+        }
+        let segments: Vec<String> = effects.commands.iter().map(segment).collect();
+        for pattern in &self.destructive {
+            let hit = |text: &str| pattern.regex.is_match(text.as_bytes());
+            if hit(line) || segments.iter().any(|segment| hit(segment)) {
+                return Classified::destructive(format!(
+                    "the policy calls `{}` destructive",
+                    pattern.text
+                ));
+            }
+        }
+        // Whatever a list says of its name: a command that writes does not only read.
+        if let Some(target) = effects.writes.first() {
+            return Classified::destructive(format!("it writes {}", target.named.display()));
+        }
+        let writes = effects.trees.iter().find(|tree| tree.access == Access::Writes);
+        if let Some(tree) = writes {
+            return Classified::destructive(format!(
+                "{} writes below {}",
+                tree.by,
+                tree.root.named.display()
+            ));
+        }
+        if let Some(why) = &effects.scatters {
+            return Classified::destructive(why.clone());
+        }
+        let unlisted = match (&self.readonly, &self.prefixes) {
+            (None, None) => return self.by_own_list(line, effects),
+            (regexes, prefixes) => segments.iter().find(|segment| {
+                let whole = regexes
+                    .iter()
+                    .flatten()
+                    .any(|pattern| pattern.regex.is_match(segment.as_bytes()));
+                let begins = prefixes.iter().flatten().any(|prefix| begins_with(segment, prefix));
+                !whole && !begins
+            }),
+        };
+        match unlisted {
+            Some(segment) => {
+                let segment: String = segment.chars().take(200).collect();
+                Classified::destructive(format!(
+                    "`{segment}` is not on the list of commands that only read"
+                ))
+            }
+            None => Classified::safe("every command is on the list of those that only read"),
+        }
+    }
+
+    /// By ona's own table of commands that only read, anywhere on the disk.
+    fn by_own_list(&self, line: &str, effects: &Effects) -> Classified {
+        let permissions = self.own_list.get_or_init(|| {
+            let around = Surroundings {
+                cwd: "/".into(),
+                project_dir: "/".into(),
+                home: "/".into(),
+                working_dirs: vec!["/".into()],
+                outputs: None,
+                protected: Vec::new(),
+            };
+            Permissions::new(Vec::new(), PermissionMode::Default, around)
+        });
+        let input = json!({ "command": line });
+        let ruling = permissions.judge(&Call { tool: "Bash", input: &input, effects });
+        if ruling.behavior == Behavior::Allow {
+            Classified::safe("every command is one that only reads")
+        } else {
+            Classified::destructive("not every command is known to only read")
+        }
+    }
+
+    /// The class of an MCP tool, by its name `mcp__server__tool`.
+    pub fn classify_mcp(&self, name: &str) -> Classified {
+        let listed = |pattern: &&String| {
+            is_mcp_pattern(pattern) && ona_policy::wildcard::matches(pattern, name)
+        };
+        match (self.mcp_readonly.iter().find(listed), self.mcp_default) {
+            (Some(pattern), _) => {
+                Classified::safe(format!("the policy lists `{pattern}` as read-only"))
+            }
+            (None, Class::Safe) if self.broken.is_none() => {
+                Classified::safe("the policy's default for MCP tools")
+            }
+            _ => Classified::destructive(format!("`{name}` is not listed as read-only")),
+        }
+    }
+
+    /// What a tool does, by its name; the policy's own lists count before the table.
+    pub fn kind_of(&self, name: &str) -> ToolKind {
+        let among = |names: &[String]| names.iter().any(|known| known == name);
+        // One that is on both lists writes.
+        match (among(&self.tools_write), among(&self.tools_readonly)) {
+            (true, _) => ToolKind::Write,
+            (false, true) => match kind_of(name) {
+                // A list cannot make a known writer harmless.
+                known @ (ToolKind::Write | ToolKind::Command) => known,
+                _ => ToolKind::Read,
+            },
+            _ => kind_of(name),
+        }
+    }
+}
+
+/// A command as it is held against a list: what is set in front of it is a part of it, for it can change all of it.
+fn segment(command: &ona_policy::shell::Command) -> String {
+    let assignments = command.assignments.iter().map(|set| format!("{}={} ", set.name, set.value));
+    assignments.collect::<String>() + &command.text()
+}
+
+/// Word by word: `cat` does not begin `catastrophe`.
+fn begins_with(segment: &str, prefix: &str) -> bool {
+    let mut words = segment.split_whitespace();
+    let mut wanted = prefix.split_whitespace().peekable();
+    wanted.peek().is_some() && wanted.all(|word| words.next() == Some(word))
+}
+
+/// `mcp__server__tool`, the star in the tool's part only.
+pub(super) fn is_mcp_pattern(name: &str) -> bool {
+    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    server.is_some_and(|(server, tool)| {
+        !server.is_empty() && !server.contains('*') && !tool.is_empty()
+    })
+}
+
+/// What a tool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolKind {
+    /// It reads.
+    Read,
+    /// It writes files.
+    Write,
+    /// It runs a command line, which tells.
+    Command,
+    /// An MCP server's tool.
+    Mcp,
+    /// The handshake itself.
+    Exempt,
+    /// Nobody knows: its effects have to tell.
+    Unknown,
+}
+
+/// The tools of all hosts (`reference/sdlc-formats.md` §29).
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (
+        ToolKind::Read,
+        &[
+            "Read",
+            "Glob",
+            "Grep",
+            "WebFetch",
+            "WebSearch",
+            "read_file",
+            "list_files",
+            "search_files",
+            "list_code_definition_names",
+            "codebase_search",
+            "browser_action",
+            "web_search",
+        ],
+    ),
+    (
+        ToolKind::Write,
+        &[
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "NotebookEdit",
+            "write_to_file",
+            "insert_code_block",
+            "generate_image",
+            "apply_diff",
+            "edit",
+            "edit_file",
+            "search_replace",
+            "search_and_replace",
+            "apply_patch",
+        ],
+    ),
+    (ToolKind::Command, &["Bash", "execute_command", "shell", "unified_exec", "exec_command"]),
+    (ToolKind::Mcp, &["use_mcp_tool"]),
+    (ToolKind::Exempt, &["SelectActiveIntent", "select_active_intent", "SelectIntent"]),
+];
+
+/// What a tool does, by its name at any host.
+pub fn kind_of(name: &str) -> ToolKind {
+    if name.starts_with("mcp__") {
+        return ToolKind::Mcp;
+    }
+    let known = TOOLS.iter().find(|(_, names)| names.contains(&name));
+    known.map_or(ToolKind::Unknown, |(kind, _)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(policy: &HookPolicy, line: &str) -> Class {
+        policy.classify_command(line, Path::new("/no/such")).class
+    }
+
+    #[test]
+    fn every_segment_counts_wherever_it_stands() {
+        let regexes = HookPolicy::read(
+            "command:\n  readonly_allowlist: ['^(ls|cat|git status|echo|find|grep)( .*)?$']\n",
+        );
+        let prefixes = HookPolicy::read(
+            "safe_read_commands: [ls, cat, git status, echo, find, grep]\ndestructive_command_patterns: ['--force']\n",
+        );
+        let own = HookPolicy::default();
+        for policy in [&regexes, &prefixes, &own] {
+            for line in [
+                "ls",
+                "ls -la /tmp",
+                "cat a | grep b",
+                "git status --short && ls",
+                "ls 2>/dev/null",
+            ] {
+                assert_eq!(
+                    class(policy, line),
+                    Class::Safe,
+                    "{line}: {:?}",
+                    policy.classify_command(line, Path::new("/no"))
+                );
+            }
+            for line in [
+                "",
+                " ",
+                "# x",
+                "ls; rm a",
+                "ls\nrm a",
+                "ls & rm a",
+                "ls | tee a",
+                "ls $(rm a)",
+                "ls `rm a`",
+                "cat <(rm a)",
+                "ls > a",
+                "catastrophe",
+                "find . -delete",
+                "find . -exec rm {} ;",
+                "ls 'open",
+                "PATH=. ls",
+                "PATH=.; ls",
+                "bash -c 'rm a'",
+                "$X",
+                "eval ls",
+                "git status; $(curl x)",
+            ] {
+                assert_eq!(class(policy, line), Class::Destructive, "{line}");
+            }
+        }
+        assert_eq!(class(&regexes, "echo $(cat a)"), Class::Safe);
+        assert_eq!(class(&prefixes, "git status --force"), Class::Destructive);
+        assert_eq!(class(&HookPolicy::read("command: ["), "ls"), Class::Destructive);
+        assert_eq!(
+            class(&HookPolicy::read("command: {readonly_allowlist: []}"), "ls"),
+            Class::Destructive
+        );
+        assert_eq!(
+            class(&HookPolicy::read("command: {readonly_allowlist: ['ls']}"), "ls -a"),
+            Class::Destructive,
+            "all of it has to fit"
+        );
+    }
+
+    #[test]
+    fn mcp_tools_are_destructive_unless_listed() {
+        let policy = HookPolicy::read(
+            "mcp: {readonly_tools: [mcp__docs__search, 'mcp__db__get_*', 'mcp__*__x', '*']}\n",
+        );
+        for (name, expected) in [
+            ("mcp__docs__search", Class::Safe),
+            ("mcp__docs__searching", Class::Destructive),
+            ("mcp__db__get_row", Class::Safe),
+            ("mcp__db__drop", Class::Destructive),
+            ("mcp__any__x", Class::Destructive),
+        ] {
+            assert_eq!(policy.classify_mcp(name).class, expected, "{name}");
+        }
+        assert_eq!(
+            HookPolicy::read("mcp: {default_classification: SAFE}").classify_mcp("mcp__a__b").class,
+            Class::Safe
+        );
+    }
+
+    #[test]
+    fn tools_by_name() {
+        let policy =
+            HookPolicy::read("tools: {readonly: [Peek, Write, Both], write: [Poke, Both, Read]}\n");
+        for (name, kind) in [
+            ("Peek", ToolKind::Read),
+            ("Poke", ToolKind::Write),
+            ("Both", ToolKind::Write),
+            ("Read", ToolKind::Write),
+            ("Write", ToolKind::Write),
+            ("execute_command", ToolKind::Command),
+            ("mcp__a__b", ToolKind::Mcp),
+            ("select_active_intent", ToolKind::Exempt),
+            ("Strange", ToolKind::Unknown),
+        ] {
+            assert_eq!(policy.kind_of(name), kind, "{name}");
+        }
+    }
+}

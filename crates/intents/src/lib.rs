@@ -1,0 +1,28 @@
+//! Intents (S2, S4): no change without one, no line without a trace.
+//!
+//! It reads and writes the files under `.orchestration/` and knows neither sessions nor the record: which intent a
+//! session works for, and what becomes of an answer, is the engine's.
+
+pub mod blame;
+pub mod class;
+pub mod context;
+mod disk;
+pub mod export;
+pub mod file;
+pub mod gate;
+pub mod hook_policy;
+pub mod ignore;
+pub mod lessons;
+pub mod lint;
+pub mod map;
+pub mod mutation;
+pub mod ranges;
+pub mod reconcile;
+pub mod refusal;
+pub mod scope;
+pub mod syntax;
+pub mod trace;
+mod words;
+mod yaml;
+
+pub use trace::{Ledger, TraceEntry};

@@ -1,0 +1,273 @@
+//! What is wrong, or looks wrong, with a file of intents: `ona intent lint`.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use crate::file::{INTENTS_FILE, Intent, Intents, Item, Place, WarningKind};
+use crate::ignore::{Ignore, is_intent_id};
+use crate::scope::{Glob, Held, Scope, overlap};
+
+/// More intents than this are not compared with each other.
+const MOST_COMPARED: usize = 1_000;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file, or an intent of it, cannot be used.
+    Error,
+    /// It can, but hardly as it is meant.
+    Warning,
+}
+
+impl Severity {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The name programs know it by.
+    pub code: &'static str,
+    /// Where.
+    pub place: Place,
+    /// The intent it is about.
+    pub intent: Option<String>,
+    /// In words.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, code, place, message, .. } = self;
+        write!(f, "{place}: {}: {message} [{code}]", severity.as_str())
+    }
+}
+
+/// Looks a file's text over. `files` are the workspace's, relative to it; without them no pattern can be said to
+/// match nothing. In the order of the file.
+pub fn lint(text: &str, ignore: &Ignore, files: Option<&[String]>) -> Vec<Finding> {
+    let intents = match Intents::read(text) {
+        Ok(intents) => intents,
+        Err(error) => {
+            let (place, message) = (error.place, error.message);
+            return vec![Finding {
+                severity: Severity::Error,
+                code: "invalid_yaml",
+                place,
+                intent: None,
+                message,
+            }];
+        }
+    };
+    let mut linter = Linter { findings: Vec::new(), ignore, files };
+    linter.warnings(&intents);
+    for intent in &intents.all {
+        linter.fields(intent);
+        linter.scope(intent);
+    }
+    linter.overlaps(&intents);
+    linter.findings.sort_by_key(|finding| (finding.place, finding.severity));
+    linter.findings
+}
+
+struct Linter<'a> {
+    findings: Vec<Finding>,
+    ignore: &'a Ignore,
+    files: Option<&'a [String]>,
+}
+
+impl Linter<'_> {
+    fn add(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        place: Place,
+        intent: Option<&Intent>,
+        message: impl Into<String>,
+    ) {
+        let intent = intent.map(|intent| intent.id.clone());
+        self.findings.push(Finding { severity, code, place, intent, message: message.into() });
+    }
+
+    fn warnings(&mut self, intents: &Intents) {
+        for warning in &intents.warnings {
+            let (severity, code) = match warning.kind {
+                WarningKind::NoId => (Severity::Error, "missing_id"),
+                WarningKind::NotAnIntent => (Severity::Error, "not_an_intent"),
+                WarningKind::DuplicateId => (Severity::Error, "duplicate_id"),
+                WarningKind::UnknownStatus => (Severity::Error, "unknown_status"),
+                WarningKind::WrongShape => (Severity::Warning, "wrong_shape"),
+            };
+            self.add(severity, code, warning.place, None, warning.message.clone());
+        }
+    }
+
+    fn fields(&mut self, intent: &Intent) {
+        let place = intent.place;
+        if !is_intent_id(&intent.id) {
+            let message = format!(
+                "the id `{}` is not like INT-001: upper-case letters, a dash, digits",
+                intent.id
+            );
+            self.add(Severity::Warning, "id_pattern", place, Some(intent), message);
+        }
+        let missing = [
+            ("name", intent.name.is_none()),
+            ("status", intent.given_status.is_none()),
+            ("owned_scope", intent.owned_scope.is_empty()),
+            ("created_at", intent.created_at.is_none()),
+            ("updated_at", intent.updated_at.is_none()),
+        ];
+        for (key, _) in missing.into_iter().filter(|(_, missing)| *missing) {
+            let more = match key {
+                "owned_scope" => ": nothing may be changed for it",
+                "status" => ": it counts as PLANNED",
+                _ => "",
+            };
+            let message = format!("{} has no `{key}`{more}", intent.id);
+            self.add(Severity::Warning, "missing_field", place, Some(intent), message);
+        }
+        for (key, time) in [("created_at", &intent.created_at), ("updated_at", &intent.updated_at)]
+        {
+            if let Some(time) = time.as_ref().filter(|time| !is_time(time)) {
+                let message =
+                    format!("`{key}` is `{time}`, expected a time like 2026-05-02T09:00:00Z");
+                self.add(Severity::Warning, "bad_time", place, Some(intent), message);
+            }
+        }
+        if let Some(entry) = self.ignore.blocks_intent(&intent.id) {
+            let message = format!("{} is blocked by {} line {}", intent.id, entry.file, entry.line);
+            self.add(Severity::Warning, "intent_blocked", place, Some(intent), message);
+        }
+    }
+
+    fn scope(&mut self, intent: &Intent) {
+        let mut seen = HashSet::new();
+        let mut positive = false;
+        for item in &intent.owned_scope {
+            if !seen.insert(item.text.as_str()) {
+                let message = format!("the pattern `{}` is there twice", item.text);
+                self.add(Severity::Warning, "duplicate_pattern", item.place, Some(intent), message);
+            }
+            match Glob::read(&item.text) {
+                Err(error) => {
+                    self.add(
+                        Severity::Error,
+                        error.problem.as_str(),
+                        item.place,
+                        Some(intent),
+                        error.to_string(),
+                    );
+                }
+                Ok(None) => {
+                    let message = format!(
+                        "`{}` is a comment and matches nothing; `\\#` would be a name",
+                        item.text
+                    );
+                    self.add(
+                        Severity::Warning,
+                        "comment_pattern",
+                        item.place,
+                        Some(intent),
+                        message,
+                    );
+                }
+                Ok(Some(glob)) => {
+                    positive |= !glob.excludes();
+                    self.pattern(intent, item, &glob);
+                }
+            }
+        }
+        if let (false, Some(first)) = (positive, intent.owned_scope.first()) {
+            let message =
+                "every pattern takes files out, and none puts any in: nothing is in scope";
+            self.add(Severity::Warning, "empty_scope", first.place, Some(intent), message);
+        }
+        self.own_files(intent);
+    }
+
+    fn pattern(&mut self, intent: &Intent, item: &Item, glob: &Glob) {
+        if glob.is_directory() {
+            let message = format!("`{0}` is taken for `{0}**`; write that", item.text);
+            self.add(Severity::Warning, "directory_pattern", item.place, Some(intent), message);
+        }
+        // What is done or given up may well speak of files that are gone.
+        let open = intent.status().is_open();
+        let matches_nothing = |files: &[String]| !files.iter().any(|file| glob.matches(file));
+        if open && self.files.is_some_and(matches_nothing) {
+            let message = format!("`{}` matches no file there is", item.text);
+            self.add(Severity::Warning, "matches_nothing", item.place, Some(intent), message);
+        }
+    }
+
+    /// Whoever may change the intents may change every scope, the own one too.
+    fn own_files(&mut self, intent: &Intent) {
+        let Ok(scope) = intent.scope() else { return };
+        let Held::By(pattern) = scope.holds(INTENTS_FILE) else { return };
+        let item = intent.owned_scope.iter().find(|item| item.text == pattern);
+        let place = item.map_or(intent.place, |item| item.place);
+        let message = format!(
+            "`{pattern}` holds {INTENTS_FILE}: work for {} can widen its own scope",
+            intent.id
+        );
+        self.add(Severity::Warning, "scope_holds_intents", place, Some(intent), message);
+    }
+
+    fn overlaps(&mut self, intents: &Intents) {
+        let open: Vec<(&Intent, &Scope)> = intents
+            .all
+            .iter()
+            .filter(|intent| intent.status().is_open())
+            .filter_map(|intent| Some((intent, intent.scope().ok()?)))
+            .collect();
+        if let Some((one, _)) = open.get(MOST_COMPARED) {
+            let message = format!(
+                "there are more than {MOST_COMPARED} open intents: the scopes from here on are not compared"
+            );
+            self.add(Severity::Warning, "too_many_to_compare", one.place, None, message);
+        }
+        let open = &open[..open.len().min(MOST_COMPARED)];
+        for (at, (one, scope)) in open.iter().enumerate() {
+            for (other, others) in &open[at + 1..] {
+                let same = one.id == other.id;
+                if let Some(path) = overlap(scope, others).filter(|_| !same) {
+                    let message = format!("{} and {} both own {path}", one.id, other.id);
+                    self.add(
+                        Severity::Warning,
+                        "overlapping_scopes",
+                        other.place,
+                        Some(other),
+                        message,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// RFC 3339, roughly: a date, a time, and where it counts from. A date alone is a habit, and no time.
+fn is_time(text: &str) -> bool {
+    let shape: String = text
+        .chars()
+        .map(
+            |character| {
+                if character.is_ascii_digit() { '0' } else { character.to_ascii_uppercase() }
+            },
+        )
+        .collect();
+    let Some(rest) = shape.strip_prefix("0000-00-00T00:00:00") else { return false };
+    let zone = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches('0'));
+    let fraction = rest.len() - zone.len();
+    fraction != 1 && matches!(zone, "Z" | "+00:00" | "-00:00")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Appending to the ledger.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ona_policy::path::{PathError, resolve};
+use ona_types::ContentHash;
+use ona_types::canonical::{self, CanonicalError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::lines::Backward;
+use super::record::{DETAILS_DROPPED, RANGES_CUT, SCHEMA, TraceEntry};
+use super::time;
+use crate::disk;
+
+/// Where the ledger is, from the workspace.
+pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
+
+/// Writers of the ledger hold a lock on this file, never on the ledger: so a reader or a foreign writer is
+/// never in their way.
+const LOCK_PATH: &str = ".orchestration/agent_trace.lock";
+
+/// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
+/// would not take in.
+const LONGEST_ENTRY: usize = 4 << 20;
+
+/// Ranges that are left of an entry that is too long, and bytes of its error.
+const CUT_RANGES: usize = 1_000;
+const CUT_ERROR: usize = 64 << 10;
+
+/// Why there is no ledger here.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// A symlink on the way leads out of the workspace.
+    #[error("{path} leads out of the workspace, to {}; the trace is not written through it", real.display())]
+    LeadsOut {
+        /// As named, from the workspace.
+        path: String,
+        /// Where it leads.
+        real: PathBuf,
+    },
+    /// The path cannot be resolved.
+    #[error("the trace cannot be found: {0}")]
+    Path(#[from] PathError),
+}
+
+/// Why an entry was not written. The caller records a gap and goes on: S2 §3.3 prefers a gap to blocked work.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Another writer held the lock for longer than the patience.
+    #[error("another process holds the lock on the trace; the entry was not written")]
+    Held,
+    /// The file system says no.
+    #[error("the trace cannot be written: {0}")]
+    Io(#[from] io::Error),
+    /// The entry has no canonical form.
+    #[error("the entry cannot be hashed: {0}")]
+    Canonical(#[from] CanonicalError),
+}
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its number in the chain.
+    pub seq: u64,
+    /// Its hash.
+    pub entry_hash: String,
+    /// How many torn lines were found at the end and ended.
+    pub repaired: usize,
+    /// The entry as it was written.
+    pub entry: TraceEntry,
+}
+
+/// The trace of one workspace.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    lock: PathBuf,
+}
+
+impl Ledger {
+    /// The ledger of a workspace. It need not exist yet.
+    pub fn of(workspace: &Path) -> Result<Self, LedgerError> {
+        Ok(Self { path: inside(workspace, LEDGER_PATH)?, lock: inside(workspace, LOCK_PATH)? })
+    }
+
+    /// Where it really is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds an entry to the end, as one line in one write. Sets `schema`, `seq`, `prev_hash` and `entry_hash`,
+    /// and the time where it is empty.
+    pub fn append(&self, mut entry: TraceEntry) -> Result<Appended, AppendError> {
+        if let Some(dir) = self.path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fit(&mut entry)?;
+        let _held = disk::lock(&self.lock)?.ok_or(AppendError::Held)?;
+        let mut options = OpenOptions::new();
+        let mut file = disk::open(&self.path, options.read(true).append(true).create(true))?;
+        let end = End::of(&file)?;
+        entry.schema = SCHEMA.to_owned();
+        // Taken under the lock, so that times grow with the chain.
+        if entry.timestamp.is_empty() {
+            entry.timestamp = time::now();
+        }
+        let seq = end.seq + 1;
+        entry.seq = Some(seq);
+        entry.prev_hash = end.hash;
+        let repaired = end.torn.len();
+        entry.repaired = end.torn;
+        let mut line = if end.open { vec![b'\n'] } else { Vec::new() };
+        let entry_hash = seal(&entry, &mut line)?;
+        // One write; what it may leave unwritten follows, and a torn rest is the next writer's to end.
+        file.write_all(&line)?;
+        entry.entry_hash = Some(entry_hash.clone());
+        Ok(Appended { seq, entry_hash, repaired, entry })
+    }
+}
+
+/// The real path of a file of the workspace, unless it lies outside.
+pub(crate) fn inside(workspace: &Path, path: &str) -> Result<PathBuf, LedgerError> {
+    let root = resolve(workspace, ".")?;
+    let real = resolve(&root, path)?;
+    if real.starts_with(&root) {
+        Ok(real)
+    } else {
+        Err(LedgerError::LeadsOut { path: path.to_owned(), real })
+    }
+}
+
+/// Takes details out of an entry that would be too long, and says so in it.
+fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
+    let length = |entry: &TraceEntry| serde_json::to_vec(entry).map(|line| line.len());
+    if length(entry)? <= LONGEST_ENTRY {
+        return Ok(());
+    }
+    for range in &mut entry.modified_ranges {
+        range.line_hashes = None;
+        range.ast_nodes.clear();
+    }
+    entry.warnings.push(DETAILS_DROPPED.to_owned());
+    if let Some(error) = &mut entry.error {
+        error.truncate(error.floor_char_boundary(CUT_ERROR));
+    }
+    if length(entry)? > LONGEST_ENTRY {
+        entry.modified_ranges.truncate(CUT_RANGES);
+        entry.warnings.push(RANGES_CUT.to_owned());
+    }
+    Ok(())
+}
+
+/// Writes the entry with its hash, as one line.
+fn seal(entry: &TraceEntry, line: &mut Vec<u8>) -> Result<String, CanonicalError> {
+    let mut value = serde_json::to_value(entry)?;
+    let hash = entry_hash(&mut value)?;
+    if let Value::Object(map) = &mut value {
+        map.insert("entry_hash".to_owned(), Value::from(hash.clone()));
+    }
+    serde_json::to_writer(&mut *line, &value)?;
+    line.push(b'\n');
+    Ok(hash)
+}
+
+/// The hash of a record: over all of it but `entry_hash`, which is taken out.
+pub(crate) fn entry_hash(record: &mut Value) -> Result<String, CanonicalError> {
+    if let Value::Object(map) = record {
+        map.shift_remove("entry_hash");
+    }
+    Ok(format!("sha256:{}", canonical::hash(record)?))
+}
+
+/// What a new line joins on to.
+struct End {
+    seq: u64,
+    hash: Option<String>,
+    /// Fragments after the last line of ona's, the first one first.
+    torn: Vec<String>,
+    /// The last line has no end.
+    open: bool,
+}
+
+/// As much of a record as the next one needs.
+#[derive(Deserialize)]
+struct Link {
+    seq: Option<u64>,
+    entry_hash: Option<String>,
+}
+
+impl End {
+    /// Reads back to the last line of ona's. Foreign lines on the way are none of the chain's business.
+    fn of(file: &File) -> Result<Self, AppendError> {
+        let mut end = Self { seq: 0, hash: None, torn: Vec::new(), open: false };
+        let mut lines = Backward::new(file)?;
+        while let Some((line, ended)) = lines.next_line()? {
+            end.open |= !ended;
+            match serde_json::from_slice::<Link>(&line) {
+                Ok(Link { seq: Some(seq), entry_hash: Some(hash) }) => {
+                    (end.seq, end.hash) = (seq, Some(hash));
+                    break;
+                }
+                Ok(_) => {}
+                Err(_) if line.is_empty() => {}
+                Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok() => {}
+                Err(_) => end.torn.push(torn_hash(&line)),
+            }
+        }
+        end.torn.reverse();
+        Ok(end)
+    }
+}
+
+/// What a torn line is remembered by.
+pub(crate) fn torn_hash(line: &[u8]) -> String {
+    format!("sha256:{}", ContentHash::of(line))
+}
