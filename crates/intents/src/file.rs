@@ -11,6 +11,8 @@ mod read;
 mod splice;
 mod write;
 
+use std::path::{Path, PathBuf};
+
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
@@ -22,11 +24,48 @@ pub use write::{WriteError, update};
 
 /// Whether the workspace has intents at all: without the directory every call goes on as if there were no gate
 /// (S2 §3.2).
-pub fn is_governed(root: &std::path::Path) -> bool {
+pub fn is_governed(root: &Path) -> bool {
     root.join(DIRECTORY).is_dir()
+}
+
+/// The workspace a directory belongs to: the nearest one upwards that has intents, as far as the checkout goes. Who
+/// starts in a subdirectory is not out of the gate's sight; where there is no checkout, only the directory itself counts.
+pub fn workspace(dir: &Path) -> Option<PathBuf> {
+    let mut nearest = None;
+    for above in dir.ancestors() {
+        if nearest.is_none() && is_governed(above) {
+            nearest = Some(above.to_owned());
+        }
+        if above.join(".git").exists() {
+            return nearest;
+        }
+    }
+    is_governed(dir).then(|| dir.to_owned())
 }
 
 /// Where intents, trace, policy and the rest of it live, below the workspace.
 pub const DIRECTORY: &str = ".orchestration";
 /// The file, below the workspace.
 pub const INTENTS_FILE: &str = ".orchestration/active_intents.yaml";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_reaches_as_far_down_as_its_checkout() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("repo");
+        let below = root.join("src/deep");
+        fs::create_dir_all(&below).unwrap();
+        fs::create_dir_all(root.join(DIRECTORY)).unwrap();
+        assert_eq!(workspace(&below), None, "no checkout, so nothing says where it ends");
+        assert_eq!(workspace(&root), Some(root.clone()));
+        fs::create_dir(root.join(".git")).unwrap();
+        assert_eq!(workspace(&below), Some(root.clone()));
+        fs::write(root.join("src/.git"), "gitdir: elsewhere\n").unwrap();
+        assert_eq!(workspace(&below), None, "a checkout of its own");
+    }
+}

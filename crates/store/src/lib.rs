@@ -22,6 +22,7 @@
 mod conversations;
 mod error;
 mod inspect;
+mod intents;
 mod look;
 mod memories;
 mod phases;
@@ -39,6 +40,7 @@ mod turns;
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
+pub use intents::Selection;
 pub use memories::Memory;
 pub use phases::{Standing, Steering};
 pub use schema::LATEST_MIGRATION;

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tool_calls.sql"),
     include_str!("../migrations/0002_gate.sql"),
     include_str!("../migrations/0003_agent.sql"),
+    include_str!("../migrations/0004_intents.sql"),
 ];
 
 /// The number of the latest migration.

@@ -11,7 +11,9 @@ use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
 /// Tables whose rows belong to a session by `session_id`. What others point at comes last.
-const OF_SESSION: [&str; 10] = [
+const OF_SESSION: [&str; 12] = [
+    "selected_intents",
+    "foreign_calls",
     "running_calls",
     "file_views",
     "background_tasks",
@@ -33,7 +35,7 @@ pub struct NewSession<'a> {
     pub conversation: Option<&'a ConversationId>,
     /// Its id, if somebody chose one.
     pub id: Option<&'a SessionId>,
-    /// `headless`, `interactive` or `subagent`.
+    /// `headless`, `interactive`, `subagent`, or the host whose session it is.
     pub origin: &'a str,
     /// Its name, if it has one.
     pub name: Option<&'a str>,
@@ -450,7 +452,7 @@ fn rows(c: &Connection, sql: &str, params: &[&str]) -> Result<Vec<SessionRow>, F
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failure> {
+pub(crate) fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failure> {
     let found = c
         .prepare_cached(
             "SELECT s.conversation_id, c.project_dir,

@@ -6,12 +6,15 @@
 use std::path::Path;
 
 use ona_types::hook::HookInvocation;
-use ona_types::{ContentHash, Entry, FileView, Seen, SessionId, ToolOutput, ToolUseId};
+use ona_types::{
+    ContentHash, Entry, FileView, IntentSelected, Seen, SessionId, ToolOutput, ToolUseId,
+};
 use rusqlite::{OptionalExtension, Transaction};
 use serde_json::{Map, Value, json};
 
 use crate::conversations::{Seat, cwd_key};
 use crate::error::StoreError;
+use crate::intents;
 use crate::store::{Failure, Store};
 use crate::tasks;
 use crate::transcript::append;
@@ -160,6 +163,9 @@ impl Store {
             }
             if let Some(task) = &output.task {
                 tasks::started(tx, &seat.session, id, task)?;
+            }
+            if let Some(IntentSelected { workspace, intent_id }) = &output.intent {
+                intents::select(tx, seat, &workspace.to_string_lossy(), intent_id)?;
             }
             let mut detail = Map::new();
             detail.insert("tool_use_id".into(), json!(id));

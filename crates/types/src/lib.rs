@@ -28,7 +28,8 @@ pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
 pub use near::nearest;
 pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, Op, TurnEnd};
 pub use outcome::{
-    Attachment, FileView, INTERNAL_PREFIX, OutcomeClass, TRUNCATED_SUFFIX, TaskStarted, ToolOutput,
+    Attachment, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
+    TaskStarted, ToolOutput,
 };
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,

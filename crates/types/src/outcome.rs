@@ -69,6 +69,15 @@ pub struct TaskStarted {
     pub output_path: PathBuf,
 }
 
+/// The intent a session works for from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntentSelected {
+    /// The root of the workspace the intent belongs to.
+    pub workspace: PathBuf,
+    /// The intent.
+    pub intent_id: String,
+}
+
 /// Everything that came of one tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
@@ -84,6 +93,8 @@ pub struct ToolOutput {
     pub cwd: Option<PathBuf>,
     /// A task that goes on in the background.
     pub task: Option<TaskStarted>,
+    /// The intent the session works for from now on, where it was selected.
+    pub intent: Option<IntentSelected>,
     /// Facts for the event log that the model need not see, such as an exit code.
     pub detail: Map<String, Value>,
 }
@@ -97,6 +108,7 @@ impl ToolOutput {
             views: Vec::new(),
             cwd: None,
             task: None,
+            intent: None,
             detail: Map::new(),
         }
     }
