@@ -155,10 +155,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
 
 /// The intents, unless one of the files the gate judges by cannot be used.
 fn usable<'a>(request: &Request<'a>) -> Result<&'a Intents, Refusal> {
-    let intents = request.intents.map_err(|error| match error {
-        LoadError::Missing => Refusal::MissingIntents,
-        other => Refusal::IntentParseFailed { why: other.to_string() },
-    })?;
+    let intents = request.intents.map_err(Refusal::of_load)?;
     match request.ignore.errors.first() {
         Some(error) => Err(Refusal::ScopeValidationFailed {
             id: request.selected.unwrap_or("any intent").to_owned(),
@@ -172,7 +169,7 @@ fn usable<'a>(request: &Request<'a>) -> Result<&'a Intents, Refusal> {
 fn chain(request: &Request<'_>, intents: &Intents) -> Result<Allowed, Refusal> {
     let id = selected(request, intents)?;
     let intent = valid(id, intents)?;
-    not_blocked(request, intent)?;
+    not_blocked(request.ignore, intent)?;
     metadata(request, intent)?;
     let files = scope(request, intent)?;
     fresh(request, &files)?;
@@ -209,8 +206,8 @@ pub fn valid<'i>(id: &str, intents: &'i Intents) -> Result<&'i Intent, Refusal> 
 }
 
 /// S4: `.intentignore` does not list it.
-fn not_blocked(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
-    match request.ignore.blocks_intent(&intent.id) {
+pub fn not_blocked(ignore: &Ignore, intent: &Intent) -> Result<(), Refusal> {
+    match ignore.blocks_intent(&intent.id) {
         Some(entry) => {
             Err(Refusal::IntentBlocked { id: intent.id.clone(), entry: named(entry, false) })
         }

@@ -20,9 +20,13 @@ pub mod ranges;
 pub mod reconcile;
 pub mod refusal;
 pub mod scope;
+mod select;
 pub mod syntax;
 pub mod trace;
 mod words;
+mod workspace;
 mod yaml;
 
+pub use select::Selected;
 pub use trace::{Ledger, TraceEntry};
+pub use workspace::{Asked, Judged, Workspace};

@@ -70,6 +70,12 @@ impl IntentMap {
         Ok(map)
     }
 
+    /// The map of a workspace as it was last written; nothing where there is none that ona could have written.
+    pub fn read(workspace: &Path) -> Result<Option<Self>, MapError> {
+        let text = disk::read_text(&inside(workspace, MAP_PATH)?)?;
+        Ok(text.as_deref().and_then(page::parse))
+    }
+
     /// Takes an entry in. Failures changed nothing, and an entry without an intent belongs to none.
     pub fn add(&mut self, entry: &TraceEntry) {
         let Some(intent) = entry.intent_id.as_ref().filter(|_| entry.success) else { return };

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::file::LoadError;
+
 /// Why a call may not go on (`reference/sdlc-formats.md` §7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -205,6 +207,14 @@ impl Refusal {
                 format!("The change was said to be {claimed}, but is {found}.")
             }
             Self::Gate { message, .. } => message.clone(),
+        }
+    }
+
+    /// Why nothing can be judged by a file of intents.
+    pub fn of_load(error: &LoadError) -> Self {
+        match error {
+            LoadError::Missing => Self::MissingIntents,
+            other => Self::IntentParseFailed { why: other.to_string() },
         }
     }
 

@@ -26,7 +26,7 @@ pub mod path;
 mod permissions;
 mod read_only;
 mod remedy;
-mod repository;
+pub mod repository;
 mod rule;
 pub mod secrets;
 pub mod shell;

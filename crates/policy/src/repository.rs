@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// A checkout and where its repository is.
 #[derive(Debug)]
-pub(crate) struct Checkout {
+pub struct Checkout {
     top: PathBuf,
     git_dir: PathBuf,
     /// What a linked worktree shares with the others.
@@ -16,12 +16,16 @@ pub(crate) struct Checkout {
 }
 
 /// A file that git tracks.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Tracked {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracked {
     /// Where it is.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Another repository, which git would go into.
-    pub(crate) is_repository: bool,
+    pub is_repository: bool,
+    /// The object with its content, in hexadecimal.
+    pub object: String,
+    /// How long the file was when git last looked at it, and when it had been changed, in seconds and nanoseconds.
+    pub seen: (u32, u32, u32),
 }
 
 /// An index that is larger is not read.
@@ -29,13 +33,13 @@ const LARGEST_INDEX: u64 = 100 << 20;
 
 impl Checkout {
     /// The checkout that a directory belongs to.
-    pub(crate) fn around(dir: &Path) -> Option<Self> {
+    pub fn around(dir: &Path) -> Option<Self> {
         let top = dir.ancestors().find(|dir| dir.join(".git").exists())?;
         Self::at(top)
     }
 
     /// The one with this top, if it can be made out.
-    pub(crate) fn at(top: &Path) -> Option<Self> {
+    pub fn at(top: &Path) -> Option<Self> {
         let mut git_dir = top.join(".git");
         if git_dir.is_file() {
             let text = fs::read_to_string(&git_dir).ok()?;
@@ -86,7 +90,7 @@ impl Checkout {
     }
 
     /// The files git tracks; nothing if its index cannot be read.
-    pub(crate) fn tracked(&self) -> Option<Vec<Tracked>> {
+    pub fn tracked(&self) -> Option<Vec<Tracked>> {
         let index = self.git_dir.join("index");
         match fs::metadata(&index) {
             Err(_) => return Some(Vec::new()),
@@ -97,6 +101,38 @@ impl Checkout {
         let hash = if config.to_ascii_lowercase().contains("sha256") { 32 } else { 20 };
         read_index(&fs::read(index).ok()?, hash, &self.top)
     }
+}
+
+impl Checkout {
+    /// When the index was last written. What a file had been seen to be at that very moment may have changed since
+    /// without showing.
+    pub fn indexed(&self) -> Option<std::time::SystemTime> {
+        fs::metadata(self.git_dir.join("index")).ok()?.modified().ok()
+    }
+
+    /// The commit that is checked out, if there is one and its name stands in a plain file.
+    pub fn revision(&self) -> Option<String> {
+        let head = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
+        let Some(name) = head.trim().strip_prefix("ref: ") else { return revision(&head) };
+        if name.split('/').any(|part| part == "..") {
+            return None;
+        }
+        for dir in [&self.git_dir, &self.common] {
+            if let Ok(text) = fs::read_to_string(dir.join(name)) {
+                return revision(&text);
+            }
+        }
+        let packed = fs::read_to_string(self.common.join("packed-refs")).ok()?;
+        let named = |line: &&str| line.split_once(' ').is_some_and(|(_, of)| of == name);
+        packed.lines().find(named).and_then(|line| revision(line.split(' ').next()?))
+    }
+}
+
+/// The text, if it names a commit.
+fn revision(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_hex && matches!(text.len(), 40 | 64)).then(|| text.to_owned())
 }
 
 /// As much of a repository is looked through.
@@ -208,7 +244,9 @@ fn read_index(bytes: &[u8], hash: usize, top: &Path) -> Option<Vec<Tracked>> {
         let length = bytes.get(start..)?.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(&bytes[start..start + length]);
         let path = top.join(std::ffi::OsStr::from_bytes(&name));
-        files.push(Tracked { path, is_repository: mode == 0o160_000 });
+        let object = bytes.get(at + 40..flags)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let seen = (number(at + 36)?, number(at + 8)?, number(at + 12)?);
+        files.push(Tracked { path, is_repository: mode == 0o160_000, object, seen });
         let end = start + length;
         at = if version >= 4 { end + 1 } else { at + (end - at + 8) / 8 * 8 };
     }
@@ -279,6 +317,38 @@ pub(crate) mod tests {
         fs::write(top.join(".git/index"), "DIRC nonsense that is too short").unwrap();
         assert_eq!(Checkout::around(top).unwrap().tracked(), None);
         assert!(!Checkout::around(top).unwrap().is_plain());
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "git itself is asked")]
+    fn the_commit_and_the_objects_are_those_that_git_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        fs::create_dir(&top).unwrap();
+        git(&top, &["init", "-q"]);
+        let checkout = Checkout::around(&top).unwrap();
+        assert_eq!(checkout.revision(), None, "no commit yet");
+        fs::write(top.join("a"), "text\n").unwrap();
+        git(&top, &["add", "-A"]);
+        git(&top, &["commit", "-q", "-m", "x"]);
+        let says = |args: &[&str]| {
+            let output = Command::new("git").current_dir(&top).args(args).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let head = says(&["rev-parse", "HEAD"]);
+        assert_eq!(checkout.revision().as_ref(), Some(&head));
+        let tracked = checkout.tracked().unwrap();
+        assert_eq!(tracked[0].object, says(&["rev-parse", "HEAD:a"]));
+        assert_eq!(tracked[0].seen.0, 5);
+        git(&top, &["pack-refs", "--all"]);
+        assert_eq!(checkout.revision().as_ref(), Some(&head));
+        git(&top, &["worktree", "add", "-q", "../tree"]);
+        let tree = Checkout::around(&dir.path().join("tree")).unwrap();
+        assert_eq!(tree.revision().as_ref(), Some(&head));
+        git(&top, &["checkout", "-q", "--detach"]);
+        assert_eq!(checkout.revision(), Some(head));
+        fs::write(top.join(".git/HEAD"), "ref: ../../etc/passwd").unwrap();
+        assert_eq!(checkout.revision(), None);
     }
 
     #[test]

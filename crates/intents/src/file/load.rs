@@ -61,7 +61,7 @@ impl From<io::Error> for LoadError {
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     file: (u64, u64),
     length: u64,
     changed: (i64, i64, i64, i64),
@@ -80,13 +80,13 @@ fn stamp_of(meta: &fs::Metadata) -> Stamp {
 }
 
 /// The state a file is in, if it is one.
-fn stamp(path: &Path) -> Option<Stamp> {
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|meta| stamp_of(&meta))
 }
 
 impl Stamp {
     /// Whether what was read then is what is there now.
-    fn still_holds(&self, now: &Self) -> bool {
+    pub(crate) fn still_holds(&self, now: &Self) -> bool {
         self.cold && Self { cold: true, ..*now } == *self
     }
 }
