@@ -12,6 +12,7 @@ mod doctor;
 mod explain;
 mod front;
 mod gate;
+pub mod git;
 mod governance;
 pub mod instructions;
 mod judge;

@@ -1,0 +1,442 @@
+//! What git knows of a checkout, asked of the real `git`.
+//!
+//! Nothing is written, and nothing that the repository brings is run: no hook, no file system monitor, no external
+//! diff, no text conversion. Names come with NUL between them, so that none can pass for two. All paths are
+//! relative to the directory that is asked about, which may lie below the checkout's top.
+
+mod history;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ona_sandbox::{ChildOutcome, ChildSpec, Ending, SpawnError};
+use tokio_util::sync::CancellationToken;
+
+pub use history::{
+    Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits,
+};
+
+/// As much as one command may say, and as large as a file of the work tree may be.
+const MOST: usize = 256 << 20;
+
+/// As long as one command may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Variables that would lead git to another repository, or to other names; a git hook that runs ona has some set.
+const ELSEWHERE: [&str; 12] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+    "GIT_SHALLOW_FILE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// Configuration that makes git run something, or find names that it was not asked for.
+const QUIET: [&str; 6] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=false",
+    "log.showSignature=false",
+    "blame.ignoreRevsFile=",
+    "diff.autoRefreshIndex=false",
+];
+
+/// The mode of a submodule in trees and in the index.
+const SUBMODULE: &str = "160000";
+
+/// Why git has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// There is no git, or not enough to start it.
+    #[error("git cannot be started: {0}")]
+    Start(#[from] SpawnError),
+    /// The directory belongs to no checkout.
+    #[error("{} is in no git checkout", .0.display())]
+    NoCheckout(PathBuf),
+    /// There is no such commit.
+    #[error("there is no commit `{rev}` in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
+    NoCommit {
+        /// As it was named.
+        rev: String,
+        /// Whether it may exist where this was cloned from.
+        shallow: bool,
+    },
+    /// A version of a file was never fetched.
+    #[error("the repository has no object {0}: it is a partial clone, or damaged")]
+    NoObject(String),
+    /// It says more than ona takes in.
+    #[error("`git {0}` says more than {MOST} bytes")]
+    TooMuch(String),
+    /// A file that cannot be compared.
+    #[error("{} has more than {MOST} bytes and cannot be compared", .0.display())]
+    TooLarge(PathBuf),
+    /// A file that cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Anything else that git says.
+    #[error("`git {command}` failed: {said}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// A file that is not as it was at a commit, or may not be: git looks at times before it looks at content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The object it was; none if there was no such file.
+    pub old: Option<String>,
+    /// What it was is the commit of a submodule, not a file.
+    pub was_submodule: bool,
+    /// The submodule it is in, whose objects are its own.
+    pub within: Option<PathBuf>,
+}
+
+/// A file before and now. None: there is no such file. A submodule is what `git diff` shows of it, a line with its
+/// commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// At the commit.
+    pub old: Option<Vec<u8>>,
+    /// In the work tree.
+    pub new: Option<Vec<u8>>,
+}
+
+/// The commit that is checked out; none before the first one.
+pub async fn head(root: &Path) -> Result<Option<String>, GitError> {
+    let outcome = git(root, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[]).await?;
+    match outcome.ending {
+        Ending::Exited(0) => Ok(Some(first_line(&outcome.stdout.bytes))),
+        Ending::Exited(1) => Ok(None),
+        _ => Err(failed(root, "rev-parse", &outcome)),
+    }
+}
+
+/// The commit that a revision names.
+pub async fn commit(root: &Path, rev: &str) -> Result<String, GitError> {
+    let peeled = format!("{rev}^{{commit}}");
+    let asked = ["rev-parse", "--verify", "--quiet", &peeled];
+    // What begins with a dash would be an option.
+    if !rev.starts_with('-') {
+        let outcome = git(root, &asked, &[]).await?;
+        match outcome.ending {
+            Ending::Exited(0) => return Ok(first_line(&outcome.stdout.bytes)),
+            Ending::Exited(1) => {}
+            _ => {
+                let error = failed(root, "rev-parse", &outcome);
+                if matches!(error, GitError::NoCheckout(_)) {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    let shallow = said(root, &["rev-parse", "--is-shallow-repository"]).await?;
+    Err(GitError::NoCommit { rev: rev.to_owned(), shallow: first_line(&shallow) == "true" })
+}
+
+/// Every file that is there, tracked or not, and not ignored.
+pub async fn files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+    Ok(names(&said(root, &asked).await?).map(PathBuf::from).collect())
+}
+
+/// Every file of the work tree that is not as it was at the commit: staged, unstaged, untracked and not ignored.
+/// Without a commit, as before the first one. Submodules are gone into.
+pub async fn changed_since(root: &Path, commit: Option<&str>) -> Result<Vec<Changed>, GitError> {
+    let base = match commit {
+        Some(commit) => commit.to_owned(),
+        None => empty_tree(root).await?,
+    };
+    let mut found: BTreeMap<PathBuf, Changed> = BTreeMap::new();
+    let mut trees: Vec<(Option<PathBuf>, String)> = vec![(None, base)];
+    while let Some((within, base)) = trees.pop() {
+        let dir = within.as_ref().map_or_else(|| root.to_owned(), |module| root.join(module));
+        let at =
+            |name: &OsStr| within.as_ref().map_or_else(PathBuf::new, PathBuf::clone).join(name);
+        for entry in differences(&dir, &base).await? {
+            let path = at(&entry.name);
+            let module = root.join(&path);
+            if entry.is_submodule && knows(&module, &entry.object).await {
+                trees.push((Some(path), entry.object));
+                continue;
+            }
+            let changed = Changed {
+                path: path.clone(),
+                old: entry.was_there.then_some(entry.object),
+                was_submodule: entry.is_submodule && entry.was_there,
+                within: within.clone(),
+            };
+            found.insert(path, changed);
+        }
+        let asked = ["ls-files", "-z", "--others", "--exclude-standard"];
+        for name in names(&said(&dir, &asked).await?) {
+            // A name with a slash behind it is a repository of its own.
+            let path = at(OsStr::from_bytes(
+                name.as_bytes().strip_suffix(b"/").unwrap_or(name.as_bytes()),
+            ));
+            // What was taken out of the index is there in both lists.
+            found.entry(path.clone()).or_insert_with(|| Changed {
+                path,
+                old: None,
+                was_submodule: false,
+                within: within.clone(),
+            });
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// What the files were at the commit, and what they are now.
+pub async fn contents(root: &Path, changed: &[Changed]) -> Result<Vec<Contents>, GitError> {
+    let mut all = vec![Contents::default(); changed.len()];
+    let mut asked: BTreeMap<Option<&Path>, Vec<(usize, &str)>> = BTreeMap::new();
+    for (index, file) in changed.iter().enumerate() {
+        all[index].new = work_version(&root.join(&file.path)).await?;
+        match &file.old {
+            Some(old) if file.was_submodule => all[index].old = Some(submodule_line(old)),
+            Some(old) => asked.entry(file.within.as_deref()).or_default().push((index, old)),
+            None => {}
+        }
+    }
+    for (within, files) in asked {
+        let dir = within.map_or_else(|| root.to_owned(), |module| root.join(module));
+        let objects: Vec<&str> = files.iter().map(|(_, object)| *object).collect();
+        for ((index, object), blob) in files.into_iter().zip(blobs(&dir, &objects).await?) {
+            all[index].old = Some(blob.ok_or_else(|| GitError::NoObject(object.to_owned()))?);
+        }
+    }
+    Ok(all)
+}
+
+/// The content of objects by their ids; none for what is not there, or is no file.
+pub async fn blobs(root: &Path, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asked = ids.join("\n") + "\n";
+    let outcome = git(root, &["cat-file", "--batch"], asked.as_bytes()).await?;
+    let said = whole(root, "cat-file", outcome)?;
+    let mut rest = &said[..];
+    let mut next = || -> Option<Option<Vec<u8>>> {
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let header = String::from_utf8_lossy(&rest[..end]);
+        let body = &rest[end + 1..];
+        // `<id> <type> <size>`, or `<id> missing`.
+        let words: Vec<&str> = header.split(' ').collect();
+        let [_, kind, size] = words[..] else {
+            rest = body;
+            return Some(None);
+        };
+        let size: usize = size.parse().ok()?;
+        let content = body.get(..size)?;
+        let blob = (kind == "blob").then(|| content.to_vec());
+        rest = body.get(size + 1..)?;
+        Some(blob)
+    };
+    let cut = || GitError::Failed {
+        command: "cat-file".to_owned(),
+        said: "its answer cannot be read".to_owned(),
+    };
+    ids.iter().map(|_| next().ok_or_else(cut)).collect()
+}
+
+/// One line of a raw difference.
+struct Entry {
+    name: OsString,
+    /// The old one's id; zeros if there was none.
+    object: String,
+    /// The new one's id; zeros if there is none, or it is in the work tree.
+    new_object: String,
+    was_there: bool,
+    /// On the old side, or where that is empty on the new one.
+    is_submodule: bool,
+}
+
+/// Where the work tree differs from a commit or tree.
+async fn differences(dir: &Path, base: &str) -> Result<Vec<Entry>, GitError> {
+    let asked = [
+        "diff-index",
+        "--raw",
+        "-z",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--ignore-submodules=none",
+        "--relative",
+        base,
+        "--",
+    ];
+    Ok(raw(&said(dir, &asked).await?))
+}
+
+/// `:<mode> <mode> <id> <id> <status>`, NUL, name, NUL.
+fn raw(said: &[u8]) -> Vec<Entry> {
+    let mut words = names(said);
+    let mut entries = Vec::new();
+    while let (Some(head), Some(name)) = (words.next(), words.next()) {
+        let head = head.to_string_lossy().into_owned();
+        let parts: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old_mode, new_mode, object, new_object, _] = parts[..] else { break };
+        let was_there = old_mode != "000000";
+        entries.push(Entry {
+            name,
+            object: object.to_owned(),
+            new_object: new_object.to_owned(),
+            was_there,
+            is_submodule: if was_there { old_mode == SUBMODULE } else { new_mode == SUBMODULE },
+        });
+    }
+    entries
+}
+
+/// Whether a directory is a repository of its own that has the object.
+async fn knows(dir: &Path, object: &str) -> bool {
+    // git would go up to the repository around it.
+    dir.join(".git").exists()
+        && git(dir, &["cat-file", "-e", object], &[])
+            .await
+            .is_ok_and(|outcome| outcome.ending == Ending::Exited(0))
+}
+
+/// The tree with nothing in it; its id depends on the repository's kind of hash.
+async fn empty_tree(root: &Path) -> Result<String, GitError> {
+    Ok(first_line(&said(root, &["hash-object", "-t", "tree", "--stdin"]).await?))
+}
+
+/// What stands at a path now, as git would keep it.
+async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    let unreadable = |source| GitError::Unreadable { path: path.to_owned(), source };
+    let meta = match fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(unreadable(error)),
+    };
+    if meta.is_symlink() {
+        let target = fs::read_link(path).map_err(unreadable)?;
+        return Ok(Some(target.into_os_string().into_vec()));
+    }
+    if meta.is_dir() {
+        // A file became a directory, whose files are listed themselves; or it is a repository of its own.
+        return Ok(match path.join(".git").exists() {
+            true => Some(submodule_line(&head(path).await?.unwrap_or_default())),
+            false => None,
+        });
+    }
+    if !meta.is_file() {
+        return Ok(None);
+    }
+    if meta.len() > MOST as u64 {
+        return Err(GitError::TooLarge(path.to_owned()));
+    }
+    fs::read(path).map(Some).map_err(unreadable)
+}
+
+fn submodule_line(commit: &str) -> Vec<u8> {
+    format!("Subproject commit {commit}\n").into_bytes()
+}
+
+/// Names with a NUL behind each.
+fn names(said: &[u8]) -> impl Iterator<Item = OsString> {
+    let words = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    words.map(|name| OsStr::from_bytes(name).to_owned())
+}
+
+fn first_line(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).lines().next().unwrap_or_default().to_owned()
+}
+
+/// What a command says that has to succeed.
+async fn said(root: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
+    let outcome = git(root, args, &[]).await?;
+    whole(root, args[0], outcome)
+}
+
+fn whole(root: &Path, command: &str, outcome: ChildOutcome) -> Result<Vec<u8>, GitError> {
+    if outcome.ending != Ending::Exited(0) {
+        return Err(failed(root, command, &outcome));
+    }
+    if outcome.stdout.truncated {
+        return Err(GitError::TooMuch(command.to_owned()));
+    }
+    Ok(outcome.stdout.bytes)
+}
+
+fn failed(root: &Path, command: &str, outcome: &ChildOutcome) -> GitError {
+    let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
+    if said.contains("not a git repository") || said.contains("must be run in a work tree") {
+        return GitError::NoCheckout(root.to_owned());
+    }
+    let said = match (outcome.ending, said.is_empty()) {
+        (Ending::TimedOut, _) => format!("it took longer than {} s", PATIENCE.as_secs()),
+        (ending, true) => format!("{ending:?}"),
+        (_, false) => said,
+    };
+    GitError::Failed { command: command.to_owned(), said }
+}
+
+async fn git(root: &Path, args: &[&str], stdin: &[u8]) -> Result<ChildOutcome, GitError> {
+    // Variables can only be taken away by who starts the program.
+    let mut all: Vec<OsString> = Vec::new();
+    for name in ELSEWHERE {
+        all.extend([OsString::from("-u"), name.into()]);
+    }
+    all.push("git".into());
+    for setting in QUIET {
+        all.extend([OsString::from("-c"), setting.into()]);
+    }
+    all.extend(args.iter().map(OsString::from));
+    let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+    let spec = ChildSpec {
+        program: Path::new("env"),
+        args: all,
+        cwd: root,
+        env: vec![
+            variable("GIT_OPTIONAL_LOCKS", "0"),
+            variable("GIT_LITERAL_PATHSPECS", "1"),
+            variable("GIT_TERMINAL_PROMPT", "0"),
+            variable("GIT_NO_LAZY_FETCH", "1"),
+            variable("LC_ALL", "C"),
+            variable("TZ", "UTC0"),
+        ],
+        marker: None,
+        stdin: stdin.to_vec(),
+        timeout: PATIENCE,
+        cap: MOST,
+    };
+    let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await?;
+    // `env` says so where there is no git.
+    if outcome.ending == Ending::Exited(127) {
+        let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
+        return Err(GitError::Failed { command: args[0].to_owned(), said });
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests;
