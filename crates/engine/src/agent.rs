@@ -10,15 +10,16 @@ use ona_hooks::Fired;
 use ona_provider::{Client, Model, Request, ToolSpec};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
-use ona_tools::{STRUCTURED_OUTPUT, Tool};
+use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{Entry, Event, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::instructions::{self, Conditional, Instruction};
+use crate::intents::{self, SELECT_ACTIVE_INTENT, with_metadata};
 use crate::prompt::{self, PromptOptions};
-use crate::session::{Session, is_gone};
+use crate::session::{Session, SessionTool, is_gone};
 use crate::structured::{self, Shape};
 use crate::thread::Thread;
 use crate::watch::Watch;
@@ -193,8 +194,9 @@ impl<'e> Agent<'e> {
                 && !self.session.governance.permissions.denies_tool(name)
         };
         let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name());
+        let selecting = self.session.workspace.as_ref().map(|_| SELECT_ACTIVE_INTENT);
         let answering = self.options.shape.as_ref().map(|_| STRUCTURED_OUTPUT);
-        built_in.filter(|name| offered(name)).chain(answering).collect()
+        built_in.chain(selecting).filter(|name| offered(name)).chain(answering).collect()
     }
 
     /// Does what the front-end asks for, until it asks for no more.
@@ -243,6 +245,7 @@ impl<'e> Agent<'e> {
         hooks.append(&mut fired.rows);
         let mut blocks =
             prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
+        blocks.extend(self.session.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
         blocks.extend(self.options.shape.as_ref().map(|_| structured::ORDER.to_owned()));
         if self.thread.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
@@ -358,14 +361,17 @@ impl<'e> Agent<'e> {
         (request.earlier, request.recent) = self.thread.messages();
         request.messages.extend(self.thread.results());
         request.thinking = self.mind.thinking;
-        let spec = |tool: &dyn Tool| ToolSpec {
+        let policy = self.session.workspace.as_ref().map(|workspace| workspace.policy());
+        let spec = |tool: SessionTool| ToolSpec {
             name: tool.name().to_owned(),
             description: tool.description().to_owned(),
-            input_schema: tool.input_schema(),
+            input_schema: match &policy {
+                Some(policy) => with_metadata(tool.name(), tool.input_schema(), policy),
+                None => tool.input_schema(),
+            },
         };
-        let built_in = self.tools().into_iter().filter_map(ona_tools::find).map(spec);
-        let answering = self.options.shape.iter().map(|shape| spec(&*shape.tool));
-        request.tools = built_in.chain(answering).collect();
+        let tools = self.tools().into_iter().filter_map(|name| self.session.tool(name));
+        request.tools = tools.map(spec).collect();
         request
     }
 }

@@ -13,7 +13,7 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Stage, ToolPermit, Verdict};
 use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
-use ona_tools::{Hides, Running, Tool, ToolContext, Views};
+use ona_tools::{Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
@@ -89,18 +89,19 @@ impl Session<'_> {
         let start = CallStart { id: &id, tool: &name, input: &kept, owner: &owner };
         self.engine.store.start_call(&self.seat, &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
-        let answering = self.answering(tool);
-        let known = ona_tools::find(tool).or(answering.as_deref().map(|tool| tool as &dyn Tool));
+        self.find_workspace();
+        let known = self.tool(tool);
         let mut answer = None;
-        let mut done = match (known, self.unusable(tool, input)) {
+        let mut done = match (&known, self.unusable(tool, input)) {
             (_, Some(reason)) => Done::refused(reason),
-            (None, None) => Done::refused(no_such_tool(tool)),
+            (None, None) => Done::refused(self.no_such_tool(tool)),
             (Some(known), None) => {
-                let mut call = PendingCall::new(&id, known, input.clone());
+                let mut call = PendingCall::new(&id, &**known, input.clone());
                 let output = self.run(&mut call, cancel).await;
-                if answering.is_some() && !output.is_error() {
+                if known.name() == STRUCTURED_OUTPUT && !output.is_error() {
                     answer = Some(call.input.clone());
                 }
+                self.keep_trace(&mut call, &output).await;
                 Done::of(output, call)
             }
         };
@@ -113,6 +114,7 @@ impl Session<'_> {
             gate: &done.gate,
             decisions: &done.decisions,
             contexts: &done.contexts,
+            events: &done.events,
         };
         self.engine
             .store
@@ -145,12 +147,18 @@ impl Session<'_> {
             ));
         }
         let offered = self.tools.as_ref()?;
-        (!offered.iter().any(|name| name == tool)).then(|| {
+        let known = self.tool(tool);
+        let name = known.as_ref().map_or(tool, |tool| tool.name());
+        (!offered.iter().any(|offered| offered == name)).then(|| {
             format!(
                 "there is no tool `{tool}` in this session; the tools are {}",
                 offered.join(", ")
             )
         })
+    }
+
+    fn no_such_tool(&self, name: &str) -> String {
+        format!("there is no tool `{name}`; the tools are {}", self.tool_names().join(", "))
     }
 
     /// The gate, the tool, and the hooks that hear what became of it.
@@ -159,7 +167,8 @@ impl Session<'_> {
             Ok(permit) => permit,
             Err(Denial::Store(error)) => return ToolOutput::internal(error.to_string()),
             Err(Denial::By(stage, reason)) => {
-                let mut content = reason.clone();
+                self.refused(call, &reason);
+                let mut content = self.refusal_text(call, stage, &reason);
                 // Hooks need not be told what a hook, or the schema, has said.
                 if !matches!(stage, Stage::Input | Stage::Hooks) {
                     let (tool_name, tool_input, tool_use_id) = call.named();
@@ -177,7 +186,11 @@ impl Session<'_> {
                 };
             }
         };
+        let before = self.observe(call).await;
         let mut output = self.run_tool(call, permit, cancel).await;
+        if let Some(before) = before {
+            self.attribute(call, before, &mut output).await;
+        }
         // Hooks read it too, so it is clean before they do.
         if self.governance.redactor.mask_string(&mut output.content) {
             output.detail.insert("redacted".to_owned(), Value::Bool(true));
@@ -227,7 +240,8 @@ impl Session<'_> {
             host: &self.governance.host,
             cancel,
         };
-        guarded(call.tool.run(permit, &call.input, &cx)).await
+        let input = self.bare_input(call.tool, &call.input);
+        guarded(call.tool.run(permit, &input, &cx)).await
     }
 
     /// Fires an event about a call that can no longer change it. What hooks say goes to the model.
@@ -254,6 +268,7 @@ struct Done {
     decisions: Vec<Decision>,
     contexts: Vec<String>,
     stop: Option<String>,
+    events: Vec<(String, Value)>,
 }
 
 impl Done {
@@ -265,6 +280,7 @@ impl Done {
             decisions: call.decisions,
             contexts: call.contexts,
             stop: call.stop,
+            events: call.events,
         }
     }
 
@@ -283,6 +299,7 @@ impl Done {
             decisions: Vec::new(),
             contexts: Vec::new(),
             stop: None,
+            events: Vec::new(),
         }
     }
 
@@ -310,12 +327,10 @@ impl Done {
         for row in &mut self.hooks {
             redactor.mask_string(&mut row.input_json);
         }
+        for (_, detail) in &mut self.events {
+            redactor.mask_value(detail);
+        }
     }
-}
-
-fn no_such_tool(name: &str) -> String {
-    let names: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
-    format!("there is no tool `{name}`; the tools are {}", names.join(", "))
 }
 
 /// A panic in a tool is that call's failure, not the session's end.
@@ -330,7 +345,7 @@ async fn guarded(mut running: Running<'_>) -> ToolOutput {
 }
 
 /// A path as the record may keep it.
-fn masked_path(redactor: &Redactor, path: &Path) -> PathBuf {
+pub(crate) fn masked_path(redactor: &Redactor, path: &Path) -> PathBuf {
     match redactor.mask(&path.to_string_lossy()) {
         Cow::Borrowed(_) => path.to_owned(),
         Cow::Owned(masked) => masked.into(),

@@ -67,6 +67,7 @@ impl Agent<'_> {
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
+        self.session.find_workspace();
         for (file, event) in self.watch.changes() {
             let detail = HookDetail::FileChanged { file_path: file.display().to_string(), event };
             let fired = self.fire(detail, cancel).await;

@@ -107,7 +107,7 @@ impl Agent<'_> {
         let collapse = Collapse {
             trigger: trigger.to_owned(),
             summary: format!("What happened so far, summed up:\n\n{summary}"),
-            restored: restored(&steering),
+            restored: restored(&steering, self.session.intent_context()?.as_deref()),
             pre_tokens,
         };
         let call = self.model_call(&answer, "compact", millis(started));
@@ -188,7 +188,7 @@ impl Agent<'_> {
 }
 
 /// What steers the work, in words.
-fn restored(steering: &Steering) -> String {
+fn restored(steering: &Steering, intent: Option<&str>) -> String {
     let mut parts = vec![format!("The phase of the work is {}.", steering.phase)];
     if let Some(goal) = &steering.first_prompt {
         parts.push(format!("The user began with:\n{goal}"));
@@ -200,6 +200,9 @@ fn restored(steering: &Steering) -> String {
     }
     if let Some((status, plan)) = &steering.plan {
         parts.push(format!("The plan ({status}):\n{plan}"));
+    }
+    if let Some(intent) = intent {
+        parts.push(format!("The intent that is selected:\n{intent}"));
     }
     format!("What steers the work, from the record:\n\n{}", parts.join("\n\n"))
 }

@@ -1,6 +1,6 @@
 //! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
 
-use ona_policy::{By, Call, Change, Ruling};
+use ona_policy::{By, Call, Change, Ruling, Verdict};
 use ona_store::{Standing, StoreError};
 use ona_types::hook::HookDetail;
 use ona_types::{Behavior, PermissionUpdate, Phase, RuleValue, ToolUseId, UpdateDestination};
@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::gate::{PendingCall, rule_words};
+use crate::intents::Ruled;
 use crate::phase;
 use crate::session::Session;
 
@@ -71,12 +72,12 @@ impl Session<'_> {
             hooks: Vec::new(),
             to_change_it: vec![change.to_owned()],
         };
-        let Some(known) = ona_tools::find(tool) else {
+        let Some(known) = self.tool(tool) else {
             return Ok(denied(format!("there is no tool `{tool}`"), "name one of the tools"));
         };
         let id = ToolUseId::from_existing("explain");
-        let mut call = PendingCall::new(&id, known, input.clone());
-        match known.prepare(input, &self.place) {
+        let mut call = PendingCall::new(&id, &*known, input.clone());
+        match self.prepare(&*known, input) {
             Ok(effects) => call.effects = effects,
             Err(error) => return Ok(denied(error.to_string(), "mend the input")),
         }
@@ -95,13 +96,28 @@ impl Session<'_> {
         let found = self.governance.permissions.judge(&call.as_call());
         let (by_rules, _) = ruling(&found);
         let by_phase = phase::forbids(self.standing()?, tool);
+        let by_intent = self.judge_intent(&call)?;
         let (mut because, mut steps) = (Vec::new(), Vec::new());
-        // A phase is left in vain where the rules say no as well.
+        // A phase is left in vain where a later stage says no as well.
         if let Some(why) = &by_phase {
             because.push(why.clone());
             steps.push("approve a plan, or leave planning".to_owned());
         }
-        if by_phase.is_none() || found.behavior == Behavior::Deny {
+        let mut asks = false;
+        let mut refused = by_phase.is_some();
+        if let Some((governed, ruled)) = &by_intent {
+            let answer = self.intent_answer(&call, governed, ruled);
+            if let Ruled::Refused(refusal) = ruled {
+                because.push(refusal.message());
+                steps.push(refusal.hint());
+                refused = true;
+            } else if answer.verdict == Verdict::Ask && !refused {
+                asks = true;
+                because.push(answer.reason);
+                steps.push("say yes when it is asked, or add a rule that allows it".to_owned());
+            }
+        }
+        if !refused && !asks || found.behavior == Behavior::Deny {
             because.push(by_rules);
             steps.extend(self.steps(&call.as_call()));
         }
@@ -110,7 +126,11 @@ impl Session<'_> {
             _ => format!("and {step}"),
         };
         Ok(Explanation {
-            verdict: if by_phase.is_some() { Behavior::Deny } else { found.behavior },
+            verdict: match found.behavior {
+                Behavior::Allow if asks && !refused => Behavior::Ask,
+                _ if refused => Behavior::Deny,
+                by_rules => by_rules,
+            },
             because,
             hooks,
             to_change_it: steps.into_iter().enumerate().map(together).collect(),

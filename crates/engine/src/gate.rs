@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use ona_hooks::{About, Fired, Judge};
+use ona_intents::TraceEntry;
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::Tool;
@@ -16,6 +17,7 @@ use tracing::debug;
 use crate::explain;
 use crate::front::Human;
 use crate::governance::Kept;
+use crate::intents::{Governed, Ruled};
 use crate::judge::ModelJudge;
 use crate::phase;
 use crate::session::Session;
@@ -40,6 +42,12 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) contexts: Vec<String>,
     /// Somebody wants the agent to stop, for this reason.
     pub(crate) stop: Option<String>,
+    /// What the intent stage found.
+    pub(crate) governed: Option<Governed>,
+    /// What the trace is to tell of it.
+    pub(crate) trace: Option<TraceEntry>,
+    /// What else goes on record with it.
+    pub(crate) events: Vec<(String, Value)>,
     /// What hooks decided, for the rules to take into account.
     by_hooks: Option<Behavior>,
     /// Whether a PermissionRequest hook has replaced the input.
@@ -58,6 +66,9 @@ impl<'a> PendingCall<'a> {
             decisions: Vec::new(),
             contexts: Vec::new(),
             stop: None,
+            governed: None,
+            trace: None,
+            events: Vec::new(),
             by_hooks: None,
             replaced: false,
         }
@@ -108,6 +119,7 @@ impl Session<'_> {
                 Stage::Input => self.ask_schema(call),
                 Stage::Hooks => self.ask_hooks(call, cancel).await,
                 Stage::Phase => self.ask_phase(call)?,
+                Stage::Intent => self.ask_intent(call).map_err(Denial::Store)?,
                 Stage::Rules => self.ask_rules(call),
                 Stage::Human => self.ask_human(call, cancel).await?,
             };
@@ -133,7 +145,7 @@ impl Session<'_> {
     }
 
     fn ask_schema(&self, call: &mut PendingCall<'_>) -> Answer {
-        match call.tool.prepare(&call.input, &self.place) {
+        match self.prepare(call.tool, &call.input) {
             Ok(effects) => {
                 call.effects = effects;
                 Answer::new(Stage::Input, Verdict::Pass, "the input fits the tool's schema")
@@ -168,7 +180,7 @@ impl Session<'_> {
         if let Some(input) = fired.updated_input.take() {
             // Every later stage judges what would really run, so it must be valid again.
             call.input = Value::Object(input);
-            match call.tool.prepare(&call.input, &self.place) {
+            match self.prepare(call.tool, &call.input) {
                 Ok(effects) => call.effects = effects,
                 Err(error) => {
                     let reason =
@@ -325,11 +337,17 @@ impl Session<'_> {
 
     /// What a hook puts in the place of the input is judged like anything else.
     fn replace_input(&self, call: &mut PendingCall<'_>, input: Value) -> Result<(), String> {
-        let effects = call
-            .tool
-            .prepare(&input, &self.place)
+        let effects = self
+            .prepare(call.tool, &input)
             .map_err(|error| format!("the hook's input is invalid: {error}"))?;
         (call.input, call.effects, call.replaced) = (input, effects, true);
+        match self.judge_intent(call).map_err(|error| error.to_string())? {
+            Some((_, Ruled::Refused(refusal))) => return Err(refusal.to_string()),
+            Some((governed, Ruled::Allowed(_) | Ruled::Degraded(_))) => {
+                call.governed = Some(governed);
+            }
+            None => {}
+        }
         let ruling = self.governance.permissions.judge(&call.as_call());
         match (ruling.behavior, &ruling.by) {
             (Behavior::Deny, _) => Err("a rule denies the input the hook put there".to_owned()),

@@ -15,6 +15,7 @@ mod gate;
 pub mod git;
 mod governance;
 pub mod instructions;
+mod intents;
 mod judge;
 mod phase;
 mod prompt;
@@ -27,6 +28,7 @@ mod thread;
 mod trust;
 mod turn;
 mod watch;
+mod worktree;
 
 pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind};
 pub use call::{CallError, CallReport};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_intents::Workspace;
 use ona_policy::secrets::masks;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, NewSession, Seat, Store};
@@ -15,6 +16,7 @@ use crate::agent::Mind;
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
+use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent};
 
 /// What every session of this process shares.
 #[derive(Debug)]
@@ -52,6 +54,27 @@ pub struct Session<'e> {
     pub(crate) tools: Option<Vec<String>>,
     /// Takes answers of a shape that was asked for.
     pub(crate) answers: Option<Arc<StructuredOutput>>,
+    /// The workspace whose intents the work is for, where the project has any.
+    pub(crate) workspace: Option<Arc<Workspace>>,
+}
+
+/// A tool of a session.
+pub(crate) enum SessionTool {
+    /// One that every session has.
+    BuiltIn(&'static dyn Tool),
+    /// One that takes answers, or selects intents.
+    Own(Arc<dyn Tool>),
+}
+
+impl std::ops::Deref for SessionTool {
+    type Target = dyn Tool;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::BuiltIn(tool) => *tool,
+            Self::Own(tool) => tool.as_ref(),
+        }
+    }
 }
 
 impl<'e> Session<'e> {
@@ -123,7 +146,19 @@ impl<'e> Session<'e> {
             )
         }));
         let (front, ..) = table(Human::Nobody);
-        Ok(Self { engine, front, seat, place, governance, mind: None, tools: None, answers: None })
+        let mut session = Self {
+            engine,
+            front,
+            seat,
+            place,
+            governance,
+            mind: None,
+            tools: None,
+            answers: None,
+            workspace: None,
+        };
+        session.find_workspace();
+        Ok(session)
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
@@ -194,9 +229,30 @@ impl<'e> Session<'e> {
         self.governance.permissions.denies_tool(name)
     }
 
-    /// The tool of this name that takes answers, if this session has one.
-    pub(crate) fn answering(&self, name: &str) -> Option<Arc<StructuredOutput>> {
-        self.answers.clone().filter(|tool| tool.name() == name)
+    /// The tool that takes answers, if this session has one.
+    fn answering(&self) -> Option<SessionTool> {
+        self.answers.clone().map(|tool| SessionTool::Own(tool))
+    }
+
+    /// The tool that selects intents, where there are any.
+    pub(crate) fn selecting(&self) -> Option<SessionTool> {
+        let workspace = Arc::clone(self.workspace.as_ref()?);
+        Some(SessionTool::Own(Arc::new(SelectActiveIntent { workspace })))
+    }
+
+    /// The tool of this name; names are case-sensitive.
+    pub(crate) fn tool(&self, name: &str) -> Option<SessionTool> {
+        let name = if name == intents::ALIAS { SELECT_ACTIVE_INTENT } else { name };
+        let own = self.answering().into_iter().chain(self.selecting());
+        let built_in = ona_tools::find(name).map(SessionTool::BuiltIn);
+        built_in.or_else(|| own.into_iter().find(|tool| tool.name() == name))
+    }
+
+    /// The names of all its tools.
+    pub(crate) fn tool_names(&self) -> Vec<String> {
+        let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name().to_owned());
+        let own = self.selecting().into_iter().chain(self.answering());
+        built_in.chain(own.map(|tool| tool.name().to_owned())).collect()
     }
 
     /// What an interrupt would end.

@@ -14,6 +14,7 @@ use crate::hook_policy::{Class, Classified, FailureMode, HookPolicy, WriteMetada
 use crate::ignore::{Entry, Ignore};
 use crate::refusal::Refusal;
 use crate::scope::{Held, Outside, relative};
+use crate::trace::ScopeValidation;
 
 pub use written::written;
 
@@ -62,28 +63,6 @@ pub struct Request<'a> {
     pub mutation_class: Option<&'a str>,
     /// Of the targets, by their real path, those that have changed since they were seen.
     pub stale: &'a [PathBuf],
-}
-
-/// How the scope was judged (S2 §2.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScopeValidation {
-    /// Every file is in it.
-    Pass,
-    /// One is not.
-    Fail,
-    /// There was nothing to judge.
-    Exempt,
-}
-
-impl ScopeValidation {
-    /// S2's word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Exempt => "EXEMPT",
-        }
-    }
 }
 
 /// A file that may be written. Its hash is to be taken before the call runs, so that the write can be told apart

@@ -144,8 +144,11 @@ fn class_of(policy: &HookPolicy, asked: &Asked<'_>) -> CallClass {
 #[derive(Debug)]
 struct Kept<T> {
     files: Vec<PathBuf>,
-    kept: Mutex<Option<(Vec<Option<Stamp>>, Arc<T>)>>,
+    kept: Mutex<Option<Then<T>>>,
 }
+
+/// What files were, and what they said.
+type Then<T> = (Vec<Option<Stamp>>, Arc<T>);
 
 impl<T> Kept<T> {
     fn new(files: Vec<PathBuf>) -> Self {

@@ -15,6 +15,7 @@ const HARMLESS_TOOLS: &[&str] = &[
     "EnterPlanMode",
     "ListMcpResources",
     "ReadMcpResource",
+    "SelectActiveIntent",
     "StructuredOutput",
     "TaskOutput",
     "TaskStop",
@@ -24,7 +25,7 @@ const HARMLESS_TOOLS: &[&str] = &[
 
 /// Directories that hold what other programs obey.
 const PROTECTED_DIRS: &[&str] =
-    &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona", ".ssh", ".gnupg"];
+    &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona", ".orchestration", ".ssh", ".gnupg"];
 
 /// Parts of `.claude` that agents are meant to write.
 const OPEN_IN_CLAUDE: &[&str] = &["commands", "agents", "skills", "worktrees"];

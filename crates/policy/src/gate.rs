@@ -13,6 +13,8 @@ pub enum Stage {
     Hooks,
     /// The planning gate of S0 §8.3.
     Phase,
+    /// The intent of the work, and what it owns (S2, S4).
+    Intent,
     /// The permission rules of S0 §5.12.
     Rules,
     /// The human.
@@ -20,8 +22,8 @@ pub enum Stage {
 }
 
 /// The stages in the order they are asked. A call that passes all of them may run.
-pub const STAGES: [Stage; 5] =
-    [Stage::Input, Stage::Hooks, Stage::Phase, Stage::Rules, Stage::Human];
+pub const STAGES: [Stage; 6] =
+    [Stage::Input, Stage::Hooks, Stage::Phase, Stage::Intent, Stage::Rules, Stage::Human];
 
 impl Stage {
     /// The stage's name on the record.
@@ -30,6 +32,7 @@ impl Stage {
             Self::Input => "input",
             Self::Hooks => "hooks",
             Self::Phase => "phase",
+            Self::Intent => "intent",
             Self::Rules => "rules",
             Self::Human => "human",
         }
@@ -124,18 +127,20 @@ mod tests {
     fn a_permit_needs_every_stage_and_no_no() {
         use Verdict::{Allow, Ask, Deny, Pass};
         for (verdicts, granted) in [
-            (&[Pass, Pass, Pass, Allow, Pass][..], true),
-            (&[Pass, Allow, Pass, Pass, Pass], true),
-            (&[Pass, Pass, Pass, Ask, Allow], true),
-            (&[Pass, Pass, Pass, Ask, Pass], false),
-            (&[Pass, Ask, Pass, Allow, Pass], false),
-            (&[Pass, Deny, Pass, Allow, Allow], false),
-            (&[Pass, Pass, Pass, Allow], false),
+            (&[Pass, Pass, Pass, Pass, Allow, Pass][..], true),
+            (&[Pass, Allow, Pass, Pass, Pass, Pass], true),
+            (&[Pass, Pass, Pass, Pass, Ask, Allow], true),
+            (&[Pass, Pass, Pass, Ask, Allow, Allow], true),
+            (&[Pass, Pass, Pass, Ask, Allow, Pass], false),
+            (&[Pass, Pass, Pass, Pass, Ask, Pass], false),
+            (&[Pass, Ask, Pass, Pass, Allow, Pass], false),
+            (&[Pass, Deny, Pass, Pass, Allow, Allow], false),
+            (&[Pass, Pass, Pass, Pass, Allow], false),
             (&[], false),
         ] {
             assert_eq!(ToolPermit::grant(&answers(verdicts)).is_some(), granted, "{verdicts:?}");
         }
-        let mut swapped = answers(&[Pass, Pass, Pass, Pass, Pass]);
+        let mut swapped = answers(&[Pass, Pass, Pass, Pass, Pass, Pass]);
         swapped.swap(1, 2);
         assert!(ToolPermit::grant(&swapped).is_none(), "in order");
     }
@@ -143,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_no_is_never_lost(verdicts in prop::collection::vec(
-            prop::sample::select(vec![Verdict::Pass, Verdict::Allow, Verdict::Ask, Verdict::Deny]), 5)) {
+            prop::sample::select(vec![Verdict::Pass, Verdict::Allow, Verdict::Ask, Verdict::Deny]), STAGES.len())) {
             let granted = ToolPermit::grant(&answers(&verdicts)).is_some();
             prop_assert!(!(granted && verdicts.contains(&Verdict::Deny)));
         }

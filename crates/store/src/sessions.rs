@@ -343,6 +343,12 @@ impl Store {
                  SELECT conversation_id, ?1, value FROM state WHERE conversation_id = ?2 AND key = ?3",
                 (cwd_key(&session), from.conversation.as_str(), cwd_key(&from.session)),
             )?;
+            tx.execute(
+                "INSERT INTO selected_intents(workspace, session_id, intent_id, selected_by, selected_at)
+                 SELECT workspace, ?1, intent_id, selected_by, selected_at FROM selected_intents
+                 WHERE session_id = ?2",
+                (session.as_str(), from.session.as_str()),
+            )?;
             let seat = Seat { session, ..from.clone() };
             let detail = json!({"from": from.session, "at": upto});
             event(tx, &seat, "session.forked", &detail)?;

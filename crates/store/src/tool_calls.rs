@@ -69,12 +69,22 @@ pub struct CallOutcome<'a> {
     pub decisions: &'a [Decision],
     /// What hooks have to say to the model.
     pub contexts: &'a [String],
+    /// What else happened, each with its kind.
+    pub events: &'a [(String, Value)],
 }
 
 impl<'a> CallOutcome<'a> {
     /// An outcome with nothing around it.
     pub fn of(output: &'a ToolOutput) -> Self {
-        Self { output, duration_ms: 0, hooks: &[], gate: &[], decisions: &[], contexts: &[] }
+        Self {
+            output,
+            duration_ms: 0,
+            hooks: &[],
+            gate: &[],
+            decisions: &[],
+            contexts: &[],
+            events: &[],
+        }
     }
 }
 
@@ -166,6 +176,9 @@ impl Store {
             }
             if let Some(IntentSelected { workspace, intent_id }) = &output.intent {
                 intents::select(tx, seat, &workspace.to_string_lossy(), intent_id)?;
+            }
+            for (kind, what) in outcome.events {
+                event(tx, seat, kind, &json!({"tool_use_id": id, "what": what}))?;
             }
             let mut detail = Map::new();
             detail.insert("tool_use_id".into(), json!(id));

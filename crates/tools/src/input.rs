@@ -19,7 +19,8 @@ pub struct InputError {
 }
 
 impl InputError {
-    pub(crate) fn new(tool: &str, reason: impl Into<String>) -> Self {
+    /// For the tool of this name, and what is wrong.
+    pub fn new(tool: &str, reason: impl Into<String>) -> Self {
         Self { tool: tool.to_owned(), reason: reason.into() }
     }
 

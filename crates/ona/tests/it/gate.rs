@@ -282,7 +282,7 @@ fn why_and_log_tell_the_story() {
     );
     let json: Value =
         serde_json::from_str(&run(&mut project.ona(["why", "--json"])).stdout).unwrap();
-    assert_eq!(json["answers"][3]["detail"]["rules"][0]["rule"], "Bash(rm *)");
+    assert_eq!(json["answers"][4]["detail"]["rules"][0]["rule"], "Bash(rm *)");
     assert_eq!(run(&mut project.ona(["why", "toolu_nope"])).code, Some(2));
 
     let log = run(&mut project.ona(["log"])).stdout;

@@ -17,6 +17,7 @@ mod first_words;
 mod gate;
 mod headless;
 mod hooks;
+mod intent_gate;
 mod no_room;
 mod notebook;
 mod operator;

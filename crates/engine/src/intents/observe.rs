@@ -1,0 +1,145 @@
+//! What a call changes: its files before it runs, and what is different afterwards.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use ona_intents::gate::CallClass;
+use ona_intents::ranges::prefixed_hash;
+use ona_intents::trace::{CONCURRENT_MODIFICATION, Ledger, parse_line};
+use ona_policy::path::Target;
+use serde::{Deserialize, Serialize};
+
+use super::Governed;
+use crate::worktree::{Change, Side, Tree};
+
+/// As much of the trace that others wrote meanwhile is looked at.
+const MOST_TRACE: u64 = 16 << 20;
+
+/// Everything that has to be known before a call runs, to tell afterwards what it changed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Before {
+    /// The files that it names, with what they were when it was judged.
+    files: Vec<Named>,
+    /// All files, where it may change any.
+    tree: Option<Tree>,
+    /// Where the trace ended.
+    trace: u64,
+    warnings: Vec<String>,
+}
+
+/// A file that a call names.
+#[derive(Debug, Serialize, Deserialize)]
+struct Named {
+    path: PathBuf,
+    content: Content,
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Content {
+    Absent,
+    #[serde(with = "crate::worktree::base64_bytes")]
+    Bytes(Vec<u8>),
+    Unknown,
+}
+
+impl Content {
+    fn of(path: &Path) -> Self {
+        match fs::read(path) {
+            Ok(bytes) => Self::Bytes(bytes),
+            Err(_) if fs::symlink_metadata(path).is_ok() => Self::Unknown,
+            Err(_) => Self::Absent,
+        }
+    }
+
+    fn side(self) -> Side {
+        match self {
+            Self::Absent => Side::Absent,
+            Self::Bytes(bytes) => Side::Content(bytes),
+            Self::Unknown => Side::Unknown,
+        }
+    }
+}
+
+/// What a call changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) files: Vec<Change>,
+    /// What was odd about it.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Before {
+    /// Takes down what a call could change, right before it runs.
+    pub(crate) async fn take(governed: &Governed, writes: &[Target]) -> Self {
+        let root = governed.workspace.root().to_owned();
+        let trace = ledger_end(&root);
+        if let CallClass::Classified(_) = governed.class {
+            let tree = tokio::task::spawn_blocking(move || Tree::take(&root)).await.ok();
+            return Self { tree, trace, ..Self::default() };
+        }
+        let mut before = Self { trace, ..Self::default() };
+        for target in writes {
+            // What lies elsewhere is no part of the workspace, and its gate let it through unjudged.
+            let Ok(path) = target.real.strip_prefix(&root) else { continue };
+            let content = Content::of(&target.real);
+            let hash = match &content {
+                Content::Bytes(bytes) => Some(prefixed_hash(bytes)),
+                _ => None,
+            };
+            let judged = governed.seen.iter().find(|(real, _)| *real == target.real);
+            if judged.is_some_and(|(_, judged)| *judged != hash) {
+                before.warnings.push(CONCURRENT_MODIFICATION.to_owned());
+            }
+            before.files.push(Named { path: path.to_owned(), content });
+        }
+        before
+    }
+
+    /// What is different now. Files that other sessions have changed meanwhile are theirs.
+    pub(crate) async fn changes(self, root: &Path) -> Changes {
+        let mut changes = Changes { files: Vec::new(), warnings: self.warnings };
+        for Named { path, content } in self.files {
+            let new = Content::of(&root.join(&path)).side();
+            changes.files.extend(Change::between(path, content.side(), new));
+        }
+        if let Some(tree) = self.tree {
+            let theirs = written_since(root, self.trace);
+            let mut files = tree.changes().await;
+            files.retain(|change| match &change.new {
+                Side::Content(bytes) => {
+                    let path = change.path.to_string_lossy().into_owned();
+                    !theirs.contains(&(path, prefixed_hash(bytes)))
+                }
+                _ => true,
+            });
+            changes.files = files;
+        }
+        changes
+    }
+}
+
+fn ledger_end(root: &Path) -> u64 {
+    let length = Ledger::of(root).ok().and_then(|ledger| fs::metadata(ledger.path()).ok());
+    length.map_or(0, |meta| meta.len())
+}
+
+/// The files that entries of the trace tell of since, as they left them.
+fn written_since(root: &Path, since: u64) -> HashSet<(String, String)> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let ledger = Ledger::of(root).map_err(std::io::Error::other)?;
+        let mut file = fs::File::open(ledger.path())?;
+        file.seek(SeekFrom::Start(since))?;
+        let mut bytes = Vec::new();
+        file.take(MOST_TRACE).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let entries = bytes.split(|byte| *byte == b'\n').filter_map(|line| parse_line(line).ok());
+    let left = entries.flat_map(|(_, entry)| {
+        entry.modified_ranges.into_iter().filter_map(|range| Some((range.file, range.after_hash?)))
+    });
+    left.collect()
+}
