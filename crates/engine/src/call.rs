@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{Denial, PendingCall};
+use crate::gate::{Denial, PendingCall, gate_rows};
 use crate::session::{Engine, Session};
 
 /// The key under which arguments that were no JSON are kept.
@@ -275,7 +275,7 @@ impl Done {
     fn of(output: ToolOutput, call: PendingCall<'_>) -> Self {
         Self {
             output,
-            gate: call.rows(),
+            gate: gate_rows(&call.answers),
             hooks: call.hooks,
             decisions: call.decisions,
             contexts: call.contexts,

@@ -83,19 +83,6 @@ impl<'a> PendingCall<'a> {
         (self.tool.name().to_owned(), self.input.clone(), self.id.clone())
     }
 
-    /// The stages' answers as the record keeps them.
-    pub(crate) fn rows(&self) -> Vec<GateRow> {
-        self.answers
-            .iter()
-            .map(|answer| GateRow {
-                stage: answer.stage.as_str().to_owned(),
-                verdict: answer.verdict.as_str().to_owned(),
-                reason: answer.reason.clone(),
-                detail: answer.detail.clone(),
-            })
-            .collect()
-    }
-
     /// What a hook said is kept, whatever it said it about.
     fn take(&mut self, fired: &mut Fired) {
         self.hooks.append(&mut fired.rows);
@@ -490,6 +477,17 @@ impl Session<'_> {
             agent_type: None,
         }
     }
+}
+
+/// The stages' answers as the record keeps them.
+pub(crate) fn gate_rows(answers: &[Answer]) -> Vec<GateRow> {
+    let row = |answer: &Answer| GateRow {
+        stage: answer.stage.as_str().to_owned(),
+        verdict: answer.verdict.as_str().to_owned(),
+        reason: answer.reason.clone(),
+        detail: answer.detail.clone(),
+    };
+    answers.iter().map(row).collect()
 }
 
 /// Why there is no permit.

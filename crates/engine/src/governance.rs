@@ -407,6 +407,12 @@ impl Governance {
         }
     }
 
+    /// Works in this mode from now on.
+    pub(crate) fn use_mode(&mut self, mode: PermissionMode, place: &mut Place) {
+        self.basis.mode = Some(mode);
+        self.permissions = Arc::new(self.basis.permissions(place, &mut Vec::new()));
+    }
+
     /// Whether the settings leave this mode to whoever works here.
     pub(crate) fn may_use(&self, mode: PermissionMode) -> bool {
         self.basis.refuses(mode).is_none()

@@ -1,9 +1,11 @@
 //! The intent stage of the gate (S2, S4): which intent a call is for, whether it may touch what it would touch; and
 //! the trace of what it then changed.
 
+mod lesson;
 mod metadata;
-mod observe;
-mod record;
+pub(crate) mod observe;
+mod outside;
+pub(crate) mod record;
 mod select;
 
 use std::path::{Path, PathBuf};
@@ -12,17 +14,14 @@ use std::sync::Arc;
 use ona_intents::class::{Versions, check};
 use ona_intents::file::{Found, Intent};
 use ona_intents::gate::{Allowed, CallClass, Decision};
-use ona_intents::hook_policy::{
-    Class, Classified, HookPolicy, MutationClassCheck, OutOfScopeWrite,
-};
-use ona_intents::lessons::{Learned, Lesson, learn};
+use ona_intents::hook_policy::{Class, Classified, HookPolicy, MutationClassCheck};
 use ona_intents::ranges::prefixed_hash;
 use ona_intents::refusal::{GateKind, Refusal};
-use ona_intents::scope::{Held, relative};
+use ona_intents::scope::relative;
 use ona_intents::trace::{MutationClass, ScopeValidation};
-use ona_intents::{Asked, TraceEntry, Workspace};
+use ona_intents::{Asked, Workspace};
 use ona_policy::path::Target;
-use ona_policy::{Answer, By, Effects, Scope, Stage, Verdict};
+use ona_policy::{Answer, By, Call, Effects, Scope, Stage, Verdict};
 use ona_store::StoreError;
 use ona_tools::{InputError, Tool};
 use ona_types::{Behavior, Event, ToolOutput};
@@ -31,9 +30,10 @@ use serde_json::{Value, json};
 use crate::call::masked_path;
 use crate::gate::PendingCall;
 use crate::session::Session;
-use crate::worktree::Change;
+use lesson::Check;
 pub(crate) use metadata::{Metadata, bare, with_metadata};
 use observe::{Before, Changes};
+pub(crate) use outside::Outside;
 use record::Who;
 pub(crate) use select::{ALIAS, SELECT_ACTIVE_INTENT, SelectActiveIntent};
 
@@ -45,7 +45,7 @@ its owned_scope is refused, with words on how to go on. If no intent fits, say s
 files by other means.";
 
 /// The event for a gate that could not judge and let a call through (DESIGN §3).
-const DEGRADED: &str = "governance_degraded";
+pub(crate) const DEGRADED: &str = "governance_degraded";
 
 /// What the stage found about a call in a workspace with intents.
 #[derive(Debug)]
@@ -75,6 +75,8 @@ impl Governed {
 /// A call as it is held against the intents.
 pub(crate) struct Subject<'a> {
     pub(crate) tool: &'a str,
+    /// The command line, where it is one.
+    pub(crate) command: Option<&'a str>,
     pub(crate) input: &'a Value,
     pub(crate) effects: &'a Effects,
     pub(crate) selected: Option<&'a str>,
@@ -96,7 +98,7 @@ pub(crate) fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Govern
     let metadata = Metadata::of(subject.input);
     let judged = workspace.judge(&Asked {
         tool: subject.tool,
-        command: subject.input.get("command").and_then(Value::as_str),
+        command: subject.command,
         effects: subject.effects,
         selected: subject.selected,
         intent_id: metadata.intent_id,
@@ -191,6 +193,7 @@ impl Session<'_> {
         let stale = self.stale(&call.effects.writes)?;
         let subject = Subject {
             tool: call.tool.name(),
+            command: call.input.get("command").and_then(Value::as_str),
             input: &call.input,
             effects: &call.effects,
             selected: selected.as_deref(),
@@ -257,7 +260,7 @@ impl Session<'_> {
             }
             Ruled::Allowed(Some(why)) => {
                 let detail = json!({"intent_id": id, "destructive": why});
-                match self.approved_before(call) {
+                match self.approved_before(&call.as_call()) {
                     Some(by) => answer(
                         Verdict::Pass,
                         format!("it may change files ({why}), and was approved beforehand: {by}"),
@@ -274,8 +277,8 @@ impl Session<'_> {
 
     /// A rule that somebody wrote, or a mode that somebody chose, is an approval given beforehand. ona's own rules are
     /// nobody's approval.
-    fn approved_before(&self, call: &PendingCall<'_>) -> Option<String> {
-        let ruling = self.governance.permissions.judge(&call.as_call());
+    pub(crate) fn approved_before(&self, call: &Call<'_>) -> Option<String> {
+        let ruling = self.governance.permissions.judge(call);
         let theirs = match &ruling.by {
             By::Rules(rules) => rules.iter().any(|rule| rule.source.scope != Scope::Builtin),
             By::Mode(_) => true,
@@ -301,10 +304,15 @@ impl Session<'_> {
         let Changes { mut files, mut warnings } = before.changes(governed.workspace.root()).await;
         let mut entry = record::entry(governed, self.who(call));
         if let CallClass::Classified(_) = governed.class {
-            let (outside, put_back) = self.outside(call, governed, &mut files, output);
+            let outside = Outside::of(governed, &mut files, false);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
-            warnings.extend(outside.into_iter().map(|path| format!("out_of_scope: {path}")));
-            warnings.extend(put_back.into_iter().map(|path| format!("put_back: {path}")));
+            warnings.extend(outside.warnings());
+            if let Some(said) = outside.words() {
+                output.content.push_str(&format!("\n[scope] {said}"));
+                output.detail.insert("out_of_scope".to_owned(), outside.to_json());
+                let text = format!("{}: {said}", call.tool.name());
+                self.front.tell(Event::Warning { text });
+            }
         }
         if output.task.is_some() {
             warnings.push("background".to_owned());
@@ -327,64 +335,6 @@ impl Session<'_> {
         call.trace = Some(entry);
     }
 
-    /// Of what a command changed, what lies outside the scope: it is told, and put back where the policy wants it.
-    /// Gives what was left and what was put back; the latter is no longer among the changes.
-    fn outside(
-        &self,
-        call: &PendingCall<'_>,
-        governed: &Governed,
-        files: &mut Vec<Change>,
-        output: &mut ToolOutput,
-    ) -> (Vec<String>, Vec<String>) {
-        let Some(intent) = &governed.intent else { return (Vec::new(), Vec::new()) };
-        let (root, ignore) = (governed.workspace.root(), governed.workspace.ignore());
-        let is_in_scope = |change: &Change| {
-            let Some(path) = change.path.to_str() else { return false };
-            let held = intent.scope().is_ok_and(|scope| matches!(scope.holds(path), Held::By(_)));
-            held && ignore.blocks_path(path).is_none()
-        };
-        let (mut left, mut put_back, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-        files.retain(|change| {
-            if is_in_scope(change) {
-                return true;
-            }
-            let path = change.path.to_string_lossy().into_owned();
-            if governed.policy.on_out_of_scope_write == OutOfScopeWrite::Revert {
-                match change.put_back(root) {
-                    Ok(()) => {
-                        put_back.push(path);
-                        return false;
-                    }
-                    Err(why) => failures.push(format!("{path} could not be put back: {why}")),
-                }
-            }
-            left.push(path);
-            true
-        });
-        if left.is_empty() && put_back.is_empty() {
-            return (left, put_back);
-        }
-        let mut said = vec![format!("This changed files outside the scope of {}.", intent.id)];
-        if !put_back.is_empty() {
-            said.push(format!("Put back as they were: {}.", put_back.join(", ")));
-        }
-        if !left.is_empty() {
-            said.push(format!(
-                "Still changed, and on record as out of scope: {}. Undo what was not meant, and ask the user to \
-                 widen the scope (`ona intent request-scope`) for what was.",
-                left.join(", ")
-            ));
-        }
-        said.extend(failures);
-        let said = said.join(" ");
-        output.content.push_str(&format!("\n[scope] {said}"));
-        output
-            .detail
-            .insert("out_of_scope".to_owned(), json!({"left": left, "put_back": put_back}));
-        self.front.tell(Event::Warning { text: format!("{}: {said}", call.tool.name()) });
-        (left, put_back)
-    }
-
     /// A call that was refused, for the trace: if it is one that would have changed something.
     pub(crate) fn refused(&self, call: &mut PendingCall<'_>, reason: &str) {
         if call.governed.is_none() {
@@ -397,17 +347,7 @@ impl Session<'_> {
         };
         let mut entry = record::entry(governed, self.who(call));
         record::describe(&mut entry, &[], governed.claimed);
-        if let Some(target) = call.effects.writes.first()
-            && let Ok(path) = relative(governed.workspace.root(), &target.real)
-        {
-            let hash = std::fs::read(&target.real).ok().map(|bytes| prefixed_hash(&bytes));
-            entry.file = Some(ona_intents::trace::FileChange {
-                relative_path: path,
-                pre_hash: hash.clone(),
-                post_hash: hash,
-                previous_path: None,
-            });
-        }
+        record::untouched(&mut entry, governed.workspace.root(), &call.effects.writes);
         record::failed(&mut entry, reason);
         call.trace = Some(entry);
     }
@@ -443,53 +383,23 @@ impl Session<'_> {
         }
         let workspace = &governed.workspace;
         let id = entry.id.clone();
-        let lesson = self.lesson(call, governed, output);
+        let command = call.input.get("command").and_then(Value::as_str);
+        let exit_code = output.detail.get("exit_code").and_then(Value::as_i64);
+        let lesson = match (command, exit_code) {
+            (Some(command), Some(exit_code)) => {
+                let check = Check { command, exit_code, output: &output.content };
+                lesson::note(governed, self.who(call), &check, redactor)
+            }
+            _ => Ok(None),
+        };
+        let lesson = lesson.unwrap_or_else(|text| {
+            self.front.tell(Event::Warning { text });
+            None
+        });
         for entry in [Some(entry), lesson].into_iter().flatten() {
             if let Err(why) = record::append(workspace, entry).await {
                 call.events.push(("trace.gap".to_owned(), json!({"entry": id, "why": why})));
                 self.front.tell(Event::Warning { text: format!("the trace has a gap: {why}") });
-            }
-        }
-    }
-
-    /// Notes a check that failed, and gives the entry that tells of the note.
-    fn lesson(
-        &self,
-        call: &PendingCall<'_>,
-        governed: &Governed,
-        output: &ToolOutput,
-    ) -> Option<TraceEntry> {
-        let command = call.input.get("command").and_then(Value::as_str)?;
-        let exit_code = output.detail.get("exit_code").and_then(Value::as_i64)?;
-        let root = governed.workspace.root();
-        let timestamp = ona_intents::trace::now();
-        let lesson = Lesson {
-            timestamp: &timestamp,
-            intent_id: governed.intent.as_ref().map(|intent| intent.id.as_str()),
-            command,
-            exit_code: i32::try_from(exit_code).unwrap_or(i32::MAX),
-            output: &output.content,
-        };
-        let files =
-            ona_intents::lessons::FILES.map(|name| (name, std::fs::read(root.join(name)).ok()));
-        match learn(root, &lesson, &self.governance.redactor) {
-            Ok(Learned::Written(path)) => {
-                let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
-                let old =
-                    files.into_iter().find(|(known, _)| *known == name).and_then(|(_, old)| old);
-                let new = std::fs::read(&path).ok();
-                let mut entry = record::entry(governed, self.who(call));
-                entry.tool_name = "lesson".to_owned();
-                entry.actor = Some("ona".to_owned());
-                entry.scope_validation = Some(ScopeValidation::Exempt);
-                let versions = Versions { path: &name, old: old.as_deref(), new: new.as_deref() };
-                ona_intents::mutation::describe(&mut entry, &[versions], None);
-                Some(entry)
-            }
-            Ok(Learned::Nothing | Learned::Known) => None,
-            Err(error) => {
-                self.front.tell(Event::Warning { text: error.to_string() });
-                None
             }
         }
     }

@@ -10,6 +10,7 @@ mod changes;
 mod compact;
 mod doctor;
 mod explain;
+pub mod foreign;
 mod front;
 mod gate;
 pub mod git;

@@ -167,6 +167,15 @@ impl<'e> Session<'e> {
         Self { front, ..self }
     }
 
+    /// The session as it would be in this mode, if it is one that may be chosen.
+    #[must_use]
+    pub(crate) fn in_mode(mut self, mode: Option<PermissionMode>) -> Self {
+        if let Some(mode) = mode.filter(|mode| self.governance.may_use(*mode)) {
+            self.governance.use_mode(mode, &mut self.place);
+        }
+        self
+    }
+
     /// The session with a model that its hooks may ask.
     #[must_use]
     pub fn judged_by(self, mind: Arc<Mind>) -> Self {

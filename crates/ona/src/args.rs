@@ -173,6 +173,23 @@ pub enum Command {
     #[command(subcommand)]
     Sessions(Sessions),
 
+    /// Answer a hook of another agent, which is told on standard input: the same gate, the same trace
+    ///
+    /// The host starts this before and after each call of its agent (`ona init --tool HOST` sets that up). A call
+    /// that may not go on is answered with JSON on standard output, the reason on standard error and exit code 2.
+    /// Exit code 1: something is wrong with ona's own configuration or record, and the host goes on; where the
+    /// workspace says failure_mode: closed, it does not.
+    #[command(
+        after_help = "Examples:\n  ona hook claude_code < payload.json\n  ona hook codex --rules < payload.json"
+    )]
+    Hook {
+        /// claude_code or codex
+        host: String,
+        /// Hold calls against the permission rules too
+        #[arg(long)]
+        rules: bool,
+    },
+
     /// Print the schemas of what ona speaks with others
     #[command(subcommand)]
     Schema(Schema),

@@ -9,12 +9,20 @@ use crate::error::CliError;
 /// What everything that a call starts carries in its environment.
 const MARKER: &str = "ONA_TOOL_USE_ID";
 
+/// What other agents put into the environment of what they start.
+const OTHERS: [(&str, &str); 4] = [
+    ("CLAUDECODE", "Claude Code"),
+    ("CODEX_SANDBOX", "Codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "Codex"),
+    ("CODEX_THREAD_ID", "Codex"),
+];
+
 /// What this process was started by, if not by the operator: the call in its own environment or in that of a
 /// process above it, or an ona above it. An environment can be cleaned, and what forks away is adopted by the ona
 /// that governs the call; whose child one is, one cannot choose.
 pub fn started_by() -> Option<String> {
-    if let Ok(call) = std::env::var(MARKER) {
-        return Some(format!("the call {call}"));
+    if let Some(starter) = started_with(|name| std::env::var(name).ok()) {
+        return Some(starter);
     }
     let own = fs::metadata("/proc/self/exe").ok();
     // In the numbers of this `/proc`, which need not be those of our own namespace.
@@ -26,8 +34,8 @@ pub fn started_by() -> Option<String> {
         if pid == "0" {
             return None;
         }
-        if let Some(call) = marked(&pid) {
-            return Some(format!("the call {call}"));
+        if let Some(starter) = marked(&pid) {
+            return Some(starter);
         }
         if is_ona(&pid, own.as_ref()) {
             return Some(format!("another ona (process {pid})"));
@@ -36,13 +44,25 @@ pub fn started_by() -> Option<String> {
     None
 }
 
-/// The call in the environment of a process.
+/// What the environment of a process says.
 fn marked(pid: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    environment.split(|byte| *byte == 0).find_map(|entry| {
-        let entry = std::str::from_utf8(entry).ok()?;
-        entry.strip_prefix(MARKER)?.strip_prefix('=').map(str::to_owned)
+    started_with(|name| {
+        environment.split(|byte| *byte == 0).find_map(|entry| {
+            let entry = std::str::from_utf8(entry).ok()?;
+            entry.strip_prefix(name)?.strip_prefix('=').map(str::to_owned)
+        })
     })
+}
+
+/// Whom an environment belongs to.
+fn started_with(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let other =
+        || OTHERS.iter().find(|(name, _)| variable(name).is_some_and(|set| !set.is_empty()));
+    match variable(MARKER) {
+        Some(call) => Some(format!("the call {call}")),
+        None => other().map(|(_, host)| (*host).to_owned()),
+    }
 }
 
 /// Whether a process runs this program, or one of its name: another version, or a file that was replaced.

@@ -16,6 +16,7 @@ mod error;
 mod eval;
 mod governed;
 mod helpers;
+mod hook;
 mod mind;
 mod output;
 mod print;
@@ -70,6 +71,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Untrust) => trust::untrust(cli),
         Some(Command::Demo { live }) => demo::run(cli, *live),
         Some(Command::Sessions(command)) => sessions::run(cli, command),
+        Some(Command::Hook { host, rules }) => hook::run(cli, host, *rules),
         Some(Command::Config(command)) => config::run(cli, command),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),

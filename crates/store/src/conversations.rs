@@ -80,7 +80,11 @@ fn conversation(
     let (sql, key) = match join.conversation {
         Some(id) => ("SELECT id, project_dir FROM conversations WHERE id = ?1", id.as_str()),
         None => (
+            // What another agent does is not gone on with.
             "SELECT id, project_dir FROM conversations WHERE project_dir = ?1 AND typeof(id) = 'text'
+               AND NOT EXISTS (SELECT 1 FROM sessions s JOIN session_info i ON i.session_id = s.session_id
+                               WHERE s.conversation_id = conversations.id
+                                 AND i.origin IN ('claude_code', 'codex', 'mcp'))
              ORDER BY last_active DESC, rowid DESC LIMIT 1",
             join.project_dir,
         ),

@@ -1,9 +1,9 @@
-//! Which intent a session works for, and the calls of other agents that have begun.
+//! Which intent a session works for.
 
-use ona_types::{SessionId, ToolUseId};
+use ona_types::SessionId;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::conversations::Seat;
 use crate::error::StoreError;
@@ -65,41 +65,6 @@ impl Store {
                 Some(own) => Some(own),
                 None => selection(c, workspace, "")?,
             })
-        })
-    }
-
-    /// Keeps what was found about a call of another agent before it ran.
-    pub fn begin_foreign_call(
-        &self,
-        session: &SessionId,
-        id: &ToolUseId,
-        tool: &str,
-        found: &Value,
-    ) -> Result<(), StoreError> {
-        self.write(|tx| {
-            tx.prepare_cached(
-                "INSERT OR REPLACE INTO foreign_calls(session_id, tool_use_id, tool_name, found)
-                 VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute((session.as_str(), id.as_str(), tool, found.to_string()))?;
-            Ok(())
-        })
-    }
-
-    /// What was found about a call of another agent; it is told once.
-    pub fn end_foreign_call(
-        &self,
-        session: &SessionId,
-        id: &ToolUseId,
-    ) -> Result<Option<Value>, StoreError> {
-        self.write(|tx| {
-            let found: Option<String> = tx
-                .prepare_cached(
-                    "DELETE FROM foreign_calls WHERE session_id = ?1 AND tool_use_id = ?2 RETURNING found",
-                )?
-                .query_row((session.as_str(), id.as_str()), |row| row.get(0))
-                .optional()?;
-            Ok(found.and_then(|found| serde_json::from_str(&found).ok()))
         })
     }
 }
@@ -178,16 +143,5 @@ mod tests {
         assert_eq!(of(&one), Some((None, false)), "cleared is not the default");
         store.select_intent("/w", None, None, "human").unwrap();
         assert_eq!(of(&two), None);
-    }
-
-    #[test]
-    fn a_foreign_call_is_told_of_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("agent.db")).unwrap();
-        let (session, id) = (SessionId::from_existing("s"), ToolUseId::from_existing("t"));
-        assert_eq!(store.end_foreign_call(&session, &id).unwrap(), None);
-        store.begin_foreign_call(&session, &id, "Edit", &json!({"a": 1})).unwrap();
-        assert_eq!(store.end_foreign_call(&session, &id).unwrap(), Some(json!({"a": 1})));
-        assert_eq!(store.end_foreign_call(&session, &id).unwrap(), None);
     }
 }

@@ -21,6 +21,7 @@
 
 mod conversations;
 mod error;
+mod foreign;
 mod inspect;
 mod intents;
 mod look;

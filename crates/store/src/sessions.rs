@@ -168,7 +168,7 @@ impl Store {
                     "SELECT s.session_id FROM sessions s JOIN conversations c ON c.id = s.conversation_id
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
-                       AND coalesce(i.origin, 'eval') <> 'subagent'
+                       AND coalesce(i.origin, 'eval') NOT IN ('subagent', 'claude_code', 'codex', 'mcp')
                        AND EXISTS (SELECT 1 FROM transcript_entries t WHERE t.session_id = s.session_id)
                      ORDER BY
                          (SELECT t.id FROM transcript_entries t WHERE t.session_id = s.session_id

@@ -297,7 +297,7 @@ pub(crate) fn keep_hook(
     Ok(())
 }
 
-fn keep_answer(
+pub(crate) fn keep_answer(
     tx: &Transaction<'_>,
     seat: &Seat,
     id: &ToolUseId,

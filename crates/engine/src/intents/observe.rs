@@ -98,6 +98,13 @@ impl Before {
         before
     }
 
+    /// What is to be known of files where nobody asked before the call ran: nothing.
+    pub(crate) fn unseen(root: &Path, writes: &[Target]) -> Self {
+        let paths = writes.iter().filter_map(|target| target.real.strip_prefix(root).ok());
+        let files = paths.map(|path| Named { path: path.to_owned(), content: Content::Unknown });
+        Self { files: files.collect(), trace: ledger_end(root), ..Self::default() }
+    }
+
     /// What is different now. Files that other sessions have changed meanwhile are theirs.
     pub(crate) async fn changes(self, root: &Path) -> Changes {
         let mut changes = Changes { files: Vec::new(), warnings: self.warnings };

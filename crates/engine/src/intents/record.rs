@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use ona_intents::class::Versions;
 use ona_intents::hook_policy::ToolKind;
+use ona_intents::scope::relative;
 use ona_intents::trace::{
-    AgentAction, Appended, Ledger, ModifiedRange, MutationClass, ScopeValidation, ToolOrigin,
+    AgentAction, Appended, FileChange, Ledger, ModifiedRange, MutationClass, ScopeValidation,
+    ToolOrigin,
 };
 use ona_intents::{TraceEntry, Workspace, map, mutation, ranges};
+use ona_policy::path::Target;
 use ona_policy::repository::Checkout;
 
 use super::Governed;
@@ -83,6 +86,19 @@ fn action(tool: &str) -> AgentAction {
 pub(crate) fn failed(entry: &mut TraceEntry, error: &str) {
     entry.success = false;
     entry.error = Some(error.chars().take(LONGEST_ERROR).collect());
+}
+
+/// Names the first file that a call would have written; it is as it was.
+pub(crate) fn untouched(entry: &mut TraceEntry, root: &Path, writes: &[Target]) {
+    let Some(target) = writes.first() else { return };
+    let Ok(path) = relative(root, &target.real) else { return };
+    let hash = std::fs::read(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
+    entry.file = Some(FileChange {
+        relative_path: path,
+        pre_hash: hash.clone(),
+        post_hash: hash,
+        previous_path: None,
+    });
 }
 
 /// Fills in what the files say.

@@ -14,6 +14,7 @@ mod doctor;
 mod edit;
 mod environment;
 mod first_words;
+mod foreign;
 mod gate;
 mod headless;
 mod hooks;

@@ -1,0 +1,207 @@
+//! What a host says on standard input, whichever version of it: what is missing is made up for, what is new is left
+//! alone.
+
+use std::path::PathBuf;
+
+use ona_types::hook::HookEvent;
+use ona_types::{ContentHash, SessionId, ToolUseId};
+use serde_json::Value;
+
+use super::Host;
+
+/// A session's id that is longer is none.
+const LONGEST_ID: usize = 200;
+
+/// What a host's hook was told.
+#[derive(Clone, Debug)]
+pub(crate) struct Payload {
+    pub(crate) event: HookEvent,
+    pub(crate) session: SessionId,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) permission_mode: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) call: Option<HostCall>,
+}
+
+/// A call of the host's agent.
+#[derive(Clone, Debug)]
+pub(crate) struct HostCall {
+    pub(crate) id: ToolUseId,
+    /// The name ona has for the tool.
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+    /// What came of it.
+    pub(crate) response: Option<Value>,
+    pub(crate) error: Option<String>,
+}
+
+/// Why a payload cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// Not JSON, or no object.
+    #[error("the hook's input is no JSON object: {0}")]
+    NotJson(String),
+    /// A field is missing, or is something else than it should be.
+    #[error("the hook's input has no usable `{0}`")]
+    Field(&'static str),
+    /// An event that this ona does not know.
+    #[error("the event `{0}` is not known to this ona; nothing is done about it")]
+    UnknownEvent(String),
+}
+
+impl Payload {
+    pub(crate) fn read(host: Host, text: &str) -> Result<Self, PayloadError> {
+        let said: Value =
+            serde_json::from_str(text).map_err(|error| PayloadError::NotJson(error.to_string()))?;
+        if !said.is_object() {
+            return Err(PayloadError::NotJson("something else stands there".to_owned()));
+        }
+        let text = |key: &'static str| said.get(key).and_then(Value::as_str);
+        let name = text("hook_event_name").ok_or(PayloadError::Field("hook_event_name"))?;
+        let event =
+            HookEvent::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
+        let event =
+            event.ok_or_else(|| PayloadError::UnknownEvent(name.chars().take(80).collect()))?;
+        let session = text("session_id").map(str::trim).filter(|id| is_id(id));
+        let session = session.ok_or(PayloadError::Field("session_id"))?;
+        let is_about_a_call = matches!(
+            event,
+            HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure
+        );
+        let call = if is_about_a_call { Some(call(host, &said, session)?) } else { None };
+        Ok(Self {
+            event,
+            session: SessionId::from_existing(session),
+            cwd: text("cwd").map(PathBuf::from).filter(|dir| dir.is_absolute()),
+            permission_mode: text("permission_mode").map(str::to_owned),
+            model: text("model").map(str::to_owned),
+            call,
+        })
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST_ID && !text.chars().any(char::is_control)
+}
+
+fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadError> {
+    let tool = said.get("tool_name").and_then(Value::as_str).filter(|name| is_id(name));
+    let tool = tool.ok_or(PayloadError::Field("tool_name"))?;
+    let input = said.get("tool_input").cloned().unwrap_or(Value::Null);
+    let id = said.get("tool_use_id").and_then(Value::as_str).filter(|id| is_id(id));
+    // Older hosts give calls no id; the same call asked twice is the same then.
+    let id = id.map_or_else(
+        || {
+            let text = format!("{session}\n{tool}\n{input}");
+            format!("{}_{}", host.as_str(), &ContentHash::of(text.as_bytes()).as_str()[..24])
+        },
+        str::to_owned,
+    );
+    let response = said.get("tool_response").or_else(|| said.get("tool_output")).cloned();
+    Ok(HostCall {
+        id: ToolUseId::from_existing(id),
+        tool: canonical(tool, &input).to_owned(),
+        input,
+        response,
+        error: said.get("error").and_then(Value::as_str).map(str::to_owned),
+    })
+}
+
+/// ona's name for a host's tool, where it has one (`reference/sdlc-formats.md` §29).
+fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
+    match tool {
+        "shell" | "local_shell" | "exec_command" | "unified_exec" | "execute_command" => "Bash",
+        // Some versions of Codex hand patches to the shell.
+        "Bash" if patch_of(input).is_some_and(|text| text.starts_with("*** Begin Patch")) => {
+            "apply_patch"
+        }
+        "MultiEdit" => "Edit",
+        other => other,
+    }
+}
+
+/// The command line of a call; a list of words is one too.
+pub(super) fn command_of(input: &Value) -> Option<String> {
+    let given = input.get("command").or_else(|| input.get("cmd"))?;
+    match given {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            match words?.as_slice() {
+                [shell, "-lc" | "-c", line] if shell.ends_with("bash") || shell.ends_with("sh") => {
+                    Some((*line).to_owned())
+                }
+                words => Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The text of a patch.
+pub(super) fn patch_of(input: &Value) -> Option<&str> {
+    let given = ["command", "input", "patch"].into_iter().find_map(|key| input.get(key));
+    given.or(Some(input)).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_version_is_understood_as_far_as_it_goes() {
+        let read = |said: Value| Payload::read(Host::ClaudeCode, &said.to_string());
+        let full = json!({"session_id": "s", "transcript_path": "/t", "cwd": "/w", "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "a"},
+            "tool_use_id": "toolu_1", "some_day": {"new": true}});
+        let payload = read(full).unwrap();
+        assert_eq!(payload.call.unwrap().id.as_str(), "toolu_1");
+        let old = json!({"session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "tool_output": "x"});
+        let (one, two) = (read(old.clone()).unwrap(), read(old).unwrap());
+        let (one, two) = (one.call.unwrap(), two.call.unwrap());
+        assert_eq!(one.id, two.id, "an id that both hooks of a call find");
+        assert_eq!(one.response, Some(json!("x")));
+        for (said, error) in [
+            (json!([1]), PayloadError::NotJson("something else stands there".into())),
+            (json!({"session_id": "s"}), PayloadError::Field("hook_event_name")),
+            (
+                json!({"hook_event_name": "Stop", "session_id": ""}),
+                PayloadError::Field("session_id"),
+            ),
+            (
+                json!({"hook_event_name": "New", "session_id": "s"}),
+                PayloadError::UnknownEvent("New".into()),
+            ),
+            (
+                json!({"hook_event_name": "PreToolUse", "session_id": "s"}),
+                PayloadError::Field("tool_name"),
+            ),
+        ] {
+            assert_eq!(read(said).unwrap_err(), error);
+        }
+        assert!(matches!(Payload::read(Host::Codex, "{"), Err(PayloadError::NotJson(_))));
+    }
+
+    #[test]
+    fn a_command_is_a_text_or_a_list_of_words() {
+        for (input, line) in [
+            (json!({"command": "ls -l"}), "ls -l"),
+            (json!({"command": ["bash", "-lc", "rm a"]}), "rm a"),
+            (json!({"command": ["rm", "it's"]}), r"'rm' 'it'\''s'"),
+            (json!({"cmd": "x"}), "x"),
+        ] {
+            assert_eq!(command_of(&input).as_deref(), Some(line));
+        }
+        assert_eq!(command_of(&json!({"command": [1]})), None);
+        let patch = json!({"command": "*** Begin Patch\n*** End Patch"});
+        assert_eq!(canonical("Bash", &patch), "apply_patch");
+        assert_eq!(canonical("exec_command", &json!({})), "Bash");
+    }
+}

@@ -1,0 +1,105 @@
+//! What a call of a host's agent would touch, by its name and its input.
+
+use std::path::Path;
+
+use ona_policy::Effects;
+use ona_policy::path::Target;
+use serde_json::Value;
+
+use super::payload::{HostCall, command_of, patch_of};
+
+/// The lines of a patch that name a file, and the file of another name.
+const PATCH_LINES: [&str; 4] =
+    ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
+/// What it would touch. What cannot be told is said so.
+pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
+    let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+    let one = |path: Option<&str>| match path {
+        Some(path) => writes(cwd, &[path]),
+        None => Effects::default(),
+    };
+    match call.tool.as_str() {
+        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&line, cwd)) {
+            Some(Ok(effects)) => effects,
+            Some(Err(error)) => opaque(error.to_string()),
+            None => opaque("the call names no command".to_owned()),
+        },
+        "apply_patch" => match patch_of(&call.input).map(patched) {
+            Some(files) if !files.is_empty() => writes(cwd, &files),
+            _ => opaque("the patch names no file".to_owned()),
+        },
+        "NotebookEdit" => one(text("notebook_path")),
+        "Read" => match text("file_path").map(|path| Target::of(cwd, path)) {
+            Some(Ok(target)) => Effects { reads: vec![target], ..Effects::default() },
+            _ => Effects::default(),
+        },
+        _ if call.tool.starts_with("mcp__") => Effects::default(),
+        _ => match ona_intents::hook_policy::kind_of(&call.tool) {
+            ona_intents::hook_policy::ToolKind::Write => one(text("file_path").or(text("path"))),
+            _ => Effects::default(),
+        },
+    }
+}
+
+fn opaque(why: String) -> Effects {
+    Effects { opaque: Some(why), ..Effects::default() }
+}
+
+fn writes(cwd: &Path, paths: &[&str]) -> Effects {
+    let mut effects = Effects::default();
+    for path in paths {
+        match Target::of(cwd, path) {
+            Ok(target) => effects.writes.push(target),
+            Err(error) => effects.opaque = Some(error.to_string()),
+        }
+    }
+    effects
+}
+
+/// The files of a patch, those it moves to included.
+fn patched(patch: &str) -> Vec<&str> {
+    let named = |line: &str| -> Option<usize> {
+        PATCH_LINES.iter().find(|head| line.starts_with(**head)).map(|head| head.len())
+    };
+    let lines = patch.lines().filter_map(|line| Some(line[named(line)?..].trim()));
+    lines.filter(|path| !path.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::ToolUseId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_are_found_where_each_tool_names_them() {
+        for (tool, input, files) in [
+            ("Edit", json!({"file_path": "a"}), &["/w/a"][..]),
+            ("Write", json!({"file_path": "/x/b"}), &["/x/b"]),
+            ("write_to_file", json!({"path": "a"}), &["/w/a"]),
+            ("NotebookEdit", json!({"notebook_path": "n.ipynb"}), &["/w/n.ipynb"]),
+            (
+                "apply_patch",
+                json!({"command": "*** Begin Patch\n*** Update File: a\n*** Move to: b/c\n@@\n+*** Add File: no\n*** Delete File: d\n*** End Patch"}),
+                &["/w/a", "/w/b/c", "/w/d"],
+            ),
+            ("Bash", json!({"command": "echo > out"}), &["/w/out"]),
+            ("mcp__x__write", json!({"file_path": "a"}), &[]),
+            ("Edit", json!({}), &[]),
+        ] {
+            let id = ToolUseId::from_existing("t");
+            let call = HostCall { id, tool: tool.to_owned(), input, response: None, error: None };
+            let effects = effects(&call, Path::new("/w"));
+            let found: Vec<_> =
+                effects.writes.iter().map(|target| target.named.display().to_string()).collect();
+            assert_eq!(found, files, "{call:?}");
+            assert_eq!(effects.opaque, None);
+        }
+        let id = ToolUseId::from_existing("t");
+        let input = json!({"command": "no patch"});
+        let call = HostCall { id, tool: "apply_patch".into(), input, response: None, error: None };
+        assert!(effects(&call, Path::new("/w")).opaque.is_some());
+    }
+}

@@ -1,0 +1,68 @@
+//! `ona hook HOST`: the same gate around another agent, which starts this as its hook.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ona_engine::foreign::{self, Host, HostOptions, Reply};
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::eval;
+use crate::output::{complain, print_line};
+
+/// Hosts send file contents along; what is larger than this is no hook's input.
+const LONGEST_INPUT: u64 = 64 << 20;
+
+/// Reads the host's words, judges, and answers in its own: JSON on standard output, words on standard error and an
+/// exit code. Whatever goes wrong on the way is answered too: no exit code of ours may stop an agent by accident.
+pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
+    let Some(host) = Host::from_name(host) else {
+        let known: Vec<&str> = Host::ALL.iter().map(|(_, name)| *name).collect();
+        // 2 would stop the agent.
+        return Err(CliError::failed(format!("there is no host `{host}`"))
+            .hint(format!("the hosts are {}", known.join(" and "))));
+    };
+    let mut said = String::new();
+    let here = eval::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
+    let reply = match io::stdin().lock().take(LONGEST_INPUT + 1).read_to_string(&mut said) {
+        Ok(length) if length as u64 > LONGEST_INPUT => {
+            foreign::unheard(host, &said, &here, "the hook's input is too long")
+        }
+        Ok(_) => answer(cli, host, &said, &here, HostOptions { rules }),
+        Err(error) => foreign::unheard(
+            host,
+            &said,
+            &here,
+            &format!("the hook's input cannot be read: {error}"),
+        ),
+    };
+    let Reply { stdout, stderr, code } = reply;
+    if let Some(stdout) = stdout {
+        print_line(&stdout.to_string())
+            .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+    }
+    if !stderr.is_empty() {
+        complain(&format!("{stderr}\n"));
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
+    let unheard = |why: String| foreign::unheard(host, said, here, why.trim_end());
+    let mut engine = match eval::engine(cli) {
+        Ok(engine) => engine,
+        Err(error) => return unheard(error.to_string()),
+    };
+    // Nothing of the project's is run here; its rules only ever take something away.
+    engine.config.trust = true;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return unheard(format!("cannot start the runtime: {error}")),
+    };
+    match runtime.block_on(foreign::answer(&engine, host, said, here, options)) {
+        Ok(reply) => reply,
+        Err(error) => foreign::unanswered(host, said, here, &error),
+    }
+}
