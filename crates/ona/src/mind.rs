@@ -20,6 +20,9 @@ const MOST_OUTPUT: u32 = 32_000;
 /// Written at most where nobody knows what a model can.
 const SOME_OUTPUT: u32 = 8_192;
 
+/// Stands for the way to a model where none is asked.
+const NOWHERE: &str = "http://localhost";
+
 const ALLOWED: &str = "docs/OPERATOR_COLD_START.md shows each provider";
 
 /// Everything about the model; wrong configuration shows here, before anything is sent.
@@ -36,7 +39,11 @@ pub fn mind(
     let chosen = args.model.is_some() || args.provider.is_some() || env.model.is_some();
     let before = last.filter(|_| !chosen).and_then(|last| asked_before(last, &env, settings));
     let model = before.map_or_else(|| model(args, &env, settings), Ok)?;
-    let (credential, source, transport) = way(model.provider, &env)?;
+    let (credential, source, transport) = match way(model.provider, &env) {
+        // Hooks run and nobody is asked: whatever is missing for that is not needed.
+        Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),
+        found => found?,
+    };
     let retry = Retry {
         max_retries: env.max_retries.unwrap_or_else(|| Retry::default().max_retries),
         ..Retry::default()
