@@ -86,6 +86,8 @@ pub struct AgentOptions {
     pub setup: Option<SetupTrigger>,
     /// How often the model may be asked in a turn.
     pub max_turns: Option<u32>,
+    /// How often Stop hooks may send the model back in a turn; as often as they like if it is not said.
+    pub max_sent_back: Option<u32>,
     /// How much may be spent.
     pub max_budget_usd: Option<f64>,
     /// Pass stream events on as they are.

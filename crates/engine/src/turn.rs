@@ -175,7 +175,7 @@ impl Agent<'_> {
             }
             return Ok(());
         }
-        let (mut stop_hook_active, mut compacted) = (false, false);
+        let (mut sent_back, mut compacted) = (0, false);
         loop {
             self.heed_files(cancel).await?;
             self.check_limits(account)?;
@@ -217,10 +217,10 @@ impl Agent<'_> {
                 Some(answer) => answer.to_string(),
                 None => account.text.clone(),
             };
-            if !self.sent_back(&said, stop_hook_active, cancel).await? {
+            if !self.sent_back(&said, sent_back, cancel).await? {
                 return Ok(());
             }
-            stop_hook_active = true;
+            sent_back += 1;
         }
     }
 
@@ -508,21 +508,36 @@ impl Agent<'_> {
         Ok(self.keep(&Step { entries: entry.as_slice(), hooks: &hooks, ..Step::default() })?)
     }
 
-    /// Stop hooks may send the model back to work.
+    /// Stop hooks may send the model back to work, unless they have done so too often: one that never lets it
+    /// stop would have it asked for ever.
     async fn sent_back(
         &mut self,
         text: &str,
-        stop_hook_active: bool,
+        before: u32,
         cancel: &CancellationToken,
     ) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
-        let detail = HookDetail::Stop { stop_hook_active, last_assistant_message };
+        let detail = HookDetail::Stop { stop_hook_active: before > 0, last_assistant_message };
         let fired = self.fire(detail, cancel).await;
         if let Some(reason) = fired.stop.clone() {
             self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
             return Err(Halt::Ending(Ending::Stopped { reason }));
         }
         let mut entries = self.contexts(&fired.contexts, "Stop hook");
+        if let Some(most) = self.options.max_sent_back
+            && fired.denies()
+            && before >= most
+        {
+            let reason = fired.denial();
+            let detail = json!({"turn": self.turn, "sent_back": before, "reason": reason});
+            let event = Some(("stop.overruled", &detail));
+            self.keep(&Step { entries: &entries, hooks: &fired.rows, event, ..Step::default() })?;
+            self.warn(format!(
+                "Stop hooks have sent the model back {before} times, which is the limit \
+                 (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}"
+            ));
+            return Ok(false);
+        }
         if fired.denies() {
             entries.extend(self.contexts(&[fired.denial()], "Stop hook"));
         }

@@ -293,6 +293,7 @@ fn options(
             (false, false) => None,
         },
         max_turns: args.max_turns,
+        max_sent_back: models.max_sent_back,
         max_budget_usd: args.max_budget_usd,
         partial: args.include_partial_messages,
         room: models.room,

@@ -34,6 +34,7 @@ variables! {
     LM_MODEL = "LM_STUDIO_MODEL", "unset", "The model that the local server has loaded.";
     RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
     ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
+    SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work; 0 is without a limit.";
     OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer.";
     THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking; 0 is none.";
     TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take, and at most five minutes of it a stream may be silent.";
@@ -63,6 +64,7 @@ pub struct Models {
     pub max_retries: Option<u32>,
     pub max_output: Option<u32>,
     pub answer_retries: u32,
+    pub max_sent_back: Option<u32>,
     pub thinking: Option<u32>,
     pub room: ona_engine::Room,
     pub read_additional: bool,
@@ -99,6 +101,7 @@ pub fn models() -> Result<Models, CliError> {
         aliases,
         max_retries: count(&RETRIES)?,
         answer_retries: count(&ANSWER_RETRIES)?.unwrap_or(5),
+        max_sent_back: Some(count(&SENT_BACK)?.unwrap_or(8)).filter(|most| *most > 0),
         max_output: small(&OUTPUT)?,
         thinking: count(&THINKING)?.filter(|budget| *budget > 0),
         room: ona_engine::Room {

@@ -301,6 +301,26 @@ fn a_prompt_can_be_blocked_and_a_stop_sent_back() {
 }
 
 #[test]
+fn a_stop_hook_that_never_lets_go_is_overruled() {
+    let project = project();
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo not yet >&2; exit 2"}]}]);
+    let settings = json!({"hooks": {"Stop": hook}}).to_string();
+    for (cap, asked) in [(None, 9), (Some("2"), 3)] {
+        let server = Server::start(Script::choose(|_| Reply::say("done"))).unwrap();
+        let args = ["-p", "go", "--max-turns", "20", "--settings", &settings];
+        let mut command = anthropic(&project, &server, &args);
+        command.envs(cap.map(|cap| ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap)));
+        let ran = run(&mut command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+        assert_eq!(server.requests().len(), asked);
+        let told = format!("back {} times, which is the limit", asked - 1);
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("not yet"), "{}", ran.stderr);
+    }
+    let overruled = "SELECT json_extract(detail, '$.sent_back') FROM events WHERE event_type = 'stop.overruled'";
+    assert_eq!(project.sql(overruled), ["8", "2"]);
+}
+
+#[test]
 fn limits_end_a_turn() {
     let project = project();
     let endless = || {
