@@ -206,7 +206,9 @@ impl<'e> Agent<'e> {
         while let Some(op) = self.session.front.next().await {
             let cancel = self.session.front.begin();
             match op {
-                Op::Submit { prompt } => self.turn(Some(prompt), &cancel).await,
+                Op::Submit { prompt, attachments } => {
+                    self.turn(Some((prompt, attachments)), &cancel).await;
+                }
                 Op::GoOn => self.turn(None, &cancel).await,
                 Op::Compact { instructions } => {
                     if let Err(why) = self.compact("manual", instructions, &cancel).await {

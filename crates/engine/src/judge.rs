@@ -89,7 +89,7 @@ impl ModelJudge<'_, '_> {
         };
         let agent = Agent::start(session.facing(front), mind, options).await;
         let mut agent = agent.map_err(|error| error.to_string())?;
-        agent.turn(Some(prompt.to_owned()), &CancellationToken::new()).await;
+        agent.turn(Some((prompt.to_owned(), Vec::new())), &CancellationToken::new()).await;
         self.mind.add_aside(Some(agent.cost_usd));
         agent.end(SessionEndReason::Other).await.map_err(|error| error.to_string())?;
         while let Some(event) = events.recv().await {

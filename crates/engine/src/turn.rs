@@ -10,8 +10,8 @@ use ona_provider::{Answer, AskError, Block, Live, StopReason};
 use ona_store::{ModelCall, Step, StoreError};
 use ona_types::hook::{HookDetail, StopError};
 use ona_types::{
-    ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, SystemNote, ToolUseId, TurnEnd,
-    Usage, fresh_uuid,
+    Attachment, ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, SystemNote, ToolUseId,
+    TurnEnd, Usage, fresh_uuid,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -118,7 +118,11 @@ impl From<Unanswered> for Halt {
 
 impl Agent<'_> {
     /// Runs a turn to its end, and tells of it.
-    pub(crate) async fn turn(&mut self, prompt: Option<String>, cancel: &CancellationToken) {
+    pub(crate) async fn turn(
+        &mut self,
+        prompt: Option<(String, Vec<Attachment>)>,
+        cancel: &CancellationToken,
+    ) {
         let started = Instant::now();
         let mut account = Account::default();
         let ending = match self.steps(prompt, &mut account, cancel).await {
@@ -157,12 +161,14 @@ impl Agent<'_> {
 
     async fn steps(
         &mut self,
-        prompt: Option<String>,
+        prompt: Option<(String, Vec<Attachment>)>,
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         match prompt {
-            Some(prompt) => self.submit(&prompt, account, cancel).await?,
+            Some((prompt, attachments)) => {
+                self.submit(&prompt, &attachments, account, cancel).await?;
+            }
             // What was asked for before the cut and never started is started now.
             None => self.finish_calls(account, cancel).await?,
         }
@@ -228,6 +234,7 @@ impl Agent<'_> {
     async fn submit(
         &mut self,
         prompt: &str,
+        attachments: &[Attachment],
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
@@ -256,7 +263,15 @@ impl Agent<'_> {
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
         let said: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
-        let mut entries = vec![Entry::message(EntryType::User, &fresh_uuid(), &said)];
+        let provider = self.mind.model.provider;
+        if !provider.takes_documents() && attachments.iter().any(Attachment::is_document) {
+            self.warn(format!(
+                "{provider} takes no documents: the model is told that one is left out"
+            ));
+        }
+        // Models look first and are told then.
+        let mut entries: Vec<Entry> = attachments.iter().map(Entry::shown).collect();
+        entries.push(Entry::message(EntryType::User, &fresh_uuid(), &said));
         entries.extend(self.contexts(&fired.contexts, "UserPromptSubmit hook"));
         let detail = json!({"turn": self.turn});
         let event = Some(("turn.started", &detail));

@@ -71,7 +71,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         let options =
             AgentOptions { max_turns: Some(30), today: today(), ..AgentOptions::default() };
         let mut agent = Agent::start(session.facing(front), Arc::new(mind), options).await?;
-        remote.send(Op::Submit { prompt: PROMPT.to_owned() });
+        remote.send(Op::Submit { prompt: PROMPT.to_owned(), attachments: Vec::new() });
         remote.send(Op::End);
         let shown = tokio::spawn(async move {
             let mut last = None;

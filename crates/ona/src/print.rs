@@ -2,6 +2,7 @@
 
 mod given;
 mod json;
+mod prompt;
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::Path;
@@ -27,6 +28,7 @@ use crate::eval::{self, Interrupts, directory};
 use crate::mind::mind;
 use crate::output::{complain, plain, print_line};
 use json::Shown;
+use prompt::Prompt;
 
 /// As much is taken from standard input.
 const MOST_INPUT: u64 = 10 * 1024 * 1024;
@@ -356,7 +358,9 @@ fn feed(
 ) -> Option<std::thread::JoinHandle<()>> {
     match (args.input_format, prompt) {
         _ if args.init_only => {}
-        (InputFormat::Text, Some(prompt)) => remote.send(Op::Submit { prompt }),
+        (InputFormat::Text, Some(prompt)) => {
+            remote.send(Op::Submit { prompt, attachments: Vec::new() });
+        }
         (InputFormat::Text, None) => remote.send(Op::GoOn),
         (InputFormat::StreamJson, _) => {
             let remote = remote.clone();
@@ -365,13 +369,13 @@ fn feed(
             return Some(std::thread::spawn(move || {
                 for line in std::io::stdin().lock().lines() {
                     let Ok(line) = line else { break };
-                    match prompt_of(&line) {
-                        Ok(Some(prompt)) => {
+                    match Prompt::read(&line) {
+                        Ok(Some(Prompt { text, attachments, content })) => {
                             if let Some(session_id) = &replays {
-                                let said = json::replay(session_id, &prompt);
+                                let said = json::replay(session_id, &content);
                                 let _ = print_line(&said.to_string());
                             }
-                            remote.send(Op::Submit { prompt });
+                            remote.send(Op::Submit { prompt: text, attachments });
                         }
                         Ok(None) => {}
                         Err(why) => {
@@ -385,38 +389,6 @@ fn feed(
     }
     remote.send(Op::End);
     None
-}
-
-/// The text of a `user` message on a line.
-fn prompt_of(line: &str) -> Result<Option<String>, String> {
-    if line.trim().is_empty() {
-        return Ok(None);
-    }
-    let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
-    if value["type"] != "user" {
-        return Err(format!("its type is {}, not \"user\"", value["type"]));
-    }
-    let content = &value["message"]["content"];
-    let texts: Vec<&str> = match content {
-        Value::String(text) => vec![text],
-        Value::Array(blocks) => {
-            if let Some(other) = blocks.iter().find(|block| !block["text"].is_string()) {
-                return Err(format!(
-                    "it holds a block of the type {}; only text is taken",
-                    other["type"]
-                ));
-            }
-            blocks.iter().filter_map(|block| block["text"].as_str()).collect()
-        }
-        _ => Vec::new(),
-    };
-    if texts.iter().all(|text| text.trim().is_empty()) {
-        return Err("it says nothing".to_owned());
-    }
-    if texts.is_empty() {
-        return Err("its message has no text".to_owned());
-    }
-    Ok(Some(texts.join("\n")))
 }
 
 /// Prints what happens.
@@ -577,21 +549,6 @@ mod tests {
             [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_772, "2026-11-15")]
         {
             assert_eq!(date(days), expected);
-        }
-    }
-
-    #[test]
-    fn lines_of_input() {
-        let line =
-            r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"}]}}"#;
-        assert_eq!(prompt_of(line), Ok(Some("a".to_owned())));
-        assert_eq!(
-            prompt_of(r#"{"type":"user","message":{"content":"b"}}"#),
-            Ok(Some("b".to_owned()))
-        );
-        assert_eq!(prompt_of(" "), Ok(None));
-        for bad in ["{", "{\"type\":\"x\"}", "{\"type\":\"user\"}"] {
-            assert!(prompt_of(bad).is_err(), "{bad}");
         }
     }
 }

@@ -188,6 +188,11 @@ fn shown(row: &StoredEntry) -> String {
             format!("{} {}", payload["name"].as_str().unwrap_or_default(), payload["input"])
         }
         "tool_result" => payload["content"].as_str().unwrap_or_default().to_owned(),
+        "attachment" => {
+            let attachment = &payload["attachment"];
+            let what = [&attachment["type"], &attachment["media_type"], &attachment["url"]];
+            what.iter().filter_map(|word| word.as_str()).collect::<Vec<_>>().join(" ")
+        }
         "collapse_commit" => payload["summary"].as_str().unwrap_or_default().to_owned(),
         "system" => {
             let subtype = payload["subtype"].as_str().unwrap_or_default();

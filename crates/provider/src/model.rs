@@ -31,6 +31,11 @@ impl ProviderKind {
     pub fn as_str(self) -> &'static str {
         Self::ALL[self as usize].1
     }
+
+    /// Whether its models can be shown documents; pictures all of them can.
+    pub fn takes_documents(self) -> bool {
+        self == Self::ClaudeCodeSubscription
+    }
 }
 
 impl fmt::Display for ProviderKind {

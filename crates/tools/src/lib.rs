@@ -13,6 +13,7 @@
 //! ```
 
 mod atomic;
+mod attached;
 mod background;
 mod bash;
 mod context;
@@ -32,6 +33,7 @@ mod tool;
 mod walk;
 mod write;
 
+pub use attached::{AttachError, attach_pdf, attach_picture};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};

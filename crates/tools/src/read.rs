@@ -32,7 +32,7 @@ const DEFAULT_ROWS: u64 = 256;
 /// Pictures, PDFs and notebooks are held in memory; larger ones are refused.
 const LARGEST_DOCUMENT: u64 = 32 << 20;
 /// PDFs up to this size also go to the model as they are.
-const LARGEST_ATTACHMENT: usize = 20 << 20;
+pub(crate) const LARGEST_ATTACHMENT: usize = 20 << 20;
 /// A tricky PDF may keep its reader busy for ever.
 const PDF_TIMEOUT: Duration = Duration::from_secs(60);
 /// The hidden command by which the program reads a PDF for itself.

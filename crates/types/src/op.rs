@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{PermissionUpdate, RuleValue, ToolUseId, Usage};
+use crate::{Attachment, PermissionUpdate, RuleValue, ToolUseId, Usage};
 
 /// Something the front-end wants of the core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub enum Op {
     Submit {
         /// What is said.
         prompt: String,
+        /// What is shown with it.
+        #[serde(default)]
+        attachments: Vec<Attachment>,
     },
     /// Goes on with a turn that was cut short, as if nothing had happened.
     GoOn,

@@ -38,7 +38,7 @@ pub struct FileView {
     pub seen: Seen,
 }
 
-/// A picture or document that belongs to a tool result but is no text.
+/// A picture or document that belongs to a tool result or a prompt but is no text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Attachment {
@@ -56,6 +56,23 @@ pub enum Attachment {
         /// The bytes in base64.
         data: String,
     },
+    /// A picture that the provider fetches itself.
+    ImageUrl {
+        /// Where it is.
+        url: String,
+    },
+    /// A document that the provider fetches itself.
+    DocumentUrl {
+        /// Where it is.
+        url: String,
+    },
+}
+
+impl Attachment {
+    /// Whether it is a document, not a picture.
+    pub fn is_document(&self) -> bool {
+        matches!(self, Self::Document { .. } | Self::DocumentUrl { .. })
+    }
 }
 
 /// A background task that a call has started.

@@ -228,10 +228,15 @@ impl Entry {
 
     /// An image or document that a tool result could not carry in its text.
     pub fn attachment(id: &ToolUseId, attachment: &Attachment) -> Self {
+        Self { tool_use_id: Some(id.clone()), ..Self::shown(attachment) }
+    }
+
+    /// An image or document that a prompt could not carry in its text.
+    pub fn shown(attachment: &Attachment) -> Self {
         Self {
             entry_type: EntryType::Attachment,
             payload: json!({"_t": "attachment", "attachment": attachment}),
-            tool_use_id: Some(id.clone()),
+            tool_use_id: None,
         }
     }
 

@@ -16,9 +16,9 @@ pub(super) struct Shown {
 }
 
 /// A prompt, as it was taken.
-pub(super) fn replay(session_id: &str, prompt: &str) -> Value {
+pub(super) fn replay(session_id: &str, content: &Value) -> Value {
     json!({
-        "type": "user", "message": {"role": "user", "content": prompt}, "parent_tool_use_id": null,
+        "type": "user", "message": {"role": "user", "content": content}, "parent_tool_use_id": null,
         "session_id": session_id, "uuid": fresh_uuid(), "isReplay": true,
     })
 }

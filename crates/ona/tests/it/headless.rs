@@ -232,7 +232,10 @@ fn what_is_no_prompt_is_left_out_and_named() {
     drop(input);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("it says nothing") && said.contains("only text is taken"), "{said}");
+    assert!(
+        said.contains("it says nothing") && said.contains("its source is of the type null"),
+        "{said}"
+    );
     assert_eq!(server.requests().len(), 1);
 }
 

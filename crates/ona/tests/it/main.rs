@@ -22,6 +22,7 @@ mod intent_gate;
 mod no_room;
 mod notebook;
 mod operator;
+mod pictures;
 mod print;
 mod read;
 mod search;

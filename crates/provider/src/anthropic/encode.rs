@@ -117,10 +117,10 @@ enum Kind<'a> {
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
-    r#type: &'static str,
-    media_type: &'a str,
-    data: &'a str,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 { media_type: &'a str, data: &'a str },
+    Url { url: &'a str },
 }
 
 impl<'a> From<Kind<'a>> for Content<'a> {
@@ -231,24 +231,30 @@ fn result_part(part: &Part, is_error: bool) -> Option<Kind<'_>> {
         Part::Text(text) => said(text),
         Part::Json(text) => Some(Kind::JsonText { text }),
         // An error may hold text only.
-        Part::Attachment(
-            Attachment::Image { media_type, .. } | Attachment::Document { media_type, .. },
-        ) if is_error => Some(Kind::Text { text: format!("[{media_type} left out]").into() }),
+        Part::Attachment(attachment) if is_error => {
+            let what = match attachment {
+                Attachment::Image { media_type, .. } | Attachment::Document { media_type, .. } => {
+                    media_type
+                }
+                Attachment::ImageUrl { url } | Attachment::DocumentUrl { url } => url,
+            };
+            Some(Kind::Text { text: format!("[{what} left out]").into() })
+        }
         Part::Attachment(attachment) => Some(attached(attachment)),
     }
 }
 
 fn attached(attachment: &Attachment) -> Kind<'_> {
     match attachment {
-        Attachment::Image { media_type, data } => Kind::Image { source: source(media_type, data) },
-        Attachment::Document { media_type, data } => {
-            Kind::Document { source: source(media_type, data) }
+        Attachment::Image { media_type, data } => {
+            Kind::Image { source: Source::Base64 { media_type, data } }
         }
+        Attachment::Document { media_type, data } => {
+            Kind::Document { source: Source::Base64 { media_type, data } }
+        }
+        Attachment::ImageUrl { url } => Kind::Image { source: Source::Url { url } },
+        Attachment::DocumentUrl { url } => Kind::Document { source: Source::Url { url } },
     }
-}
-
-fn source<'a>(media_type: &'a str, data: &'a str) -> Source<'a> {
-    Source { r#type: "base64", media_type, data }
 }
 
 /// An id in the letters the API takes; other servers give ids like `functions.Read:0`.

@@ -213,15 +213,15 @@ fn user(message: &Message) -> Vec<Turn<'_>> {
             match part {
                 Part::Text(text) => texts.push(Cow::Borrowed(text)),
                 Part::Json(text) => texts.push(Cow::Owned(text.text())),
-                Part::Attachment(image @ Attachment::Image { .. }) => {
-                    texts.push(Cow::Borrowed("[image: see the next message]"));
-                    let label = format!("Image returned by the tool call {tool_use_id}:");
-                    pieces.push(Piece::Text { text: label.into() });
-                    pieces.push(attached(image));
-                }
-                Part::Attachment(Attachment::Document { media_type, .. }) => {
-                    texts.push(Cow::Owned(left_out(media_type)));
-                }
+                Part::Attachment(attachment) => match attached(attachment) {
+                    Piece::Text { text } => texts.push(text),
+                    image @ Piece::ImageUrl { .. } => {
+                        texts.push(Cow::Borrowed("[image: see the next message]"));
+                        let label = format!("Image returned by the tool call {tool_use_id}:");
+                        pieces.push(Piece::Text { text: label.into() });
+                        pieces.push(image);
+                    }
+                },
             }
         }
         let content = joined(texts, "\n");
@@ -254,18 +254,17 @@ impl<'a> Piece<'a> {
 }
 
 fn attached<'a>(attachment: &Attachment) -> Piece<'a> {
+    let image = |url: String| Piece::ImageUrl { image_url: ImageUrl { url } };
+    let left_out = |what: &str| {
+        let text = format!("[document {what} left out: this model takes no documents]");
+        Piece::Text { text: text.into() }
+    };
     match attachment {
-        Attachment::Image { media_type, data } => Piece::ImageUrl {
-            image_url: ImageUrl { url: format!("data:{media_type};base64,{data}") },
-        },
-        Attachment::Document { media_type, .. } => {
-            Piece::Text { text: left_out(media_type).into() }
-        }
+        Attachment::Image { media_type, data } => image(format!("data:{media_type};base64,{data}")),
+        Attachment::ImageUrl { url } => image(url.clone()),
+        Attachment::Document { media_type, .. } => left_out(&format!("of type {media_type}")),
+        Attachment::DocumentUrl { url } => left_out(url),
     }
-}
-
-fn left_out(media_type: &str) -> String {
-    format!("[document of type {media_type} left out: this model takes no documents]")
 }
 
 /// What the model has said; nothing if there is nothing in it that could be sent.
