@@ -55,7 +55,8 @@ impl Mind {
     pub(crate) fn called(&self, name: &str) -> Result<Self, String> {
         let model = (self.find)(name)?;
         let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
-        Ok(Self { model, max_output, ..self.clone() })
+        let thinking = self.thinking.and_then(|budget| model.thinking(budget, max_output));
+        Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
     pub(crate) fn add_aside(&self, cost_usd: Option<f64>) {

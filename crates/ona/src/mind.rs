@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::agent_args::AgentArgs;
 use crate::env::model::{Models, models, transport};
 use crate::error::CliError;
+use crate::output::complain;
 
 /// Asked where nothing says otherwise.
 const DEFAULT: (ProviderKind, &str) = (ProviderKind::ClaudeCodeSubscription, "claude_sonnet_4");
@@ -52,21 +53,44 @@ pub fn mind(
     let client = Client::new(model.provider, &transport, credentials, retry)
         .map_err(|error| CliError::usage(error.to_string()).hint(ALLOWED))?;
     let known = model.max_output.map_or(SOME_OUTPUT, |most| most.min(MOST_OUTPUT));
-    let max_output = env.max_output.unwrap_or(known);
+    let max_output = match (env.max_output, model.max_output) {
+        (Some(asked), Some(most)) if asked > most => {
+            complain(&format!(
+                "warning: CLAUDE_CODE_MAX_OUTPUT_TOKENS is {asked}; {} writes {most} at most, so that is asked for\n",
+                model.wire
+            ));
+            most
+        }
+        (asked, _) => asked.unwrap_or(known),
+    };
+    let thinking = env.thinking.and_then(|budget| thinking(budget, &model, max_output));
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
     let aliases = aliases(&env, settings).map_err(wrong)?;
     let find: FindModel = Arc::new(move |name| {
         resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
     });
-    let mind = Mind {
-        client: Arc::new(client),
-        max_output,
-        thinking: env.thinking,
-        model,
-        find,
-        aside: Arc::default(),
-    };
+    let mind =
+        Mind { client: Arc::new(client), max_output, thinking, model, find, aside: Arc::default() };
     Ok((mind, env, source))
+}
+
+/// The budget as the model takes it; whoever set another is told.
+fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
+    let taken = model.thinking(budget, max_output);
+    let instead = match taken {
+        Some(taken) if taken == budget => return Some(taken),
+        Some(taken) => format!(
+            "a budget is at least 1024 and less than the {max_output} tokens of an answer, so {taken} is asked for"
+        ),
+        None if model.thinking(budget, u32::MAX).is_none() => {
+            format!("{} takes no budget for thinking, so none is asked for", model.wire)
+        }
+        None => {
+            format!("an answer of {max_output} tokens leaves no room for it, so none is asked for")
+        }
+    };
+    complain(&format!("warning: MAX_THINKING_TOKENS is {budget}; {instead}\n"));
+    taken
 }
 
 /// The model that a session was last answered by, if it is still one of those that can be asked.

@@ -99,33 +99,44 @@ struct Facts {
     family: &'static str,
     context_window: u32,
     max_output: u32,
+    /// Whether it takes a budget for thinking.
+    thinks: bool,
     price: Price,
 }
 
-const fn facts(family: &'static str, window: u32, output: u32, price: [f64; 4]) -> Facts {
+const fn facts(
+    family: &'static str,
+    window: u32,
+    output: u32,
+    thinks: bool,
+    price: [f64; 4],
+) -> Facts {
     let [input, out, cache_write, cache_read] = price;
     let price = Price { input, output: out, cache_write, cache_read };
-    Facts { family, context_window: window, max_output: output, price }
+    Facts { family, context_window: window, max_output: output, thinks, price }
 }
 
 /// The closed ids' models first, then those an alias is likely to name. The price is that of input, output,
 /// cache write and cache read; OpenAI takes nothing extra for writing.
 #[rustfmt::skip]
 const FACTS: [Facts; 13] = [
-    facts("claude-opus-4", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-sonnet-4", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-3-5-haiku", 200_000, 8_192, [0.8, 4.0, 1.0, 0.08]),
-    facts("gpt-4o", 128_000, 16_384, [2.5, 10.0, 2.5, 1.25]),
-    facts("gpt-4o-mini", 128_000, 16_384, [0.15, 0.6, 0.15, 0.075]),
-    facts("o3", 200_000, 100_000, [2.0, 8.0, 2.0, 0.5]),
-    facts("o3-mini", 200_000, 100_000, [1.1, 4.4, 1.1, 0.55]),
-    facts("claude-opus-4-0", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-opus-4-1", 200_000, 32_000, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-opus-4-5", 200_000, 64_000, [5.0, 25.0, 6.25, 0.5]),
-    facts("claude-sonnet-4-0", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-sonnet-4-5", 200_000, 64_000, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-haiku-4-5", 200_000, 64_000, [1.0, 5.0, 1.25, 0.1]),
+    facts("claude-opus-4", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-sonnet-4", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-3-5-haiku", 200_000, 8_192, false, [0.8, 4.0, 1.0, 0.08]),
+    facts("gpt-4o", 128_000, 16_384, false, [2.5, 10.0, 2.5, 1.25]),
+    facts("gpt-4o-mini", 128_000, 16_384, false, [0.15, 0.6, 0.15, 0.075]),
+    facts("o3", 200_000, 100_000, false, [2.0, 8.0, 2.0, 0.5]),
+    facts("o3-mini", 200_000, 100_000, false, [1.1, 4.4, 1.1, 0.55]),
+    facts("claude-opus-4-0", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-1", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-5", 200_000, 64_000, true, [5.0, 25.0, 6.25, 0.5]),
+    facts("claude-sonnet-4-0", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-sonnet-4-5", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-haiku-4-5", 200_000, 64_000, true, [1.0, 5.0, 1.25, 0.1]),
 ];
+
+/// The least that a budget for thinking may be.
+pub(crate) const LEAST_THINKING: u32 = 1024;
 
 /// A model that can be asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,6 +151,8 @@ pub struct Model {
     pub context_window: Option<u32>,
     /// How many tokens it can write in one answer, where that is known.
     pub max_output: Option<u32>,
+    /// Whether it takes a budget for thinking, where that is known.
+    pub thinks: Option<bool>,
     /// Its list price, where that is known.
     pub price: Option<Price>,
 }
@@ -154,8 +167,17 @@ impl Model {
             wire: wire.to_owned(),
             context_window: facts.map(|facts| facts.context_window),
             max_output: facts.map(|facts| facts.max_output),
+            thinks: facts.map(|facts| facts.thinks),
             price: facts.map(|facts| facts.price),
         }
+    }
+
+    /// What the model can do with a budget for thinking, where an answer may have `max_output` tokens: the nearest
+    /// that its API takes, or nothing. A model that nobody knows is taken at the operator's word.
+    pub fn thinking(&self, budget: u32, max_output: u32) -> Option<u32> {
+        let takes = self.provider == ClaudeCodeSubscription && self.thinks != Some(false);
+        let room = max_output.saturating_sub(1);
+        (takes && room >= LEAST_THINKING).then(|| budget.clamp(LEAST_THINKING, room))
     }
 
     /// What this usage costs in US dollars at list price; nothing where no price is known.
@@ -338,6 +360,26 @@ mod tests {
             let model = Model::new(row, row.wire.unwrap());
             assert!(model.price.is_some() && model.max_output < model.context_window, "{}", row.id);
         }
+    }
+
+    #[test]
+    fn a_budget_for_thinking_is_what_the_model_takes() {
+        let model = |provider, name| resolve(provider, name, &Aliases::default(), None).unwrap();
+        let opus = model(ClaudeCodeSubscription, "opus");
+        for (budget, max_output, expected) in [
+            (10_000, 32_000, Some(10_000)),
+            (64_000, 32_000, Some(31_999)),
+            (1, 32_000, Some(LEAST_THINKING)),
+            (2_000, 1_025, Some(LEAST_THINKING)),
+            (2_000, 1_024, None),
+            (2_000, 0, None),
+        ] {
+            assert_eq!(opus.thinking(budget, max_output), expected, "{budget} of {max_output}");
+        }
+        assert_eq!(model(ClaudeCodeSubscription, "haiku").thinking(2_000, 8_192), None);
+        assert_eq!(model(OpenAiCompatible, "o3").thinking(2_000, 8_192), None);
+        let unknown = Model { thinks: None, ..opus };
+        assert_eq!(unknown.thinking(2_000, 8_192), Some(2_000));
     }
 
     #[test]

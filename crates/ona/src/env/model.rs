@@ -35,8 +35,8 @@ variables! {
     RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
     ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
     SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work; 0 is without a limit.";
-    OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer.";
-    THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking; 0 is none.";
+    OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer; no more than its own limit, where that is known.";
+    THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking: at least 1024 and less than an answer, for models that take a budget; 0 is none.";
     TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take, and at most five minutes of it a stream may be silent.";
     WINDOW = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "the model's own window", "How many tokens of context there are, for compaction.";
     PERCENT = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "95", "How full the context may get before it is compacted, in percent.";

@@ -171,3 +171,36 @@ fn how_often_and_how_much_can_be_nothing() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("must be a whole number from 0 up, not `-1`"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_model_is_asked_for_no_more_than_it_can() {
+    let project = project();
+    let asked = |model: &str, output: &str, thinking: &str| {
+        let server = Server::start([Reply::say("ok")]).unwrap();
+        let mut command = anthropic(&project, &server, &["-p", "go", "--model", model]);
+        command.env("CLAUDE_CODE_MAX_OUTPUT_TOKENS", output).env("MAX_THINKING_TOKENS", thinking);
+        command.env("ANTHROPIC_DEFAULT_OPUS_MODEL", "somebody-elses-model");
+        let ran = run(&mut command);
+        assert_eq!(ran.stdout, "ok\n", "{}", ran.stderr);
+        let body = &server.requests()[0].body;
+        let budget = body["thinking"]["budget_tokens"].as_u64();
+        (body["max_tokens"].as_u64().unwrap(), budget, ran.stderr)
+    };
+    let told = |said: &str, what: &str| assert_eq!(said.matches(what).count(), 1, "{said}");
+    assert_eq!(asked("sonnet", "20000", "2000"), (20_000, Some(2_000), String::new()));
+    let (output, thinking, said) = asked("sonnet", "900000", "900000");
+    assert_eq!((output, thinking), (64_000, Some(63_999)));
+    told(&said, "CLAUDE_CODE_MAX_OUTPUT_TOKENS is 900000; claude-sonnet-4-20250514 writes 64000");
+    told(&said, "MAX_THINKING_TOKENS is 900000; ");
+    let (_, thinking, said) = asked("sonnet", "20000", "5");
+    assert_eq!(thinking, Some(1024));
+    told(&said, "so 1024 is asked for");
+    let (output, thinking, said) = asked("haiku", "8192", "2000");
+    assert_eq!((output, thinking), (8192, None));
+    told(&said, "claude-3-5-haiku-20241022 takes no budget for thinking");
+    let (_, thinking, said) = asked("sonnet", "1000", "2000");
+    assert_eq!(thinking, None);
+    told(&said, "an answer of 1000 tokens leaves no room for it");
+    // Of a model that nobody listed the operator knows more.
+    assert_eq!(asked("opus", "900000", "2000"), (900_000, Some(2_000), String::new()));
+}

@@ -8,11 +8,9 @@ use serde_json::Value;
 
 use crate::json_text::JsonText;
 use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
-use crate::model::ProviderKind;
+use crate::model::{LEAST_THINKING, ProviderKind};
 use crate::wire;
 
-/// The least that the API takes as a thinking budget.
-const LEAST_THINKING: u32 = 1024;
 /// How many user messages, from the last, end a part of the prompt that is kept in the cache: with the tools
 /// and the system prompt that makes four, which is all the API allows.
 const CACHED_MESSAGES: usize = 2;
