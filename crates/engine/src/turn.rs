@@ -22,6 +22,10 @@ use crate::compact::CompactError;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::thread::NOT_RUN;
 
+/// Told where an answer ends in `refusal` or `content_filter`.
+const REFUSED: &str = "the model, or a filter before it, refused to answer; what was asked stays in the session: put it \
+     otherwise, or go on from before it (--fork-session --at)";
+
 /// What a question took, by whom it was answered.
 pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall {
     ModelCall {
@@ -201,6 +205,14 @@ impl Agent<'_> {
             };
             if cancel.is_cancelled() {
                 return Err(Halt::Ending(Ending::Interrupted));
+            }
+            if stop_reason == StopReason::Refusal {
+                // What it wanted to do before that is not done.
+                self.settle_calls()?;
+                return Err(Halt::Ending(Ending::Failed {
+                    error: StopError::InvalidRequest.as_str().to_owned(),
+                    message: REFUSED.to_owned(),
+                }));
             }
             let called = !self.thread.unanswered().is_empty();
             self.finish_calls(account, cancel).await?;

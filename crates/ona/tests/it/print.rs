@@ -349,6 +349,34 @@ fn limits_end_a_turn() {
 }
 
 #[test]
+fn a_refusal_is_no_success() {
+    for provider in ["claude_code_subscription", "openai_compatible", "lm_studio_local"] {
+        let project = project();
+        let refusal = || {
+            let half = Reply::say("First I").call("t", "Bash", json!({"command": "touch made"}));
+            half.stop("refusal")
+        };
+        let server = Server::start([refusal(), refusal()]).unwrap();
+        let args = ["-p", "go", "--output-format", "json", "--allowedTools", "Bash"];
+        let ran = run(asking(&project, &server, provider).args(args));
+        let result = &lines(&ran)[0];
+        assert_eq!(
+            (ran.code, &result["is_error"], &result["subtype"], &result["stop_reason"]),
+            (Some(1), &json!(true), &json!("error_during_execution"), &json!("refusal")),
+            "{provider}: {result}"
+        );
+        assert!(result["errors"][0].as_str().unwrap().contains("refused to answer"), "{result}");
+        assert!(!project.path("made").exists());
+        let failed = "SELECT json_extract(payload_json, '$.error') FROM transcript_entries
+                      WHERE json_extract(payload_json, '$.subtype') = 'turn_failed'";
+        assert_eq!(project.sql(failed), ["invalid_request"]);
+        let ran = run(asking(&project, &server, provider).args(["-p", "go"]));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "First I\n"));
+        assert!(ran.stderr.contains("error: the model, or a filter"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn what_a_model_gets_wrong_it_is_told() {
     let project = project();
     let server = Server::start([
