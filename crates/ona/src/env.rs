@@ -313,7 +313,8 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
 pub fn secrets() -> Vec<String> {
     let named = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    named.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value).collect()
+    let named = named.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value);
+    named.chain(model::header_secrets()).collect()
 }
 
 /// Where the organisation's settings are. Whoever sets the variable can add to that, not take away.

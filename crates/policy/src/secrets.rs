@@ -192,16 +192,21 @@ const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDE
 /// A value of small letters alone that is shorter than this is a word like others.
 const SHORTEST_WORD: usize = 16;
 
-/// Whether a variable holds a secret, by its name. A path that exists leads to one, and is none; a common word
-/// would be found everywhere.
+/// Whether a variable holds a secret, by its name.
 pub fn holds_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let named = name.split('_').any(|word| {
         SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part))
     });
+    named && can_be_secret(value)
+}
+
+/// Whether a value can be taken for a secret and masked wherever it occurs. A path that exists leads to one, and is
+/// none; a common word would be found everywhere.
+pub fn can_be_secret(value: &str) -> bool {
     let is_word = value.len() < SHORTEST_WORD && value.bytes().all(|b| b.is_ascii_lowercase());
     let is_path = value.starts_with('/') && std::path::Path::new(value).exists();
-    named && value.len() >= SHORTEST && !is_word && !is_path
+    value.len() >= SHORTEST && !is_word && !is_path
 }
 
 /// The masks in a text, for whoever must not take one for what it stands for.

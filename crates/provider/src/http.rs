@@ -117,7 +117,7 @@ impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Transport")
-            .field("base_url", &self.base_url)
+            .field("base_url", &shown(&self.base_url))
             .field("unix_socket", &self.unix_socket)
             .field("headers", &headers)
             .finish_non_exhaustive()
@@ -182,11 +182,8 @@ impl Line {
 }
 
 fn address(base: &str, path: &str) -> Result<Url, ConfigurationError> {
-    let wrong = |reason: &str| {
-        // Whatever stands before an `@` may be a password.
-        let url = base.rsplit_once('@').map_or(base, |(_, after)| after).to_owned();
-        ConfigurationError::BaseUrl { url, reason: reason.to_owned() }
-    };
+    let wrong =
+        |reason: &str| ConfigurationError::BaseUrl { url: shown(base), reason: reason.to_owned() };
     let base_url = base.trim();
     if !["http://", "https://"].iter().any(|scheme| base_url.starts_with(scheme)) {
         return Err(wrong("it must begin with http:// or https://"));
@@ -200,6 +197,23 @@ fn address(base: &str, path: &str) -> Result<Url, ConfigurationError> {
     }
     let joined = format!("{}/{path}", url.as_str().trim_end_matches('/'));
     Url::parse(&joined).map_err(|error| wrong(&error.to_string()))
+}
+
+/// An address without what may be a password: what stands before an `@`, and what stands behind `?` or `#`.
+fn shown(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    let (place, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    if query.contains('@') {
+        // A password with such a character in it is no query.
+        return format!("{scheme}…");
+    }
+    let place = match place.rsplit_once('@') {
+        Some((_, after)) => format!("…@{after}"),
+        None => place.to_owned(),
+    };
+    let query = query.chars().next().map_or_else(String::new, |sign| format!("{sign}…"));
+    format!("{scheme}{place}{query}")
 }
 
 fn check_socket(path: &Path) -> Result<(), ConfigurationError> {
@@ -252,6 +266,32 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, ConfigurationError> {
     Ok(read)
 }
 
+/// Headers that say how to speak and not who speaks.
+const PLAIN_HEADERS: [&str; 7] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-type",
+    "user-agent",
+];
+/// In the name of a header these say that its value is a secret.
+const SECRET_WORDS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
+/// The value of a header that does not say so is a secret only from this length on.
+const SHORTEST_UNNAMED: usize = 8;
+
+/// What of a custom header must not be shown. A gateway's key may go by any name.
+pub fn header_secrets<'v>(name: &str, value: &'v str) -> impl Iterator<Item = &'v str> {
+    let name = name.trim().to_ascii_lowercase();
+    let is_plain = PLAIN_HEADERS.contains(&name.as_str());
+    let says_so = SECRET_WORDS.iter().any(|word| name.contains(word));
+    // `Bearer abc`: what follows the scheme is the secret, and may be shown without it.
+    let parts = [Some(value.trim()), value.split_whitespace().next_back()];
+    let secret = move |part: &&str| says_so || (!is_plain && part.len() >= SHORTEST_UNNAMED);
+    parts.into_iter().flatten().filter(secret)
+}
+
 fn headers(pairs: &[(String, String)], masks: &mut Masks) -> Result<HeaderMap, ConfigurationError> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
@@ -264,13 +304,7 @@ fn headers(pairs: &[(String, String)], masks: &mut Masks) -> Result<HeaderMap, C
         let mut sent = HeaderValue::from_str(value.trim())
             .map_err(|_| wrong("its value holds a line break or another control character"))?;
         sent.set_sensitive(true);
-        if ["auth", "key", "token", "secret", "cookie"]
-            .iter()
-            .any(|word| key.as_str().contains(word))
-        {
-            // `Bearer abc`: what follows the scheme is the secret.
-            masks.add(value.split_whitespace().next_back().unwrap_or_default());
-        }
+        header_secrets(key.as_str(), value).for_each(|secret| masks.add(secret));
         headers.append(key, sent);
     }
     Ok(headers)
@@ -324,7 +358,9 @@ mod tests {
             refusal(&Transport::to("ftp://h")),
             refusal(&Transport::to("http://h:99999")),
             refusal(&Transport::to("http://me:hunter22@h")),
-            refusal(&Transport::to("http://h/?a=b")),
+            refusal(&Transport::to("http://h/?a=hunter22")),
+            refusal(&Transport::to("http://me:a#hunter22@h")),
+            refusal(&Transport::to("h?a=hunter22")),
             refusal(&with_header("a b", "x")),
             refusal(&with_header("x-key", "hunter22\nx: y")),
             refusal(&with_proxy("socks5://me:hunter22@h")),
@@ -341,8 +377,10 @@ mod tests {
         the base URL `api.anthropic.com` cannot be used: it must begin with http:// or https://
         the base URL `ftp://h` cannot be used: it must begin with http:// or https://
         the base URL `http://h:99999` cannot be used: invalid port number
-        the base URL `h` cannot be used: it holds a user name; credentials go elsewhere
-        the base URL `http://h/?a=b` cannot be used: it must end with a path, without `?` or `#`
+        the base URL `http://…@h` cannot be used: it holds a user name; credentials go elsewhere
+        the base URL `http://h/?…` cannot be used: it must end with a path, without `?` or `#`
+        the base URL `http://…` cannot be used: invalid port number
+        the base URL `h?…` cannot be used: it must begin with http:// or https://
         the custom header `a b` cannot be sent: that is no header name
         the custom header `x-key` cannot be sent: its value holds a line break or another control character
         the value of https_proxy is no proxy that can be used: `socks5` proxies are not supported

@@ -55,7 +55,7 @@ pub use client::Client;
 pub use credential::{Credential, CredentialError, Credentials, Fetching, Fixed};
 pub use failure::{AskError, Failure, FailureWord};
 pub use history::{History, Written};
-pub use http::{ConfigurationError, Proxies, Transport};
+pub use http::{ConfigurationError, Proxies, Transport, header_secrets};
 pub use json_text::JsonText;
 pub use live::Live;
 pub use message::{

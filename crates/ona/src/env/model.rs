@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use ona_policy::secrets::can_be_secret;
 use ona_provider::{Proxies, Transport};
 
 use super::{CliError, Variable, count, number, path, switch, text};
@@ -113,6 +114,14 @@ pub fn models() -> Result<Models, CliError> {
     })
 }
 
+/// Values of custom headers that must not be shown.
+pub fn header_secrets() -> Vec<String> {
+    let text = std::env::var(ANTHROPIC_HEADERS.name).unwrap_or_default();
+    let headers = text.lines().filter_map(|line| line.split_once(':'));
+    let secrets = headers.flat_map(|(name, value)| ona_provider::header_secrets(name, value));
+    secrets.filter(|value| can_be_secret(value)).map(str::to_owned).collect()
+}
+
 /// The way to a server: proxies, certificates, and for Anthropic's own the socket and further headers.
 pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError> {
     let mut transport = Transport::to(base_url);
@@ -136,13 +145,11 @@ pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError>
     }
     if anthropic {
         transport.unix_socket = path(&ANTHROPIC_SOCKET);
-        for line in text(&ANTHROPIC_HEADERS)?
-            .unwrap_or_default()
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-        {
+        let lines = text(&ANTHROPIC_HEADERS)?.unwrap_or_default();
+        for (at, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            // Not the line itself: it may be a secret.
             let (name, value) = line.split_once(':').ok_or_else(|| {
-                ANTHROPIC_HEADERS.refuse(format!("has a line without a colon: `{line}`"))
+                ANTHROPIC_HEADERS.refuse(format!("has a line without a colon: line {}", at + 1))
             })?;
             transport.headers.push((name.trim().to_owned(), value.trim().to_owned()));
         }

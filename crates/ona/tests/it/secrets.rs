@@ -14,7 +14,7 @@ use crate::project;
 const LIVE: &str = "correct-horse-battery-staple";
 
 /// Every byte of the record, the write-ahead log included.
-fn record(project: &Project) -> String {
+pub fn record(project: &Project) -> String {
     let mut bytes = Vec::new();
     for suffix in ["", "-wal"] {
         let mut path = project.database().into_os_string();

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ona_provider::scripted::{Reply, Server};
+use ona_provider::scripted::{Reply, Script, Server};
 use ona_testkit::run;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,6 +13,7 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::print::anthropic;
 use crate::project;
+use crate::secrets::record;
 
 const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../provider/fixtures/ca.pem");
 
@@ -80,6 +81,45 @@ fn headers_and_paths_of_ones_own() {
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
     assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn what_headers_and_addresses_hold_is_not_shown() {
+    let project = project();
+    let script = Script::choose(|request| {
+        let sent = ["x-gateway", "x-team", "accept"].map(|name| request.header(name).unwrap_or(""));
+        match request.last_said().as_str() {
+            "fail" => Reply::error(400, "invalid_request_error", &sent.join(" ")),
+            _ => Reply::say(sent.join(" ")),
+        }
+    });
+    let server = Server::start(script).unwrap();
+    let headers =
+        "X-Gateway: Scheme of-this-gateway-1\nX-Team: platform\nAccept: text/event-stream";
+    let turn = |prompt: &str| {
+        let mut command = anthropic(&project, &server, &["-p", prompt, "--debug"]);
+        run(command.env("ANTHROPIC_CUSTOM_HEADERS", headers))
+    };
+    let failed = turn("fail");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("[secret]"), "{}", failed.stderr);
+    let answered = turn("go");
+    // What is told of everywhere is not masked everywhere.
+    assert_eq!(answered.stdout, "[REDACTED:live] platform text/event-stream\n");
+    for (url, why) in [
+        ("http://me:of-this-gateway-1@localhost", "`http://…@localhost` cannot be used"),
+        ("http://localhost/?k=of-this-gateway-1", "`http://localhost/?…` cannot be used"),
+    ] {
+        let mut command = anthropic(&project, &server, &["-p", "go"]);
+        let ran = run(command.env("ANTHROPIC_BASE_URL", url));
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("of-this-gateway-1"), "{}", ran.stderr);
+    }
+    let mut command = anthropic(&project, &server, &["-p", "go"]);
+    let ran = run(command.env("ANTHROPIC_CUSTOM_HEADERS", "of-this-gateway-1"));
+    let shown = [failed.stderr, answered.stderr, ran.stderr, record(&project)].concat();
+    assert!(!shown.contains("of-this-gateway-1"), "{shown}");
 }
 
 /// Serves every connection with `serve`; the address.
