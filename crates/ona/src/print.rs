@@ -41,6 +41,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let cwd = directory(cli.cwd.as_ref())?;
     let first_words = given::first_words(args, &cwd)?;
     given::check(args, &cwd)?;
+    let name = args.name.as_deref().map(session_name).transpose()?;
     let answers = given::answers(args)?;
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let (seat, source) = seat(&engine, args, &cwd)?;
@@ -60,9 +61,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         .hint(format!("`ona config list` shows the rules; leave {STRUCTURED_OUTPUT} out of permissions.deny and --disallowedTools")));
     }
     // Only now: a start that could not work leaves no session behind.
-    begin(&engine, &seat, source)?;
-    if let Some(name) = &args.name {
-        engine.store.rename_session(&seat, Some(&session_name(name)?))?;
+    begin(&engine, &seat, source, name.as_deref())?;
+    if let (Some(name), StartSource::Resume) = (&name, source) {
+        engine.store.rename_session(&seat, Some(name))?;
     }
     let (front, remote, events) = table(Human::Nobody);
     let options = AgentOptions {
@@ -110,14 +111,19 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
 }
 
 /// A new session is on the record from here on.
-fn begin(engine: &Engine, seat: &Seat, source: StartSource) -> Result<(), StoreError> {
+fn begin(
+    engine: &Engine,
+    seat: &Seat,
+    source: StartSource,
+    name: Option<&str>,
+) -> Result<(), StoreError> {
     if source == StartSource::Startup {
         engine.store.new_session(&NewSession {
             project_dir: &seat.project_dir,
             conversation: Some(&seat.conversation),
             id: Some(&seat.session),
             origin: "headless",
-            name: None,
+            name,
         })?;
     }
     Ok(())
@@ -130,7 +136,7 @@ fn refused<T>(
     source: StartSource,
     error: CliError,
 ) -> Result<T, CliError> {
-    begin(engine, seat, source)?;
+    begin(engine, seat, source, None)?;
     let detail = json!({"error": "authentication_failed", "message": error.to_string()});
     let event = Some(("turn.refused", &detail));
     engine.store.keep_step(seat, &Step { event, ..Step::default() })?;

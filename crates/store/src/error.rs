@@ -47,6 +47,14 @@ pub enum StoreError {
     /// A session with this id exists.
     #[error("there is a session `{0}` already")]
     SessionExists(String),
+    /// A word that would name a session names another one.
+    #[error("`{word}` is the name or id of the session {session} already")]
+    NameTaken {
+        /// The word.
+        word: String,
+        /// The session.
+        session: String,
+    },
     /// Somebody drives the session.
     #[error("the session {0} is in use")]
     SessionInUse(String),
@@ -124,6 +132,9 @@ impl StoreError {
                 "leave --conversation out to join the latest one of this directory"
             }
             Self::SessionExists(_) => "choose another id, or go on in it with --resume",
+            Self::NameTaken { .. } => {
+                "choose another, or go on in that session with --resume; `ona sessions rename` gives it another name"
+            }
             Self::SessionInUse(_) => "end the ona that uses it first",
             Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
@@ -142,6 +153,7 @@ impl StoreError {
                 | Self::CannotOpen(..)
                 | Self::UnknownConversation(_)
                 | Self::SessionExists(_)
+                | Self::NameTaken { .. }
                 | Self::UnknownEntry(..)
         )
     }

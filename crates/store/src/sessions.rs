@@ -149,6 +149,9 @@ impl Store {
             if made == 0 {
                 return Err(StoreError::SessionExists(session.to_string()).into());
             }
+            for word in new.name.into_iter().chain([session.as_str()]) {
+                check_free(tx, word, &session, new.project_dir)?;
+            }
             tx.execute(
                 "INSERT INTO session_info(session_id, name, origin, last_active_ms)
                  VALUES (?1, ?2, ?3, unixepoch('subsec') * 1000)",
@@ -227,6 +230,9 @@ impl Store {
     /// Gives a session another name, or none.
     pub fn rename_session(&self, seat: &Seat, name: Option<&str>) -> Result<(), StoreError> {
         self.write(|tx| {
+            if let Some(name) = name {
+                check_free(tx, name, &seat.session, &seat.project_dir)?;
+            }
             tx.execute(
                 "INSERT INTO session_info(session_id, name, origin, last_active_ms)
                  VALUES (?1, ?2, 'eval', unixepoch('subsec') * 1000)
@@ -308,6 +314,7 @@ impl Store {
             if made == 0 {
                 return Err(StoreError::SessionExists(session.to_string()).into());
             }
+            check_free(tx, session.as_str(), &session, &from.project_dir)?;
             tx.execute(
                 "INSERT INTO session_info(session_id, origin, forked_from, forked_at, last_active_ms)
                  VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
@@ -417,6 +424,32 @@ impl Store {
             }
             Ok(hits)
         })
+    }
+}
+
+/// Refuses a word for a session that names another: by its id, or in the same directory by its name. Of two that one
+/// word names, one could not be found by it.
+fn check_free(
+    c: &Connection,
+    word: &str,
+    session: &SessionId,
+    project_dir: &str,
+) -> Result<(), Failure> {
+    let other: Option<String> = c
+        .prepare_cached(
+            "SELECT session_id FROM sessions WHERE session_id = ?1 AND session_id <> ?2
+             UNION ALL
+             SELECT i.session_id FROM session_info i
+             JOIN sessions s ON s.session_id = i.session_id
+             JOIN conversations c ON c.id = s.conversation_id
+             WHERE i.name = ?1 AND i.session_id <> ?2 AND c.project_dir = ?3
+             LIMIT 1",
+        )?
+        .query_row((word, session.as_str(), project_dir), |row| row.get(0))
+        .optional()?;
+    match other {
+        None => Ok(()),
+        Some(session) => Err(StoreError::NameTaken { word: word.to_owned(), session }.into()),
     }
 }
 

@@ -46,6 +46,7 @@ fn the_key_is_neither_kept_nor_printed_wherever_it_comes_from() {
     ];
     for format in ["text", "json", "stream-json"] {
         let server = Server::start(replies.clone()).unwrap();
+        let name = format!("{leak} {format}");
         let args = [
             "-p",
             &leak,
@@ -57,7 +58,7 @@ fn the_key_is_neither_kept_nor_printed_wherever_it_comes_from() {
             "--append-system-prompt",
             &leak,
             "--name",
-            &leak,
+            &name,
         ];
         let ran = run(&mut anthropic(&project, &server, &args));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
