@@ -6,7 +6,8 @@
 //! directories further down, which come in when a file there is read. [`render`] makes one text of them.
 //!
 //! A repository's author is not the operator. What a repository brings is read only where it really lies in the
-//! project; a link or an import that leads out is listed as a [`Warning`] until somebody has agreed to it.
+//! project; a link or an import that leads out is listed as a [`Warning`] unless the operator has made the place it
+//! leads to a working directory.
 //! However much is thrown at it, reading ends soon: every file is read once, and sizes and look-ups are capped.
 
 mod bounds;
@@ -43,14 +44,12 @@ pub struct Roots {
     pub claude_dir: PathBuf,
     /// The organisation's directories.
     pub managed_dirs: Vec<PathBuf>,
-    /// Further working directories.
+    /// Further working directories: whoever added them has agreed to what leads there.
     pub additional_dirs: Vec<PathBuf>,
     /// Whether their instructions are read too (`CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD`).
     pub read_additional: bool,
     /// `claudeMdExcludes`: globs for absolute paths of files that are not read.
     pub excludes: Vec<String>,
-    /// Whether the operator has agreed to what leads out of the project.
-    pub external_allowed: bool,
 }
 
 /// One file of instructions, as it goes to the model.
@@ -127,7 +126,12 @@ pub enum Problem {
     Binary,
     #[error("it is not UTF-8: what cannot be read was replaced")]
     NotUtf8,
-    #[error("it leads out of the project, to {}: it is not read until that is approved", .0.display())]
+    #[error(
+        "it leads out of the project, to {}: it is not read unless that is in a working directory (--add-dir {}, or \
+         permissions.additionalDirectories in your own settings)",
+        .0.display(),
+        .0.parent().unwrap_or(.0).display()
+    )]
     External(PathBuf),
     #[error("imported by {}: more than 5 imports deep", .0.display())]
     TooDeep(PathBuf),

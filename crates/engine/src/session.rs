@@ -217,7 +217,6 @@ impl<'e> Session<'e> {
             additional_dirs: self.place.additional_dirs.clone(),
             read_additional: false,
             excludes,
-            external_allowed: false,
         }
     }
 

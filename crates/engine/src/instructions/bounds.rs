@@ -20,9 +20,8 @@ const LONGEST_GLOB: usize = 4096;
 /// What may be read.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// Where the project really is.
-    project: Vec<PathBuf>,
-    external_allowed: bool,
+    /// Where the project and the further working directories really are.
+    inside: Vec<PathBuf>,
     excludes: GlobSet,
     bytes: u64,
     steps: usize,
@@ -44,9 +43,9 @@ impl Bounds {
             problems.push(Problem::Glob { glob, why: error.kind().to_string() });
             GlobSet::empty()
         });
-        let project = [&roots.project_root, &roots.cwd].map(|dir| real(dir)).to_vec();
-        let external_allowed = roots.external_allowed;
-        (Self { project, external_allowed, excludes, bytes: 0, steps: 0 }, problems)
+        let dirs = [&roots.project_root, &roots.cwd].into_iter().chain(&roots.additional_dirs);
+        let inside = dirs.map(|dir| real(dir)).collect();
+        (Self { inside, excludes, bytes: 0, steps: 0 }, problems)
     }
 
     /// Whether a file is left out by the settings. The organisation's never are.
@@ -55,13 +54,12 @@ impl Bounds {
             && (self.excludes.is_match(named) || self.excludes.is_match(real))
     }
 
-    /// Whether something is neither in the project nor in `dir`, and whose it is makes that matter: users and
-    /// organisations may point where they like.
+    /// Whether something is neither in the project, nor in a directory that the operator added, nor in `dir`, and
+    /// whose it is makes that matter: users and organisations may point where they like.
     pub(super) fn external(&self, memory_type: MemoryType, dir: &Path, real: &Path) -> bool {
         matches!(memory_type, MemoryType::Project | MemoryType::Local)
-            && !self.external_allowed
             && !real.starts_with(dir)
-            && !self.project.iter().any(|project| real.starts_with(project))
+            && !self.inside.iter().any(|inside| real.starts_with(inside))
     }
 
     /// Goes one step further, if that is not too far.

@@ -209,10 +209,10 @@ fn who_imports_decides_what_may_be_imported() {
         "Project session_start project @~/more.md",
     ];
     assert_eq!(told(&loaded), expected);
-    let warning = "warning: home/more.md: it leads out of the project, to home/more.md: it is not read until \
-        that is approved";
+    let warning = "warning: home/more.md: it leads out of the project, to home/more.md: it is not read unless \
+        that is in a working directory (--add-dir home, or permissions.additionalDirectories in your own settings)";
     assert_eq!(world.warnings(&loaded), [warning], "once, though two import it");
-    world.roots.external_allowed = true;
+    world.roots.additional_dirs = vec![world.roots.home.clone()];
     let (loaded, _) = world.load();
     assert_eq!(told(&loaded)[4], "Project include more");
     assert!(loaded.warnings.is_empty());

@@ -62,3 +62,22 @@ fn files_that_cannot_be_used_are_told_before_anything_is_sent() {
     }
     assert!(server.requests().is_empty() && !project.database().exists());
 }
+
+#[test]
+fn an_import_that_leads_out_of_the_project_says_what_would_let_it_in() {
+    let project = project();
+    let home = project.home();
+    std::fs::write(home.join("style.md"), "Write in rhymes.").unwrap();
+    project.file("CLAUDE.md", "Mind @~/style.md");
+    let server = Server::start([Reply::say("1"), Reply::say("2")]).unwrap();
+    let said = run(&mut anthropic(&project, &server, &["-p", "go"])).stderr;
+    let advice = format!("(--add-dir {}, or", home.display());
+    assert!(said.contains("it leads out of the project") && said.contains(&advice), "{said}");
+    // It can be done as it is said.
+    let dir = home.to_str().unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--add-dir", dir]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let told = server.requests().into_iter().map(|request| request.body.to_string());
+    let told: Vec<bool> = told.map(|body| body.contains("Write in rhymes.")).collect();
+    assert_eq!(told, [false, true]);
+}

@@ -34,7 +34,7 @@ fn links_out_of_the_project_are_not_followed() {
         assert!(warnings > 0, "{link}");
         let again = later.on_read(&world.path("./a/b/c/y"));
         assert!(again.warnings.is_empty(), "{link}: it is said once");
-        world.roots.external_allowed = true;
+        world.roots.additional_dirs = vec![world.path("~/.ssh")];
         let (loaded, mut later) = world.load();
         let more = later.on_read(&world.path("./a/b/c/x"));
         let all = [told(&loaded), told(&more)].concat();
@@ -101,7 +101,8 @@ fn what_is_no_text_is_named() {
             "home/code/project/a/big.md: it is larger than 4 MiB",
             "home/code/project/a/data: it holds no text",
             "home/code/project/a/pipe: it is no regular file",
-            "/dev/zero: it leads out of the project, to /dev/zero: it is not read until that is approved",
+            "/dev/zero: it leads out of the project, to /dev/zero: it is not read unless that is in a working \
+             directory (--add-dir /dev, or permissions.additionalDirectories in your own settings)",
             "home/code/project/a/b/CLAUDE.md: it is no regular file",
             "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
         ]
