@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
 
 use crate::agent_args::AgentArgs;
+use crate::error::CliError;
 use crate::sessions::Sessions;
 
 /// A coding agent whose every step is governed and on the record.
@@ -272,14 +274,36 @@ pub enum Config {
 }
 
 /// What the command line says. With `-p` every word that belongs to no option is the prompt: who prompts "trust"
-/// does not mean to trust.
-pub fn parse() -> Cli {
-    let prints = std::env::args_os()
-        .skip(1)
-        .take_while(|word| word != "--")
-        .any(|word| word.to_str().is_some_and(is_print));
+/// does not mean to trust, and who prompts "-hello" does not want help.
+pub fn parse() -> Result<Cli, CliError> {
+    let words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    let prints = words.iter().any(|word| is_print(word));
     let command = Cli::command().args_conflicts_with_subcommands(prints);
-    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    let matches = command.try_get_matches().or_else(|error| {
+        let misread = matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::UnknownArgument
+        );
+        match words.iter().find(|word| is_no_option(word)) {
+            Some(word) if prints && misread => Err(CliError::usage(format!(
+                "`{word}` begins with `-` and is no option"
+            ))
+            .hint("a prompt that begins with `-` stands behind `--`: ona -p -- '-a, or -b?'")),
+            _ => error.exit(),
+        }
+    })?;
+    Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// Whether a word begins with one `-` and goes on as no row of short options does: `-hello`, `-fix it`.
+fn is_no_option(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    match letters.trim_start_matches(['c', 'p']) {
+        "" | "h" | "V" => false,
+        // What follows is their value.
+        rest => !rest.starts_with(['r', 'n']),
+    }
 }
 
 /// `-p`, alone or behind other letters that take no value.

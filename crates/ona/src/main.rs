@@ -32,8 +32,10 @@ use crate::error::CliError;
 
 fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
-    let cli = args::parse();
-    let outcome = debug::listen(&cli).and_then(|()| dispatch(&cli));
+    let outcome = args::parse().and_then(|cli| {
+        debug::listen(&cli)?;
+        dispatch(&cli)
+    });
     let code = outcome.unwrap_or_else(|error| {
         output::complain(&error.to_string());
         error.kind.exit_code()

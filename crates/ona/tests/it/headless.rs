@@ -37,6 +37,29 @@ fn a_prompt_is_never_a_command() {
 }
 
 #[test]
+fn a_prompt_that_begins_with_a_dash_is_told_where_to_stand() {
+    let project = project();
+    for prompt in ["-hello", "-Verify it", "-fix it", "-"] {
+        let server = Server::start([Reply::say("yes")]).unwrap();
+        let ran = run(&mut anthropic(&project, &server, &["-p", "--", prompt]));
+        assert_eq!(ran.stdout, "yes\n", "{}", ran.stderr);
+        assert_eq!(server.requests()[0].last_said(), prompt);
+        if prompt != "-" {
+            let ran = run(&mut anthropic(&project, &server, &["-p", prompt]));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+            let told = format!("error: `{prompt}` begins with `-` and is no option\nhint: ");
+            assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
+            assert!(ran.stderr.contains("ona -p -- "), "{}", ran.stderr);
+        }
+    }
+    for (args, said) in [(&["-ph"][..], "Usage"), (&["-p", "-h"], "Usage"), (&["-pV"], "ona ")] {
+        let ran = run(&mut project.ona(args));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn the_key_is_neither_kept_nor_printed_wherever_it_comes_from() {
     let project = project();
     let leak = format!("the key is {KEY}");
