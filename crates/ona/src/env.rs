@@ -254,7 +254,8 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
             defaults.bash_max_timeout,
         )?,
         bash_keep_project_dir: switch(&KEEP_DIR, defaults.bash_keep_project_dir)?,
-        background_disabled: switch(&NO_BACKGROUND, defaults.background_disabled)?,
+        no_background: switch(&NO_BACKGROUND, false)?
+            .then_some("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS switches them off"),
         bash_env_file: path(&ENV_FILE),
         inherited_bash_env: path(&BASH_ENV),
         glob_hidden: switch(&GLOB_HIDDEN, defaults.glob_hidden)?,

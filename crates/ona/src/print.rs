@@ -146,8 +146,9 @@ fn refused<T>(
 /// An engine whose record is gone when the process is.
 fn passing(cli: &Cli) -> Result<Engine, CliError> {
     let mut engine = eval::engine_with(cli, Store::in_memory()?)?;
-    // Its supervisor could not write that record.
-    engine.settings.background_disabled = true;
+    engine.settings.no_background.get_or_insert(
+        "with --no-session-persistence the record is in memory, where their end could not be written",
+    );
     Ok(engine)
 }
 

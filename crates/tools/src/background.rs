@@ -52,11 +52,10 @@ impl TaskSpec {
 
 /// Starts a command in the background.
 pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-    if cx.settings.background_disabled {
-        return Err(Refusal::rejected(
-            "background tasks are switched off (CLAUDE_CODE_DISABLE_BACKGROUND_TASKS): run the command \
-             in the foreground",
-        ));
+    if let Some(why) = cx.settings.no_background {
+        return Err(Refusal::rejected(format!(
+            "there are no background tasks: {why}. Run the command in the foreground"
+        )));
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Refusal::Internal(format!("the background task could not be started: {what}: {error}"))

@@ -58,8 +58,8 @@ pub struct ToolSettings {
     pub bash_max_timeout: Duration,
     /// Every shell command starts in the project directory.
     pub bash_keep_project_dir: bool,
-    /// Refuse `run_in_background`.
-    pub background_disabled: bool,
+    /// Why `run_in_background` is refused, if it is.
+    pub no_background: Option<&'static str>,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
     /// A file to source before every shell command.
@@ -82,7 +82,7 @@ impl Default for ToolSettings {
             bash_timeout: Duration::from_millis(120_000),
             bash_max_timeout: Duration::from_millis(600_000),
             bash_keep_project_dir: false,
-            background_disabled: false,
+            no_background: None,
             background_output_limit: 5_000_000_000,
             bash_env_file: None,
             inherited_bash_env: None,

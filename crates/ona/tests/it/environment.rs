@@ -91,7 +91,11 @@ fn background_tasks_can_be_switched_off() {
     let project = project();
     let input = json!({"command": "true", "run_in_background": true});
     let refused = with(&project, "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1", "Bash", &input);
-    assert!(refused.is_error && refused.content.contains("switched off"), "{}", refused.content);
+    assert!(
+        refused.is_error && refused.content.contains("_BACKGROUND_TASKS switches them off"),
+        "{}",
+        refused.content
+    );
 }
 
 #[test]

@@ -325,6 +325,12 @@ fn nothing_is_kept_where_nothing_is_wanted() {
     let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--no-session-persistence"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "read\n"), "{}", ran.stderr);
     assert!(!project.database().exists());
+    let task = json!({"command": "true", "run_in_background": true});
+    let server = Server::start([Reply::new().call("b", "Bash", task), Reply::say("no")]).unwrap();
+    let args = ["-p", "go", "--no-session-persistence", "--allowedTools", "Bash"];
+    run(&mut anthropic(&project, &server, &args));
+    let told = server.requests()[1].last_said();
+    assert!(told.contains("no background tasks: with --no-session-persistence"), "{told}");
 }
 
 #[test]
