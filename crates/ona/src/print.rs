@@ -96,14 +96,21 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         drop(feeding);
         let ended = agent.end(SessionEndReason::Other).await;
         // How the turn ended is told first, and whoever is told of a record that is lost need not hear it twice.
-        let done = shown
+        let last = shown
             .await
             .map_err(|error| CliError::failed(format!("printing broke off: {error}")))??;
+        let done = last.unwrap_or(true);
         if done {
             ended?;
         }
+        let signal = interrupts.signal();
+        if last.is_none() && signal.is_none() && !args.init_only {
+            return Err(CliError::failed("there was no prompt on standard input").hint(
+                r#"with --input-format stream-json each line is one: {"type":"user","message":{"role":"user","content":"…"}}"#,
+            ));
+        }
         let code = if done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-        Ok::<_, CliError>((code, interrupts.signal()))
+        Ok::<_, CliError>((code, signal))
     });
     runtime.shutdown_background();
     let (code, signal) = outcome?;
@@ -425,12 +432,12 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints every event until there are no more; whether the last turn came to its end.
-    async fn show(self, mut events: UnboundedReceiver<Event>) -> Result<bool, CliError> {
-        let mut done = true;
+    /// Prints every event until there are no more; whether the last turn, if there was one, came to its end.
+    async fn show(self, mut events: UnboundedReceiver<Event>) -> Result<Option<bool>, CliError> {
+        let mut done = None;
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = &event {
-                done = end.ending == Ending::Done;
+                done = Some(end.ending == Ending::Done);
             }
             self.event(&event)?;
         }

@@ -264,6 +264,22 @@ fn what_is_no_prompt_is_left_out_and_named() {
 }
 
 #[test]
+fn input_without_a_prompt_is_an_error() {
+    let project = project();
+    let server = Server::start([Reply::say("never")]).unwrap();
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
+    for input in ["", "\n", "nonsense\n"] {
+        let file = project.file("input", input);
+        let mut command = anthropic(&project, &server, &args);
+        let ran = run(command.stdin(std::fs::File::open(file).unwrap()));
+        assert_eq!(ran.code, Some(1), "{input:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("error: there was no prompt on standard input"), "{input:?}");
+        assert_eq!(lines(&ran).len(), 1, "{}", ran.stdout);
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn what_is_deleted_is_gone_for_good() {
     let project = project();
     let server = Server::start([
