@@ -424,16 +424,18 @@ impl Session<'_> {
         let judge = self.mind.as_ref().map(|mind| ModelJudge { session: self, mind });
         let judge = judge.as_ref().map(|judge| judge as &dyn Judge);
         let hooks = &self.governance.hooks;
+        let name = self.governance.redactor.mask_live(&detail.name()).into_owned();
         let mut fired = hooks.fire(&self.hook_base(), detail, about, judge, cancel).await;
-        self.pass_on(&mut fired);
+        self.pass_on(&name, &mut fired);
         fired
     }
 
     /// Tells the user what hooks did and said.
-    fn pass_on(&self, fired: &mut Fired) {
+    fn pass_on(&self, name: &str, fired: &mut Fired) {
         for row in fired.rows.iter().filter(|row| row.skipped_reason.is_none()) {
             self.front.tell(Event::HookRan {
                 hook_event: row.event.as_str().to_owned(),
+                hook_name: name.to_owned(),
                 command: row.command.clone(),
                 exit_code: row.exit_code,
                 stdout: row.stdout_text.clone().unwrap_or_default(),

@@ -117,6 +117,8 @@ pub enum Event {
     HookRan {
         /// The event.
         hook_event: String,
+        /// The event and what its matchers are held against, such as `PreToolUse:Bash`.
+        hook_name: String,
         /// What ran.
         command: String,
         /// How it exited.

@@ -77,12 +77,13 @@ impl Shown {
                 "compact_metadata": {"trigger": trigger, "pre_tokens": pre_tokens},
             }),
             // Behind the result nothing comes.
-            Event::HookRan { hook_event, command, exit_code, stdout, stderr }
+            Event::HookRan { hook_event, hook_name, command, exit_code, stdout, stderr }
                 if hooks && hook_event != "SessionEnd" =>
             {
                 json!({
                     "type": "system", "subtype": "hook_response", "hook_id": fresh_uuid(),
-                    "hook_name": command, "hook_event": hook_event, "stdout": stdout, "stderr": stderr,
+                    "hook_name": hook_name, "hook_event": hook_event, "command": command,
+                    "stdout": stdout, "stderr": stderr,
                     "output": stdout, "exit_code": exit_code,
                     "outcome": if *exit_code == Some(0) { "success" } else { "error" },
                 })

@@ -301,6 +301,40 @@ fn a_prompt_can_be_blocked_and_a_stop_sent_back() {
 }
 
 #[test]
+fn hooks_are_named_by_what_they_were_fired_for() {
+    let project = project();
+    let hook =
+        |name: &str| json!([{"hooks": [{"type": "command", "command": format!(": {name}")}]}]);
+    let events = ["SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"];
+    let hooks: serde_json::Map<String, Value> =
+        events.iter().map(|event| ((*event).to_owned(), hook(event))).collect();
+    let settings = json!({"hooks": hooks}).to_string();
+    let server = Server::start([
+        Reply::new().call("g", "Glob", json!({"pattern": "*"})),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let args = [
+        "-p",
+        "go",
+        "--output-format",
+        "stream-json",
+        "--include-hook-events",
+        "--settings",
+        &settings,
+    ];
+    let ran = run(&mut anthropic(&project, &server, &args));
+    let all = lines(&ran);
+    let of = |key: &str| -> Vec<&str> {
+        let ran = all.iter().filter(|line| line["subtype"] == "hook_response");
+        ran.map(|line| line[key].as_str().unwrap()).collect()
+    };
+    let names = ["SessionStart:startup", "UserPromptSubmit", "PreToolUse:Glob", "Stop"];
+    assert_eq!(of("hook_name"), names, "{}", ran.stderr);
+    assert_eq!(of("command"), events.map(|event| format!(": {event}")));
+}
+
+#[test]
 fn a_stop_hook_that_never_lets_go_is_overruled() {
     let project = project();
     let hook = json!([{"hooks": [{"type": "command", "command": "echo not yet >&2; exit 2"}]}]);

@@ -341,6 +341,15 @@ impl HookDetail {
         })
     }
 
+    /// The event and what matchers are held against, as others are told: `PreToolUse:Bash`, `Stop`.
+    pub fn name(&self) -> String {
+        let event = self.event().as_str();
+        match self.match_query() {
+            None | Some("") => event.to_owned(),
+            Some(query) => format!("{event}:{query}"),
+        }
+    }
+
     /// The tool call the event is about: its name and input, and its id where the event carries one.
     pub fn tool_call(&self) -> Option<(&str, &Value, Option<&ToolUseId>)> {
         match self {
