@@ -94,6 +94,7 @@ impl Bench {
             ona_config: world.join("none"),
             managed_dirs: Vec::new(),
             given: Given { settings: vec![json!({"hooks": hooks}).to_string()], sources: None },
+            started_by: None,
             mode: None,
             trust: false,
             hooks_disabled: false,

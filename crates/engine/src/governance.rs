@@ -34,6 +34,8 @@ pub struct Config {
     pub managed_dirs: Vec<PathBuf>,
     /// `--settings` and `--setting-sources`.
     pub given: Given,
+    /// What started this process, if not the operator: it may give settings that forbid, and no others.
+    pub started_by: Option<String>,
     /// `--permission-mode`.
     pub mode: Option<PermissionMode>,
     /// Trust the folder for this run.
@@ -86,6 +88,17 @@ pub enum GovernanceError {
         also: Vec<String>,
         /// All that, for who agrees to it.
         brought: Brought,
+    },
+    /// The command line gives settings that do more than forbid, and it is not the operator's.
+    #[error(
+        "{} on the command line: that is the operator's to decide, and this ona was started by {starter}",
+        what.join(", ")
+    )]
+    NotTheOperators {
+        /// The settings.
+        what: Vec<String>,
+        /// What started it.
+        starter: String,
     },
 }
 
@@ -144,6 +157,7 @@ impl Governance {
             .map(|snapshot| settings::operators(snapshot, &roots, &config.given));
         let mut layers = match operators {
             Some(Ok(loaded)) => {
+                check_given(config, &loaded.layers)?;
                 warnings.push(
                     "settings come from the database's own snapshot, not from files (`ona config \
                      import` returns to files)"
@@ -245,6 +259,7 @@ impl Governance {
         held: &[Held],
     ) -> Result<(Vec<Layer>, Value), GovernanceError> {
         let mut loaded = settings::load(roots, &config.given);
+        check_given(config, &loaded.layers)?;
         hold(&mut loaded.layers, held);
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
         if !config.trust {
@@ -468,6 +483,17 @@ pub(crate) enum UpdateError {
 }
 
 /// Knows the secrets of the process and of its settings.
+/// Refuses what the command line may not give. On what was read: a file may be another a moment later.
+fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError> {
+    let Some(starter) = &config.started_by else { return Ok(()) };
+    let given = layers.iter().filter(|layer| layer.source.scope == Scope::Cli);
+    let what: Vec<String> = given.flat_map(trust::brings).collect();
+    if what.is_empty() {
+        return Ok(());
+    }
+    Err(GovernanceError::NotTheOperators { what, starter: starter.clone() })
+}
+
 fn redactor(config: &Config, layers: &[Layer]) -> Redactor {
     Redactor::knowing(config.secrets.iter().cloned().chain(settings::secrets(layers)))
 }

@@ -33,6 +33,7 @@ impl World {
             home,
             managed_dirs: Vec::new(),
             given: Given { settings: vec![settings.to_string()], sources: None },
+            started_by: None,
             mode: None,
             trust: false,
             hooks_disabled: false,

@@ -153,6 +153,11 @@ fn place(layer: &Layer, checkout: &Path) -> String {
         .map_or_else(|| layer.source.to_string(), |file| place_of(file, checkout))
 }
 
+/// The layer's settings that do more than forbid, by their names.
+pub(crate) fn brings(layer: &Layer) -> Vec<String> {
+    what_runs(layer).into_iter().chain(what_permits(layer)).map(|(key, _)| key).collect()
+}
+
 /// The layer's settings that make something run.
 fn what_runs(layer: &Layer) -> Map<String, Value> {
     let runs = |(key, value): &(&String, &Value)| RUNS.contains(&key.as_str()) && !is_empty(value);

@@ -20,6 +20,7 @@ use ona_tools::ToolSettings;
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::eval::directory;
+use crate::governed;
 
 /// A variable, as documented.
 struct Variable {
@@ -295,6 +296,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
         ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
         managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
+        started_by: (!settings.is_empty()).then(governed::started_by).flatten(),
         given: Given { settings, sources },
         mode,
         trust: trusts(cli)?,

@@ -73,6 +73,9 @@ impl From<GovernanceError> for CliError {
     fn from(error: GovernanceError) -> Self {
         match error {
             GovernanceError::Store(cause) => cause.into(),
+            GovernanceError::NotTheOperators { .. } => Self::usage(error.to_string())
+                .hint("run it in a terminal of your own")
+                .hint("what only forbids, such as permissions.deny, may be given"),
             GovernanceError::Untrusted { .. } => Self::usage(error.to_string())
                 .hint("look at them, then `ona trust` agrees to them as they are")
                 .hint("`--trust` or ONA_TRUST=1 agrees for this run only"),

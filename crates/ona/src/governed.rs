@@ -93,6 +93,8 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         _ if cli.transition.is_some() => "the phase",
         // Anybody can make a terminal, and type into it.
         _ if cli.ask => "what is asked",
+        // The guards are in the files that would be left out.
+        _ if cli.agent.bare || cli.setting_sources.is_some() => "which settings are read",
         _ => match cli.permission_mode.as_deref() {
             Some("acceptEdits" | "bypassPermissions") => "the permission mode",
             _ => return Ok(()),

@@ -52,6 +52,50 @@ fn who_has_made_itself_a_user_namespace_is_no_operator() {
 }
 
 #[test]
+fn settings_that_a_call_gives_can_only_forbid() {
+    let project = project();
+    project.file(
+        "inner.json",
+        json!({"tool": "Bash", "input": {"command": "touch made"}}).to_string(),
+    );
+    let inner = |options: &str| format!("{ONA} {options} --eval - < inner.json");
+    let hook =
+        json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}});
+    for (settings, what) in [
+        (json!({"permissions": {"defaultMode": "bypassPermissions"}}), "permissions.defaultMode"),
+        (json!({"permissions": {"allow": ["Bash"], "deny": ["Read"]}}), "permissions.allow"),
+        (json!({"permissions": {"additionalDirectories": ["/"]}}), "permissions.additionalD"),
+        (json!({"disableAllHooks": true}), "disableAllHooks"),
+        (hook, "hooks"),
+    ] {
+        project.file("given.json", settings.to_string());
+        for options in [format!("--settings '{settings}'"), "--settings given.json".to_owned()] {
+            let said = project.refused("Bash", json!({"command": inner(&options)}));
+            let told = said.contains(what) && said.contains("the operator's to decide");
+            assert!(told, "{options}: {said}");
+        }
+    }
+    for options in ["--allowedTools Bash", "--add-dir /", "--bare", "--setting-sources user"] {
+        let said = project.refused("Bash", json!({"command": inner(options)}));
+        assert!(said.contains("the operator's to decide"), "{options}: {said}");
+    }
+    // A turn as well as a call, and before anything is asked or kept.
+    let turn = format!("{ONA} -p x --settings '{{\"permissions\":{{\"allow\":[\"Bash\"]}}}}'");
+    let said = project.refused("Bash", json!({"command": turn}));
+    assert!(said.contains("the operator's to decide"), "{said}");
+    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["1"]);
+    // To be stricter is nobody's privilege.
+    let strict = r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#;
+    for options in
+        [format!("--settings '{strict}'"), "--disallowedTools 'Bash(touch *)'".to_owned()]
+    {
+        let said = project.ok("Bash", json!({"command": inner(&options)}));
+        assert!(said.contains("denied by the rule"), "{options}: {said}");
+    }
+    assert!(!project.path("made").exists());
+}
+
+#[test]
 fn a_terminal_that_a_call_makes_for_itself_has_nobody_at_it() {
     let project = project();
     let inner = json!({"tool": "Bash", "input": {"command": "touch made"}}).to_string();
