@@ -1,7 +1,7 @@
 //! The intent stage of the gate (S2, S4): which intent a call is for, whether it may touch what it would touch; and
 //! the trace of what it then changed.
 
-mod lesson;
+pub(crate) mod lesson;
 mod metadata;
 pub(crate) mod observe;
 mod outside;
@@ -21,10 +21,11 @@ use ona_intents::scope::relative;
 use ona_intents::trace::{MutationClass, ScopeValidation};
 use ona_intents::{Asked, Workspace};
 use ona_policy::path::Target;
+use ona_policy::secrets::Redactor;
 use ona_policy::{Answer, By, Call, Effects, Scope, Stage, Verdict};
-use ona_store::StoreError;
+use ona_store::{Store, StoreError};
 use ona_tools::{InputError, Tool};
-use ona_types::{Behavior, Event, ToolOutput};
+use ona_types::{Behavior, ContentHash, Event, SessionId, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::call::masked_path;
@@ -142,6 +143,25 @@ pub(crate) fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Govern
     (governed, ruled)
 }
 
+/// Files that a session knows otherwise than they are now (DESIGN §5 no. 18).
+pub(crate) fn stale(
+    store: &Store,
+    session: &SessionId,
+    redactor: &Redactor,
+    writes: &[Target],
+) -> Result<Vec<PathBuf>, StoreError> {
+    let mut stale = Vec::new();
+    for target in writes {
+        let known = store.last_view(session, &masked_path(redactor, &target.real))?;
+        let Some(view) = known else { continue };
+        let now = std::fs::read(&target.real).ok();
+        if now.is_none_or(|bytes| ContentHash::of(&bytes) != view.hash) {
+            stale.push(target.real.clone());
+        }
+    }
+    Ok(stale)
+}
+
 /// The claim about a change that is known beforehand, where the policy refuses wrong ones.
 fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
     let claimed = governed.claimed?;
@@ -190,7 +210,8 @@ impl Session<'_> {
     ) -> Result<Option<(Governed, Ruled)>, StoreError> {
         let Some(workspace) = &self.workspace else { return Ok(None) };
         let selected = self.selected_intent(workspace)?;
-        let stale = self.stale(&call.effects.writes)?;
+        let (store, redactor) = (&self.engine.store, &self.governance.redactor);
+        let stale = stale(store, &self.seat.session, redactor, &call.effects.writes)?;
         let subject = Subject {
             tool: call.tool.name(),
             command: call.input.get("command").and_then(Value::as_str),
@@ -200,22 +221,6 @@ impl Session<'_> {
             stale: &stale,
         };
         Ok(Some(hold(workspace, &subject)))
-    }
-
-    /// Files that the session knows otherwise than they are now (DESIGN §5 no. 18).
-    fn stale(&self, writes: &[Target]) -> Result<Vec<PathBuf>, StoreError> {
-        let mut stale = Vec::new();
-        for target in writes {
-            let known = masked_path(&self.governance.redactor, &target.real);
-            let Some(view) = self.engine.store.last_view(&self.seat.session, &known)? else {
-                continue;
-            };
-            let now = std::fs::read(&target.real).ok();
-            if now.is_none_or(|bytes| ona_types::ContentHash::of(&bytes) != view.hash) {
-                stale.push(target.real.clone());
-            }
-        }
-        Ok(stale)
     }
 
     pub(crate) fn ask_intent(&self, call: &mut PendingCall<'_>) -> Result<Answer, StoreError> {
@@ -323,7 +328,7 @@ impl Session<'_> {
             let Ok(path) = view.path.strip_prefix(governed.workspace.root()) else { continue };
             let after = files.iter().find(|change| change.path == path);
             let after = after.and_then(|change| change.new.bytes());
-            if after.is_some_and(|bytes| ona_types::ContentHash::of(bytes) != view.hash) {
+            if after.is_some_and(|bytes| ContentHash::of(bytes) != view.hash) {
                 warnings.push(ona_intents::trace::CONCURRENT_MODIFICATION.to_owned());
             }
         }

@@ -27,15 +27,12 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
     let here = eval::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
     let reply = match io::stdin().lock().take(LONGEST_INPUT + 1).read_to_string(&mut said) {
         Ok(length) if length as u64 > LONGEST_INPUT => {
-            foreign::unheard(host, &said, &here, "the hook's input is too long")
+            foreign::unheard(&said, &here, "the hook's input is too long")
         }
         Ok(_) => answer(cli, host, &said, &here, HostOptions { rules }),
-        Err(error) => foreign::unheard(
-            host,
-            &said,
-            &here,
-            &format!("the hook's input cannot be read: {error}"),
-        ),
+        Err(error) => {
+            foreign::unheard(&said, &here, &format!("the hook's input cannot be read: {error}"))
+        }
     };
     let Reply { stdout, stderr, code } = reply;
     if let Some(stdout) = stdout {
@@ -49,7 +46,7 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
 }
 
 fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
-    let unheard = |why: String| foreign::unheard(host, said, here, why.trim_end());
+    let unheard = |why: String| foreign::unheard(said, here, why.trim_end());
     let mut engine = match eval::engine(cli) {
         Ok(engine) => engine,
         Err(error) => return unheard(error.to_string()),
@@ -63,6 +60,6 @@ fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) 
     };
     match runtime.block_on(foreign::answer(&engine, host, said, here, options)) {
         Ok(reply) => reply,
-        Err(error) => foreign::unanswered(host, said, here, &error),
+        Err(error) => foreign::unanswered(said, here, &error),
     }
 }

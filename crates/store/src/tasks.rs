@@ -134,9 +134,10 @@ pub(crate) fn started(
     call: &ToolUseId,
     task: &TaskStarted,
 ) -> Result<(), Failure> {
+    // A supervisor may be slower than whoever deletes the session: nothing of it comes back.
     tx.execute(
         "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+         SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",
         (task.id.as_str(), session.as_str(), call.as_str(), &task.command, path_text(&task.output_path)),
     )?;
     Ok(())
@@ -166,11 +167,25 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_supervisor_may_write_before_the_call_does() {
+    fn store() -> (tempfile::TempDir, Store, SessionId, ToolUseId) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("agent.db")).unwrap();
-        let (session, call) = (SessionId::from_existing("s"), ToolUseId::from_existing("t"));
+        let seat = store.join(&crate::Join { project_dir: "/a", conversation: None }).unwrap();
+        (dir, store, seat.session, ToolUseId::from_existing("t"))
+    }
+
+    #[test]
+    fn a_supervisor_that_comes_late_brings_nothing_back() {
+        let (_dir, store, session, call) = store();
+        let seat = store.join(&crate::Join { project_dir: "/a", conversation: None }).unwrap();
+        store.delete_session(&seat, |_| true).unwrap();
+        store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
+        assert_eq!(store.task(&task().id).unwrap(), None);
+    }
+
+    #[test]
+    fn the_supervisor_may_write_before_the_call_does() {
+        let (_dir, store, session, call) = store();
         store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
         let end = TaskEnd { exit_code: Some(0), reason: "exited".into() };
         store.finish_task(&task().id, &end).unwrap();
@@ -181,9 +196,7 @@ mod tests {
 
     #[test]
     fn a_task_whose_supervisor_died_has_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("agent.db")).unwrap();
-        let (session, call) = (SessionId::from_existing("s"), ToolUseId::from_existing("t"));
+        let (_dir, store, session, call) = store();
         store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
         assert!(store.settle_tasks(&session, |_| false).unwrap().is_empty());
         let settled = store.settle_tasks(&session, |owner| owner["pid"] == 1).unwrap();

@@ -171,6 +171,21 @@ fn commands_ask_unless_a_rule_approves_and_are_looked_at_afterwards() {
 }
 
 #[test]
+fn a_check_that_failed_at_the_host_is_a_lesson() {
+    let project = governed("");
+    select(&project);
+    let input = json!({"command": "npm test"});
+    hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_1", input.clone()));
+    let mut said = payload(&project, "PostToolUseFailure", "Bash", "toolu_1", input);
+    said["error"] = json!("Exit code 7\n1 failing: it greets");
+    assert_eq!(hook(&project, &said).code, Some(0));
+    let text = project.content("CLAUDE.md");
+    assert!(text.contains("[INT-1] npm test: exit 7. 1 failing: it greets"), "{text}");
+    let entry = trace(&project).pop().unwrap();
+    assert_eq!((&entry["tool_name"], &entry["host"]), (&json!("lesson"), &json!("claude_code")));
+}
+
+#[test]
 fn a_host_that_does_not_heed_a_no_is_noticed() {
     let project = governed("");
     let file = project.path("lib.txt");

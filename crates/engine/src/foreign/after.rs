@@ -1,0 +1,183 @@
+//! After a call: what it changed is found and traced, and the record completed.
+
+use std::path::PathBuf;
+
+use ona_intents::file::Found;
+use ona_intents::gate::CallClass;
+use ona_intents::hook_policy::{Class, Classified};
+use ona_intents::trace::ScopeValidation;
+use ona_store::{CallOutcome, Step, StoreError};
+use ona_types::{FileView, Seen, ToolOutput, ToolUseId};
+use serde_json::{Value, json};
+
+use super::before::Pending;
+use super::payload::{HostCall, command_of};
+use super::{Hearing, HostError, OWN_SERVER, Reply, context, targets};
+use crate::intents::lesson::{self, Check};
+use crate::intents::observe::Before;
+use crate::intents::{Outside, Subject, hold, record};
+
+/// As much of a call's response is kept.
+const LONGEST_RESPONSE: usize = 10_000;
+
+impl Hearing<'_> {
+    /// A call that has run.
+    pub(super) async fn after(&self, call: &HostCall) -> Result<Reply, HostError> {
+        let found = self.engine.store.end_foreign_call(&self.seat.session, &call.id)?;
+        let pending = found.and_then(|found| serde_json::from_value::<Pending>(found).ok());
+        let mut output = response(call);
+        self.redactor.mask_string(&mut output.content);
+        output.views = self.views(call);
+        let (id, pending) = match pending {
+            Some(pending) => (pending.tool_use_id.clone(), Some(pending)),
+            // Nobody asked before it ran.
+            None => (self.start(call)?, None),
+        };
+        let was_refused = pending.as_ref().is_some_and(|pending| pending.refused.is_some());
+        let said = self.attribute(call, &id, pending, &mut output).await?;
+        if was_refused {
+            let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
+            let event = Some(("ran_although_refused", &detail));
+            self.engine.store.keep_step(&self.seat, &Step { event, ..Step::default() })?;
+        } else {
+            self.engine.store.finish_call(&self.seat, &id, &CallOutcome::of(&output))?;
+        }
+        Ok(said.map_or_else(Reply::default, |said| context(self.payload.event, &said)))
+    }
+
+    /// Finds what the call changed, and has the trace tell of it. Gives what the agent has to be told.
+    async fn attribute(
+        &self,
+        call: &HostCall,
+        id: &ToolUseId,
+        pending: Option<Pending>,
+        output: &mut ToolOutput,
+    ) -> Result<Option<String>, StoreError> {
+        let Some(workspace) = &self.workspace else { return Ok(None) };
+        let effects = targets::effects(call, &self.cwd);
+        let command = command_of(&call.input);
+        let subject = Subject {
+            tool: &call.tool,
+            command: command.as_deref().filter(|_| call.tool == "Bash"),
+            input: &call.input,
+            effects: &effects,
+            selected: pending.as_ref().and_then(|pending| pending.intent.as_deref()),
+            stale: &[],
+        };
+        let (mut governed, _) = hold(workspace, &subject);
+        if !governed.mutates() || call.tool.starts_with(OWN_SERVER) {
+            return Ok(None);
+        }
+        let (mut warnings, mut refused) = (Vec::new(), None);
+        let changes = match pending {
+            Some(pending) => {
+                let intents = workspace.intents().ok();
+                let intent = intents
+                    .as_ref()
+                    .map(|intents| intents.find(pending.intent.as_deref().unwrap_or_default()));
+                governed.intent = match intent {
+                    Some(Found::One(intent)) => Some(intent.clone()),
+                    _ => None,
+                };
+                governed.scope = pending.scope;
+                governed.claimed = pending.claimed;
+                if let Some(reason) = pending.classified {
+                    governed.class =
+                        CallClass::Classified(Classified { class: Class::Destructive, reason });
+                }
+                refused = pending.refused;
+                pending.before.changes(workspace.root()).await
+            }
+            None => {
+                warnings.push("not_asked_before".to_owned());
+                Before::unseen(workspace.root(), &effects.writes).changes(workspace.root()).await
+            }
+        };
+        let mut files = changes.files;
+        warnings.extend(changes.warnings);
+        let mut entry = record::entry(&governed, self.who(call, id));
+        let is_classified = matches!(governed.class, CallClass::Classified(_));
+        let mut said = None;
+        if is_classified || refused.is_some() {
+            let outside = Outside::of(&governed, &mut files, refused.is_some());
+            entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
+            warnings.extend(outside.warnings());
+            said = outside.words();
+        }
+        if refused.is_some() {
+            if files.is_empty() && said.is_none() {
+                return Ok(None);
+            }
+            warnings.push("ran_although_refused".to_owned());
+            entry.scope_validation = Some(ScopeValidation::Fail);
+        }
+        record::describe(&mut entry, &files, governed.claimed);
+        entry.warnings.extend(warnings);
+        if output.is_error() {
+            record::failed(&mut entry, &output.content);
+        }
+        if let Some(said) = &said {
+            output.content.push_str(&format!("\n[scope] {said}"));
+        }
+        self.append(workspace, entry).await?;
+        if let (Some(command), Some(exit_code)) = (&command, exit_code(call)) {
+            let check = Check { command, exit_code, output: &output.content };
+            match lesson::note(&governed, self.who(call, id), &check, &self.redactor) {
+                Ok(None) => {}
+                Ok(Some(entry)) => self.append(workspace, entry).await?,
+                // A note that cannot be kept stops nobody.
+                Err(why) => {
+                    said = Some([said.unwrap_or_default(), why].join(" ").trim().to_owned())
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// What the agent knows of files by now: the ones it has read or written.
+    fn views(&self, call: &HostCall) -> Vec<FileView> {
+        let effects = targets::effects(call, &self.cwd);
+        let targets = match call.tool.as_str() {
+            "Bash" => Vec::new(),
+            _ => effects.reads.into_iter().chain(effects.writes).collect(),
+        };
+        let view = |real: PathBuf| {
+            let bytes = std::fs::read(&real).ok()?;
+            let hash = ona_types::ContentHash::of(&bytes);
+            Some(FileView { path: real, hash, seen: Seen::Whole })
+        };
+        targets.into_iter().filter_map(|target| view(target.real)).collect()
+    }
+}
+
+/// How a command ended, as far as the host says it: in a field of its own, or in words.
+fn exit_code(call: &HostCall) -> Option<i64> {
+    let field = |key: &str| call.response.as_ref()?.get(key)?.as_i64();
+    if let Some(code) = field("exit_code").or_else(|| field("exitCode")) {
+        return Some(code);
+    }
+    let first = call.error.as_deref()?.lines().next().unwrap_or_default().to_lowercase();
+    let number = first.split_once("code").map(|(_, rest)| {
+        let digits = rest.trim_start_matches([' ', ':', '=']);
+        digits.chars().take_while(char::is_ascii_digit).collect::<String>()
+    });
+    Some(number.and_then(|digits| digits.parse().ok()).unwrap_or(1))
+}
+
+/// What came of a call, as far as the host says it.
+fn response(call: &HostCall) -> ToolOutput {
+    let text = match (&call.error, &call.response) {
+        (Some(error), _) => error.clone(),
+        (None, Some(Value::String(text))) => text.clone(),
+        (None, Some(other)) => other.to_string(),
+        (None, None) => String::new(),
+    };
+    let text: String = text.chars().take(LONGEST_RESPONSE).collect();
+    let failed = call.error.is_some()
+        || call.response.as_ref().is_some_and(|response| {
+            response.get("success").and_then(Value::as_bool) == Some(false)
+                || response.get("is_error").and_then(Value::as_bool) == Some(true)
+                || response.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
+        });
+    if failed { ToolOutput::rejected(text) } else { ToolOutput::success(text) }
+}
