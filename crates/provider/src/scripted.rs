@@ -24,6 +24,7 @@ mod body;
 mod openai;
 mod recorded;
 mod reply;
+mod responses;
 
 use std::convert::Infallible;
 use std::io;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::body::{Body, Step};
 use super::recorded::Recorded;
-use super::{anthropic, openai};
+use super::{anthropic, openai, responses};
 use ona_types::Usage;
 
 /// How many characters are sent at a time unless said otherwise.
@@ -272,7 +272,8 @@ pub(super) fn render(reply: &Reply, request: &Recorded, number: usize) -> Option
     };
     let plain = |text: String| Body::new([Step::Send(Bytes::from(text))]);
     let is_anthropic = request.path.ends_with("/v1/messages");
-    let known = is_anthropic || request.path.ends_with("/chat/completions");
+    let is_responses = request.path.ends_with("/v1/responses");
+    let known = is_anthropic || is_responses || request.path.ends_with("/chat/completions");
     match &reply.kind {
         Kind::HangUp => None,
         Kind::Page { status, content_type, body } => {
@@ -280,6 +281,10 @@ pub(super) fn render(reply: &Reply, request: &Recorded, number: usize) -> Option
         }
         Kind::Message if !known || request.method != "POST" => {
             page(404, "application/json", plain(json!({"error": "no such endpoint"}).to_string()))
+        }
+        Kind::Message if is_responses => {
+            let events = responses::events(reply, request, number);
+            page(200, "text/event-stream; charset=utf-8", streamed(reply, events, false))
         }
         Kind::Message if request.streams() => {
             let events = if is_anthropic {
