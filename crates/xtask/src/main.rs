@@ -8,6 +8,7 @@
 //! cargo xtask test        build, test suite, acceptance rows
 //! cargo xtask licences    licences, banned crates, sources
 //! cargo xtask bench       the table of docs/PERFORMANCE.md
+//! cargo xtask hosts       Claude Code and Codex behind ona's gate
 //! ```
 //!
 //! The tests of this package (`tests/it`) guard the workspace itself: its
@@ -21,6 +22,7 @@
 )]
 
 mod bench;
+mod hosts;
 mod licences;
 mod metadata;
 mod process;
@@ -57,6 +59,10 @@ enum Chore {
     /// Builds ona in release and makes a tree of 50,000 files in the temporary directory. Ratios
     /// are medians of runs taken in turns with rg, fd and find on that same tree.
     Bench(bench::Args),
+    /// Drive Claude Code and Codex, as npm ships them, behind ona's gate, and print what was seen as a table
+    ///
+    /// Needs npm and the network; the model they ask is scripted and on loopback.
+    Hosts(hosts::Args),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +71,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::run(root, &args),
         Chore::Licences => licences::run(root),
         Chore::Bench(args) => bench::run(root, &args),
+        Chore::Hosts(args) => hosts::run(root, &args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
