@@ -6,6 +6,7 @@
 //! taken in turns, so that a busy machine slows both alike. A program that is
 //! not installed costs its row, never the run.
 
+mod intents;
 mod measure;
 mod table;
 mod tree;
@@ -56,6 +57,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     rows.extend(bench.pipeline()?);
     rows.extend(bench.rules()?);
     rows.push(bench.appends()?);
+    rows.extend(bench.intents()?);
     eprintln!("making a tree of {} files", tree::FILES);
     tree::make(&bench.tree)?;
     rows.push(bench.grep_content()?);

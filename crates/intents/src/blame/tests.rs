@@ -1,7 +1,6 @@
 //! Blame against histories whose answer is known.
 
 use std::fs;
-use std::time::Instant;
 
 use proptest::prelude::*;
 
@@ -288,68 +287,5 @@ proptest! {
         for (line, owner) in content.lines().zip(world.found()) {
             prop_assert!(owner.is_none() || line.len() == 1, "{line}");
         }
-    }
-}
-
-/// The measure of the issue; `cargo test --release -p ona-intents -- --ignored --nocapture how_long`.
-#[test]
-#[ignore = "a measurement"]
-fn how_long_it_takes() {
-    for (touching, humans) in [(500, false), (500, true), (100_000, false)] {
-        let mut world = World::new();
-        let mut text = Vec::new();
-        let mut lines: Vec<String> = (0..5_000).map(|n| format!("    let x{n} = {n};\n")).collect();
-        world.content = Some(lines.concat());
-        for number in 0..100_000 {
-            let mut entry = TraceEntry::new();
-            entry.intent_id = Some("INT-014".into());
-            entry.tool_name = "Edit".into();
-            entry.timestamp = "2026-05-02T09:14:03.120Z".into();
-            let ours = number % (100_000 / touching) == 0;
-            let path =
-                if ours { world.path.clone() } else { format!("src/other{}.rs", number % 997) };
-            // Hashes stand in for the content of versions, which nobody looks at here.
-            let version = |n: usize| prefixed_hash(n.to_string().as_bytes());
-            let at = number / (100_000 / touching) * 7_919 % 5_000;
-            let line = format!("    call{number}(1);\n");
-            entry.modified_ranges = modified_ranges(&path, Some(b""), Some(line.as_bytes()));
-            let range = &mut entry.modified_ranges[0];
-            let place = Some(crate::trace::LineRange {
-                start_line: at as u64 + 1,
-                end_line: at as u64 + 1,
-            });
-            (range.old_range, range.new_range) = (place, place);
-            (range.before_hash, range.after_hash) =
-                (Some(version(number)), Some(version(number + 1)));
-            if ours {
-                lines[at] = line;
-                let step = 100_000 / touching;
-                range.after_hash = Some(version(number + step));
-                if number + step >= 100_000 && !humans {
-                    range.after_hash = Some(prefixed_hash(lines.concat().as_bytes()));
-                }
-            }
-            entry.seq = Some(number as u64);
-            text.extend(serde_json::to_vec(&entry).unwrap());
-            text.push(b'\n');
-        }
-        fs::create_dir_all(world.ledger.path().parent().unwrap()).unwrap();
-        fs::write(world.ledger.path(), &text).unwrap();
-        let content = lines.concat();
-        let mut best = f64::MAX;
-        let mut known = 0;
-        for _ in 0..5 {
-            let started = Instant::now();
-            let blame = world.blame_as(&content, &[]);
-            best = best.min(started.elapsed().as_secs_f64() * 1e3);
-            known = blame.lines.iter().filter(|line| blame.entry(line).is_some()).count();
-        }
-        let started = Instant::now();
-        History::read(&world.ledger, &world.path, &[]).unwrap();
-        println!("reading alone {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
-        println!(
-            "{touching} entries touch it, humans {humans}: {best:.1} ms, {known} known, {} MB",
-            text.len() >> 20
-        );
     }
 }

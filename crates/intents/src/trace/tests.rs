@@ -253,22 +253,6 @@ proptest! {
     }
 }
 
-/// `cargo test --release -p ona-intents -- --ignored --nocapture how_long`.
-#[test]
-#[ignore = "a measurement"]
-fn how_long_an_append_takes() {
-    let (_dir, ledger) = ledger_of(1_000);
-    let mut times: Vec<Duration> = (0..2_000)
-        .map(|_| {
-            let started = Instant::now();
-            ledger.append(entry("INT-1", "src/a.rs")).unwrap();
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    println!("append: median {:?}, 99 of 100 within {:?}", times[1_000], times[1_980]);
-}
-
 /// Where a child of the test below writes, and how much.
 const DIR: &str = "ONA_TEST_TRACE_DIR";
 const APPENDS: &str = "ONA_TEST_TRACE_APPENDS";

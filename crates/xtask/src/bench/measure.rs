@@ -42,7 +42,8 @@ pub fn race(
     Ok(Race { ours: median(our_times)?, theirs: median(their_times)? })
 }
 
-fn median(mut times: Vec<Duration>) -> Result<Duration> {
+/// The one in the middle.
+pub fn median(mut times: Vec<Duration>) -> Result<Duration> {
     times.sort_unstable();
     times.get(times.len() / 2).copied().context("nothing was measured")
 }
