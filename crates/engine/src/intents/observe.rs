@@ -150,3 +150,71 @@ fn written_since(root: &Path, since: u64) -> HashSet<(String, String)> {
     });
     left.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ona_intents::Workspace;
+    use ona_policy::Effects;
+    use serde_json::json;
+
+    use super::*;
+    use crate::intents::{Subject, hold};
+
+    /// A workspace whose one intent owns everything, and a write of `a` in it.
+    fn judged() -> (tempfile::TempDir, Governed, Effects) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".orchestration")).unwrap();
+        let intents = "- {id: INT-1, status: IN_PROGRESS, owned_scope: ['**']}\n";
+        fs::write(dir.path().join(ona_intents::file::INTENTS_FILE), intents).unwrap();
+        fs::write(dir.path().join("a"), "one\n").unwrap();
+        let workspace = Arc::new(Workspace::at(dir.path()).unwrap());
+        let effects = Effects::replace(Target::of(workspace.root(), "a").unwrap());
+        let subject = Subject {
+            tool: "Write",
+            command: None,
+            input: &json!({}),
+            effects: &effects,
+            selected: Some("INT-1"),
+            stale: &[],
+        };
+        let (governed, _) = hold(&workspace, &subject);
+        (dir, governed, effects)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changes_between_gate_and_write_is_noticed() {
+        for (meanwhile, noticed) in [(None, false), (Some("somebody else's\n"), true)] {
+            let (dir, governed, effects) = judged();
+            if let Some(text) = meanwhile {
+                fs::write(dir.path().join("a"), text).unwrap();
+            }
+            let before = Before::take(&governed, &effects.writes).await;
+            fs::write(dir.path().join("a"), "two\n").unwrap();
+            let changes = before.changes(governed.workspace.root()).await;
+            let told = changes.warnings.iter().any(|warning| warning == CONCURRENT_MODIFICATION);
+            assert_eq!(told, noticed);
+            let was = meanwhile.unwrap_or("one\n").as_bytes().to_vec();
+            assert_eq!(changes.files[0].old, Side::Content(was), "what was really replaced");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_session_traced_meanwhile_is_not_ours() {
+        let (dir, mut governed, effects) = judged();
+        governed.class = CallClass::Classified(ona_intents::hook_policy::Classified {
+            class: ona_intents::hook_policy::Class::Destructive,
+            reason: String::new(),
+        });
+        let before = Before::take(&governed, &effects.writes).await;
+        fs::write(dir.path().join("theirs"), "x\n").unwrap();
+        fs::write(dir.path().join("ours"), "x\n").unwrap();
+        let mut entry = ona_intents::TraceEntry::new();
+        entry.modified_ranges = ona_intents::ranges::modified_ranges("theirs", None, Some(b"x\n"));
+        Ledger::of(dir.path()).unwrap().append(entry).unwrap();
+        let changes = before.changes(governed.workspace.root()).await;
+        let names: Vec<_> = changes.files.iter().map(|change| change.path.clone()).collect();
+        assert_eq!(names, [Path::new("ours")]);
+    }
+}

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use ona_provider::Usage;
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, run};
 use serde_json::{Value, json};
@@ -395,4 +396,45 @@ fn two_sessions_work_side_by_side_and_notice_each_other() {
     let sessions: Vec<_> =
         trace(&project).into_iter().map(|entry| entry["session_id"].clone()).collect();
     assert_eq!(sessions, [two, one]);
+}
+
+#[test]
+fn the_intent_survives_a_compaction_and_a_fork() {
+    let project = governed("");
+    let full = Usage { input_tokens: 900, output_tokens: 50, ..Usage::default() };
+    let server = Server::start([
+        Reply::new().call("a", "SelectActiveIntent", json!({"intent_id": "INT-1"})).usage(full),
+        Reply::say("SUMMARY"),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let mut command = anthropic(&project, &server, &["-p", "x", "--session-id", "own"]);
+    let ran = run(command
+        .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "1000")
+        .env("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "90"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let after = server.requests()[2].body["messages"].to_string();
+    assert!(
+        after.contains("The intent that is selected") && after.contains("Keep it short"),
+        "{after}"
+    );
+    let server = Server::start([
+        Reply::new().call("b", "Write", write("src/forked.txt", "x")),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let args = ["-p", "x", "--resume", "own", "--fork-session", "--permission-mode", "acceptEdits"];
+    let ran = run(&mut anthropic(&project, &server, &args));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(project.path("src/forked.txt").exists());
+}
+
+#[test]
+fn a_session_in_a_subdirectory_is_governed_too() {
+    let project = governed("");
+    fs::create_dir(project.path(".git")).unwrap();
+    fs::create_dir_all(project.path("lib/deep")).unwrap();
+    let call = json!({"tool": "Write", "input": write("x.txt", "x")}).to_string();
+    let ran = run(project.ona(["--eval", &call]).current_dir(project.path("lib/deep")));
+    assert!(ran.stdout.contains("intent_required"), "{}", ran.stdout);
 }
