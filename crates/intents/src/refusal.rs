@@ -309,7 +309,9 @@ impl Refusal {
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.message(), self.hint())
+        // A message ends with what it is about, not always with a full stop.
+        let message = self.message();
+        write!(f, "{}. {}", message.trim_end_matches('.'), self.hint())
     }
 }
 
