@@ -18,7 +18,7 @@ use ona_sandbox::{ChildOutcome, ChildSpec, Ending, SpawnError};
 use tokio_util::sync::CancellationToken;
 
 pub use history::{
-    Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits,
+    Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
 };
 
 /// As much as one command may say, and as large as a file of the work tree may be.

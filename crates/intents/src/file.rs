@@ -22,6 +22,16 @@ pub use model::{Found, Intent, Intents, Item, Status, Warning, WarningKind};
 pub(crate) use splice::list as yaml_list;
 pub use write::{WriteError, update};
 
+/// The file's text, for whoever looks at more than the intents in it.
+pub fn text(root: &Path) -> Result<String, LoadError> {
+    read_text(root, INTENTS_FILE)
+}
+
+/// The time now, as `created_at` and `updated_at` have it.
+pub fn now() -> String {
+    crate::trace::seconds(&crate::trace::now())
+}
+
 /// Whether the workspace has intents at all: without the directory every call goes on as if there were no gate
 /// (S2 §3.2).
 pub fn is_governed(root: &Path) -> bool {

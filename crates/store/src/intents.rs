@@ -11,6 +11,9 @@ use crate::sessions::seat;
 use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
+/// The event of a wish to widen a scope.
+const SCOPE_REQUESTED: &str = "intent.scope_requested";
+
 /// What was selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Selection {
@@ -24,7 +27,82 @@ pub struct Selection {
     pub is_default: bool,
 }
 
+/// A wish to widen an intent's scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScopeRequest {
+    /// When.
+    pub at: String,
+    /// The session it came from.
+    pub session_id: Option<String>,
+    /// The intent.
+    pub intent_id: String,
+    /// The pattern that is to be added.
+    pub pattern: String,
+    /// `agent` or `human`.
+    pub by: String,
+}
+
 impl Store {
+    /// Keeps a wish to widen a scope (`granted`: that it was followed) as an event of the session.
+    pub fn request_scope(
+        &self,
+        seat: &Seat,
+        workspace: &str,
+        wish: (&str, &str),
+        by: &str,
+        granted: bool,
+    ) -> Result<(), StoreError> {
+        let (intent, pattern) = wish;
+        let kind = if granted { "intent.scope_granted" } else { SCOPE_REQUESTED };
+        let detail =
+            json!({"workspace": workspace, "intent_id": intent, "pattern": pattern, "by": by});
+        self.write(|tx| event(tx, seat, kind, &detail))
+    }
+
+    /// The wishes of a workspace, oldest first, each once.
+    pub fn scope_requests(&self, workspace: &str) -> Result<Vec<ScopeRequest>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT max(timestamp), session_id, json_extract(detail, '$.intent_id'),
+                     json_extract(detail, '$.pattern'), json_extract(detail, '$.by')
+                 FROM events WHERE event_type = ?1 AND json_valid(detail)
+                     AND json_extract(detail, '$.workspace') = ?2
+                 GROUP BY 3, 4 ORDER BY min(id)",
+            )?;
+            let rows = statement.query_map((SCOPE_REQUESTED, workspace), |row| {
+                Ok(ScopeRequest {
+                    at: row.get(0)?,
+                    session_id: row.get(1)?,
+                    intent_id: row.get(2)?,
+                    pattern: row.get(3)?,
+                    by: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// What each session of a workspace has selected, by its id; the default has none.
+    pub fn selections(&self, workspace: &str) -> Result<Vec<(String, Selection)>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT session_id, intent_id, selected_by, selected_at FROM selected_intents
+                 WHERE workspace = ?1 ORDER BY session_id",
+            )?;
+            let rows = statement.query_map([workspace], |row| {
+                let session: String = row.get(0)?;
+                let selection = Selection {
+                    intent_id: row.get(1)?,
+                    selected_by: row.get(2)?,
+                    selected_at: row.get(3)?,
+                    is_default: session.is_empty(),
+                };
+                Ok((session, selection))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Selects an intent, or none, for a session, or as the default of the workspace for sessions that have none.
     pub fn select_intent(
         &self,
@@ -143,5 +221,26 @@ mod tests {
         assert_eq!(of(&one), Some((None, false)), "cleared is not the default");
         store.select_intent("/w", None, None, "human").unwrap();
         assert_eq!(of(&two), None);
+    }
+
+    #[test]
+    fn wishes_are_told_once_and_by_workspace() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let seat = store.join(&crate::Join { project_dir: "/w", conversation: None }).unwrap();
+        for pattern in ["a/**", "b", "a/**"] {
+            store.request_scope(&seat, "/w", ("INT-1", pattern), "agent", false).unwrap();
+        }
+        store.request_scope(&seat, "/w", ("INT-1", "c"), "human", true).unwrap();
+        store.request_scope(&seat, "/other", ("INT-1", "d"), "agent", false).unwrap();
+        let wishes = store.scope_requests("/w").unwrap();
+        let patterns: Vec<&str> = wishes.iter().map(|wish| wish.pattern.as_str()).collect();
+        assert_eq!(patterns, ["a/**", "b"]);
+        assert_eq!(wishes[0].session_id.as_deref(), Some(seat.session.as_str()));
+        store.select_intent("/w", None, Some("INT-1"), "human").unwrap();
+        store.select_intent("/w", Some(&seat.session), Some("INT-2"), "agent").unwrap();
+        let selections = store.selections("/w").unwrap();
+        assert_eq!(selections.len(), 2);
+        assert!(selections[0].1.is_default && selections[0].0.is_empty());
     }
 }

@@ -41,7 +41,7 @@ mod turns;
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
-pub use intents::Selection;
+pub use intents::{ScopeRequest, Selection};
 pub use memories::Memory;
 pub use phases::{Standing, Steering};
 pub use schema::LATEST_MIGRATION;

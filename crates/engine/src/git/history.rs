@@ -6,9 +6,14 @@ use ona_sandbox::Ending;
 
 use super::{Contents, Entry, GitError, blobs, empty_tree, first_line, git, raw, said, whole};
 
+/// Where the directory is below the checkout's top, with a slash behind it; nothing at the top.
+pub async fn prefix(root: &Path) -> Result<String, GitError> {
+    Ok(first_line(&said(root, &["rev-parse", "--show-prefix"]).await?))
+}
+
 /// The names a file had before, the latest first, as far as renames were committed.
 pub async fn earlier_names(root: &Path, path: &str) -> Result<Vec<String>, GitError> {
-    let prefix = first_line(&said(root, &["rev-parse", "--show-prefix"]).await?);
+    let prefix = prefix(root).await?;
     let asked = [
         "log",
         "--follow",
