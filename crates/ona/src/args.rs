@@ -8,7 +8,9 @@ use clap::{Parser, Subcommand};
 
 use crate::agent_args::AgentArgs;
 use crate::error::CliError;
+use crate::intent::Intent;
 use crate::sessions::Sessions;
+use crate::trace::Trace;
 
 /// A coding agent whose every step is governed and on the record.
 #[derive(Debug, Parser)]
@@ -190,6 +192,30 @@ pub enum Command {
         /// Hold calls against the permission rules too
         #[arg(long)]
         rules: bool,
+    },
+
+    /// Say what is worked on, and which files each piece of work may touch
+    #[command(subcommand)]
+    Intent(Intent),
+
+    /// Look at the trace of changes: list, show, verify, export, and find what it does not explain
+    #[command(subcommand)]
+    Trace(Trace),
+
+    /// Say of each line which call wrote it, for which intent and requirement, and who allowed it
+    ///
+    /// exact: every change since is traced. content: the line was recognised by what it says. unknown: with the
+    /// reason, and the commit if there is one.
+    #[command(
+        after_help = "Examples:\n  ona blame src/auth/limit.rs\n  ona blame src/auth/limit.rs:12\n  ona blame src/auth/limit.rs:12-20 --json"
+    )]
+    Blame {
+        /// The file, and which of its lines: FILE, FILE:LINE or FILE:FIRST-LAST
+        #[arg(value_name = "FILE[:LINE[-LINE]]")]
+        target: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
 
     /// Print the schemas of what ona speaks with others

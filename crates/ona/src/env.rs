@@ -296,7 +296,10 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         claude_dir: path(&CLAUDE_DIR).unwrap_or_else(|| home.join(".claude")),
         ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
         managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
-        started_by: (!settings.is_empty()).then(governed::started_by).flatten(),
+        started_by: (!settings.is_empty())
+            .then(governed::started_by)
+            .flatten()
+            .map(|starter| starter.to_string()),
         given: Given { settings, sources },
         mode,
         trust: trusts(cli)?,

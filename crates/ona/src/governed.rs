@@ -1,5 +1,6 @@
 //! Who speaks: the operator, or something that an agent's call has started (DESIGN §5, no. 12).
 
+use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 
@@ -17,10 +18,31 @@ const OTHERS: [(&str, &str); 4] = [
     ("CODEX_THREAD_ID", "Codex"),
 ];
 
+/// Who started this process, if it was not the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Starter {
+    /// A call, by its id.
+    Call(String),
+    /// Another agent, by its name.
+    Host(&'static str),
+    /// Another ona, by its process.
+    Ona(String),
+}
+
+impl fmt::Display for Starter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(id) => write!(f, "the call {id}"),
+            Self::Host(name) => f.write_str(name),
+            Self::Ona(pid) => write!(f, "another ona (process {pid})"),
+        }
+    }
+}
+
 /// What this process was started by, if not by the operator: the call in its own environment or in that of a
 /// process above it, or an ona above it. An environment can be cleaned, and what forks away is adopted by the ona
 /// that governs the call; whose child one is, one cannot choose.
-pub fn started_by() -> Option<String> {
+pub fn started_by() -> Option<Starter> {
     if let Some(starter) = started_with(|name| std::env::var(name).ok()) {
         return Some(starter);
     }
@@ -38,14 +60,14 @@ pub fn started_by() -> Option<String> {
             return Some(starter);
         }
         if is_ona(&pid, own.as_ref()) {
-            return Some(format!("another ona (process {pid})"));
+            return Some(Starter::Ona(pid));
         }
     }
     None
 }
 
 /// What the environment of a process says.
-fn marked(pid: &str) -> Option<String> {
+fn marked(pid: &str) -> Option<Starter> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     started_with(|name| {
         environment.split(|byte| *byte == 0).find_map(|entry| {
@@ -56,12 +78,12 @@ fn marked(pid: &str) -> Option<String> {
 }
 
 /// Whom an environment belongs to.
-fn started_with(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn started_with(variable: impl Fn(&str) -> Option<String>) -> Option<Starter> {
     let other =
         || OTHERS.iter().find(|(name, _)| variable(name).is_some_and(|set| !set.is_empty()));
     match variable(MARKER) {
-        Some(call) => Some(format!("the call {call}")),
-        None => other().map(|(_, host)| (*host).to_owned()),
+        Some(call) => Some(Starter::Call(call)),
+        None => other().map(|(_, host)| Starter::Host(host)),
     }
 }
 
@@ -89,6 +111,8 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "trust",
         Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
+        Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
+        Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",
         _ if trusts => "trust",
         _ if cli.transition.is_some() => "the phase",
         // Anybody can make a terminal, and type into it.
@@ -102,11 +126,16 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     };
     match started_by() {
         None => Ok(()),
-        Some(starter) => Err(CliError::usage(format!(
-            "{what} is the operator's to decide, and this ona was started by {starter}"
-        ))
-        .hint("run it in a terminal of your own")),
+        Some(starter) => Err(refused(what, &starter)),
     }
+}
+
+/// The answer to whoever is not the operator.
+pub fn refused(what: &str, starter: &Starter) -> CliError {
+    CliError::usage(format!(
+        "{what} is the operator's to decide, and this ona was started by {starter}"
+    ))
+    .hint("run it in a terminal of your own")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod agent_args;
 mod args;
 mod asker;
+mod blame;
 mod config;
 mod debug;
 mod demo;
@@ -17,13 +18,16 @@ mod eval;
 mod governed;
 mod helpers;
 mod hook;
+mod intent;
 mod mind;
 mod output;
 mod print;
 mod schema;
 mod sessions;
 mod story;
+mod trace;
 mod trust;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -75,6 +79,9 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Sessions(command)) => sessions::run(cli, command),
         Some(Command::Hook { host, rules }) => hook::run(cli, host, *rules),
         Some(Command::Config(command)) => config::run(cli, command),
+        Some(Command::Intent(command)) => intent::run(cli, command),
+        Some(Command::Trace(command)) => trace::run(cli, command),
+        Some(Command::Blame { target, json }) => blame::run(cli, target, *json),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),

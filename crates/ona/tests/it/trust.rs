@@ -11,14 +11,14 @@ use crate::gate::{at_terminal, pre};
 use crate::project;
 
 /// A project that is a git repository with one commit.
-fn repository() -> Project {
+pub fn repository() -> Project {
     let project = project();
     git(&project, &["init", "-q"]);
     git(&project, &["commit", "-q", "--allow-empty", "-m", "first"]);
     project
 }
 
-fn git(project: &Project, args: &[&str]) {
+pub fn git(project: &Project, args: &[&str]) {
     let who = ["-c", "user.name=x", "-c", "user.email=x@x"];
     let ran = run(project.command("git").args(who).args(args));
     assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);

@@ -1,0 +1,316 @@
+//! `ona blame`: from a line to the call that wrote it, its intent, and who allowed it.
+
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ona_engine::git;
+use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
+use ona_intents::file::{Found, Intents};
+use ona_intents::ranges::{is_binary, split_lines};
+use ona_intents::scope::locate;
+use ona_intents::trace::TraceEntry;
+use ona_store::Store;
+use ona_types::SessionId;
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::output::{complain, plain};
+use crate::trace::{when, who};
+use crate::workspace::{Workspace, counted, no_trace, printed, wait_if_any};
+
+/// Larger files are not blamed.
+const LARGEST: u64 = 64 << 20;
+
+pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
+    let workspace = Workspace::find(cli)?;
+    let (file, wanted) = parse(&workspace.here, target)?;
+    let path = locate(&workspace.root, &workspace.here, &file)
+        .map_err(|outside| CliError::usage(outside.to_string()).hint(within(&workspace)))?;
+    let content = content(&workspace.root.join(&path), &file)?;
+    let lines = split_lines(&content);
+    let wanted = wanted.unwrap_or(1..=lines.len());
+    if *wanted.end() > lines.len() {
+        let has = counted(lines.len(), "line");
+        return Err(CliError::usage(format!(
+            "{path} has {has}, there is no line {}",
+            wanted.end()
+        )));
+    }
+    let earlier = wait_if_any(git::earlier_names(&workspace.root, &path)).unwrap_or_default();
+    let target = Target { path: &path, content: &content, earlier_names: &earlier, commits: None };
+    let mut found = blame(&workspace.ledger()?, &target).map_err(no_trace)?;
+    found.lines.retain(|line| usize::try_from(line.line).is_ok_and(|line| wanted.contains(&line)));
+    // Only what the trace does not know is asked of git, which takes its time.
+    if found.lines.iter().any(|line| matches!(line.origin, Origin::Unknown(_))) {
+        let commits = wait_if_any(git::line_commits(&workspace.root, &path)).unwrap_or_default();
+        for line in &mut found.lines {
+            let at = usize::try_from(line.line).unwrap_or_default();
+            line.commit = commits.get(at - 1).cloned().flatten();
+        }
+    }
+    let intents = workspace.intents_if_any();
+    // The trace stands by itself; the record only adds to it.
+    let store = env::database().and_then(|database| Ok(Store::look(&database)?));
+    let store =
+        store.inspect_err(|error| complain(&format!("warning: without the record: {error}")));
+    let origins: Vec<Traced> = found
+        .entries
+        .iter()
+        .map(|entry| Traced::of(entry, &intents, store.as_ref().ok()))
+        .collect::<Result<_, _>>()?;
+    let blocks = blocks(&found);
+    let text = if as_json {
+        let rows: Vec<Value> =
+            blocks.iter().map(|block| block_json(block, &found, &origins, &lines)).collect();
+        format!("{}\n", json!({"file": path, "earlier_names": earlier, "blocks": rows}))
+    } else {
+        let colour = env::colour();
+        let width = wanted.end().to_string().len();
+        blocks.iter().map(|block| block_words(block, &origins, &lines, width, colour)).collect()
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn within(workspace: &Workspace) -> String {
+    format!("the trace is about files below {}", workspace.root.display())
+}
+
+/// The file, and the lines if some are named. A file whose name ends so is meant itself.
+fn parse(here: &Path, target: &Path) -> Result<(PathBuf, Option<RangeInclusive<usize>>), CliError> {
+    let whole = || Ok((target.to_owned(), None));
+    let text = target.to_string_lossy();
+    let Some((file, lines)) = text.rsplit_once(':') else { return whole() };
+    let looks_so =
+        !lines.is_empty() && lines.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if !looks_so || here.join(target).symlink_metadata().is_ok() {
+        return whole();
+    }
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let number = |text: &str| text.parse::<usize>().ok().filter(|line| *line > 0);
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok((PathBuf::from(file), Some(first..=last))),
+        _ => Err(CliError::usage(format!("`{lines}` names no lines"))
+            .hint("FILE:LINE or FILE:FIRST-LAST, counted from 1")),
+    }
+}
+
+fn content(real: &Path, named: &Path) -> Result<Vec<u8>, CliError> {
+    let named = named.display();
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            CliError::usage(format!("there is no file {named}"))
+        }
+        _ => CliError::failed(format!("{named} cannot be read: {error}")),
+    };
+    let meta = fs::metadata(real).map_err(unreadable)?;
+    if meta.is_dir() {
+        return Err(CliError::usage(format!("{named} is a directory")).hint("name a file in it"));
+    }
+    if !meta.is_file() {
+        return Err(CliError::usage(format!("{named} is no regular file")));
+    }
+    if meta.len() > LARGEST {
+        return Err(CliError::usage(format!("{named} has more than {LARGEST} bytes")));
+    }
+    let content = fs::read(real).map_err(unreadable)?;
+    if is_binary(&content) {
+        return Err(CliError::usage(format!("{named} is binary, and has no lines"))
+            .hint("`ona trace list --file` shows who changed it"));
+    }
+    Ok(content)
+}
+
+/// An entry, and what the file of intents and the record add to it.
+struct Traced {
+    entry: TraceEntry,
+    intent_name: Option<String>,
+    intent_status: Option<String>,
+    requirements: Vec<String>,
+    criteria: Vec<String>,
+    model: Option<String>,
+    approver: Option<String>,
+}
+
+impl Traced {
+    fn of(entry: &TraceEntry, intents: &Intents, store: Option<&Store>) -> Result<Self, CliError> {
+        let mut traced = Self {
+            entry: entry.clone(),
+            intent_name: None,
+            intent_status: None,
+            requirements: entry.related_requirements.clone(),
+            criteria: Vec::new(),
+            model: entry.model.clone(),
+            approver: entry.approver.clone(),
+        };
+        if let Found::One(intent) = intents.find(entry.intent_id.as_deref().unwrap_or_default()) {
+            traced.intent_name = intent.name.clone();
+            traced.intent_status = Some(intent.status().as_str().to_owned());
+            traced.criteria.clone_from(&intent.acceptance_criteria);
+            if traced.requirements.is_empty() {
+                traced.requirements.clone_from(&intent.related_requirements);
+            }
+        }
+        if let (Some(call), Some(store)) = (&entry.tool_use_id, store)
+            && let Some(story) = store.story(call)?
+        {
+            // The last yes is the one that counted.
+            let yes = story.decisions.iter().rev().find(|(decision, _)| decision == "allow");
+            let by = yes.and_then(|(_, reason)| reason["decided"]["by"].as_str());
+            traced.approver = traced.approver.or_else(|| by.map(str::to_owned));
+            if traced.model.is_none() {
+                let answered = store.last_model(&SessionId::from_existing(&story.session_id))?;
+                traced.model = answered.map(|(provider, model)| format!("{provider}/{model}"));
+            }
+        }
+        Ok(traced)
+    }
+
+    fn json(&self) -> Value {
+        let entry = &self.entry;
+        json!({
+            "entry_id": entry.id, "seq": entry.seq, "timestamp": entry.timestamp,
+            "tool_name": entry.tool_name, "tool_use_id": entry.tool_use_id,
+            "mutation_class": entry.mutation_class, "actor": entry.actor, "host": entry.host,
+            "session_id": entry.session_id, "conversation_id": entry.conversation_id,
+            "bead_id": entry.bead_id, "model": self.model, "approver": self.approver,
+            "revision_id": entry.revision_id,
+            "intent": entry.intent_id.as_ref().map(|id| json!({
+                "id": id, "name": self.intent_name, "status": self.intent_status,
+                "related_requirements": self.requirements, "acceptance_criteria": self.criteria,
+            })),
+        })
+    }
+
+    /// What stands above the lines.
+    fn head(&self, certainty: Certainty) -> String {
+        let entry = &self.entry;
+        let id = entry.intent_id.as_deref().unwrap_or("no intent");
+        let mut head = match &self.intent_name {
+            Some(name) => format!("{id} {name}\n"),
+            None => format!("{id}\n"),
+        };
+        let mut add = |name: &str, value: String| {
+            if !value.is_empty() {
+                head.push_str(&format!("    {name:<12} {}\n", value.replace('\n', " ")));
+            }
+        };
+        add(
+            "certainty",
+            match certainty {
+                Certainty::Exact => "exact".to_owned(),
+                Certainty::Content => {
+                    "recognised by content: the file was changed outside the trace since".to_owned()
+                }
+            },
+        );
+        add("requirements", self.requirements.join(", "));
+        add("criteria", self.criteria.join("; "));
+        let entry_number = entry.seq.map_or_else(|| entry.id.clone(), |seq| format!("#{seq}"));
+        let call = entry.tool_use_id.as_ref().map(|call| format!(", call {call}"));
+        add("entry", format!("{entry_number}, {}{}", who(entry), call.unwrap_or_default()));
+        add("session", entry.session_id.clone().unwrap_or_default());
+        add("model", self.model.clone().unwrap_or_default());
+        add("approver", self.approver.clone().unwrap_or_default());
+        plain(&head)
+    }
+}
+
+/// Lines that follow one another and have one origin.
+struct Block<'b> {
+    origin: &'b Origin,
+    commit: Option<&'b str>,
+    lines: Vec<usize>,
+}
+
+fn blocks(found: &Blame) -> Vec<Block<'_>> {
+    let same = |one: &BlamedLine, other: &BlamedLine| match (&one.origin, &other.origin) {
+        (Origin::Unknown(_), _) => one.origin == other.origin && one.commit == other.commit,
+        _ => one.origin == other.origin,
+    };
+    let runs = found.lines.chunk_by(same);
+    runs.filter_map(|run| {
+        let first = run.first()?;
+        let number = |line: &BlamedLine| usize::try_from(line.line).unwrap_or_default();
+        Some(Block {
+            origin: &first.origin,
+            commit: first.commit.as_deref().filter(|_| matches!(first.origin, Origin::Unknown(_))),
+            lines: run.iter().map(number).collect(),
+        })
+    })
+    .collect()
+}
+
+fn text_of(lines: &[&[u8]], number: usize) -> String {
+    let line = lines.get(number - 1).copied().unwrap_or_default();
+    String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned()
+}
+
+fn block_json(block: &Block<'_>, found: &Blame, origins: &[Traced], lines: &[&[u8]]) -> Value {
+    debug_assert_eq!(found.entries.len(), origins.len());
+    let texts: Vec<String> = block.lines.iter().map(|line| text_of(lines, *line)).collect();
+    let mut value = match block.origin {
+        Origin::Entry(index, certainty) => {
+            let mut value = origins.get(*index).map(Traced::json).unwrap_or_default();
+            value["certainty"] = json!(match certainty {
+                Certainty::Exact => "exact",
+                Certainty::Content => "content",
+            });
+            value
+        }
+        Origin::Unknown(why) => {
+            json!({"certainty": "unknown", "why": why.to_string(), "commit": block.commit})
+        }
+    };
+    value["start_line"] = json!(block.lines.first());
+    value["end_line"] = json!(block.lines.last());
+    value["lines"] = json!(texts);
+    value
+}
+
+fn block_words(
+    block: &Block<'_>,
+    origins: &[Traced],
+    lines: &[&[u8]],
+    width: usize,
+    colour: bool,
+) -> String {
+    let (head, columns) = match block.origin {
+        Origin::Entry(index, certainty) => match origins.get(*index) {
+            Some(traced) => {
+                let entry = &traced.entry;
+                let class = entry.mutation_class.map_or("–", |class| class.as_str());
+                let id = entry.intent_id.as_deref().unwrap_or("–");
+                let actor = entry.actor.as_deref().unwrap_or("agent");
+                let columns = format!("{id}  {class}  {}  {actor}", when(entry));
+                (traced.head(*certainty), columns)
+            }
+            None => (String::new(), String::new()),
+        },
+        Origin::Unknown(why) => {
+            let commit = match block.commit {
+                Some(commit) => format!("commit {}", commit.get(..12).unwrap_or(commit)),
+                None => "not committed, or git does not know the file".to_owned(),
+            };
+            (
+                format!("unknown\n    {:<12} {why}\n    {:<12} {commit}\n", "why", "git"),
+                "unknown".to_owned(),
+            )
+        }
+    };
+    let head = match colour {
+        true => format!("\x1b[1m{}", head.replacen('\n', "\x1b[0m\n", 1)),
+        false => head,
+    };
+    let columns = plain(&columns);
+    let shown = block
+        .lines
+        .iter()
+        .map(|line| format!("  {line:>width$}  {columns}  | {}\n", plain(&text_of(lines, *line))));
+    head + &shown.collect::<String>()
+}

@@ -1,0 +1,112 @@
+//! `ona intent select` and `clear`: the handshake, and the workspace's default.
+
+use std::process::ExitCode;
+
+use ona_intents::refusal::Refusal;
+use ona_store::Store;
+use ona_types::SessionId;
+use serde_json::json;
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::governed::{self, Starter};
+use crate::output::{complain, plain, print_line};
+use crate::workspace::{Workspace, by, find_intent, named_session, own_session, printed};
+
+pub fn select(
+    cli: &Cli,
+    id: &str,
+    session: Option<&str>,
+    context: bool,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    let workspace = Workspace::find(cli)?;
+    let intents = workspace.intents()?;
+    find_intent(&intents, id)?;
+    let store = Store::open(&env::database()?)?;
+    let starter = governed::started_by();
+    let session = session_of(&store, &workspace, session, starter.as_ref())?;
+    let selected = ona_intents::Workspace::at(&workspace.root)
+        .map_err(|error| CliError::failed(format!("{}: {error}", workspace.root.display())))?
+        .select(id)
+        .map_err(|refusal| refused(&refusal, id))?;
+    for warning in &selected.warnings {
+        complain(&format!("warning: {warning}\n"));
+    }
+    store.select_intent(&workspace.name(), session.as_ref(), Some(id), by(starter.as_ref()))?;
+    let status = selected.intent.status();
+    let text = if context {
+        format!("{}\n", selected.context)
+    } else if as_json {
+        let status = status.as_str();
+        format!("{}\n", json!({"intent_id": id, "status": status, "session_id": session}))
+    } else {
+        let whose = match &session {
+            Some(session) => format!("session {session} works for"),
+            None => "sessions that have selected nothing work for".to_owned(),
+        };
+        format!("{}\n", plain(&format!("{whose} {id} ({}), {status}", selected.intent.title())))
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the operator can do about it; an agent is told by its own tool.
+fn refused(refusal: &Refusal, id: &str) -> CliError {
+    let error = CliError::usage(refusal.message());
+    match refusal {
+        Refusal::IntentInactive { .. } => {
+            error.hint(format!("`ona intent status {id} IN_PROGRESS` opens it again"))
+        }
+        Refusal::IntentBlocked { .. } => error.hint("take it off that list first"),
+        other => error.hint(other.hint()),
+    }
+}
+
+/// The session that is meant. Whoever is no operator may speak for its own alone.
+fn session_of(
+    store: &Store,
+    workspace: &Workspace,
+    session: Option<&str>,
+    starter: Option<&Starter>,
+) -> Result<Option<SessionId>, CliError> {
+    let own = own_session(store, starter)?;
+    let named = match (session, starter) {
+        (None, None) => return Ok(None),
+        (None, Some(starter)) => {
+            let refused = governed::refused("the default intent", starter);
+            return Err(match own {
+                Some(own) => refused.hint(format!("for your own session: --session {own}")),
+                None => refused,
+            });
+        }
+        (Some(word), _) => named_session(store, workspace, word)?,
+    };
+    if let Some(starter) = starter {
+        if own.as_ref() != Some(&named) {
+            return Err(governed::refused("what another session works for", starter));
+        }
+    } else if store.session(&named)?.is_none() {
+        complain(&format!(
+            "note: the record knows no session {} yet; the selection waits for it\n",
+            plain(named.as_str())
+        ));
+    }
+    Ok(Some(named))
+}
+
+pub fn clear(cli: &Cli, session: Option<&str>) -> Result<ExitCode, CliError> {
+    let workspace = Workspace::find(cli)?;
+    let store = Store::open(&env::database()?)?;
+    let starter = governed::started_by();
+    let session = session_of(&store, &workspace, session, starter.as_ref())?;
+    store.select_intent(&workspace.name(), session.as_ref(), None, by(starter.as_ref()))?;
+    let text = match session {
+        Some(session) => format!("session {session} works for no intent"),
+        None => "there is no default; sessions select for themselves".to_owned(),
+    };
+    print_line(&plain(&text))
+        .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,334 @@
+//! `ona trace`: what was changed, for what, by whom, and what nobody accounts for.
+
+mod adopt;
+mod export;
+mod reconcile;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+use ona_intents::trace::{LEDGER_PATH, TraceEntry, Verification};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::output::plain;
+use crate::workspace::{Workspace, entries, no_trace, printed};
+
+#[derive(Debug, Subcommand)]
+pub enum Trace {
+    /// List entries of the trace, newest last
+    #[command(
+        after_help = "Examples:\n  ona trace list\n  ona trace list --intent INT-001 --limit 5\n  ona trace list --file src/auth/limit.rs --json | jq '.[].id'"
+    )]
+    List {
+        /// Only those of an intent
+        #[arg(long, value_name = "ID")]
+        intent: Option<String>,
+        /// Only those that speak of a file
+        #[arg(long, value_name = "PATH")]
+        file: Option<PathBuf>,
+        /// Only those of a session, by its id or the beginning of it
+        #[arg(long, value_name = "S")]
+        session: Option<String>,
+        /// How many at most
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one entry
+    #[command(after_help = "Examples:\n  ona trace show 41\n  ona trace show 6a2f0c1e --json")]
+    Show {
+        /// Its number in the chain, its id, or the beginning of it
+        entry: String,
+        /// As it stands in the trace
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that no entry was changed, taken out or moved; exits 1 and names the first line if one was
+    #[command(after_help = "Examples:\n  ona trace verify\n  ona trace verify --json | jq .head")]
+    Verify {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the trace for other tools
+    ///
+    /// agent-trace: one record of agent-trace 0.1.0 a line. git-ai-note: the Git AI note of HEAD, for
+    /// `git notes --ref ai add -F`. json: the entries as they are, one a line.
+    #[command(
+        after_help = "Examples:\n  ona trace export --format agent-trace -o trace.jsonl\n  ona trace export --format git-ai-note | git notes --ref ai add -f -F - HEAD\n  ona trace export --format json --since main"
+    )]
+    Export {
+        /// The format
+        #[arg(long)]
+        format: Format,
+        /// Only what was changed since this commit; the note is otherwise about HEAD alone
+        #[arg(long, value_name = "REV")]
+        since: Option<String>,
+        /// Into a file instead of standard output
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// List every change in the work tree that no trace explains; exits 1 if there is one
+    ///
+    /// Compares with HEAD, or with the commit that is given: staged, unstaged and untracked files, submodules too.
+    #[command(
+        after_help = "Examples:\n  ona trace reconcile\n  ona trace reconcile --since main --json\n  ona trace reconcile --adopt INT-001   (what is listed was changed by hand, for that intent)\n\nExit codes: 0 everything is explained, 1 something is not, 2 wrong usage or configuration."
+    )]
+    Reconcile {
+        /// Compare with this commit instead of HEAD
+        #[arg(long, value_name = "COMMIT")]
+        since: Option<String>,
+        /// Answer for what is listed: write it down as changed by a human for this intent
+        #[arg(long, value_name = "ID")]
+        adopt: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The formats of `export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    AgentTrace,
+    GitAiNote,
+    Json,
+}
+
+impl Trace {
+    /// Whether only the operator may do it.
+    pub fn is_the_operators(&self) -> bool {
+        matches!(self, Self::Reconcile { adopt: Some(_), .. })
+    }
+}
+
+pub fn run(cli: &Cli, command: &Trace) -> Result<ExitCode, CliError> {
+    let workspace = Workspace::find(cli)?;
+    match command {
+        Trace::List { intent, file, session, limit, json } => {
+            let file = file.as_deref().map(|file| {
+                ona_intents::scope::locate(&workspace.root, &workspace.here, file)
+                    .map_err(|outside| CliError::usage(outside.to_string()))
+            });
+            let wanted = Wanted {
+                intent: intent.as_deref(),
+                file: file.transpose()?,
+                session: session.as_deref(),
+            };
+            list(&workspace, &wanted, *limit, *json)
+        }
+        Trace::Show { entry, json } => show(&workspace, entry, *json),
+        Trace::Verify { json } => verify(&workspace, *json),
+        Trace::Export { format, since, output } => {
+            export::run(&workspace, *format, since.as_deref(), output.as_deref())
+        }
+        Trace::Reconcile { since, adopt: None, json } => {
+            reconcile::run(&workspace, since.as_deref(), *json)
+        }
+        Trace::Reconcile { since, adopt: Some(intent), json } => {
+            adopt::run(&workspace, since.as_deref(), intent, *json)
+        }
+    }
+}
+
+/// Which entries are asked for.
+struct Wanted<'a> {
+    intent: Option<&'a str>,
+    file: Option<String>,
+    session: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    fn holds(&self, entry: &TraceEntry) -> bool {
+        let session = entry.session_id.as_deref().unwrap_or_default();
+        self.intent.is_none_or(|id| entry.intent_id.as_deref() == Some(id))
+            && self.session.is_none_or(|beginning| session.starts_with(beginning))
+            && self.file.as_deref().is_none_or(|file| entry.files().contains(&file))
+    }
+}
+
+fn list(
+    workspace: &Workspace,
+    wanted: &Wanted<'_>,
+    limit: usize,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    let mut last: VecDeque<TraceEntry> = VecDeque::new();
+    for entry in entries(&workspace.ledger()?)? {
+        if wanted.holds(&entry) {
+            last.push_back(entry);
+            if last.len() > limit {
+                last.pop_front();
+            }
+        }
+    }
+    let text = if as_json {
+        format!("{}\n", Value::Array(last.iter().map(ona_intents::export::json).collect()))
+    } else if last.is_empty() {
+        "there are no such entries in the trace\n".to_owned()
+    } else {
+        last.iter().map(|entry| format!("{}\n", line(entry))).collect()
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An entry in one line.
+pub fn line(entry: &TraceEntry) -> String {
+    let number = entry.seq.map_or_else(|| "–".to_owned(), |seq| format!("#{seq}"));
+    let class = entry.mutation_class.map_or("–", |class| class.as_str());
+    let files = entry.files();
+    let named = match &files[..] {
+        [] => "no file".to_owned(),
+        [one] => (*one).to_owned(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    };
+    let failed = if entry.success { "" } else { "  failed" };
+    let line = format!(
+        "{number:<6} {}  {:<8}  {class:<16}  {}  {named}{failed}",
+        when(entry),
+        entry.intent_id.as_deref().unwrap_or("–"),
+        who(entry),
+    );
+    plain(&line.replace(['\n', '\t'], " "))
+}
+
+/// The time to the second.
+pub fn when(entry: &TraceEntry) -> &str {
+    entry.timestamp.get(..19).unwrap_or(&entry.timestamp)
+}
+
+/// The tool and who used it.
+pub fn who(entry: &TraceEntry) -> String {
+    let actor = entry.actor.as_deref().unwrap_or("agent");
+    match &entry.host {
+        Some(host) => format!("{} by {actor} ({host})", entry.tool_name),
+        None => format!("{} by {actor}", entry.tool_name),
+    }
+}
+
+fn show(workspace: &Workspace, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let number: Option<u64> = word.trim_start_matches('#').parse().ok();
+    let all = entries(&workspace.ledger()?)?;
+    let exact = |entry: &&TraceEntry| entry.id == word || number.is_some() && entry.seq == number;
+    let mut found: Vec<&TraceEntry> = all.iter().filter(exact).collect();
+    if found.is_empty() && !word.is_empty() {
+        found = all.iter().filter(|entry| entry.id.starts_with(word)).collect();
+    }
+    let entry = match &found[..] {
+        [entry] => *entry,
+        [] => {
+            return Err(CliError::usage(format!("there is no entry `{word}` in the trace"))
+                .hint("`ona trace list` shows the latest ones"));
+        }
+        // Two branches that were merged have counted on alike.
+        [one, other, ..] => {
+            return Err(CliError::usage(format!("`{word}` is more than one entry"))
+                .hint(format!("{} and {}, for example", one.id, other.id)));
+        }
+    };
+    let text = match as_json {
+        true => format!("{}\n", ona_intents::export::json(entry)),
+        false => words(entry),
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn words(entry: &TraceEntry) -> String {
+    let mut text = format!("{}\n", line(entry));
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            text.push_str(&format!("  {name:<12} {}\n", plain(&value.replace('\n', " "))));
+        }
+    };
+    add("id", Some(entry.id.clone()));
+    add("session", entry.session_id.clone());
+    add("call", entry.tool_use_id.clone());
+    add("model", entry.model.clone());
+    add("approver", entry.approver.clone());
+    add("revision", entry.revision_id.clone());
+    add("requirements", Some(entry.related_requirements.join(", ")));
+    add("scope", entry.scope_validation.map(|scope| scope.to_string()));
+    let source = entry.mutation_class_source.map(|source| source.to_string());
+    add("class is", source);
+    add(
+        "mismatch",
+        entry.mutation_class_mismatch.as_ref().map(|mismatch| {
+            format!("claimed {}, found {}: {}", mismatch.claimed, mismatch.found, mismatch.why)
+        }),
+    );
+    add("error", entry.error.clone());
+    add("warnings", Some(entry.warnings.join(", ")));
+    for range in &entry.modified_ranges {
+        let lines = match range.new_range {
+            None => "the whole file".to_owned(),
+            Some(lines) if lines.is_empty() => format!(
+                "{} lines taken out before line {}",
+                range.old_range.map_or(0, |old| old.len()),
+                lines.start_line
+            ),
+            Some(lines) => format!("lines {}–{}", lines.start_line, lines.end_line),
+        };
+        let symbols: Vec<&str> = range.ast_nodes.iter().map(|node| node.symbol.as_str()).collect();
+        let within = match symbols.is_empty() {
+            true => String::new(),
+            false => format!(", in {}", symbols.join(", ")),
+        };
+        add("changed", Some(format!("{}: {lines}{within}", range.file)));
+    }
+    add("hash", entry.entry_hash.clone());
+    text
+}
+
+fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
+    let found = workspace.ledger()?.verify().map_err(no_trace)?;
+    let clean = found.is_clean();
+    let text = if as_json {
+        let first = found.first_bad.as_ref().map(|bad| json!({"line": bad.line, "why": bad.why}));
+        let value = json!({"clean": clean, "entries": found.entries, "foreign": found.foreign,
+            "torn": found.torn, "torn_tail": found.torn_tail, "forks": found.forks,
+            "bad": found.bad, "first_bad": first, "head": found.head});
+        format!("{value}\n")
+    } else {
+        verdict(&found)
+    };
+    printed(&text)?;
+    Ok(ExitCode::from(u8::from(!clean)))
+}
+
+fn verdict(found: &Verification) -> String {
+    let mut text = match &found.first_bad {
+        Some(bad) => format!(
+            "{LEDGER_PATH}:{}: {}\n{} bad of {} entries\n",
+            bad.line,
+            plain(&bad.why),
+            found.bad,
+            found.entries
+        ),
+        None => format!("{} entries, every one as it was written\n", found.entries),
+    };
+    let mut add = |line: String| text.push_str(&format!("  {line}\n"));
+    if found.foreign > 0 {
+        add(format!("{} lines of other writers, which are no part of the chain", found.foreign));
+    }
+    if found.torn > 0 {
+        add(format!("{} torn lines, which a later entry notes", found.torn));
+    }
+    if found.torn_tail {
+        add("the last line has no end: a writer was killed, and the next one notes it".to_owned());
+    }
+    if !found.forks.is_empty() {
+        add(format!("{} places where branches were merged", found.forks.len()));
+    }
+    if let Some(head) = &found.head {
+        add(format!("the last entry is {head}"));
+    }
+    text
+}

@@ -1,0 +1,138 @@
+//! `ona trace reconcile`.
+
+use std::process::ExitCode;
+
+use ona_engine::git::{self, Contents, GitError};
+use ona_intents::class::Versions;
+use ona_intents::file::INTENTS_FILE;
+use ona_intents::map::MAP_PATH;
+use ona_intents::reconcile::{Ungoverned, reconcile};
+use ona_intents::trace::{LEDGER_PATH, LineRange};
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+use crate::intent::init;
+use crate::output::plain;
+use crate::workspace::{Workspace, counted, no_trace, printed, wait};
+
+/// What has changed since a commit, and what of it nobody accounts for.
+pub struct Changes {
+    /// The commit; none before the first one.
+    pub base: Option<String>,
+    /// Every changed file, by its place in the workspace.
+    pub files: Vec<(String, Contents)>,
+    /// What no trace explains, file by file.
+    pub ungoverned: Vec<Ungoverned>,
+}
+
+impl Changes {
+    pub fn since(workspace: &Workspace, rev: Option<&str>) -> Result<Self, CliError> {
+        let root = &workspace.root;
+        let (base, files) = wait(async {
+            let base = match rev {
+                Some(rev) => Some(git::commit(root, rev).await?),
+                None => git::head(root).await?,
+            };
+            let changed = git::changed_since(root, base.as_deref()).await?;
+            let contents = git::contents(root, &changed).await?;
+            let paths = changed.into_iter().map(|file| file.path.to_string_lossy().into_owned());
+            Ok::<_, GitError>((base, paths.zip(contents).collect::<Vec<_>>()))
+        })?;
+        let is_change = |(path, contents): &(String, Contents)| {
+            contents.old != contents.new && !is_onas(path, contents)
+        };
+        let files: Vec<_> = files.into_iter().filter(is_change).collect();
+        let versions: Vec<Versions<'_>> = files.iter().map(versions).collect();
+        let ungoverned = reconcile(&workspace.ledger()?, &versions).map_err(no_trace)?;
+        Ok(Self { base, files, ungoverned })
+    }
+}
+
+impl Changes {
+    /// The files with places that no trace explains.
+    pub fn unexplained(&self) -> Vec<(&String, &Contents, Vec<&Ungoverned>)> {
+        let places = |path: &str| -> Vec<&Ungoverned> {
+            self.ungoverned.iter().filter(|one| one.path == path).collect()
+        };
+        let all = self.files.iter().map(|(path, contents)| (path, contents, places(path)));
+        all.filter(|(.., places)| !places.is_empty()).collect()
+    }
+}
+
+fn versions((path, contents): &(String, Contents)) -> Versions<'_> {
+    Versions { path, old: contents.old.as_deref(), new: contents.new.as_deref() }
+}
+
+/// Whether ona writes the file itself, or it is as `ona intent init` leaves it. What else decides over changes, the
+/// policy and the list of what may not be touched, is listed like any other file.
+fn is_onas(path: &str, contents: &Contents) -> bool {
+    let written = [INTENTS_FILE, LEDGER_PATH, MAP_PATH].contains(&path);
+    let set_up = init::set_up(path, contents.old.as_deref());
+    written || set_up.is_some() && set_up == contents.new
+}
+
+pub fn run(
+    workspace: &Workspace,
+    since: Option<&str>,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    let changes = Changes::since(workspace, since)?;
+    let text = if as_json {
+        let value = json!({"base": changes.base, "changed_files": changes.files.len(),
+            "ungoverned": changes.ungoverned.iter().map(self::json).collect::<Vec<_>>()});
+        format!("{value}\n")
+    } else {
+        words(&changes)
+    };
+    printed(&text)?;
+    Ok(ExitCode::from(u8::from(!changes.ungoverned.is_empty())))
+}
+
+fn words(changes: &Changes) -> String {
+    let base = match &changes.base {
+        Some(commit) => commit.get(..12).unwrap_or(commit),
+        None => "the beginning",
+    };
+    let files = changes.files.len();
+    if changes.ungoverned.is_empty() {
+        return match files {
+            0 => format!("nothing has changed since {base}\n"),
+            _ => format!("{} changed since {base}, all of it traced\n", counted(files, "file")),
+        };
+    }
+    let mut text: String = changes.ungoverned.iter().map(line).collect();
+    let mut bare: Vec<&str> = changes.ungoverned.iter().map(|one| one.path.as_str()).collect();
+    bare.dedup();
+    text.push_str(&format!(
+        "{} in {} since {base} that no trace explains\n",
+        counted(changes.ungoverned.len(), "change"),
+        counted(bare.len(), "file")
+    ));
+    text.push_str(
+        "hint: if they are yours, `ona trace reconcile --adopt INT-…` answers for them\n",
+    );
+    text
+}
+
+/// Where the change is, and what it is.
+pub fn line(change: &Ungoverned) -> String {
+    let place = match (change.new_range, change.old_range) {
+        (Some(new), Some(old)) if new.is_empty() => {
+            format!(":{}: {} taken out", new.start_line, counted_lines(old))
+        }
+        (Some(new), _) if new.len() == 1 => format!(":{}", new.start_line),
+        (Some(new), _) => format!(":{}-{}", new.start_line, new.end_line),
+        (None, _) => String::new(),
+    };
+    format!("ungoverned_change  {}{place}  ({})\n", plain(&change.path), change.kind.as_str())
+}
+
+fn counted_lines(range: LineRange) -> String {
+    counted(usize::try_from(range.len()).unwrap_or(usize::MAX), "line")
+}
+
+pub fn json(change: &Ungoverned) -> Value {
+    json!({"type": "ungoverned_change", "path": change.path, "kind": change.kind.as_str(),
+        "old_range": change.old_range, "new_range": change.new_range,
+        "content_hash": change.content_hash})
+}

@@ -1,0 +1,255 @@
+//! What the commands about intents, trace and blame share: the workspace, who asks, and for which session.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ona_engine::git::GitError;
+use ona_intents::file::{
+    self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, Loader, WriteError, YamlError,
+};
+use ona_intents::trace::{LEDGER_PATH, Ledger, TraceEntry};
+use ona_store::{Selection, Store};
+use ona_types::SessionId;
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::governed::{self, Starter};
+use crate::output::complain;
+use crate::print;
+
+/// What every message about a file of intents that cannot be read ends with.
+const LINT: &str = "`ona intent lint` shows all that is wrong with it";
+
+/// A directory with intents, and where the caller stands.
+pub struct Workspace {
+    /// Resolved.
+    pub root: PathBuf,
+    /// The caller's directory, resolved.
+    pub here: PathBuf,
+}
+
+impl Workspace {
+    /// The one the caller is in.
+    pub fn find(cli: &Cli) -> Result<Self, CliError> {
+        let here = directory(cli.cwd.as_ref())?;
+        let root = file::workspace(&here).ok_or_else(|| {
+            CliError::usage(format!("there are no intents for {}", here.display()))
+                .hint("`ona intent init` sets them up")
+        })?;
+        Ok(Self { root, here })
+    }
+
+    /// As the record names it.
+    pub fn name(&self) -> String {
+        self.root.to_string_lossy().into_owned()
+    }
+
+    /// Its intents.
+    pub fn intents(&self) -> Result<Arc<Intents>, CliError> {
+        Loader::new(&self.root).load().map_err(|error| unreadable(&error))
+    }
+
+    /// Its intents, where an answer does not stand or fall with them.
+    pub fn intents_if_any(&self) -> Arc<Intents> {
+        self.intents().unwrap_or_else(|error| {
+            if self.root.join(INTENTS_FILE).exists() {
+                complain(&format!("warning: intents are not named: {error}"));
+            }
+            Arc::default()
+        })
+    }
+
+    /// Its trace.
+    pub fn ledger(&self) -> Result<Ledger, CliError> {
+        Ledger::of(&self.root).map_err(|error| CliError::usage(error.to_string()))
+    }
+}
+
+/// The one intent with an id.
+pub fn find_intent<'i>(intents: &'i Intents, id: &str) -> Result<&'i Intent, CliError> {
+    match intents.find(id) {
+        Found::One(intent) => Ok(intent),
+        Found::Several(one, other) => Err(CliError::usage(format!(
+            "there is more than one intent {id}: at {INTENTS_FILE}:{}:{} and at {}:{}",
+            one.place.line, one.place.column, other.place.line, other.place.column
+        ))
+        .hint("give one of them another id")),
+        Found::None => Err(no_intent(intents, id)),
+    }
+}
+
+fn no_intent(intents: &Intents, id: &str) -> CliError {
+    let known: Vec<&str> = intents.all.iter().map(|intent| intent.id.as_str()).take(10).collect();
+    let hint = match known.is_empty() {
+        true => "there is none at all; `ona intent add` adds one".to_owned(),
+        false => format!("there is {}; `ona intent list --all` shows all", known.join(", ")),
+    };
+    CliError::usage(format!("there is no intent {id}")).hint(hint)
+}
+
+/// `file:line:column: what`.
+fn placed(error: &YamlError) -> String {
+    format!("{INTENTS_FILE}:{}:{}: {}", error.place.line, error.place.column, error.message)
+}
+
+/// Why the file of intents cannot be used, and what to do.
+pub fn unreadable(error: &LoadError) -> CliError {
+    match error {
+        LoadError::Missing => {
+            CliError::usage(error.to_string()).hint("`ona intent init` makes one")
+        }
+        LoadError::Yaml(error) => CliError::usage(placed(error)).hint(LINT),
+        other => CliError::usage(format!("{INTENTS_FILE}: {other}")).hint(LINT),
+    }
+}
+
+/// Why the file of intents was not changed.
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+pub fn unchanged(error: WriteError) -> CliError {
+    let untouched = "the file is as it was";
+    match &error {
+        WriteError::Load(error) => unreadable(error),
+        WriteError::Edit(EditError::Yaml(error)) => CliError::usage(placed(error)).hint(LINT),
+        WriteError::Edit(EditError::NoIntent(_)) => {
+            CliError::usage(error.to_string()).hint("`ona intent list --all` shows all")
+        }
+        WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),
+        WriteError::Busy | WriteError::Io(_) => CliError::failed(error.to_string()).hint(untouched),
+    }
+}
+
+/// Why git has no answer, and what to do.
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+pub fn no_answer(error: GitError) -> CliError {
+    let said = error.to_string();
+    match error {
+        GitError::NoCheckout(_) => CliError::usage(said).hint(
+            "what has changed is known by comparing with a commit: `git init` makes a repository",
+        ),
+        GitError::NoCommit { shallow: true, .. } => {
+            CliError::usage(said).hint("`git fetch --unshallow` gets the rest of its history")
+        }
+        GitError::NoCommit { .. } => CliError::usage(said).hint("`git log` shows what there is"),
+        GitError::TooLarge(_) => CliError::failed(said).hint("list it in .gitignore"),
+        _ => CliError::failed(said),
+    }
+}
+
+/// Waits for git.
+pub fn wait<T>(asked: impl Future<Output = Result<T, GitError>>) -> Result<T, CliError> {
+    runtime()?.block_on(asked).map_err(no_answer)
+}
+
+/// The same where no answer is an answer.
+pub fn wait_if_any<T>(asked: impl Future<Output = Result<T, GitError>>) -> Option<T> {
+    runtime().ok()?.block_on(asked).ok()
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))
+}
+
+/// What happens when the trace cannot be read.
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+pub fn no_trace(error: std::io::Error) -> CliError {
+    CliError::failed(format!("{LEDGER_PATH} cannot be read: {error}"))
+}
+
+/// All entries of a trace, oldest first; lines that cannot be read are told of.
+pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
+    let (mut entries, mut bad) = (Vec::new(), 0);
+    for line in ledger.read().map_err(no_trace)? {
+        match line.map_err(no_trace)?.entry {
+            Ok((_, entry)) => entries.push(entry),
+            Err(_) => bad += 1,
+        }
+    }
+    if bad > 0 {
+        complain(&format!(
+            "warning: {} of {LEDGER_PATH} cannot be read; `ona trace verify` names the first\n",
+            counted(bad, "line")
+        ));
+    }
+    Ok(entries)
+}
+
+/// Who asks, as the record says it.
+pub fn by(starter: Option<&Starter>) -> &'static str {
+    if starter.is_some() { "agent" } else { "human" }
+}
+
+/// The session that a call of it asks for, if one does.
+pub fn own_session(
+    store: &Store,
+    starter: Option<&Starter>,
+) -> Result<Option<SessionId>, CliError> {
+    let Some(Starter::Call(call)) = starter else { return Ok(None) };
+    Ok(store.story(call)?.map(|story| SessionId::from_existing(&story.session_id)))
+}
+
+/// The session that is named. One that the record does not know yet may be another agent's.
+pub fn named_session(
+    store: &Store,
+    workspace: &Workspace,
+    word: &str,
+) -> Result<SessionId, CliError> {
+    if word.trim().is_empty() {
+        return Err(CliError::usage("the session has no name"));
+    }
+    match store.find_session(word, &workspace.here.to_string_lossy())? {
+        ona_store::Found::One(seat) => Ok(seat.session),
+        ona_store::Found::None => Ok(SessionId::from_existing(word)),
+        ona_store::Found::Many(_) => {
+            Ok(print::find(store, word, &workspace.here.to_string_lossy())?.session)
+        }
+    }
+}
+
+/// What is selected for a session: the named one, else the caller's own, else the workspace's default.
+pub fn selection(
+    store: &Store,
+    workspace: &Workspace,
+    session: Option<&str>,
+) -> Result<Option<Selection>, CliError> {
+    let session = match session {
+        Some(word) => Some(named_session(store, workspace, word)?),
+        None => own_session(store, governed::started_by().as_ref())?,
+    };
+    Ok(store.selected_intent(&workspace.name(), session.as_ref())?)
+}
+
+/// The intent that is meant: the named one, else the selected one.
+pub fn meant<'i>(
+    workspace: &Workspace,
+    intents: &'i Intents,
+    intent: Option<&str>,
+    session: Option<&str>,
+) -> Result<&'i Intent, CliError> {
+    if let Some(id) = intent {
+        return find_intent(intents, id);
+    }
+    let store = Store::look(&env::database()?)?;
+    let selected = selection(&store, workspace, session)?.and_then(|selected| selected.intent_id);
+    match selected {
+        Some(id) => find_intent(intents, &id),
+        None => Err(CliError::usage("no intent is selected")
+            .hint("name one with --intent, or select one with `ona intent select`")),
+    }
+}
+
+/// Prints an answer.
+pub fn printed(text: &str) -> Result<(), CliError> {
+    crate::output::print(text)
+        .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))
+}
+
+/// `1 line`, `2 lines`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
