@@ -6,6 +6,7 @@
 #[cfg(test)]
 pub(super) mod noise;
 mod splice;
+mod steps;
 mod write;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use super::jsonc::{self, NotSettings};
 use super::known::BadKey;
 use splice::{Document, Slot};
 
+pub use steps::{Step, prune, push, put, value};
 pub use write::write;
 
 /// Why settings cannot be changed.
@@ -57,6 +59,17 @@ pub enum EditError {
     /// The file cannot be written.
     #[error("it cannot be written: {0}")]
     Unwritable(#[from] std::io::Error),
+    /// One of these, and its place in the text.
+    #[error("line {line} column {column}: {reason}")]
+    At {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What is wrong.
+        #[source]
+        reason: Box<EditError>,
+    },
     /// One of these, and the file.
     #[error("{}: {reason}", file.display())]
     In {
@@ -66,6 +79,19 @@ pub enum EditError {
         #[source]
         reason: Box<EditError>,
     },
+}
+
+impl EditError {
+    /// Where in the text it is, if that is known: line and column, counted from 1.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Text(NotSettings::Syntax(error)) => Some((error.line(), error.column())),
+            Self::Text(NotSettings::NotAnObject) => Some((1, 1)),
+            Self::At { line, column, .. } => Some((*line, *column)),
+            Self::In { reason, .. } => reason.place(),
+            _ => None,
+        }
+    }
 }
 
 /// The text with the key set to the value.

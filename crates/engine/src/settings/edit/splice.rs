@@ -74,6 +74,23 @@ impl Document {
         })
     }
 
+    /// The entry of a list.
+    pub(super) fn nth(&self, list: &Slot, index: usize) -> Option<Slot> {
+        self.slots(list).into_iter().nth(index)
+    }
+
+    /// A value as it is written, comments included.
+    pub(super) fn written_at(&self, slot: &Slot) -> &str {
+        &self.text[slot.value.clone()]
+    }
+
+    /// Line and column of a value, counted from 1.
+    pub(super) fn place(&self, slot: &Slot) -> (usize, usize) {
+        let before = &self.text[..slot.value.start];
+        let line = before.matches('\n').count() + 1;
+        (line, before.chars().rev().take_while(|c| *c != '\n').count() + 1)
+    }
+
     /// What stands in an object or array.
     fn slots(&self, container: &Slot) -> Vec<Slot> {
         let mut slots = Vec::new();
