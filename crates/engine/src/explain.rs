@@ -1,5 +1,6 @@
 //! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
 
+use ona_hooks::HookEntry;
 use ona_policy::{By, Call, Change, Ruling, Verdict};
 use ona_store::{Standing, StoreError};
 use ona_types::hook::HookDetail;
@@ -86,13 +87,15 @@ impl Session<'_> {
             tool_input: input.clone(),
             tool_use_id: id.clone(),
         };
-        let hooks = self
-            .governance
-            .hooks
-            .matching(&detail, Some(&call.effects))
-            .into_iter()
-            .map(|hook| format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source))
-            .collect();
+        let plane = &self.governance.hooks;
+        let words = |hook: &HookEntry| {
+            format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source)
+        };
+        let mut hooks: Vec<String> =
+            plane.matching(&detail, Some(&call.effects)).into_iter().map(words).collect();
+        hooks.extend(plane.own_gates(&detail).into_iter().map(|hook| {
+            format!("{}: skipped, it is ona's own gate for another agent", words(hook))
+        }));
         let found = self.governance.permissions.judge(&call.as_call());
         let (by_rules, _) = ruling(&found);
         let by_phase = phase::forbids(self.standing()?, tool);

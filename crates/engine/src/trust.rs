@@ -9,6 +9,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use ona_hooks::own;
 use ona_policy::Scope;
 use ona_store::{Store, StoreError, TrustedContent};
 use ona_types::{ContentHash, canonical};
@@ -158,10 +159,14 @@ pub(crate) fn brings(layer: &Layer) -> Vec<String> {
     what_runs(layer).into_iter().chain(what_permits(layer)).map(|(key, _)| key).collect()
 }
 
-/// The layer's settings that make something run.
+/// The layer's settings that make something run. ona's own gate for another agent is never run by ona.
 fn what_runs(layer: &Layer) -> Map<String, Value> {
-    let runs = |(key, value): &(&String, &Value)| RUNS.contains(&key.as_str()) && !is_empty(value);
-    layer.json.iter().filter(runs).map(|(key, value)| (key.clone(), value.clone())).collect()
+    let runs = layer.json.iter().filter(|(key, _)| RUNS.contains(&key.as_str()));
+    let runs = runs.map(|(key, value)| match key.as_str() {
+        "hooks" => (key.clone(), own::without_own(value)),
+        _ => (key.clone(), value.clone()),
+    });
+    runs.filter(|(_, value)| !is_empty(value)).collect()
 }
 
 /// The layer's settings that do something else than run or forbid something, by their full names. Whatever
@@ -201,14 +206,14 @@ fn hash(value: &Value) -> ContentHash {
     canonical::hash(value).unwrap_or_else(|_| ContentHash::of(value.to_string().as_bytes()))
 }
 
-/// What a directory's `.mcp.json` brings. One that cannot be read may be readable tomorrow, or to others:
-/// it counts as well.
+/// What a directory's `.mcp.json` brings besides ona's own server. One that cannot be read may be readable
+/// tomorrow, or to others: it counts as well.
 fn servers(dir: &Path, checkout: &Path) -> Option<Bringing> {
     let file = dir.join(".mcp.json");
     file.symlink_metadata().ok()?;
     let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
     let (hash, why) = match read {
-        Ok(Some(bytes)) => (ContentHash::of(&bytes), String::new()),
+        Ok(Some(bytes)) => (ContentHash::of(&without_own_server(bytes)?), String::new()),
         Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
         Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
     };
@@ -219,6 +224,14 @@ fn servers(dir: &Path, checkout: &Path) -> Option<Bringing> {
         runs_hash: hash.clone(),
         hash,
     })
+}
+
+/// What is left of a file of servers without ona's own, if anything is.
+fn without_own_server(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    match str::from_utf8(&bytes).map(crate::own::without_server) {
+        Ok(Ok(left)) => left.map(String::into_bytes),
+        _ => Some(bytes),
+    }
 }
 
 impl Brought {

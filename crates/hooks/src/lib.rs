@@ -14,6 +14,7 @@ mod http;
 mod judge;
 mod matcher;
 mod output;
+pub mod own;
 mod plane;
 
 pub use config::{Condition, Handler, HookEntry, HookLayer, HookWarning, Shell, collect};

@@ -162,6 +162,9 @@ pub struct HookPlane {
     anchors: Anchors,
 }
 
+/// Why ona's own gate is not run as a hook.
+const OWN_GATE: &str = "own_gate";
+
 /// Names each run, so that what it forks can be found.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
@@ -183,7 +186,13 @@ impl HookPlane {
         effects: Option<&Effects>,
     ) -> Vec<&'p HookEntry> {
         let named = self.named(detail).into_iter().filter(|entry| !self.is_off(entry));
+        let named = named.filter(|entry| !entry.is_own_gate());
         named.filter(|entry| self.condition_holds(entry, detail, effects)).collect()
+    }
+
+    /// Those that an event would fire, were they not ona's own gate in another agent's settings.
+    pub fn own_gates<'p>(&'p self, detail: &HookDetail) -> Vec<&'p HookEntry> {
+        self.named(detail).into_iter().filter(|entry| entry.is_own_gate()).collect()
     }
 
     /// The hooks whose event and matcher fit.
@@ -259,6 +268,8 @@ impl HookPlane {
             row.tool_use_id = row.tool_use_id.or_else(|| about.map(|about| about.id.clone()));
             let skipped = if self.is_off(entry) {
                 Some("hooks_disabled")
+            } else if entry.is_own_gate() {
+                Some(OWN_GATE)
             } else if event == HookEvent::PreToolUse && fired.denies() {
                 Some("prior_block_or_deny")
             } else if judge.is_none() && matches!(entry.handler, Handler::Model { .. }) {
@@ -276,7 +287,8 @@ impl HookPlane {
                 );
                 row.skipped_reason = skipped;
                 fired.rows.push(row);
-                fired.skipped += 1;
+                // It has judged the call: nobody switched it off.
+                fired.skipped += usize::from(reason != OWN_GATE);
                 continue;
             }
             let started = Instant::now();

@@ -1,0 +1,66 @@
+//! ona's own server in a file of MCP servers.
+//!
+//! `ona init` puts it there for agents that cannot be hooked into. ona's own agent has no use for it: what it offers
+//! is built in. So ona never starts it, and it needs no trust.
+
+use ona_hooks::own::is_ona;
+use serde_json::{Value, json};
+
+use crate::settings::EditError;
+use crate::settings::edit::{Step, prune, value};
+
+/// What ona's server is called.
+pub const SERVER: &str = "ona";
+
+/// The server as it is written for a program.
+pub fn server(program: &str) -> Value {
+    json!({"command": program, "args": ["serve", "--mcp"]})
+}
+
+/// Whether a server is ona's, with whatever else is set for it.
+pub fn is_server(server: &Value) -> bool {
+    let args = server.get("args").and_then(Value::as_array);
+    let starts = args.is_some_and(|args| args.iter().take(2).eq(&[json!("serve"), json!("--mcp")]));
+    starts && server.get("command").and_then(Value::as_str).is_some_and(is_ona)
+}
+
+/// Whether a server is ona's and nothing else is set for it: variables could make any program do anything.
+fn is_plain_server(own: &Value) -> bool {
+    let program = own.get("command").and_then(Value::as_str).unwrap_or_default();
+    is_server(own) && *own == server(program)
+}
+
+/// A file of servers without ona's own, as it was before that was put there; nothing if nothing is left.
+pub(crate) fn without_server(text: &str) -> Result<Option<String>, EditError> {
+    if !is_plain_server(&value(text)?["mcpServers"][SERVER]) {
+        return Ok(Some(text.to_owned()));
+    }
+    let left = prune(text, &[Step::Key("mcpServers"), Step::Key(SERVER)])?;
+    Ok(Some(left).filter(|left| left.trim() != "{}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_others_wrote_is_left() {
+        let own = json!({"mcpServers": {"ona": server("ona")}}).to_string();
+        assert_eq!(without_server(&own).unwrap(), None);
+        let with_env = json!({"mcpServers": {"ona": {
+            "command": "ona", "args": ["serve", "--mcp"], "env": {"LD_PRELOAD": "x.so"}}}});
+        let relative = json!({"mcpServers": {"ona": server("./ona")}});
+        let other = json!({"mcpServers": {"ona": {"command": "ona", "args": ["-p", "x"]}}});
+        for kept in [with_env, relative, other, json!({}), json!({"mcpServers": []})] {
+            let kept = kept.to_string();
+            assert_eq!(without_server(&kept).unwrap(), Some(kept.clone()));
+        }
+        let before = "{\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }\n}\n";
+        let with = crate::settings::edit::put(
+            before,
+            &[Step::Key("mcpServers"), Step::Key(SERVER)],
+            &server("/opt/ona"),
+        );
+        assert_eq!(without_server(&with.unwrap()).unwrap().as_deref(), Some(before));
+    }
+}
