@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::agent_args::AgentArgs;
 use crate::error::CliError;
 use crate::intent::Intent;
+use crate::init::Init;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
 
@@ -87,6 +88,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Prepare this project for intents, and govern another agent from outside
+    ///
+    /// Makes what is missing in .orchestration/. With --tool it also puts ona's gate into that agent's settings, its
+    /// MCP server beside it, and the rules into its instructions. What others wrote in those files stays; where one
+    /// cannot be read, nothing at all is changed. docs/HOSTS.md tells for each agent what is gated and what is not.
+    #[command(
+        after_help = "Examples:\n  ona init\n  ona init --tool claude_code --dry-run\n  ona init --tool codex\n  ona init --tool codex --uninstall"
+    )]
+    Init(Init),
+
     /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
     ///
     /// Changes nothing. Exits 1 if something is wrong with the record.

@@ -48,6 +48,11 @@ const STATE_HOME: Variable = Variable {
     meaning: "Where the record goes if AGENT_SDLC_DB is not set.",
 };
 const HOME: Variable = Variable { name: "HOME", default: "", meaning: "The home directory." };
+const PATH: Variable = Variable {
+    name: "PATH",
+    default: "",
+    meaning: "Where programs are; `ona init` writes `ona` into other programs' settings if it is found there.",
+};
 const NO_COLOR: Variable = Variable {
     name: "NO_COLOR",
     default: "unset",
@@ -153,6 +158,7 @@ const READ: &[&Variable] = &[
     &DB,
     &STATE_HOME,
     &HOME,
+    &PATH,
     &NO_COLOR,
     &READ_TOKENS,
     &BASH_TIMEOUT,
@@ -227,6 +233,25 @@ pub fn database() -> Result<PathBuf, CliError> {
         .or_else(|| absolute(&HOME).map(|home| home.join(".local/state")))
         .map(|state| state.join("ona/agent.db"))
         .ok_or_else(|| DB.refuse("is not set, and neither is HOME"))
+}
+
+/// The home directory.
+pub fn home() -> Option<PathBuf> {
+    path(&HOME)
+}
+
+/// This program's file, and whether it is what PATH calls `ona`.
+pub fn own_program() -> Result<(PathBuf, bool), CliError> {
+    let own = std::env::current_exe()
+        .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
+    let dirs = std::env::var_os(PATH.name).unwrap_or_default();
+    // A relative entry means another directory wherever one stands.
+    let dirs = std::env::split_paths(&dirs).filter(|dir| dir.is_absolute());
+    let found = dirs.map(|dir| dir.join("ona")).find(|program| program.is_file());
+    let real = |program: &Path| program.canonicalize().ok();
+    let is_on_path =
+        found.is_some_and(|found| real(&found).is_some() && real(&found) == real(&own));
+    Ok((own, is_on_path))
 }
 
 /// What a child gets on top of our own environment.

@@ -110,6 +110,7 @@ fn is_called_ona(path: &[u8]) -> bool {
 pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "trust",
+        Some(Command::Init(init)) if !init.dry_run => "what governs a project",
         Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
         Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
         Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",

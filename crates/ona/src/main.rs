@@ -19,6 +19,7 @@ mod governed;
 mod helpers;
 mod hook;
 mod intent;
+mod init;
 mod mind;
 mod output;
 mod print;
@@ -65,6 +66,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     }
     governed::check(cli, env::trusts(cli)?)?;
     match &cli.command {
+        Some(Command::Init(init)) => init::run(cli, init),
         Some(Command::Doctor { json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {

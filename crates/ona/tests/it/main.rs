@@ -19,6 +19,7 @@ mod foreign;
 mod gate;
 mod headless;
 mod hooks;
+mod init;
 mod intent_gate;
 mod intent_scope;
 mod intents;

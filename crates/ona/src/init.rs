@@ -1,0 +1,361 @@
+//! `ona init`: prepares a project, and puts ona's gate into the settings of another agent.
+//!
+//! Everything is worked out before anything is written, and then all of it is written or nothing.
+
+mod hosts;
+mod json;
+mod modes;
+mod section;
+mod toml_file;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use ona_engine::project::{self, Change, ChangeError};
+use ona_engine::settings::{EditError, Repository, edit};
+use ona_hooks::own::{command_for, is_ona};
+use ona_intents::file::{DIRECTORY, workspace};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+pub use hosts::Tool;
+use hosts::{INSTRUCTIONS, Servers};
+use section::{Broken, Comment, Section};
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::{complain, print};
+
+/// The trace is only ever appended to, so both sides of a merge are right.
+const ATTRIBUTES: &str = ".gitattributes";
+const UNION: &str = ".orchestration/agent_trace.jsonl merge=union";
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Also govern this agent from outside
+    #[arg(long, value_name = "AGENT")]
+    tool: Option<Tool>,
+    /// Print what would change as a unified diff, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take back what was added, and nothing else
+    #[arg(long)]
+    uninstall: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a file cannot be changed.
+#[derive(Debug)]
+pub struct Refused {
+    /// Line and column, counted from 1, where that is known.
+    place: Option<(usize, usize)>,
+    why: String,
+}
+
+impl From<EditError> for Refused {
+    fn from(error: EditError) -> Self {
+        let place = error.place();
+        let why = match error {
+            // The place says it already.
+            EditError::At { reason, .. } => reason.to_string(),
+            error => error.to_string(),
+        };
+        Self { place, why }
+    }
+}
+
+impl Refused {
+    /// A server with ona's name that is not ona's: hooks would take its tools for ona's own, and let them pass.
+    fn name_is_taken() -> Self {
+        let why = "there is another server called `ona`, and its tools would pass for ona's own: rename it";
+        Self { place: None, why: why.to_owned() }
+    }
+}
+
+impl From<Broken> for Refused {
+    fn from(broken: Broken) -> Self {
+        Self { place: Some((broken.line, 1)), why: broken.why.to_owned() }
+    }
+}
+
+impl From<ChangeError> for CliError {
+    fn from(error: ChangeError) -> Self {
+        Self::failed(error.to_string()).hint("nothing was changed")
+    }
+}
+
+pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
+    let here = directory(cli.cwd.as_ref())?;
+    let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
+    if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
+        return Err(CliError::usage(format!("{} is your home directory", root.display())).hint(
+            "ona init prepares one project: change to its directory, or give it with --cwd",
+        ));
+    }
+    let mut plan = Plan { root, files: Vec::new(), notes: Vec::new() };
+    match (init.tool, init.uninstall) {
+        (tool, false) => {
+            plan.project()?;
+            if let Some(tool) = tool {
+                plan.install(tool, &program()?)?;
+            }
+        }
+        (Some(tool), true) => plan.uninstall(tool)?,
+        (None, true) => plan.leave_project()?,
+    }
+    if !init.dry_run {
+        let changes = plan.files.iter().filter(|change| change.before != change.after);
+        project::apply(&plan.root, &changes.cloned().collect::<Vec<_>>())?;
+    }
+    let said = if init.json { plan.as_json(init) } else { plan.as_text(init.dry_run) };
+    print(&said).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    if !init.json {
+        for note in &plan.notes {
+            complain(&format!("note: {note}\n"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How other programs' files name this one: `ona` where PATH has just that, else by where it stands.
+fn program() -> Result<String, CliError> {
+    let (own, is_on_path) = env::own_program()?;
+    if is_on_path {
+        return Ok("ona".to_owned());
+    }
+    let named = own.to_str().filter(|own| is_ona(own)).map(str::to_owned);
+    named.ok_or_else(|| {
+        CliError::usage(format!("this program is {}, and hosts know it as `ona`", own.display()))
+            .hint("put it on PATH under the name ona")
+    })
+}
+
+/// What is to become of each file.
+struct Plan {
+    root: PathBuf,
+    files: Vec<Change>,
+    notes: Vec<String>,
+}
+
+impl Plan {
+    /// Plans the change of one file, on top of what is planned for it already.
+    fn file(
+        &mut self,
+        path: &str,
+        change: impl FnOnce(Option<&str>) -> Result<Option<String>, Refused>,
+    ) -> Result<(), CliError> {
+        let planned = self.files.iter().position(|file| file.path == path);
+        let before = match planned {
+            Some(at) => self.files[at].after.clone(),
+            None => project::read(&self.root, path)?,
+        };
+        let after = change(before.as_deref()).map_err(|Refused { place, why }| {
+            let place =
+                place.map_or_else(String::new, |(line, column)| format!("{line}:{column}:"));
+            CliError::usage(format!("{path}:{place} {why}"))
+                .hint("nothing was changed; mend that file, then run it again")
+        })?;
+        match planned {
+            Some(at) => self.files[at].after = after,
+            None => self.files.push(Change { path: path.to_owned(), before, after }),
+        }
+        Ok(())
+    }
+
+    fn project(&mut self) -> Result<(), CliError> {
+        for new in project::missing(&self.root)? {
+            self.file(&new.path, |_| Ok(Some(new.text.clone())))?;
+        }
+        self.file(ATTRIBUTES, |text| Ok(Some(with_line(text.unwrap_or_default(), UNION))))
+    }
+
+    /// Takes the project's part back, if nobody has worked with it.
+    fn leave_project(&mut self) -> Result<(), CliError> {
+        let untouched = project::untouched(&self.root)?;
+        let is_ours = |name: &str| {
+            let path = format!("{DIRECTORY}/{name}");
+            untouched.iter().any(|file| file.path == path) || name.ends_with(".lock")
+        };
+        let inside = names(&self.root.join(DIRECTORY));
+        if let Some(name) = inside.iter().find(|name| !is_ours(name)) {
+            return Err(CliError::failed(format!(
+                "{DIRECTORY}/{name} is not as ona made it: the directory holds work"
+            ))
+            .hint("nothing was changed; if it is to go, remove it with git")
+            .hint("with --tool, an agent's files are taken back and this stays"));
+        }
+        for file in untouched {
+            self.file(&file.path, |_| Ok(None))?;
+        }
+        for lock in inside.iter().filter(|name| name.ends_with(".lock")) {
+            self.file(&format!("{DIRECTORY}/{lock}"), |_| Ok(None))?;
+        }
+        self.file(ATTRIBUTES, |text| Ok(text.and_then(|text| without_line(text, UNION))))
+    }
+
+    fn install(&mut self, tool: Tool, program: &str) -> Result<(), CliError> {
+        if let Some(hooks) = tool.hooks() {
+            let command = command_for(program, tool.name());
+            self.file(hooks.file, |text| {
+                Ok(Some(json::put_hooks(text.unwrap_or_default(), hooks.events, &command)?))
+            })?;
+            self.look_for_switch(hooks.file);
+        }
+        match tool.servers() {
+            Servers::Json(file) => self
+                .file(file, |text| json::put_server(text.unwrap_or_default(), program).map(Some))?,
+            Servers::Toml(file) => {
+                self.file(file, |text| toml_file::put(text, program).map(Some))?;
+            }
+        }
+        if let Some(file) = tool.modes() {
+            self.file(file, |text| modes::put(text).map(Some))?;
+        }
+        if let Some(file) = tool.instructions() {
+            self.file(file, |text| Ok(Some(instructions(tool).put(text)?)))?;
+        }
+        if program != "ona" {
+            self.notes.push(format!(
+                "the ona on PATH is not this one, so the files name {program}: whoever shares them needs it there"
+            ));
+        }
+        self.notes.push(tool.note().to_owned());
+        Ok(())
+    }
+
+    /// Hooks that are switched off gate nothing, however well they are written.
+    fn look_for_switch(&mut self, file: &str) {
+        let text = self.files.iter().find(|change| change.path == file);
+        let settings = text.and_then(|change| edit::value(change.after.as_deref()?).ok());
+        if settings.is_some_and(|settings| settings["disableAllHooks"] == Value::Bool(true)) {
+            self.notes
+                .push(format!("{file} says disableAllHooks: nothing is gated until it does not"));
+        }
+    }
+
+    fn uninstall(&mut self, tool: Tool) -> Result<(), CliError> {
+        let rest = |left: String| Some(left).filter(|left| left.trim() != "{}");
+        if let Some(hooks) = tool.hooks() {
+            self.file(hooks.file, |text| match text {
+                Some(text) => Ok(unless_same(text, json::take_hooks(text)?, rest)),
+                None => Ok(None),
+            })?;
+        }
+        match tool.servers() {
+            Servers::Json(file) => self.file(file, |text| match text {
+                Some(text) => Ok(unless_same(text, json::take_server(text)?, rest)),
+                None => Ok(None),
+            })?,
+            Servers::Toml(file) => self.file(file, |text| match text {
+                Some(text) => toml_file::take(text),
+                None => Ok(None),
+            })?,
+        }
+        if let Some(file) = tool.modes() {
+            self.file(file, |text| match text {
+                Some(text) => modes::take(text),
+                None => Ok(None),
+            })?;
+        }
+        if let Some(file) = tool.instructions() {
+            self.file(file, |text| match text {
+                Some(text) => Ok(instructions(tool).take(text)?),
+                None => Ok(None),
+            })?;
+        }
+        self.files.retain(|change| change.before.is_some());
+        Ok(())
+    }
+
+    fn as_text(&self, dry_run: bool) -> String {
+        if dry_run {
+            let diffs = self.files.iter().map(diff);
+            return diffs.collect();
+        }
+        let line = |change: &Change| format!("{:<8} {}\n", action(change), change.path);
+        self.files.iter().map(line).collect()
+    }
+
+    fn as_json(&self, init: &Init) -> String {
+        let file = |change: &Change| {
+            let mut file = json!({"path": change.path, "action": action(change)});
+            if init.dry_run {
+                file["diff"] = json!(diff(change));
+            }
+            file
+        };
+        let files: Vec<Value> = self.files.iter().map(file).collect();
+        let said = json!({
+            "root": self.root.to_string_lossy(), "tool": init.tool.map(Tool::name),
+            "dry_run": init.dry_run, "uninstall": init.uninstall,
+            "files": files, "notes": self.notes,
+        });
+        format!("{said}\n")
+    }
+}
+
+/// What is left of a file that something was taken out of; one that nothing was taken out of stays, even if empty.
+fn unless_same(
+    before: &str,
+    left: String,
+    rest: impl FnOnce(String) -> Option<String>,
+) -> Option<String> {
+    if left == before { Some(left) } else { rest(left) }
+}
+
+fn instructions(tool: Tool) -> Section<'static> {
+    Section { comment: Comment::Markdown, name: tool.name(), body: INSTRUCTIONS }
+}
+
+fn action(change: &Change) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, Some(_)) => "created",
+        (Some(_), None) => "removed",
+        (before, after) if before == after => "kept",
+        _ => "changed",
+    }
+}
+
+/// A change as `git diff` would show it; nothing if there is none.
+fn diff(change: &Change) -> String {
+    let Change { path, before, after } = change;
+    if before == after {
+        return String::new();
+    }
+    let name = |text: &Option<String>, side: &str| match text {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+    let diff = TextDiff::from_lines(old, new);
+    diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string()
+}
+
+/// The text with a line at its end, unless it has that line.
+fn with_line(text: &str, line: &str) -> String {
+    if text.lines().any(|there| there.trim() == line) {
+        return text.to_owned();
+    }
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("{text}{end}{line}\n")
+}
+
+/// The text without a line; nothing if nothing is left.
+fn without_line(text: &str, line: &str) -> Option<String> {
+    let kept = text.split_inclusive('\n').filter(|there| there.trim() != line);
+    let left: String = kept.collect();
+    (left == text || !left.is_empty()).then_some(left)
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
