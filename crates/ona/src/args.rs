@@ -10,6 +10,7 @@ use crate::agent_args::AgentArgs;
 use crate::error::CliError;
 use crate::intent::Intent;
 use crate::init::Init;
+use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
 
@@ -97,6 +98,15 @@ pub enum Command {
         after_help = "Examples:\n  ona init\n  ona init --tool claude_code --dry-run\n  ona init --tool codex\n  ona init --tool codex --uninstall"
     )]
     Init(Init),
+
+    /// Offer intents, scope, trace and blame to other agents as MCP tools
+    ///
+    /// The tools are select_active_intent, list_intents, check_scope, trace_recent and blame. Ends with exit 0 when the
+    /// client closes its end, and on Ctrl-C.
+    #[command(
+        after_help = "Examples:\n  ona serve --mcp\n  ona serve --mcp --port 0\n  ona --cwd ~/project serve --mcp --session sess_01a1…"
+    )]
+    Serve(Serve),
 
     /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
     ///

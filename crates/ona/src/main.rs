@@ -24,6 +24,7 @@ mod mind;
 mod output;
 mod print;
 mod schema;
+mod serve;
 mod sessions;
 mod story;
 mod trace;
@@ -67,6 +68,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     governed::check(cli, env::trusts(cli)?)?;
     match &cli.command {
         Some(Command::Init(init)) => init::run(cli, init),
+        Some(Command::Serve(serve)) => serve::run(cli, serve),
         Some(Command::Doctor { json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {

@@ -31,6 +31,7 @@ mod print;
 mod read;
 mod search;
 mod secrets;
+mod serve;
 mod sessions;
 mod settings;
 mod structured;

@@ -1,0 +1,33 @@
+//! One client, on standard input and output.
+
+use std::sync::Arc;
+
+use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::io::stdio_pipes;
+use tokio_util::sync::CancellationToken;
+
+use crate::handler::Handler;
+use crate::{LARGEST_MESSAGE, ServeError, ToolSet};
+
+/// Serves until the client closes its end, or until it is cancelled. Both are a good end.
+pub async fn serve_stdio(
+    tools: Arc<dyn ToolSet>,
+    cancel: CancellationToken,
+) -> Result<(), ServeError> {
+    let (input, output) = stdio_pipes();
+    let transport =
+        AsyncRwTransport::new_server(input, output).with_max_line_length(LARGEST_MESSAGE);
+    let running = match serve_server_with_ct(Handler { tools }, transport, cancel).await {
+        Ok(running) => running,
+        // A client that goes away before it has said anything has done nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            return Ok(());
+        }
+        Err(error) => return Err(ServeError::Client(error.to_string())),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Broken(error.to_string())),
+        Ok(_) => Ok(()),
+    }
+}

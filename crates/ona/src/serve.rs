@@ -1,0 +1,102 @@
+//! `ona serve --mcp`: intents, scope, trace and blame as tools, for agents that cannot be hooked into.
+
+mod tools;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use ona_engine::settings::Repository;
+use ona_intents::Workspace;
+use ona_intents::file::workspace;
+use ona_mcp::{ServeError, serve_http, serve_stdio};
+use ona_store::Store;
+use ona_types::SessionId;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::complain;
+use tools::Tools;
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Speak MCP, on standard input and output if no port is given
+    #[arg(long, required = true)]
+    mcp: bool,
+    /// Serve streamable HTTP on this port of 127.0.0.1 instead; 0 takes any, and says which on standard error
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// The session that selections belong to, if a call does not name one; by default one of this server's own
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
+    let here = directory(cli.cwd.as_ref())?;
+    let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
+    let tools: Arc<Tools> = Arc::new(tools(&root, serve.session.as_deref())?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let served = runtime.block_on(async {
+        let cancel = until_signalled()?;
+        let outcome = match serve.port {
+            None => serve_stdio(tools, cancel).await,
+            Some(port) => {
+                // Whoever asked for any port has to hear of it before it can be used.
+                let said = |address: &str| complain(&format!("listening on {address}\n"));
+                serve_http(tools, port, cancel, said).await
+            }
+        };
+        outcome.map_err(|error| refused(&error, serve.port))
+    });
+    // A thread that waits for a line that does not come must not keep us.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
+    let session = match session.map(str::trim) {
+        Some("") => return Err(CliError::usage("--session: the id is empty")),
+        Some(id) => SessionId::from_existing(id.to_owned()),
+        None => SessionId::generate(),
+    };
+    let workspace = Workspace::at(root)
+        .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
+    Ok(Tools::new(Store::open(&env::database()?)?, workspace, session))
+}
+
+fn refused(error: &ServeError, port: Option<u16>) -> CliError {
+    let said = CliError::failed(error.to_string());
+    match (error, port) {
+        (ServeError::Transport(_), Some(port)) => {
+            said.hint(format!("is port {port} taken? --port 0 takes one that is free"))
+        }
+        (ServeError::Client(_), _) => {
+            said.hint("an MCP client starts this program; by hand, `ona init` sets one up for it")
+        }
+        _ => said,
+    }
+}
+
+/// Cancelled by Ctrl-C, a polite kill or a closed terminal: all of them are how a server ends.
+fn until_signalled() -> Result<CancellationToken, CliError> {
+    let cancel = CancellationToken::new();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let mut signals = signal(kind)
+            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+        let cancel = cancel.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            cancel.cancel();
+        });
+    }
+    Ok(cancel)
+}
