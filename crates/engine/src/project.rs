@@ -26,51 +26,91 @@ active_intents: []
 /// What of the directory is nobody else's business: locks, and files that are about to replace others.
 const NEW_IGNORE: &str = "*.lock\n*.ona-new\n.ona-*.tmp\n";
 
-/// The files of a new project, from its root.
+/// The files of a new project, from its root. What is there already stays as it is.
 const FILES: [(&str, &str); 3] = [
     (INTENTS_FILE, NEW_INTENTS),
     (POLICY_FILE, NEW_POLICY),
     (".orchestration/.gitignore", NEW_IGNORE),
 ];
 
-/// A file that was made, or would be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Created {
-    /// Where, from the project's root.
-    pub path: String,
-    /// What stands in it.
-    pub text: String,
+/// Where git is told how to merge.
+pub const ATTRIBUTES: &str = ".gitattributes";
+
+/// The trace is only ever appended to, so both sides of a merge are right.
+const UNION: &str = ".orchestration/agent_trace.jsonl merge=union";
+
+/// Every file that is set up, from the project's root.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    FILES.into_iter().map(|(path, _)| path).chain([ATTRIBUTES])
 }
 
-/// What a project lacks. Whatever is there already stays as it is, so nothing is looked at but that.
-pub fn missing(root: &Path) -> Result<Vec<Created>, ChangeError> {
+/// What a file becomes that held this before; nothing if it is none of those that are set up, or stays as it is.
+pub fn set_up(path: &str, before: Option<&str>) -> Option<String> {
+    if path == ATTRIBUTES {
+        let before = before.unwrap_or_default();
+        return Some(with_line(before, UNION)).filter(|after| after != before);
+    }
+    let new = FILES.into_iter().find(|(new, _)| *new == path).map(|(_, text)| text.to_owned());
+    new.filter(|_| before.is_none())
+}
+
+/// What a project lacks. Of a file that only has to be there nothing is looked at but that.
+pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut missing = Vec::new();
-    for (path, text) in FILES {
-        if !batch::exists(root, path)? {
-            missing.push(Created { path: path.to_owned(), text: text.to_owned() });
+    for path in files() {
+        let before = match path {
+            ATTRIBUTES => read(root, path)?,
+            _ if batch::exists(root, path)? => continue,
+            _ => None,
+        };
+        if let Some(after) = set_up(path, before.as_deref()) {
+            missing.push(Change { path: path.to_owned(), before, after: Some(after) });
         }
     }
     Ok(missing)
 }
 
 /// Makes what a project lacks: all of it, or nothing.
-pub fn prepare(root: &Path) -> Result<Vec<Created>, ChangeError> {
+pub fn prepare(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let missing = missing(root)?;
-    let changes: Vec<Change> =
-        missing.iter().map(|new| Change::new(&new.path, None, Some(&new.text))).collect();
-    apply(root, &changes)?;
+    apply(root, &missing)?;
     Ok(missing)
 }
 
-/// The files of a project that are still as they were made.
-pub fn untouched(root: &Path) -> Result<Vec<Created>, ChangeError> {
+/// The files of a project that are still as they were made, and what would be left of those that were only added to.
+pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut untouched = Vec::new();
     for (path, text) in FILES {
         if batch::exists(root, path)? && read(root, path)?.as_deref() == Some(text) {
-            untouched.push(Created { path: path.to_owned(), text: text.to_owned() });
+            untouched.push(Change::new(path, Some(text), None));
         }
     }
+    let before = read(root, ATTRIBUTES)?;
+    if let Some(text) = before.as_deref()
+        && let after = without_line(text, UNION)
+        && after != before
+    {
+        untouched.push(Change { path: ATTRIBUTES.to_owned(), before, after });
+    }
     Ok(untouched)
+}
+
+/// The text with a line at its end, unless it has that line.
+fn with_line(text: &str, line: &str) -> String {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    if text.lines().any(|there| words(there) == words(line)) {
+        return text.to_owned();
+    }
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+    format!("{text}{end}{line}{newline}")
+}
+
+/// The text without a line; nothing if nothing is left.
+fn without_line(text: &str, line: &str) -> Option<String> {
+    let kept = text.split_inclusive('\n').filter(|there| there.trim() != line);
+    let left: String = kept.collect();
+    (left == text || !left.is_empty()).then_some(left)
 }
 
 #[cfg(test)]
@@ -88,10 +128,24 @@ mod tests {
         fs::create_dir(root.join(".orchestration")).unwrap();
         fs::write(root.join(POLICY_FILE), "mine").unwrap();
         let made: Vec<String> = prepare(&root).unwrap().into_iter().map(|new| new.path).collect();
-        assert_eq!(made, [INTENTS_FILE, ".orchestration/.gitignore"]);
+        assert_eq!(made, [INTENTS_FILE, ".orchestration/.gitignore", ATTRIBUTES]);
         assert_eq!(fs::read_to_string(root.join(POLICY_FILE)).unwrap(), "mine");
         assert_eq!(prepare(&root).unwrap(), []);
-        assert_eq!(untouched(&root).unwrap().len(), 2);
+        assert_eq!(untouched(&root).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_line_is_added_once_and_as_the_file_ends_its_own() {
+        for (text, with) in [
+            ("", "a b\n"),
+            ("x", "x\na b\n"),
+            ("x\r\n", "x\r\na b\r\n"),
+            ("  a  b\nc", "  a  b\nc"),
+        ] {
+            assert_eq!(with_line(text, "a b"), with);
+        }
+        assert_eq!(without_line("a b\n", "a b"), None);
+        assert_eq!(without_line("x\na b\ny", "a b").as_deref(), Some("x\ny"));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::agent_args::AgentArgs;
 use crate::error::CliError;
-use crate::intent::Intent;
 use crate::init::Init;
+use crate::intent::Intent;
 use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;

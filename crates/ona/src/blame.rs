@@ -28,9 +28,24 @@ const LARGEST: u64 = 64 << 20;
 
 pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
     let workspace = Workspace::find(cli)?;
+    // The trace stands by itself; the record only adds to it.
+    let store = env::database().and_then(|database| Ok(Store::look(&database)?));
+    let store =
+        store.inspect_err(|error| complain(&format!("warning: without the record: {error}")));
+    printed(&tell(&workspace, store.as_ref().ok(), target, as_json)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of the lines of a file.
+pub fn tell(
+    workspace: &Workspace,
+    store: Option<&Store>,
+    target: &Path,
+    as_json: bool,
+) -> Result<String, CliError> {
     let (file, wanted) = parse(&workspace.here, target)?;
     let path = locate(&workspace.root, &workspace.here, &file)
-        .map_err(|outside| CliError::usage(outside.to_string()).hint(within(&workspace)))?;
+        .map_err(|outside| CliError::usage(outside.to_string()).hint(within(workspace)))?;
     let content = content(&workspace.root.join(&path), &file)?;
     let lines = split_lines(&content);
     let wanted = wanted.unwrap_or(1..=lines.len());
@@ -54,17 +69,13 @@ pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError
         }
     }
     let intents = workspace.intents_if_any();
-    // The trace stands by itself; the record only adds to it.
-    let store = env::database().and_then(|database| Ok(Store::look(&database)?));
-    let store =
-        store.inspect_err(|error| complain(&format!("warning: without the record: {error}")));
     let origins: Vec<Traced> = found
         .entries
         .iter()
-        .map(|entry| Traced::of(entry, &intents, store.as_ref().ok()))
+        .map(|entry| Traced::of(entry, &intents, store))
         .collect::<Result<_, _>>()?;
     let blocks = blocks(&found);
-    let text = if as_json {
+    Ok(if as_json {
         let rows: Vec<Value> =
             blocks.iter().map(|block| block_json(block, &found, &origins, &lines)).collect();
         format!("{}\n", json!({"file": path, "earlier_names": earlier, "blocks": rows}))
@@ -72,9 +83,7 @@ pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError
         let colour = env::colour();
         let width = wanted.end().to_string().len();
         blocks.iter().map(|block| block_words(block, &origins, &lines, width, colour)).collect()
-    };
-    printed(&text)?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 fn within(workspace: &Workspace) -> String {

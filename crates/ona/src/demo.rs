@@ -16,11 +16,13 @@ use ona_types::{Ending, Event, Op};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
+use crate::blame;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts};
 use crate::mind::mind;
 use crate::output::{plain, print};
 use crate::print::today;
+use crate::workspace::Workspace;
 
 const SCRIPT: &str = "#!/bin/sh\n# Greets whoever is named.\necho \"Helo, $1!\"\n";
 const TEST: &str = "#!/bin/sh\n# Fails unless the greeting is right.\n[ \"$(sh greet.sh World)\" = \"Hello, World!\" ] && echo \"test passed\"\n";
@@ -168,11 +170,7 @@ fn next(request: &Recorded) -> Reply {
         Reply::say(text).call(&format!("toolu_demo_{calls}"), tool, input)
     };
     match calls {
-        0 => call(
-            "This is for INT-001.",
-            "SelectActiveIntent",
-            json!({"intent_id": "INT-001"}),
-        ),
+        0 => call("This is for INT-001.", "SelectActiveIntent", json!({"intent_id": "INT-001"})),
         1 => call("I look at the script first.", "Read", json!({"file_path": "greet.sh"})),
         2 => call(
             "I fetch a spell checker.",
@@ -248,6 +246,9 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
     let sum = |rows: Vec<ona_store::SessionRow>| rows.first().map(|row| (row.entries, row.turns));
     let (entries, turns) =
         sum(store.sessions(Some(&project.to_string_lossy()))?).unwrap_or_default();
+    let workspace = Workspace { root: project.to_owned(), here: project.to_owned() };
+    let blamed = blame::tell(&workspace, Some(store), Path::new("greet.sh:3"), false)?;
+    text.push_str(&format!("\nFor which requirement the line exists that changed:\n\n{blamed}"));
     let at = database.display();
     let last = ids.get(2).map_or("", String::as_str);
     text.push_str(&format!(
@@ -255,10 +256,12 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
          export AGENT_SDLC_DB={at}\n  \
          ona why {last}\n  \
          ona log\n  \
+         cd {} && ona blame greet.sh && ona trace list\n  \
          ona sessions show demo\n  \
          sqlite3 {at} 'SELECT stage, verdict, reason FROM gate_answers'\n\n\
          The scratch repository is {}; remove it when you have seen enough.\n",
         ids.len(),
+        project.display(),
         project.display(),
     ));
     say(&text)

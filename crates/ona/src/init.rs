@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ona_engine::project::{self, Change, ChangeError};
-use ona_engine::settings::{EditError, Repository, edit};
+use ona_engine::settings::{EditError, edit};
 use ona_hooks::own::{command_for, is_ona};
-use ona_intents::file::{DIRECTORY, workspace};
+use ona_intents::file::DIRECTORY;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -27,11 +27,8 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
+use crate::intent::place;
 use crate::output::{complain, print};
-
-/// The trace is only ever appended to, so both sides of a merge are right.
-const ATTRIBUTES: &str = ".gitattributes";
-const UNION: &str = ".orchestration/agent_trace.jsonl merge=union";
 
 #[derive(Debug, Args)]
 pub struct Init {
@@ -85,13 +82,18 @@ impl From<Broken> for Refused {
 
 impl From<ChangeError> for CliError {
     fn from(error: ChangeError) -> Self {
-        Self::failed(error.to_string()).hint("nothing was changed")
+        let what = error.to_string();
+        let error = match error {
+            ChangeError::Io { .. } | ChangeError::Moved { .. } => Self::failed(what),
+            _ => Self::usage(what),
+        };
+        error.hint("nothing was changed")
     }
 }
 
 pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
-    let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
+    let root = place(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
         return Err(CliError::usage(format!("{} is your home directory", root.display())).hint(
             "ona init prepares one project: change to its directory, or give it with --cwd",
@@ -168,10 +170,8 @@ impl Plan {
     }
 
     fn project(&mut self) -> Result<(), CliError> {
-        for new in project::missing(&self.root)? {
-            self.file(&new.path, |_| Ok(Some(new.text.clone())))?;
-        }
-        self.file(ATTRIBUTES, |text| Ok(Some(with_line(text.unwrap_or_default(), UNION))))
+        self.files.extend(project::missing(&self.root)?);
+        Ok(())
     }
 
     /// Takes the project's part back, if nobody has worked with it.
@@ -189,13 +189,11 @@ impl Plan {
             .hint("nothing was changed; if it is to go, remove it with git")
             .hint("with --tool, an agent's files are taken back and this stays"));
         }
-        for file in untouched {
-            self.file(&file.path, |_| Ok(None))?;
-        }
+        self.files.extend(untouched);
         for lock in inside.iter().filter(|name| name.ends_with(".lock")) {
             self.file(&format!("{DIRECTORY}/{lock}"), |_| Ok(None))?;
         }
-        self.file(ATTRIBUTES, |text| Ok(text.and_then(|text| without_line(text, UNION))))
+        Ok(())
     }
 
     fn install(&mut self, tool: Tool, program: &str) -> Result<(), CliError> {
@@ -277,6 +275,9 @@ impl Plan {
             let diffs = self.files.iter().map(diff);
             return diffs.collect();
         }
+        if self.files.is_empty() {
+            return format!("kept     {} as it is\n", self.root.display());
+        }
         let line = |change: &Change| format!("{:<8} {}\n", action(change), change.path);
         self.files.iter().map(line).collect()
     }
@@ -334,22 +335,6 @@ fn diff(change: &Change) -> String {
     let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
     let diff = TextDiff::from_lines(old, new);
     diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string()
-}
-
-/// The text with a line at its end, unless it has that line.
-fn with_line(text: &str, line: &str) -> String {
-    if text.lines().any(|there| there.trim() == line) {
-        return text.to_owned();
-    }
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{text}{end}{line}\n")
-}
-
-/// The text without a line; nothing if nothing is left.
-fn without_line(text: &str, line: &str) -> Option<String> {
-    let kept = text.split_inclusive('\n').filter(|there| there.trim() != line);
-    let left: String = kept.collect();
-    (left == text || !left.is_empty()).then_some(left)
 }
 
 fn names(dir: &Path) -> Vec<String> {

@@ -1,11 +1,13 @@
 //! `ona intent`: what is worked on, and which files each piece of work may touch.
 
 mod change;
-pub mod init;
+mod init;
 mod lint;
 mod scope;
 mod select;
 mod show;
+
+pub use init::place;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

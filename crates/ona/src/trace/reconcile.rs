@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use ona_engine::git::{self, Contents, GitError};
+use ona_engine::project;
 use ona_intents::class::Versions;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::map::MAP_PATH;
@@ -11,7 +12,6 @@ use ona_intents::trace::{LEDGER_PATH, LineRange};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
-use crate::intent::init;
 use crate::output::plain;
 use crate::workspace::{Workspace, counted, no_trace, printed, wait};
 
@@ -67,8 +67,11 @@ fn versions((path, contents): &(String, Contents)) -> Versions<'_> {
 /// policy and the list of what may not be touched, is listed like any other file.
 fn is_onas(path: &str, contents: &Contents) -> bool {
     let written = [INTENTS_FILE, LEDGER_PATH, MAP_PATH].contains(&path);
-    let set_up = init::set_up(path, contents.old.as_deref());
-    written || set_up.is_some() && set_up == contents.new
+    let text = |bytes: &Option<Vec<u8>>| {
+        bytes.as_deref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    };
+    let set_up = project::set_up(path, text(&contents.old).as_deref());
+    written || set_up.is_some() && set_up == text(&contents.new)
 }
 
 pub fn run(

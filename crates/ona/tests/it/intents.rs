@@ -83,7 +83,10 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
       extended .gitattributes
     next: `ona intent add --name … --scope …`, then `ona intent select`
     ");
-    assert_eq!(project.content(".gitattributes"), "*.png binary\nagent_trace.jsonl merge=union\n");
+    assert_eq!(
+        project.content(".gitattributes"),
+        "*.png binary\n.orchestration/agent_trace.jsonl merge=union\n"
+    );
     assert!(project.content(".orchestration/hook_policy.yaml").contains("failure_mode: closed"));
     let again = answer(&project, &["intent", "init", "--json"]);
     assert!(
@@ -110,7 +113,7 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
     let linked = repository();
     symlink(&other, linked.path(".orchestration")).unwrap();
     let said = fails(&linked, 2, &["intent", "init"]);
-    assert!(said.contains("is outside the workspace"), "{said}");
+    assert!(said.contains("leads out of the project"), "{said}");
     assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
 }
 
