@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use ona_provider::scripted::{Reply, Server};
+use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
 use ona_store::{Store, TaskEnd};
 use ona_tools::TaskSpec;
@@ -78,7 +78,14 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
         }
         replies.push(reply);
     }
-    let server = Server::start(replies).map_err(|error| CliError::failed(error.to_string()))?;
+    let mut replies = replies.into_iter();
+    let script = Script::choose(move |request| {
+        // A question without tools, such as for a title, is beside the work and takes nothing off the script.
+        let is_work = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let next = if is_work { replies.next() } else { Some(Reply::say("ok")) };
+        next.unwrap_or_else(|| Reply::error(500, "api_error", "the script has no further reply"))
+    });
+    let server = Server::start(script).map_err(|error| CliError::failed(error.to_string()))?;
     let unprintable = |error: std::io::Error| CliError::failed(error.to_string());
     print_line(&server.base_url()).map_err(unprintable)?;
     print_line(&server.openai_base_url()).map_err(unprintable)?;

@@ -54,10 +54,12 @@ const HOSTS: [Host; 2] = [
             let mut command = Command::new(program);
             command
                 .args(["-p", "go", "--permission-mode", "acceptEdits", "--mcp-config", ".mcp.json"])
-                .args(["--allowedTools", "mcp__ona__select_active_intent,Bash(sh src/make.sh)"])
+                .args(["--allowedTools", "mcp__ona__select_active_intent"])
                 .env("ANTHROPIC_BASE_URL", &world.anthropic_url)
                 .env("ANTHROPIC_API_KEY", "sk-scripted")
-                .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+                .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+                .env("CLAUDE_CODE_DISABLE_TERMINAL_TITLE", "1")
+                .env("DISABLE_NON_ESSENTIAL_MODEL_CALLS", "1");
             command
         },
     },
@@ -73,7 +75,7 @@ const HOSTS: [Host; 2] = [
             };
             vec![
                 ("call_early", "apply_patch", patch("src/a.txt")),
-                ("call_select", "ona__select_active_intent", json!({"intent_id": "INT-1"})),
+                ("call_select", "mcp__ona__select_active_intent", json!({"intent_id": "INT-1"})),
                 ("call_in", "apply_patch", patch("src/a.txt")),
                 ("call_out", "apply_patch", patch("lib.txt")),
                 ("call_read", "exec_command", json!({"cmd": "ls"})),
@@ -242,6 +244,8 @@ fn set_up(root: &Path, host: &Host, dir: &Path) -> Result<World> {
         process::capture(in_world(Command::new(&world.ona).args(args), &world)).map(drop)
     };
     ona(&["init", "--tool", host.name])?;
+    // An approval given beforehand: without it the command would be asked about, and nobody is there.
+    ona(&["config", "set", "permissions.allow", r#"["Bash(sh src/make.sh)"]"#])?;
     ona(&["intent", "add", "--id", "INT-1", "--name", "Say hello", "--scope", "src/**"])?;
     Ok(world)
 }

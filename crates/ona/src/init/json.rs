@@ -12,6 +12,8 @@ use Step::{Index, Key};
 
 /// How long a host waits for ona, in seconds: more than a busy disk needs, less than a person would wait.
 const TIMEOUT: u64 = 30;
+/// A host that ends waits no longer than this (Codex).
+const AT_THE_END: u64 = 3;
 
 /// The file with ona's hook on every event. One that is there already stays where it is, with what was set for it;
 /// only its command is brought up to date.
@@ -58,7 +60,8 @@ fn take_hook(text: &str, event: &str, group: usize, handler: usize) -> Result<St
 }
 
 fn new_group(event: &Event, command: &str) -> Value {
-    let handler = json!({"type": "command", "command": command, "timeout": TIMEOUT});
+    let timeout = if event.name == "SessionEnd" { AT_THE_END } else { TIMEOUT };
+    let handler = json!({"type": "command", "command": command, "timeout": timeout});
     match event.of_tools {
         true => json!({"matcher": "*", "hooks": [handler]}),
         false => json!({"hooks": [handler]}),

@@ -358,3 +358,68 @@ fn an_older_host_without_ids_and_a_call_nobody_asked_about() {
     let entry = trace(&project).pop().unwrap();
     assert_eq!(entry["warnings"], json!(["before_unknown", "not_asked_before"]));
 }
+
+/// What the hosts themselves said in `cargo xtask hosts`, word for word but for the directories.
+const RECORDED: [(&str, &str); 2] = [
+    ("claude_code", include_str!("payloads/claude_code.jsonl")),
+    ("codex", include_str!("payloads/codex.jsonl")),
+];
+
+#[test]
+fn what_the_hosts_really_say_is_understood() {
+    for (host, said) in RECORDED {
+        let project = governed("");
+        project.file(
+            ".claude/settings.json",
+            r#"{"permissions": {"allow": ["Bash(sh src/make.sh)"]}}"#,
+        );
+        project.file("src/make.sh", "echo made > src/made.txt\n");
+        let said = said
+            .replace("{PROJECT}", project.dir().to_str().unwrap())
+            .replace("{HOME}", project.home().to_str().unwrap());
+        let mut seen = Vec::new();
+        for line in said.lines() {
+            let payload: Value = serde_json::from_str(line).unwrap();
+            let id = payload["tool_use_id"].as_str().unwrap_or_default();
+            let call = id.rsplit_once('_').map_or("", |(_, call)| call);
+            let event = payload["hook_event_name"].as_str().unwrap();
+            // What the host did between its two hooks.
+            match (event, call) {
+                ("PostToolUse", "in") => drop(project.file("src/a.txt", "hello\n")),
+                ("PostToolUse", "run") => drop(project.file("src/made.txt", "made\n")),
+                _ => {}
+            }
+            let ran = hook_of(&project, host, &[], line);
+            if !call.is_empty() {
+                seen.push(format!("{event} {call} {}", ran.code.unwrap()));
+            } else {
+                assert_eq!(ran.code, Some(0), "{host} {event}: {}", ran.stderr);
+            }
+        }
+        assert_eq!(
+            seen,
+            [
+                "PreToolUse early 2",
+                "PreToolUse select 0",
+                "PostToolUse select 0",
+                "PreToolUse in 0",
+                "PostToolUse in 0",
+                "PreToolUse out 2",
+                "PreToolUse read 0",
+                "PostToolUse read 0",
+                "PreToolUse run 0",
+                "PostToolUse run 0",
+            ],
+            "{host}"
+        );
+        let traced: Vec<(bool, String)> = trace(&project)
+            .iter()
+            .map(|entry| {
+                (entry["success"] == true, entry["modified_ranges"][0]["file"].to_string())
+            })
+            .collect();
+        let expected =
+            [(false, "null"), (true, "\"src/a.txt\""), (false, "null"), (true, "\"src/made.txt\"")];
+        assert_eq!(traced, expected.map(|(done, file)| (done, file.to_owned())), "{host}");
+    }
+}

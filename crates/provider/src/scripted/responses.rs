@@ -43,9 +43,18 @@ fn item(piece: &Piece, request: &Recorded, number: usize, at: usize) -> Option<V
                 Some(text) => json!({
                     "type": "custom_tool_call", "call_id": id, "name": tool, "input": text,
                 }),
-                None => json!({
-                    "type": "function_call", "call_id": id, "name": tool, "arguments": arguments,
-                }),
+                None => {
+                    // A server's tools are a namespace here.
+                    let within = tool.strip_prefix("mcp__").and_then(|tool| tool.split_once("__"));
+                    let (name, namespace) = match within {
+                        Some((server, name)) => (name, json!(format!("mcp__{server}"))),
+                        None => (tool.as_str(), Value::Null),
+                    };
+                    json!({
+                        "type": "function_call", "call_id": id, "name": name,
+                        "namespace": namespace, "arguments": arguments,
+                    })
+                }
             })
         }
     }
