@@ -21,7 +21,6 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
 use crate::output::{complain, plain};
-use crate::print::date;
 
 /// What can be chosen.
 const CATEGORIES: [&str; 5] = ["api", "gate", "hooks", "settings", "store"];
@@ -169,7 +168,7 @@ fn now() -> String {
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (day, rest) = (seconds / 86_400, seconds % 86_400);
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let day = date(i64::try_from(day).unwrap_or_default());
+    let day = ona_types::date(i64::try_from(day).unwrap_or_default());
     format!("{day}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 

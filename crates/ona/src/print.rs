@@ -344,23 +344,7 @@ fn offered(args: &AgentArgs) -> Result<Option<Vec<String>>, CliError> {
 pub fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let days = since.map_or(0, |since| since.as_secs() / 86_400);
-    date(i64::try_from(days).unwrap_or_default())
-}
-
-/// The date so many days after 1970-01-01, in the Gregorian calendar.
-pub fn date(days: i64) -> String {
-    // Counted from 0000-03-01, so that a leap day is a year's last.
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    ona_types::date(i64::try_from(days).unwrap_or_default())
 }
 
 /// Sends prompts to the core; the last of them is followed by the end.
@@ -549,20 +533,6 @@ impl From<AgentError> for CliError {
             AgentError::Store(cause) => cause.into(),
             AgentError::InUse { .. } => CliError::failed(error.to_string())
                 .hint("wait for it to end, or go on in a copy with --fork-session"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates() {
-        for (days, expected) in
-            [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_772, "2026-11-15")]
-        {
-            assert_eq!(date(days), expected);
         }
     }
 }

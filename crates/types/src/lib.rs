@@ -20,6 +20,7 @@ mod outcome;
 mod permission;
 mod phase;
 mod seen;
+mod time;
 mod transcript;
 mod usage;
 
@@ -36,5 +37,6 @@ pub use permission::{
 };
 pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
+pub use time::date;
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;

@@ -276,7 +276,7 @@ fn a_writer_among_others() {
     for index in 0..appends {
         let mut entry = entry("INT-1", "src/a.rs");
         // Of very different lengths, some far beyond a page.
-        entry.error = Some("x".repeat(index * 7919 % 20_000));
+        entry.error = Some("x".repeat(index * 7919 % 6_000));
         let id = entry.id.clone();
         // A gap is the caller's to deal with; this one is stubborn.
         while ledger.append(entry.clone()).is_err() {}
@@ -284,21 +284,20 @@ fn a_writer_among_others() {
     }
 }
 
-/// Eight writers, some of them killed at random. The measure is
-/// `ONA_TEST_TRACE_APPENDS=1000 cargo test -p ona-intents eight_writers`.
+/// Eight writers of a thousand entries each, some of them killed at random.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "children that are killed are the point")]
 fn eight_writers_and_kill_9() {
     if given(DIR).is_some() {
         return;
     }
-    let appends = given(APPENDS).unwrap_or_else(|| "100".to_owned());
+    let appends = "1000";
     let dir = tempfile::tempdir().unwrap();
     let start = || {
         std::process::Command::new(std::env::current_exe().unwrap())
             .args(["trace::tests::a_writer_among_others", "--exact"])
             .env(DIR, dir.path())
-            .env(APPENDS, &appends)
+            .env(APPENDS, appends)
             .stdout(Stdio::null())
             .spawn()
             .unwrap()

@@ -18,21 +18,11 @@ pub(crate) fn seconds(timestamp: &str) -> String {
     }
 }
 
-/// Days to a civil date in the proleptic Gregorian calendar, counted from March so that the leap day comes last.
 fn stamp(since_epoch: u64, milliseconds: u32) -> String {
     let (days, rest) = (since_epoch / 86_400, since_epoch % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let day = ona_types::date(i64::try_from(days).unwrap_or_default());
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
+    format!("{day}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
 #[cfg(test)]

@@ -117,6 +117,9 @@ impl Problem {
     }
 }
 
+/// Sessions of these origins are other agents'.
+const HOSTS: [&str; 3] = ["mcp", "claude_code", "codex"];
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -230,7 +233,18 @@ impl Tools {
         match named.map(str::trim) {
             None => Ok(self.session.clone()),
             Some("") => Err(Problem::Other("invalid_arguments", "the session is empty".into())),
-            Some(id) => Ok(SessionId::from_existing(id.to_owned())),
+            Some(id) => {
+                let id = SessionId::from_existing(id.to_owned());
+                // What ona's own sessions work for is not to be had by naming them.
+                match self.store.session(&id)? {
+                    Some(row) if !HOSTS.contains(&row.origin.as_str()) => {
+                        let why =
+                            format!("the session {id} is not one of an agent that ona serves");
+                        Err(Problem::Other("invalid_arguments", why))
+                    }
+                    _ => Ok(id),
+                }
+            }
         }
     }
 

@@ -438,3 +438,58 @@ fn a_session_in_a_subdirectory_is_governed_too() {
     let ran = run(project.ona(["--eval", &call]).current_dir(project.path("lib/deep")));
     assert!(ran.stdout.contains("intent_required"), "{}", ran.stdout);
 }
+
+/// git in the project, as somebody.
+fn git(project: &Project, dir: &str, args: &[&str]) {
+    let identity =
+        ["-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "protocol.file.allow=always"];
+    let mut command = project.command("git");
+    let ran = run(command.current_dir(project.path(dir)).args(identity).args(args));
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+}
+
+#[test]
+fn what_a_command_changed_is_found_in_every_kind_of_checkout() {
+    let project = governed("");
+    project.file("src/a.txt", "one\n");
+    git(&project, ".", &["init", "-q"]);
+    git(&project, ".", &["add", "-A"]);
+    git(&project, ".", &["commit", "-q", "-m", "x"]);
+    git(&project, ".", &["commit", "-q", "--allow-empty", "-m", "y"]);
+    let whole = format!("file://{}", project.dir().display());
+    git(&project, ".", &["worktree", "add", "-q", "../worktree"]);
+    git(&project, ".", &["clone", "-q", "--depth", "1", &whole, "../shallow"]);
+    git(&project, "..", &["init", "-q", "outer"]);
+    git(&project, "../outer", &["submodule", "--quiet", "add", &whole, "src/inner"]);
+    let outer = INTENTS.replace("PLANNED", "IN_PROGRESS");
+    project.file("../outer/.orchestration/active_intents.yaml", &outer);
+    for (place, file) in [
+        ("../worktree", "src/a.txt"),
+        ("../shallow", "src/a.txt"),
+        ("../outer", "src/inner/src/a.txt"),
+    ] {
+        let call = |tool: &str, input: Value| {
+            let call = json!({"tool": tool, "input": input}).to_string();
+            let ran = run(project.ona(["--eval", &call]).current_dir(project.path(place)));
+            assert!(
+                ran.stdout.contains("\"is_error\":false"),
+                "{place}: {}{}",
+                ran.stdout,
+                ran.stderr
+            );
+        };
+        call("SelectActiveIntent", json!({"intent_id": "INT-1"}));
+        project.file(&format!("{place}/src/run.sh"), format!("echo two >> {file}"));
+        call("Bash", json!({"command": "sh src/run.sh"}));
+        let text = project.content(&format!("{place}/.orchestration/agent_trace.jsonl"));
+        let entry: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let range = &entry["modified_ranges"][0];
+        assert_eq!(range["file"], *file, "{place}: {entry}");
+        assert_eq!(range["new_range"], json!({"start_line": 2, "end_line": 2}), "{place}");
+        assert_eq!(entry["scope_validation"], "PASS", "{place}");
+        assert_eq!(
+            entry["revision_id"].as_str().unwrap().len(),
+            if place == "../outer" { 7 } else { 40 }
+        );
+    }
+}

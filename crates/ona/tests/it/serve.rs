@@ -197,6 +197,12 @@ fn selecting_begins_an_intent_and_is_kept_for_the_servers_session() {
         project.sql("SELECT session_id, intent_id FROM selected_intents ORDER BY session_id"),
         ["host-7|INT-3", "sess_mine|INT-1"]
     );
+    // What ona's own sessions work for is not to be had by naming them.
+    project.ok("Glob", json!({"pattern": "*"}));
+    let own = project.sql("SELECT session_id FROM sessions WHERE session_id <> 'sess_mine'");
+    let refused =
+        server.call("select_active_intent", json!({"intent_id": "INT-3", "session": own[0]}));
+    assert!(refused.0.contains("not one of an agent") && refused.1, "{refused:?}");
     assert_eq!(server.close().0, Some(0));
     // The same session goes on in the next server.
     let mut server = Server::new(&project, &["--session", "sess_mine"]);

@@ -1,0 +1,36 @@
+//! Dates without a calendar's library: the clock is somebody else's.
+
+/// The date so many days after 1970-01-01, in the Gregorian calendar.
+pub fn date(days: i64) -> String {
+    // Counted from 0000-03-01, so that a leap day is a year's last.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_days() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (20_772, "2026-11-15"),
+            (47_541, "2100-03-01"),
+            (-1, "1969-12-31"),
+        ] {
+            assert_eq!(date(days), expected);
+        }
+    }
+}
