@@ -186,10 +186,14 @@ impl Session<'_> {
                 };
             }
         };
-        let before = self.observe(call).await;
+        let mut before = self.observe(call).await;
         let mut output = self.run_tool(call, permit, cancel).await;
-        if let Some(before) = before {
-            self.attribute(call, before, &mut output).await;
+        // What a command changed is told before hooks add to it; what a tool wrote, as hooks leave it.
+        if let Some(tree) = before.take_if(|before| before.is_tree()) {
+            self.attribute(call, tree, &mut output).await;
+        }
+        if let Some(before) = &mut before {
+            before.compare_with(&output.views);
         }
         // Hooks read it too, so it is clean before they do.
         if self.governance.redactor.mask_string(&mut output.content) {
@@ -210,6 +214,9 @@ impl Session<'_> {
             HookDetail::PostToolUse { tool_name, tool_input, tool_response, tool_use_id }
         };
         self.tell(call, detail, cancel).await;
+        if let Some(before) = before {
+            self.attribute(call, before, &mut output).await;
+        }
         output
     }
 

@@ -87,10 +87,12 @@ const OWN_SERVER: &str = "mcp__ona__";
 const SELECT: &str = "mcp__ona__select_active_intent";
 
 /// How a host's hooks are answered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HostOptions {
     /// Hold calls against the permission rules too.
     pub rules: bool,
+    /// The project, where the host says which one it is in.
+    pub project_dir: Option<PathBuf>,
 }
 
 /// Answers a hook. What cannot be answered at all is decided by the policy of the workspace: see [`unanswered`].
@@ -103,9 +105,9 @@ pub async fn answer(
 ) -> Result<Reply, HostError> {
     let started_ms = now_ms();
     let payload = Payload::read(host, said)?;
-    let hearing = Hearing::new(engine, host, &payload, here)?;
+    let hearing = Hearing::new(engine, host, &payload, here, &options)?;
     let reply = match (payload.event, &payload.call) {
-        (HookEvent::PreToolUse, Some(call)) => hearing.before(call, options).await?,
+        (HookEvent::PreToolUse, Some(call)) => hearing.before(call, &options).await?,
         (HookEvent::PostToolUse | HookEvent::PostToolUseFailure, Some(call)) => {
             hearing.after(call).await?
         }
@@ -190,12 +192,18 @@ impl<'e> Hearing<'e> {
         host: Host,
         payload: &'e Payload,
         here: &Path,
+        options: &HostOptions,
     ) -> Result<Self, HostError> {
         let cwd = payload.cwd.clone().unwrap_or_else(|| here.to_owned());
         let cwd = cwd.canonicalize().unwrap_or(cwd);
-        let workspace = Workspace::around(&cwd).ok().flatten().map(Arc::new);
-        let project = workspace.as_ref().map_or(cwd.as_path(), |workspace| workspace.root());
+        let around = |dir: &Path| Workspace::around(dir).ok().flatten();
+        let here = around(&cwd);
+        let project = here.as_ref().map_or(cwd.as_path(), |workspace| workspace.root());
         let seat = session::seat(engine, host, payload, project)?;
+        // An agent that changes its directory does not leave the workspace its session began in.
+        let began = options.project_dir.as_deref().and_then(around);
+        let began = began.or_else(|| around(Path::new(&seat.project_dir)));
+        let workspace = began.or(here).map(Arc::new);
         let redactor = Redactor::knowing(engine.config.secrets.iter().cloned());
         Ok(Self { engine, host, payload, seat, cwd, workspace, redactor })
     }

@@ -323,15 +323,6 @@ impl Session<'_> {
             warnings.push("background".to_owned());
         }
         record::describe(&mut entry, &files, governed.claimed);
-        // What the tool says it wrote, and what is there.
-        for view in &output.views {
-            let Ok(path) = view.path.strip_prefix(governed.workspace.root()) else { continue };
-            let after = files.iter().find(|change| change.path == path);
-            let after = after.and_then(|change| change.new.bytes());
-            if after.is_some_and(|bytes| ContentHash::of(bytes) != view.hash) {
-                warnings.push(ona_intents::trace::CONCURRENT_MODIFICATION.to_owned());
-            }
-        }
         warnings.dedup();
         entry.warnings.extend(warnings);
         if output.is_error() {

@@ -150,6 +150,11 @@ const LANG: Variable = Variable {
     default: "unset",
     meaning: "If neither it nor LC_ALL is set, hooks get `C.UTF-8`.",
 };
+const HOST_PROJECT: Variable = Variable {
+    name: "CLAUDE_PROJECT_DIR",
+    default: "",
+    meaning: "The project of the agent that runs `ona hook claude_code`; Claude Code sets it for its hooks.",
+};
 const LC_ALL: Variable = Variable { name: "LC_ALL", default: "unset", meaning: "As LANG." };
 
 /// Read by ona.
@@ -159,6 +164,7 @@ const READ: &[&Variable] = &[
     &STATE_HOME,
     &HOME,
     &PATH,
+    &HOST_PROJECT,
     &NO_COLOR,
     &READ_TOKENS,
     &BASH_TIMEOUT,
@@ -238,6 +244,11 @@ pub fn database() -> Result<PathBuf, CliError> {
 /// The home directory.
 pub fn home() -> Option<PathBuf> {
     path(&HOME)
+}
+
+/// The project of the agent whose hook this is, as Claude Code says it.
+pub fn host_project() -> Option<PathBuf> {
+    path(&HOST_PROJECT).filter(|dir| dir.is_absolute())
 }
 
 /// This program's file, and whether it is what PATH calls `ona`.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ona_engine::foreign::{self, Host, HostOptions, Reply};
 
 use crate::args::Cli;
+use crate::env;
 use crate::error::CliError;
 use crate::eval;
 use crate::output::{complain, print_line};
@@ -29,7 +30,10 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
         Ok(length) if length as u64 > LONGEST_INPUT => {
             foreign::unheard(&said, &here, "the hook's input is too long")
         }
-        Ok(_) => answer(cli, host, &said, &here, HostOptions { rules }),
+        Ok(_) => {
+            let project_dir = env::host_project().filter(|_| host == Host::ClaudeCode);
+            answer(cli, host, &said, &here, HostOptions { rules, project_dir })
+        }
         Err(error) => {
             foreign::unheard(&said, &here, &format!("the hook's input cannot be read: {error}"))
         }

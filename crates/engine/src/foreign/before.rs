@@ -54,7 +54,7 @@ impl Hearing<'_> {
     pub(super) async fn before(
         &self,
         call: &HostCall,
-        options: HostOptions,
+        options: &HostOptions,
     ) -> Result<Reply, HostError> {
         let id = self.start(call)?;
         let effects = targets::effects(call, &self.cwd);
@@ -89,7 +89,7 @@ impl Hearing<'_> {
         &self,
         call: &HostCall,
         effects: &Effects,
-        options: HostOptions,
+        options: &HostOptions,
         stages: &mut Stages,
     ) -> Result<Said, StoreError> {
         let standing = self.engine.store.standing(&self.seat.conversation)?;

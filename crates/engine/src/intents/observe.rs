@@ -9,6 +9,7 @@ use ona_intents::gate::CallClass;
 use ona_intents::ranges::prefixed_hash;
 use ona_intents::trace::{CONCURRENT_MODIFICATION, Ledger, parse_line};
 use ona_policy::path::Target;
+use ona_types::{ContentHash, FileView};
 use serde::{Deserialize, Serialize};
 
 use super::Governed;
@@ -96,6 +97,21 @@ impl Before {
             before.files.push(Named { path: path.to_owned(), content });
         }
         before
+    }
+
+    /// Whether it is about all files.
+    pub(crate) fn is_tree(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// Compares what a tool says it wrote with what is there, right after it ran.
+    pub(crate) fn compare_with(&mut self, written: &[FileView]) {
+        let moved = |view: &FileView| {
+            fs::read(&view.path).is_ok_and(|bytes| ContentHash::of(&bytes) != view.hash)
+        };
+        if written.iter().any(moved) {
+            self.warnings.push(CONCURRENT_MODIFICATION.to_owned());
+        }
     }
 
     /// What is to be known of files where nobody asked before the call ran: nothing.

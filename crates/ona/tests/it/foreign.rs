@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use ona_testkit::{Project, Ran};
 use serde_json::{Value, json};
@@ -14,8 +14,12 @@ const SESSION: &str = "6c5a3f0e-8d0b-4c1e-9f1a-2b7d5e4c3a10";
 
 /// Runs a hook; what it printed, and how it ended.
 fn hook_of(project: &Project, host: &str, args: &[&str], said: &str) -> Ran {
-    let mut command = project.ona(["hook", host]);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    told(project.ona(["hook", host]).args(args), said)
+}
+
+/// Runs a command that is told this on standard input.
+fn told(command: &mut Command, said: &str) -> Ran {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -263,6 +267,23 @@ fn permission_rules_count_where_they_are_asked_for() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("Bash(rm *)"), "{}", ran.stderr);
     assert!(!project.path("pwned").exists());
+}
+
+#[test]
+fn an_agent_that_changes_its_directory_does_not_leave_its_workspace() {
+    let project = governed("");
+    select(&project);
+    let input = json!({"file_path": project.path("lib.txt"), "content": "x"});
+    let mut said = payload(&project, "PreToolUse", "Write", "toolu_1", input);
+    said["cwd"] = json!(project.home());
+    assert_eq!(denial(&hook(&project, &said))["type"], "scope_violation");
+    // A session that is first heard of elsewhere is told by the host where it is at home.
+    said["session_id"] = json!("another");
+    assert_eq!(hook(&project, &said).code, Some(0), "nothing says where it belongs");
+    said["session_id"] = json!("a-third");
+    let mut command = project.ona(["hook", "claude_code"]);
+    command.env("CLAUDE_PROJECT_DIR", project.dir());
+    assert_eq!(denial(&told(&mut command, &said.to_string()))["type"], "intent_required");
 }
 
 #[test]

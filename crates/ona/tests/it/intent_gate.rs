@@ -364,6 +364,27 @@ fn a_check_that_failed_is_a_lesson_once() {
 }
 
 #[test]
+fn what_a_formatter_makes_of_a_write_belongs_to_it() {
+    let project = governed("");
+    project.file("format.sh", "printf 'formatted\\n' > src/a.txt; echo seen >> log.txt");
+    project.file(
+        ".claude/settings.json",
+        r#"{"hooks": {"PostToolUse": [{"matcher": "Write|Bash", "hooks": [{"type": "command", "command": "sh format.sh"}]}]}}"#,
+    );
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    select(&project);
+    project.ok("Write", write("src/a.txt", "raw"));
+    let entry = trace(&project).pop().unwrap();
+    let formatted = ona_types::ContentHash::of(b"formatted\n");
+    assert_eq!(entry["file"]["post_hash"], format!("sha256:{formatted}"));
+    assert_eq!(entry["warnings"], json!([]), "nobody else was at it");
+    assert_eq!(entry["modified_ranges"][0]["new_range"], json!({"start_line": 1, "end_line": 1}));
+    // What a hook does beside a command is not the command's.
+    let said = project.ok("Bash", json!({"command": "touch src/b.txt"}));
+    assert!(!said.contains("log.txt"), "{said}");
+}
+
+#[test]
 fn two_sessions_work_side_by_side_and_notice_each_other() {
     let project = governed("");
     let file = project.file("src/shared.txt", "one\n");
