@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ona_intents::hook_policy::FailureMode;
 use ona_intents::{TraceEntry, Workspace};
 use ona_policy::secrets::Redactor;
-use ona_store::{Seat, Step, StoreError};
+use ona_store::{HeardHook, Seat, StoreError};
 use ona_types::ToolUseId;
 use ona_types::hook::{HookEvent, HookInvocation};
 use serde_json::{Value, json};
@@ -103,19 +103,21 @@ pub async fn answer(
     here: &Path,
     options: HostOptions,
 ) -> Result<Reply, HostError> {
-    let started_ms = now_ms();
     let payload = Payload::read(host, said)?;
-    let hearing = Hearing::new(engine, host, &payload, here, &options)?;
+    let mut hearing = Hearing::new(engine, host, &payload, said, here, &options)?;
     let reply = match (payload.event, &payload.call) {
-        (HookEvent::PreToolUse, Some(call)) => hearing.before(call, &options).await?,
+        (HookEvent::PreToolUse, Some(call)) => return hearing.before(call, &options).await,
         (HookEvent::PostToolUse | HookEvent::PostToolUseFailure, Some(call)) => {
-            hearing.after(call).await?
+            return hearing.after(call).await;
         }
         (HookEvent::SessionStart, _) => hearing.session_started()?,
+        (HookEvent::SessionEnd, _) => hearing.session_ended(),
         (HookEvent::UserPromptSubmit, _) => hearing.prompted()?,
         _ => Reply::default(),
     };
-    hearing.keep(said, &reply, started_ms)?;
+    let hook = hearing.row(&reply);
+    let heard = HeardHook { hook: &hook, events: &hearing.events };
+    engine.store.foreign_hook(&hearing.seat, &heard)?;
     Ok(reply)
 }
 
@@ -180,10 +182,15 @@ struct Hearing<'e> {
     engine: &'e Engine,
     host: Host,
     payload: &'e Payload,
+    /// The host's own words, and when they came.
+    said: &'e str,
+    started_ms: i64,
     seat: Seat,
     cwd: PathBuf,
     workspace: Option<Arc<Workspace>>,
     redactor: Redactor,
+    /// What goes on record with the hook.
+    events: Vec<(&'static str, Value)>,
 }
 
 impl<'e> Hearing<'e> {
@@ -191,6 +198,7 @@ impl<'e> Hearing<'e> {
         engine: &'e Engine,
         host: Host,
         payload: &'e Payload,
+        said: &'e str,
         here: &Path,
         options: &HostOptions,
     ) -> Result<Self, HostError> {
@@ -205,7 +213,18 @@ impl<'e> Hearing<'e> {
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
         let redactor = Redactor::knowing(engine.config.secrets.iter().cloned());
-        Ok(Self { engine, host, payload, seat, cwd, workspace, redactor })
+        Ok(Self {
+            engine,
+            host,
+            payload,
+            said,
+            started_ms: now_ms(),
+            seat,
+            cwd,
+            workspace,
+            redactor,
+            events: Vec::new(),
+        })
     }
 
     fn selected(&self, workspace: &Workspace) -> Result<Option<String>, StoreError> {
@@ -214,16 +233,12 @@ impl<'e> Hearing<'e> {
         Ok(selected.and_then(|selection| selection.intent_id))
     }
 
-    async fn append(
-        &self,
-        workspace: &Arc<Workspace>,
-        entry: TraceEntry,
-    ) -> Result<(), StoreError> {
+    /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
+    async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
         let id = entry.id.clone();
-        let Err(why) = record::append(workspace, entry).await else { return Ok(()) };
-        let detail = json!({"entry": id, "why": why});
-        let event = Some(("trace.gap", &detail));
-        self.engine.store.keep_step(&self.seat, &Step { event, ..Step::default() })
+        if let Err(why) = record::append(workspace, entry).await {
+            self.events.push(("trace.gap", json!({"entry": id, "why": why})));
+        }
     }
 
     fn who(&self, call: &HostCall, id: &ToolUseId) -> Who {
@@ -238,34 +253,24 @@ impl<'e> Hearing<'e> {
         }
     }
 
-    /// Puts the hook itself on the record.
-    fn keep(&self, said: &str, reply: &Reply, started_ms: i64) -> Result<(), StoreError> {
+    /// The hook as the record keeps it.
+    fn row(&self, reply: &Reply) -> HookInvocation {
         let call = self.payload.call.as_ref();
-        let text = |text: String| Some(text).filter(|text| !text.is_empty());
-        let row = HookInvocation {
+        let masked = |text: &str| self.redactor.mask(text).into_owned();
+        HookInvocation {
             event: self.payload.event,
             ordinal: 0,
             matcher: String::new(),
             command: format!("ona hook {}", self.host.as_str()),
             tool_use_id: call.map(|call| call.id.clone()),
             tool_name: call.map(|call| call.tool.clone()),
-            input_json: self.redactor.mask(said).into_owned(),
+            input_json: masked(self.said),
             exit_code: Some(i32::from(reply.code)),
-            stdout_text: reply
-                .stdout
-                .as_ref()
-                .map(|json| self.redactor.mask(&json.to_string()).into_owned()),
-            stderr_text: text(self.redactor.mask(&reply.stderr).into_owned()),
-            started_ms,
+            stdout_text: reply.stdout.as_ref().map(|json| masked(&json.to_string())),
+            stderr_text: Some(masked(&reply.stderr)).filter(|text| !text.is_empty()),
+            started_ms: self.started_ms,
             completed_ms: Some(now_ms()),
             skipped_reason: None,
-        };
-        let detail = json!({"host": self.host.as_str()});
-        let event = match self.payload.event {
-            HookEvent::SessionStart => Some(("session.started", &detail)),
-            HookEvent::SessionEnd => Some(("session.ended", &detail)),
-            _ => None,
-        };
-        self.engine.store.keep_step(&self.seat, &Step { hooks: &[row], event, ..Step::default() })
+        }
     }
 }

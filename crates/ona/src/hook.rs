@@ -55,6 +55,9 @@ fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) 
         Ok(engine) => engine,
         Err(error) => return unheard(error.to_string()),
     };
+    if let Err(error) = engine.store.leave_log() {
+        return unheard(error.to_string());
+    }
     // Nothing of the project's is run here; its rules only ever take something away.
     engine.config.trust = true;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

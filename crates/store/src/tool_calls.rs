@@ -100,25 +100,7 @@ pub struct StartedCall {
 impl Store {
     /// Commits that a call starts: its `tool_use` entry, its `tool.started` event, its running row.
     pub fn start_call(&self, seat: &Seat, call: &CallStart<'_>) -> Result<(), StoreError> {
-        self.write(|tx| {
-            let entry = Entry::tool_use(call.id, call.tool, call.input);
-            let entry_id = append(tx, &seat.session, None, &entry)?;
-            tx.prepare_cached(
-                "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute((
-                call.id.as_str(),
-                seat.session.as_str(),
-                call.tool,
-                entry_id,
-                call.owner.to_string(),
-            ))?;
-            let detail = json!({
-                "tool_use_id": call.id, "tool_name": call.tool, "owner": call.owner,
-            });
-            event(tx, seat, "tool.started", &detail)
-        })
+        self.write(|tx| start(tx, seat, call))
     }
 
     /// Commits everything that came of a call, at once (S0 §4.8).
@@ -128,67 +110,7 @@ impl Store {
         id: &ToolUseId,
         outcome: &CallOutcome<'_>,
     ) -> Result<(), StoreError> {
-        let output = outcome.output;
-        self.write(|tx| {
-            let (tool, entry_id) = take_running(tx, id)?;
-            for hook in outcome.hooks {
-                keep_hook(tx, seat, hook)?;
-            }
-            for answer in outcome.gate {
-                keep_answer(tx, seat, id, answer)?;
-            }
-            for decision in outcome.decisions {
-                tx.prepare_cached(
-                    "INSERT INTO tool_permission_log(session_id, tool_use_id, tool_name, decision, reason_json)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute((
-                    seat.session.as_str(),
-                    id.as_str(),
-                    &tool,
-                    &decision.decision,
-                    decision.reason.to_string(),
-                ))?;
-            }
-            let result = Entry::tool_result(id, &output.content, output.is_error());
-            let result_id = append(tx, &seat.session, Some(entry_id), &result)?;
-            for attachment in &output.attachments {
-                append(tx, &seat.session, Some(result_id), &Entry::attachment(id, attachment))?;
-            }
-            for context in outcome.contexts {
-                append(tx, &seat.session, Some(result_id), &Entry::hook_context(id, context))?;
-            }
-            for view in &output.views {
-                keep_view(tx, &seat.session, view)?;
-            }
-            if let Some(cwd) = &output.cwd {
-                tx.prepare_cached(
-                    "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
-                )?
-                .execute((
-                    seat.conversation.as_str(),
-                    cwd_key(&seat.session),
-                    path_text(cwd),
-                ))?;
-            }
-            if let Some(task) = &output.task {
-                tasks::started(tx, &seat.session, id, task)?;
-            }
-            if let Some(IntentSelected { workspace, intent_id }) = &output.intent {
-                intents::select(tx, seat, &workspace.to_string_lossy(), intent_id)?;
-            }
-            for (kind, what) in outcome.events {
-                event(tx, seat, kind, &json!({"tool_use_id": id, "what": what}))?;
-            }
-            let mut detail = Map::new();
-            detail.insert("tool_use_id".into(), json!(id));
-            detail.insert("tool_name".into(), json!(tool));
-            detail.insert("class".into(), json!(output.class));
-            detail.insert("duration_ms".into(), json!(outcome.duration_ms));
-            detail.extend(output.detail.clone());
-            event(tx, seat, "tool.finished", &Value::Object(detail))?;
-            touch(tx, seat)
-        })
+        self.write(|tx| finish(tx, seat, id, outcome))
     }
 
     /// Gives every call of the session whose owner `is_gone` its missing `tool_result`, so that the
@@ -244,6 +166,95 @@ impl Store {
     ) -> Result<Option<FileView>, StoreError> {
         self.read(|c| last_view(c, session, path))
     }
+}
+
+/// A call's `tool_use` entry, its `tool.started` event, its running row.
+pub(crate) fn start(
+    tx: &Transaction<'_>,
+    seat: &Seat,
+    call: &CallStart<'_>,
+) -> Result<(), Failure> {
+    let entry = Entry::tool_use(call.id, call.tool, call.input);
+    let entry_id = append(tx, &seat.session, None, &entry)?;
+    tx.prepare_cached(
+        "INSERT INTO running_calls(tool_use_id, session_id, tool_name, entry_id, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((
+        call.id.as_str(),
+        seat.session.as_str(),
+        call.tool,
+        entry_id,
+        call.owner.to_string(),
+    ))?;
+    let detail = json!({
+        "tool_use_id": call.id, "tool_name": call.tool, "owner": call.owner,
+    });
+    event(tx, seat, "tool.started", &detail)
+}
+
+/// Everything that came of a call.
+pub(crate) fn finish(
+    tx: &Transaction<'_>,
+    seat: &Seat,
+    id: &ToolUseId,
+    outcome: &CallOutcome<'_>,
+) -> Result<(), Failure> {
+    let output = outcome.output;
+    let (tool, entry_id) = take_running(tx, id)?;
+    for hook in outcome.hooks {
+        keep_hook(tx, seat, hook)?;
+    }
+    for answer in outcome.gate {
+        keep_answer(tx, seat, id, answer)?;
+    }
+    for decision in outcome.decisions {
+        tx.prepare_cached(
+            "INSERT INTO tool_permission_log(session_id, tool_use_id, tool_name, decision, reason_json)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute((
+            seat.session.as_str(),
+            id.as_str(),
+            &tool,
+            &decision.decision,
+            decision.reason.to_string(),
+        ))?;
+    }
+    let result = Entry::tool_result(id, &output.content, output.is_error());
+    let result_id = append(tx, &seat.session, Some(entry_id), &result)?;
+    for attachment in &output.attachments {
+        append(tx, &seat.session, Some(result_id), &Entry::attachment(id, attachment))?;
+    }
+    for context in outcome.contexts {
+        append(tx, &seat.session, Some(result_id), &Entry::hook_context(id, context))?;
+    }
+    for view in &output.views {
+        keep_view(tx, &seat.session, view)?;
+    }
+    if let Some(cwd) = &output.cwd {
+        tx.prepare_cached(
+            "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
+        )?
+        .execute((seat.conversation.as_str(), cwd_key(&seat.session), path_text(cwd)))?;
+    }
+    if let Some(task) = &output.task {
+        tasks::started(tx, &seat.session, id, task)?;
+    }
+    if let Some(IntentSelected { workspace, intent_id }) = &output.intent {
+        intents::select(tx, seat, &workspace.to_string_lossy(), intent_id)?;
+    }
+    for (kind, what) in outcome.events {
+        event(tx, seat, kind, &json!({"tool_use_id": id, "what": what}))?;
+    }
+    let mut detail = Map::new();
+    detail.insert("tool_use_id".into(), json!(id));
+    detail.insert("tool_name".into(), json!(tool));
+    detail.insert("class".into(), json!(output.class));
+    detail.insert("duration_ms".into(), json!(outcome.duration_ms));
+    detail.extend(output.detail.clone());
+    event(tx, seat, "tool.finished", &Value::Object(detail))?;
+    touch(tx, seat)
 }
 
 fn last_view(

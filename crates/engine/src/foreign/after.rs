@@ -1,12 +1,13 @@
 //! After a call: what it changed is found and traced, and the record completed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
 use ona_intents::trace::ScopeValidation;
-use ona_store::{CallOutcome, Step, StoreError};
+use ona_store::{CallOutcome, CallStart, HeardHook};
 use ona_types::{FileView, Seen, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 
@@ -22,38 +23,50 @@ const LONGEST_RESPONSE: usize = 10_000;
 
 impl Hearing<'_> {
     /// A call that has run.
-    pub(super) async fn after(&self, call: &HostCall) -> Result<Reply, HostError> {
-        let found = self.engine.store.end_foreign_call(&self.seat.session, &call.id)?;
+    pub(super) async fn after(&mut self, call: &HostCall) -> Result<Reply, HostError> {
+        let store = &self.engine.store;
+        let found = store.foreign_found(&self.seat.session, &call.id)?;
         let pending = found.and_then(|found| serde_json::from_value::<Pending>(found).ok());
         let mut output = response(call);
         self.redactor.mask_string(&mut output.content);
         output.views = self.views(call);
-        let (id, pending) = match pending {
-            Some(pending) => (pending.tool_use_id.clone(), Some(pending)),
+        let id = match &pending {
+            Some(pending) => pending.tool_use_id.clone(),
             // Nobody asked before it ran.
-            None => (self.start(call)?, None),
+            None => {
+                let (id, mut input) = (self.id_for(call)?, call.input.clone());
+                self.redactor.mask_value(&mut input);
+                let owner = self.owner();
+                let start = CallStart { id: &id, tool: &call.tool, input: &input, owner: &owner };
+                store.start_call(&self.seat, &start)?;
+                id
+            }
         };
         let was_refused = pending.as_ref().is_some_and(|pending| pending.refused.is_some());
-        let said = self.attribute(call, &id, pending, &mut output).await?;
         if was_refused {
             let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
-            let event = Some(("ran_although_refused", &detail));
-            self.engine.store.keep_step(&self.seat, &Step { event, ..Step::default() })?;
-        } else {
-            self.engine.store.finish_call(&self.seat, &id, &CallOutcome::of(&output))?;
+            self.events.push(("ran_although_refused", detail));
         }
-        Ok(said.map_or_else(Reply::default, |said| context(self.payload.event, &said)))
+        let said = self.attribute(call, &id, pending, &mut output).await;
+        let reply = said.map_or_else(Reply::default, |said| context(self.payload.event, &said));
+        let outcome = CallOutcome::of(&output);
+        // What was refused has its outcome already.
+        let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
+        let hook = self.row(&reply);
+        let heard = HeardHook { hook: &hook, events: &self.events };
+        self.engine.store.foreign_after(&self.seat, &call.id, outcome, &heard)?;
+        Ok(reply)
     }
 
     /// Finds what the call changed, and has the trace tell of it. Gives what the agent has to be told.
     async fn attribute(
-        &self,
+        &mut self,
         call: &HostCall,
         id: &ToolUseId,
         pending: Option<Pending>,
         output: &mut ToolOutput,
-    ) -> Result<Option<String>, StoreError> {
-        let Some(workspace) = &self.workspace else { return Ok(None) };
+    ) -> Option<String> {
+        let workspace = Arc::clone(self.workspace.as_ref()?);
         let effects = targets::effects(call, &self.cwd);
         let command = command_of(&call.input);
         let subject = Subject {
@@ -64,9 +77,9 @@ impl Hearing<'_> {
             selected: pending.as_ref().and_then(|pending| pending.intent.as_deref()),
             stale: &[],
         };
-        let (mut governed, _) = hold(workspace, &subject);
+        let (mut governed, _) = hold(&workspace, &subject);
         if !governed.mutates() || call.tool.starts_with(OWN_SERVER) {
-            return Ok(None);
+            return None;
         }
         let (mut warnings, mut refused) = (Vec::new(), None);
         let changes = match pending {
@@ -106,7 +119,7 @@ impl Hearing<'_> {
         }
         if refused.is_some() {
             if files.is_empty() && said.is_none() {
-                return Ok(None);
+                return None;
             }
             warnings.push("ran_although_refused".to_owned());
             entry.scope_validation = Some(ScopeValidation::Fail);
@@ -119,19 +132,19 @@ impl Hearing<'_> {
         if let Some(said) = &said {
             output.content.push_str(&format!("\n[scope] {said}"));
         }
-        self.append(workspace, entry).await?;
+        self.append(&workspace, entry).await;
         if let (Some(command), Some(exit_code)) = (&command, exit_code(call)) {
             let check = Check { command, exit_code, output: &output.content };
             match lesson::note(&governed, self.who(call, id), &check, &self.redactor) {
                 Ok(None) => {}
-                Ok(Some(entry)) => self.append(workspace, entry).await?,
+                Ok(Some(entry)) => self.append(&workspace, entry).await,
                 // A note that cannot be kept stops nobody.
                 Err(why) => {
                     said = Some([said.unwrap_or_default(), why].join(" ").trim().to_owned())
                 }
             }
         }
-        Ok(said)
+        said
     }
 
     /// What the agent knows of files by now: the ones it has read or written.

@@ -7,7 +7,7 @@ use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::Classified;
 use ona_intents::trace::{MutationClass, ScopeValidation};
 use ona_policy::{Answer, Call, Effects, Stage, Verdict};
-use ona_store::{CallOutcome, CallStart, Step, StoreError};
+use ona_store::{CallOutcome, CallStart, ForeignCall, HeardHook, StoreError};
 use ona_types::{Behavior, PermissionMode, ToolOutput, ToolUseId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -52,26 +52,25 @@ struct Stages {
 impl Hearing<'_> {
     /// A call that is about to run.
     pub(super) async fn before(
-        &self,
+        &mut self,
         call: &HostCall,
         options: &HostOptions,
     ) -> Result<Reply, HostError> {
-        let id = self.start(call)?;
         let effects = targets::effects(call, &self.cwd);
         let mut stages = Stages::default();
         let said = self.ask(call, &effects, options, &mut stages)?;
         let Stages { answers, governed } = stages;
-        self.engine.store.keep_gate(&self.seat, &id, &gate_rows(&answers))?;
+        let id = self.id_for(call)?;
         let refused = match &said {
             Said::No(reason) => Some(reason.as_str()),
             _ => None,
         };
-        self.keep_for_later(call, &id, governed.as_ref(), &effects, refused).await?;
-        if let Some(reason) = refused {
-            self.refuse(call, &id, governed.as_ref(), &effects, reason).await?;
+        let pending = pending(&id, governed.as_ref(), &effects, refused).await;
+        if let (Some(reason), Some(governed)) = (refused, &governed) {
+            self.trace_refusal(call, &id, governed, &effects, reason).await;
         }
-        Ok(match said {
-            Said::No(reason) => denied(&reason),
+        let reply = match &said {
+            Said::No(reason) => denied(reason),
             Said::Ask(reason) if self.host.asks() => Reply {
                 stdout: Some(json!({"hookSpecificOutput": {
                     "hookEventName": "PreToolUse", "permissionDecision": "ask",
@@ -81,12 +80,35 @@ impl Hearing<'_> {
             },
             // Where the host does not ask for us, its own approval is the human's.
             Said::Ask(_) | Said::Nothing => Reply::default(),
-        })
+        };
+        let output = refused.map(|reason| {
+            ToolOutput::rejected(self.redactor.mask(reason))
+                .with_detail("denied_by", self.host.as_str())
+        });
+        let outcome = output.as_ref().map(CallOutcome::of);
+        let mut input = call.input.clone();
+        self.redactor.mask_value(&mut input);
+        let mut gate = gate_rows(&answers);
+        for row in &mut gate {
+            self.redactor.mask_string(&mut row.reason);
+            self.redactor.mask_value(&mut row.detail);
+        }
+        let foreign = ForeignCall {
+            call: CallStart { id: &id, tool: &call.tool, input: &input, owner: &self.owner() },
+            host_id: &call.id,
+            gate: &gate,
+            found: &serde_json::to_value(&pending).unwrap_or_default(),
+            refused: outcome.as_ref(),
+        };
+        let hook = self.row(&reply);
+        let heard = HeardHook { hook: &hook, events: &self.events };
+        self.engine.store.foreign_before(&self.seat, &foreign, &heard)?;
+        Ok(reply)
     }
 
     /// Asks the stages in their order, until one says no.
     fn ask(
-        &self,
+        &mut self,
         call: &HostCall,
         effects: &Effects,
         options: &HostOptions,
@@ -99,12 +121,12 @@ impl Hearing<'_> {
         }
         let phase = format!("the phase is {}", standing.phase);
         stages.answers.push(Answer::new(Stage::Phase, Verdict::Pass, phase));
-        let (answer, by_intent) = match &self.workspace {
+        let (answer, by_intent) = match self.workspace.clone() {
             Some(workspace) if call.tool.starts_with(OWN_SERVER) => {
-                self.own_tool(workspace, call)?
+                self.own_tool(&workspace, call)?
             }
             Some(workspace) => {
-                let (governed, answer, said) = self.hold(workspace, call, effects)?;
+                let (governed, answer, said) = self.hold(&workspace, call, effects)?;
                 stages.governed = Some(governed);
                 (answer, said)
             }
@@ -125,19 +147,19 @@ impl Hearing<'_> {
         })
     }
 
-    /// Commits that a call starts. An id that is taken, by a call of long ago, gets a number behind it.
-    pub(super) fn start(&self, call: &HostCall) -> Result<ToolUseId, StoreError> {
-        let owner = json!({"host": self.host.as_str(), "session": self.payload.session});
-        let mut input = call.input.clone();
-        self.redactor.mask_value(&mut input);
-        let (store, mut id, mut number) = (&self.engine.store, call.id.clone(), 1);
-        while store.knows_call(&id)? {
+    /// The id that the record has for a call. One that is taken, by a call of long ago, gets a number behind it.
+    pub(super) fn id_for(&self, call: &HostCall) -> Result<ToolUseId, StoreError> {
+        let (mut id, mut number) = (call.id.clone(), 1);
+        while self.engine.store.knows_call(&id)? {
             number += 1;
             id = ToolUseId::from_existing(format!("{}-{number}", call.id));
         }
-        let start = CallStart { id: &id, tool: &call.tool, input: &input, owner: &owner };
-        store.start_call(&self.seat, &start)?;
         Ok(id)
+    }
+
+    /// Who runs a call, as the record keeps it.
+    pub(super) fn owner(&self) -> Value {
+        json!({"host": self.host.as_str(), "session": self.payload.session})
     }
 
     /// A call of ona's own server: the handshake selects for the host's session, which the server does not know.
@@ -169,7 +191,7 @@ impl Hearing<'_> {
     }
 
     fn hold(
-        &self,
+        &mut self,
         workspace: &Arc<Workspace>,
         call: &HostCall,
         effects: &Effects,
@@ -195,8 +217,7 @@ impl Hearing<'_> {
             ),
             Ruled::Degraded(refusal) => {
                 let detail = refusal.to_json();
-                let event = Some((DEGRADED, &detail));
-                self.engine.store.keep_step(&self.seat, &Step { event, ..Step::default() })?;
+                self.events.push((DEGRADED, detail.clone()));
                 let reason = format!("governance degraded: {}", refusal.message());
                 (answer(Verdict::Pass, reason).with(detail), Said::Nothing)
             }
@@ -264,55 +285,51 @@ impl Hearing<'_> {
         }
     }
 
-    async fn keep_for_later(
-        &self,
+    /// Has the trace tell of a call that was refused, if it would have changed something.
+    async fn trace_refusal(
+        &mut self,
         call: &HostCall,
         id: &ToolUseId,
-        governed: Option<&Governed>,
-        effects: &Effects,
-        refused: Option<&str>,
-    ) -> Result<(), StoreError> {
-        let mut pending = Pending {
-            tool_use_id: id.clone(),
-            intent: None,
-            scope: ScopeValidation::Exempt,
-            claimed: None,
-            classified: None,
-            refused: refused.map(str::to_owned),
-            before: Before::default(),
-        };
-        if let Some(governed) = governed.filter(|governed| governed.mutates()) {
-            pending.intent = governed.intent.as_ref().map(|intent| intent.id.clone());
-            pending.scope = governed.scope;
-            pending.claimed = governed.claimed;
-            pending.classified = match &governed.class {
-                CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
-                _ => None,
-            };
-            pending.before = Before::take(governed, &effects.writes).await;
-        }
-        let found = serde_json::to_value(&pending).unwrap_or_default();
-        self.engine.store.begin_foreign_call(&self.seat.session, &call.id, &call.tool, &found)
-    }
-
-    /// Records a call that was refused, and has the trace tell of it.
-    async fn refuse(
-        &self,
-        call: &HostCall,
-        id: &ToolUseId,
-        governed: Option<&Governed>,
+        governed: &Governed,
         effects: &Effects,
         reason: &str,
-    ) -> Result<(), StoreError> {
-        if let Some(governed) = governed.filter(|governed| governed.mutates()) {
-            let mut entry = record::entry(governed, self.who(call, id));
-            record::describe(&mut entry, &[], governed.claimed);
-            record::untouched(&mut entry, governed.workspace.root(), &effects.writes);
-            record::failed(&mut entry, &self.redactor.mask(reason));
-            self.append(&governed.workspace, entry).await?;
+    ) {
+        if !governed.mutates() {
+            return;
         }
-        let mut output = ToolOutput::rejected(reason).with_detail("denied_by", self.host.as_str());
-        self.redactor.mask_string(&mut output.content);
-        self.engine.store.finish_call(&self.seat, id, &CallOutcome::of(&output))
+        let mut entry = record::entry(governed, self.who(call, id));
+        record::describe(&mut entry, &[], governed.claimed);
+        record::untouched(&mut entry, governed.workspace.root(), &effects.writes);
+        record::failed(&mut entry, &self.redactor.mask(reason));
+        self.append(&governed.workspace, entry).await;
     }
+}
+
+/// What the second hook has to know.
+async fn pending(
+    id: &ToolUseId,
+    governed: Option<&Governed>,
+    effects: &Effects,
+    refused: Option<&str>,
+) -> Pending {
+    let mut pending = Pending {
+        tool_use_id: id.clone(),
+        intent: None,
+        scope: ScopeValidation::Exempt,
+        claimed: None,
+        classified: None,
+        refused: refused.map(str::to_owned),
+        before: Before::default(),
+    };
+    if let Some(governed) = governed.filter(|governed| governed.mutates()) {
+        pending.intent = governed.intent.as_ref().map(|intent| intent.id.clone());
+        pending.scope = governed.scope;
+        pending.claimed = governed.claimed;
+        pending.classified = match &governed.class {
+            CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
+            _ => None,
+        };
+        pending.before = Before::take(governed, &effects.writes).await;
+    }
+    pending
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use ona_intents::Workspace;
-use ona_store::{NewSession, Seat, SessionRow, StoreError};
+use ona_store::{NewSession, Seat, StoreError};
+use ona_types::SessionId;
 use ona_types::hook::HookEvent;
-use ona_types::{ConversationId, SessionId};
+use serde_json::json;
 
 use super::payload::Payload;
 use super::{Hearing, Host, HostError, Reply, SELECT, context};
@@ -13,9 +14,16 @@ use crate::session::Engine;
 
 impl Hearing<'_> {
     /// What the agent is told when its session starts.
-    pub(super) fn session_started(&self) -> Result<Reply, HostError> {
+    pub(super) fn session_started(&mut self) -> Result<Reply, HostError> {
+        self.events.push(("session.started", json!({"host": self.host.as_str()})));
         let Some(workspace) = &self.workspace else { return Ok(Reply::default()) };
         Ok(context(HookEvent::SessionStart, &self.order(workspace)?))
+    }
+
+    /// The session is over.
+    pub(super) fn session_ended(&mut self) -> Reply {
+        self.events.push(("session.ended", json!({"host": self.host.as_str()})));
+        Reply::default()
     }
 
     /// A prompt of the user: the agent is reminded where there is still no intent.
@@ -59,18 +67,11 @@ pub(super) fn seat(
     project: &Path,
 ) -> Result<Seat, StoreError> {
     let mut id = payload.session.clone();
-    // A session of ona's own, or of another host, is not to be had by naming it.
-    if engine.store.session(&id)?.is_some_and(|row| row.origin != host.as_str()) {
-        id = SessionId::from_existing(format!("{}:{id}", host.as_str()));
-    }
-    let known = |row: SessionRow| Seat {
-        conversation: ConversationId::from_existing(row.conversation_id),
-        session: id.clone(),
-        project_dir: row.project_dir,
-        cwd: None,
-    };
-    if let Some(row) = engine.store.session(&id)? {
-        return Ok(known(row));
+    match engine.store.seat_of(&id)? {
+        Some((seat, origin)) if origin == host.as_str() => return Ok(seat),
+        // A session of ona's own, or of another host, is not to be had by naming it.
+        Some(_) => id = SessionId::from_existing(format!("{}:{id}", host.as_str())),
+        None => {}
     }
     let made = engine.store.new_session(&NewSession {
         project_dir: &project.to_string_lossy(),
@@ -80,10 +81,10 @@ pub(super) fn seat(
         name: None,
     });
     match made {
-        // Another hook of the same moment was faster.
+        // It is there under that name, or another hook of the same moment was faster.
         Err(StoreError::SessionExists(taken)) => {
-            let row = engine.store.session(&id)?;
-            row.map(known).ok_or(StoreError::SessionExists(taken))
+            let found = engine.store.seat_of(&id)?.map(|(seat, _)| seat);
+            found.ok_or(StoreError::SessionExists(taken))
         }
         other => other,
     }
