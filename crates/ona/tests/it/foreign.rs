@@ -340,6 +340,9 @@ fn what_cannot_be_answered_is_decided_by_the_policy() {
         // A record that cannot be opened.
         let input = json!({"file_path": project.path("src/a"), "content": "x"});
         fs::write(project.database(), "not a database").unwrap();
+        for log in ["-wal", "-shm"] {
+            fs::remove_file(format!("{}{log}", project.database().display())).unwrap();
+        }
         let said = payload(&project, "PreToolUse", "Write", "toolu_1", input).to_string();
         let ran = hook_of(&project, "claude_code", &[], &said);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
