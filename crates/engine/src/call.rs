@@ -15,12 +15,13 @@ use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
 use ona_tools::{Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
-use ona_types::{FileView, SessionId, ToolOutput, ToolUseId};
+use ona_types::{Event, FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Denial, PendingCall, gate_rows};
+use crate::intents::vouch;
 use crate::session::{Engine, Session};
 
 /// The key under which arguments that were no JSON are kept.
@@ -102,6 +103,11 @@ impl Session<'_> {
                     answer = Some(call.input.clone());
                 }
                 self.keep_trace(&mut call, &output).await;
+                if let (Some(_), Some(workspace)) = (&output.intent, &self.workspace)
+                    && let Err(error) = vouch(&self.engine.store, workspace)
+                {
+                    self.front.tell(Event::Warning { text: error.to_string() });
+                }
                 Done::of(output, call)
             }
         };

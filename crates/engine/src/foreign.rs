@@ -82,6 +82,9 @@ pub enum HostError {
     Store(#[from] StoreError),
 }
 
+/// What the files are called in which the first hook of a call keeps what it found.
+const BEFORE: &str = "before-";
+
 /// The tools of ona's own MCP server as hosts name them. They only tell, and select.
 const OWN_SERVER: &str = "mcp__ona__";
 const SELECT: &str = "mcp__ona__select_active_intent";
@@ -111,7 +114,8 @@ pub async fn answer(
             return hearing.after(call).await;
         }
         (HookEvent::SessionStart, _) => hearing.session_started()?,
-        (HookEvent::SessionEnd, _) => hearing.session_ended(),
+        (HookEvent::SessionEnd, _) => hearing.session_ended()?,
+        (HookEvent::Stop, _) => hearing.stopped()?,
         (HookEvent::UserPromptSubmit, _) => hearing.prompted()?,
         _ => Reply::default(),
     };
@@ -236,9 +240,10 @@ impl<'e> Hearing<'e> {
     /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
     async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
         let id = entry.id.clone();
-        if let Err(why) = record::append(workspace, entry).await {
-            self.events.push(("trace.gap", json!({"entry": id, "why": why})));
-        }
+        self.events.push(match record::append(workspace, entry).await {
+            Ok(head) => (record::APPENDED, json!({"what": head})),
+            Err(why) => ("trace.gap", json!({"entry": id, "why": why})),
+        });
     }
 
     fn who(&self, call: &HostCall, id: &ToolUseId) -> Who {

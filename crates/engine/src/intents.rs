@@ -19,11 +19,11 @@ use ona_intents::ranges::prefixed_hash;
 use ona_intents::refusal::{GateKind, Refusal};
 use ona_intents::scope::relative;
 use ona_intents::trace::{MutationClass, ScopeValidation};
-use ona_intents::{Asked, Workspace};
+use ona_intents::{Asked, TraceEntry, Workspace};
 use ona_policy::path::Target;
 use ona_policy::secrets::Redactor;
 use ona_policy::{Answer, By, Call, Effects, Scope, Stage, Verdict};
-use ona_store::{Store, StoreError};
+use ona_store::{Seat, Store, StoreError};
 use ona_tools::{InputError, Tool};
 use ona_types::{Behavior, ContentHash, Event, SessionId, ToolOutput};
 use serde_json::{Value, json};
@@ -34,7 +34,8 @@ use crate::session::Session;
 use lesson::Check;
 pub(crate) use metadata::{Metadata, bare, with_metadata};
 use observe::{Before, Changes};
-pub(crate) use outside::Outside;
+pub use outside::vouch;
+pub(crate) use outside::{Handling, Outside};
 use record::Who;
 pub(crate) use select::{ALIAS, SELECT_ACTIVE_INTENT, SelectActiveIntent};
 
@@ -120,7 +121,16 @@ pub(crate) fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Govern
         claimed: metadata.mutation_class.and_then(MutationClass::from_name),
         seen: Vec::new(),
     };
+    let in_background = subject.input.get("run_in_background") == Some(&Value::Bool(true));
     let ruled = match judged.decision {
+        Decision::Allow(_) if in_background && governed.mutates() => {
+            Ruled::Refused(Refusal::ScopeValidationFailed {
+                id: subject.selected.unwrap_or_default().to_owned(),
+                why: "what a command changes in the background cannot be seen; run it in the foreground, or have it \
+                      listed as one that only reads (hook_policy.yaml)"
+                    .to_owned(),
+            })
+        }
         Decision::Degraded(refusal) => Ruled::Degraded(refusal),
         Decision::Refuse(refusal) => {
             if matches!(refusal, Refusal::ScopeViolation { .. } | Refusal::PathBlocked { .. }) {
@@ -154,12 +164,20 @@ pub(crate) fn stale(
     for target in writes {
         let known = store.last_view(session, &masked_path(redactor, &target.real))?;
         let Some(view) = known else { continue };
+        // What is no longer there cannot be overwritten.
         let now = std::fs::read(&target.real).ok();
-        if now.is_none_or(|bytes| ContentHash::of(&bytes) != view.hash) {
+        if now.is_some_and(|bytes| ContentHash::of(&bytes) != view.hash) {
             stale.push(target.real.clone());
         }
     }
     Ok(stale)
+}
+
+/// Whether an entry of the trace is about a call of another session that the record knows: a line can be written by
+/// anybody.
+pub(crate) fn vouched_for(store: &Store, seat: &Seat, entry: &TraceEntry) -> bool {
+    let (Some(session), Some(id)) = (&entry.session_id, &entry.tool_use_id) else { return false };
+    *session != seat.session.as_str() && store.has_call(session, id).unwrap_or(false)
 }
 
 /// The claim about a change that is known beforehand, where the policy refuses wrong ones.
@@ -306,10 +324,27 @@ impl Session<'_> {
         output: &mut ToolOutput,
     ) {
         let Some(governed) = &call.governed else { return };
-        let Changes { mut files, mut warnings } = before.changes(governed.workspace.root()).await;
+        let vouched = |entry: &TraceEntry| vouched_for(&self.engine.store, &self.seat, entry);
+        let Changes { mut files, mut warnings, trace_cut } =
+            before.changes(governed.workspace.root(), &vouched).await;
+        if trace_cut {
+            let text = "the trace is shorter than it was: lines were taken out of it".to_owned();
+            call.events.push(("trace.damaged".to_owned(), json!({"why": text})));
+            self.front.tell(Event::Warning { text });
+        }
         let mut entry = record::entry(governed, self.who(call));
         if let CallClass::Classified(_) = governed.class {
-            let outside = Outside::of(governed, &mut files, false);
+            let how = Handling {
+                aside: self
+                    .engine
+                    .host
+                    .outputs_of(&self.seat.session)
+                    .join(format!("aside-{}", call.id)),
+                store: &self.engine.store,
+                seat: &self.seat,
+                everything: false,
+            };
+            let outside = Outside::of(governed, &mut files, &how);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
             if let Some(said) = outside.words() {
@@ -343,7 +378,7 @@ impl Session<'_> {
         };
         let mut entry = record::entry(governed, self.who(call));
         record::describe(&mut entry, &[], governed.claimed);
-        record::untouched(&mut entry, governed.workspace.root(), &call.effects.writes);
+        record::untouched(&mut entry, governed, &call.effects);
         record::failed(&mut entry, reason);
         call.trace = Some(entry);
     }
@@ -393,9 +428,12 @@ impl Session<'_> {
             None
         });
         for entry in [Some(entry), lesson].into_iter().flatten() {
-            if let Err(why) = record::append(workspace, entry).await {
-                call.events.push(("trace.gap".to_owned(), json!({"entry": id, "why": why})));
-                self.front.tell(Event::Warning { text: format!("the trace has a gap: {why}") });
+            match record::append(workspace, entry).await {
+                Ok(head) => call.events.push((record::APPENDED.to_owned(), head)),
+                Err(why) => {
+                    call.events.push(("trace.gap".to_owned(), json!({"entry": id, "why": why})));
+                    self.front.tell(Event::Warning { text: format!("the trace has a gap: {why}") });
+                }
             }
         }
     }

@@ -40,6 +40,7 @@ pub use doctor::examine;
 pub use explain::Explanation;
 pub use front::{Front, Human, Remote, table};
 pub use governance::{Config, GovernanceError};
+pub use intents::vouch;
 pub use phase::{TransitionError, transition};
 pub use prompt::PromptOptions;
 pub use session::{Engine, JoinRequest, Session, is_gone};

@@ -85,17 +85,20 @@ pub(crate) struct Tree {
 pub(crate) enum Side {
     /// There was none.
     Absent,
-    /// With this content; for a link, where it leads.
+    /// With this content.
     Content(Vec<u8>),
+    /// A link to there.
+    Link(PathBuf),
     /// There was one, and its content is not known.
     Unknown,
 }
 
 impl Side {
-    /// The content, where there is one.
+    /// The content, where there is one; of a link, where it leads.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Content(bytes) => Some(bytes),
+            Self::Link(to) => Some(to.as_os_str().as_encoded_bytes()),
             Self::Absent | Self::Unknown => None,
         }
     }
@@ -108,16 +111,16 @@ pub(crate) struct Change {
     pub(crate) path: PathBuf,
     pub(crate) old: Side,
     pub(crate) new: Side,
-    was: Option<Known>,
+    /// Its permissions before and now, where they are known.
+    pub(crate) modes: (Option<u32>, Option<u32>),
+    /// What the file system knew it by, and knows it by now: a file that was moved keeps that.
+    nodes: (Option<Node>, Option<Node>),
+    /// Git's object with what it was, if that is to be asked for, and how long that was.
+    object: Option<String>,
+    length: Option<u64>,
 }
 
-impl PartialEq for Known {
-    fn eq(&self, other: &Self) -> bool {
-        self.stamp == other.stamp
-    }
-}
-
-impl Eq for Known {}
+type Node = (u64, u64);
 
 impl Tree {
     /// The tree as it is now. Waits for the disk.
@@ -146,23 +149,23 @@ impl Tree {
         let root = self.root.clone();
         let compared = tokio::task::spawn_blocking(move || self.compare()).await;
         let mut changes = compared.unwrap_or_default();
-        let objects: Vec<String> =
-            changes.iter().filter_map(object_of).map(str::to_owned).collect();
+        let objects: Vec<String> = changes.iter().filter_map(|one| one.object.clone()).collect();
         let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
         let contents = if objects.is_empty() {
             Vec::new()
         } else {
             git::blobs(&root, &objects).await.unwrap_or_default()
         };
-        let kept = changes.iter_mut().filter(|change| object_of(change).is_some());
-        for (change, content) in kept.zip(contents) {
+        let asked = changes.iter_mut().filter(|change| change.object.is_some());
+        for (change, content) in asked.zip(contents) {
             // Filters may have put something else into the work tree than git keeps.
-            let length = change.was.as_ref().map(|was| was.stamp.length);
-            if let Some(bytes) = content.filter(|bytes| length == u64::try_from(bytes.len()).ok()) {
+            if let Some(bytes) = content.filter(|bytes| Some(bytes.len() as u64) == change.length) {
                 change.old = Side::Content(bytes);
             }
         }
-        changes.retain(|change| change.old != change.new || change.old == Side::Unknown);
+        changes.retain(|change| {
+            change.old != change.new || change.old == Side::Unknown || change.mode_changed()
+        });
         changes
     }
 
@@ -170,46 +173,38 @@ impl Tree {
         let mut changes = Vec::new();
         for (path, meta) in walk(&self.root) {
             let was = self.files.remove(&path);
-            if was.as_ref().is_some_and(|was| was.stamp == Stamp::of(&meta)) {
-                continue;
+            if was.as_ref().is_none_or(|was| was.stamp != Stamp::of(&meta)) {
+                let new = now(&self.root.join(&path), &meta);
+                changes.push(Change::of(path, was, new, Some(&meta)));
             }
-            let new = now(&self.root.join(&path), &meta);
-            changes.push(Change { path, old: old(was.as_ref()), new, was });
         }
         for (path, was) in self.files {
-            // An ignore list that came up hides files that are still there.
-            let new = match fs::symlink_metadata(self.root.join(&path)) {
-                Err(_) => Side::Absent,
-                Ok(meta) if Stamp::of(&meta) == was.stamp => continue,
-                Ok(meta) => now(&self.root.join(&path), &meta),
-            };
-            changes.push(Change { path, old: old(Some(&was)), new, was: Some(was) });
+            // An ignore list that came up hides files that are still there. One that is there only through a link
+            // in the place of its directory is not.
+            let meta = fs::symlink_metadata(self.root.join(&path)).ok();
+            match meta.filter(|_| is_in_place(&self.root, &path)) {
+                Some(meta) if Stamp::of(&meta) == was.stamp => {}
+                Some(meta) => {
+                    let new = now(&self.root.join(&path), &meta);
+                    changes.push(Change::of(path, Some(was), new, Some(&meta)));
+                }
+                None => changes.push(Change::of(path, Some(was), Side::Absent, None)),
+            }
         }
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         changes
     }
 }
 
-fn object_of(change: &Change) -> Option<&str> {
-    match &change.was {
-        Some(Known { before: Before::Object(object), .. }) => Some(object),
-        _ => None,
-    }
-}
-
-fn old(was: Option<&Known>) -> Side {
-    match was.map(|was| &was.before) {
-        None => Side::Absent,
-        Some(Before::Content(bytes)) => Side::Content(bytes.clone()),
-        Some(Before::Link(to)) => Side::Content(to.as_os_str().as_encoded_bytes().to_vec()),
-        Some(Before::Object(_) | Before::NotKept) => Side::Unknown,
-    }
+/// Whether no directory on the way to a file is a link.
+fn is_in_place(root: &Path, path: &Path) -> bool {
+    let dir = path.parent().unwrap_or(Path::new(""));
+    resolve(root, root.join(dir)).is_ok_and(|real| real == root.join(dir))
 }
 
 fn now(path: &Path, meta: &Metadata) -> Side {
     if meta.is_symlink() {
-        return fs::read_link(path)
-            .map_or(Side::Absent, |to| Side::Content(to.as_os_str().as_encoded_bytes().to_vec()));
+        return fs::read_link(path).map_or(Side::Absent, Side::Link);
     }
     if !meta.is_file() || meta.len() > LARGEST_READ {
         return Side::Unknown;
@@ -224,42 +219,130 @@ fn now(path: &Path, meta: &Metadata) -> Side {
 impl Change {
     /// The change from one to the other, if there is one.
     pub(crate) fn between(path: PathBuf, old: Side, new: Side) -> Option<Self> {
-        (old != new || old == Side::Unknown).then_some(Self { path, old, new, was: None })
+        let changed = old != new || old == Side::Unknown;
+        changed.then_some(Self {
+            path,
+            old,
+            new,
+            modes: (None, None),
+            nodes: (None, None),
+            object: None,
+            length: None,
+        })
     }
 
-    /// Makes the file what it was. Says why that cannot be done.
-    pub(crate) fn put_back(&self, root: &Path) -> Result<(), String> {
-        let path = root.join(&self.path);
-        let words = |error: io::Error| error.to_string();
-        // A directory that became a link must not lead the writing elsewhere.
-        let parent = path.parent().unwrap_or(root);
-        let real = resolve(root, parent).map_err(|error| error.to_string())?;
-        if !real.starts_with(root) {
-            return Err(format!("{} leads out of the workspace now", parent.display()));
-        }
-        match (&self.was, &self.old) {
-            (None, _) => fs::remove_file(&path).map_err(words),
-            (Some(Known { before: Before::Link(to), .. }), _) => {
-                fs::create_dir_all(parent).map_err(words)?;
-                let _ = fs::remove_file(&path);
-                symlink(to, &path).map_err(words)
+    fn of(path: PathBuf, was: Option<Known>, new: Side, meta: Option<&Metadata>) -> Self {
+        let stamp = was.as_ref().map(|was| was.stamp);
+        let now = meta.map(Stamp::of);
+        let mut object = None;
+        let old = match was.map(|was| was.before) {
+            None => Side::Absent,
+            Some(Before::Content(bytes)) => Side::Content(bytes),
+            Some(Before::Link(to)) => Side::Link(to),
+            Some(Before::NotKept) => Side::Unknown,
+            Some(Before::Object(id)) => {
+                object = Some(id);
+                Side::Unknown
             }
-            (Some(was), Side::Content(bytes)) => {
+        };
+        Self {
+            path,
+            old,
+            new,
+            modes: (stamp.map(|then| then.mode), now.map(|now| now.mode)),
+            nodes: (stamp.map(|then| then.node), now.map(|now| now.node)),
+            object,
+            length: stamp.map(|then| then.length),
+        }
+    }
+
+    /// Whether it may be run now and could not before, or the other way round, and the like.
+    pub(crate) fn mode_changed(&self) -> bool {
+        matches!(self.modes, (Some(then), Some(now)) if then & 0o7777 != now & 0o7777)
+            && self.old != Side::Absent
+            && !matches!(self.new, Side::Link(_))
+    }
+
+    /// Whether this is where a file went that is gone from another place.
+    pub(crate) fn came_from(&self, other: &Self) -> bool {
+        self.old == Side::Absent
+            && other.new == Side::Absent
+            && self.nodes.1.is_some()
+            && self.nodes.1 == other.nodes.0
+    }
+
+    /// Moves the file back to where it came from.
+    pub(crate) fn move_back(&self, to: &Self, root: &Path) -> Result<(), String> {
+        let (from, to) = (root.join(&self.path), root.join(&to.path));
+        for path in [&from, &to] {
+            in_place(root, path)?;
+        }
+        let made = to.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::rename(&from, &to)).map_err(|error| error.to_string())
+    }
+
+    /// Makes the file what it was. What stands in its place is moved to `aside`: it may be somebody's work. Says why it
+    /// cannot be done, and then nothing is different.
+    pub(crate) fn put_back(&self, root: &Path, aside: &Path) -> Result<(), String> {
+        if self.old == Side::Unknown {
+            return Err("what it was before was too large to be kept".to_owned());
+        }
+        let path = root.join(&self.path);
+        in_place(root, &path)?;
+        let words = |error: io::Error| error.to_string();
+        if fs::symlink_metadata(&path).is_ok() {
+            set_aside(&path, &aside.join(&self.path)).map_err(words)?;
+        }
+        let parent = path.parent().unwrap_or(root);
+        match &self.old {
+            Side::Absent | Side::Unknown => Ok(()),
+            Side::Link(to) => {
+                fs::create_dir_all(parent).and_then(|()| symlink(to, &path)).map_err(words)
+            }
+            Side::Content(bytes) => {
                 fs::create_dir_all(parent).map_err(words)?;
-                let aside = parent.join(format!(".ona-{}", ona_types::fresh_uuid()));
-                let written = fs::write(&aside, bytes)
-                    .and_then(|()| {
-                        let mode = fs::Permissions::from_mode(was.stamp.mode & 0o7777);
-                        fs::set_permissions(&aside, mode)
+                let new = parent.join(format!(".ona-{}.tmp", ona_types::fresh_uuid()));
+                let written = fs::write(&new, bytes)
+                    .and_then(|()| match self.modes.0 {
+                        Some(mode) => {
+                            fs::set_permissions(&new, fs::Permissions::from_mode(mode & 0o7777))
+                        }
+                        None => Ok(()),
                     })
-                    .and_then(|()| fs::rename(&aside, &path));
+                    .and_then(|()| fs::rename(&new, &path));
                 written.map_err(|error| {
-                    let _ = fs::remove_file(&aside);
+                    let _ = fs::remove_file(&new);
                     error.to_string()
                 })
             }
-            (Some(_), _) => Err("what it was before was too large to be kept".to_owned()),
         }
+    }
+}
+
+/// Refuses a path that a link leads elsewhere by now.
+fn in_place(root: &Path, path: &Path) -> Result<(), String> {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    match is_in_place(root, below) {
+        true => Ok(()),
+        false => Err(format!("a link is on the way to {} now", below.display())),
+    }
+}
+
+/// Moves a file, or whatever stands there, to a place where nobody looks for it and everybody can find it.
+fn set_aside(path: &Path, to: &Path) -> io::Result<()> {
+    if let Some(dir) = to.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    match fs::rename(path, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices && path.is_file() => {
+            fs::copy(path, to)?;
+            fs::remove_file(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices && path.is_symlink() => {
+            symlink(fs::read_link(path)?, to)?;
+            fs::remove_file(path)
+        }
+        other => other,
     }
 }
 
@@ -273,41 +356,70 @@ fn clean(root: &Path) -> HashMap<PathBuf, Tracked> {
     let below = |file: Tracked| {
         let path = file.path.strip_prefix(root).ok()?.to_owned();
         // What was changed in the second the index was written in may have changed again in it.
-        let settled = u64::from(file.seen.1) < indexed;
+        let settled = u64::from(file.modified.0.max(file.changed.0)) < indexed;
         (settled && !file.is_repository).then_some((path, file))
     };
     tracked.into_iter().filter_map(below).collect()
 }
 
 fn is_as_seen(file: &Tracked, meta: &Metadata) -> bool {
-    let (length, seconds, nanoseconds) = file.seen;
-    let nano = i64::from(nanoseconds);
-    u64::from(length) == meta.len()
-        && i64::from(seconds) == meta.mtime()
-        && (nano == 0 || nano == meta.mtime_nsec())
+    // Times of content can be set; those of change cannot.
+    let same = |(seconds, nano): (u32, u32), now: (i64, i64)| {
+        i64::from(seconds) == now.0 && (nano == 0 || i64::from(nano) == now.1)
+    };
+    u64::from(file.length) == meta.len()
+        && same(file.modified, (meta.mtime(), meta.mtime_nsec()))
+        && same(file.changed, (meta.ctime(), meta.ctime_nsec()))
 }
 
-/// Every file and link of the tree that git does not ignore, and those that govern it.
-fn walk(root: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> + '_ {
-    let governing = [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES);
-    let governing: Vec<PathBuf> = governing.map(PathBuf::from).collect();
-    let found: Vec<(PathBuf, Metadata)> = governing
-        .iter()
-        .filter_map(|path| Some((path.clone(), fs::symlink_metadata(root.join(path)).ok()?)))
-        .collect();
+/// Every file and link of the tree that git does not ignore or tracks nevertheless, those that govern it, and of git's
+/// own directory what makes git ignore files or run something.
+fn walk(root: &Path) -> Vec<(PathBuf, Metadata)> {
+    let mut found = BTreeMap::new();
+    let mut add = |path: PathBuf| {
+        if !found.contains_key(&path)
+            && let Ok(meta) = fs::symlink_metadata(root.join(&path))
+            && (meta.is_file() || meta.is_symlink())
+            && is_in_place(root, &path)
+        {
+            found.insert(path, meta);
+        }
+    };
+    governing().map(PathBuf::from).for_each(&mut add);
+    add(PathBuf::from(".git/info/exclude"));
+    let hooks = fs::read_dir(root.join(".git/hooks")).into_iter().flatten().flatten();
+    hooks.for_each(|hook| add(Path::new(".git/hooks").join(hook.file_name())));
+    let tracked = Checkout::around(root).and_then(|checkout| checkout.tracked());
+    for file in tracked.into_iter().flatten().filter(|file| !file.is_repository) {
+        if let Ok(path) = file.path.strip_prefix(root)
+            && !is_ours(path)
+        {
+            add(path.to_owned());
+        }
+    }
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false).ignore(false).git_global(false).require_git(false).follow_links(false);
     walk.filter_entry(|entry| {
-        // The trace, the map and the locks are written by ona itself, for every session.
         let is_ours = entry.depth() == 1 && entry.file_name() == DIRECTORY;
         !is_ours && !entry.file_name().to_str().is_some_and(|name| VCS_DIRS.contains(&name))
     });
-    let below = walk.build().flatten().filter_map(move |entry| {
-        let meta = entry.metadata().ok().filter(|meta| meta.is_file() || meta.is_symlink())?;
-        let path = entry.path().strip_prefix(root).ok()?.to_owned();
-        (!governing.contains(&path)).then_some((path, meta))
-    });
-    found.into_iter().chain(below)
+    for entry in walk.build().flatten() {
+        let meta = entry.metadata().ok().filter(|meta| meta.is_file() || meta.is_symlink());
+        if let (Some(meta), Ok(path)) = (meta, entry.path().strip_prefix(root)) {
+            found.entry(path.to_owned()).or_insert(meta);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The trace, the map and the locks are written by ona itself, for every session.
+fn is_ours(path: &Path) -> bool {
+    path.starts_with(DIRECTORY) && !governing().any(|name| path == Path::new(name))
+}
+
+/// The files that say what may be changed.
+pub(crate) fn governing() -> impl Iterator<Item = &'static str> {
+    [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES)
 }
 
 /// Content in a text.
@@ -380,6 +492,9 @@ mod tests {
                     file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(1000)).unwrap();
                 }
                 git(&root, &["update-index", "--refresh"]);
+                let index = fs::File::options().write(true).open(root.join(".git/index")).unwrap();
+                let later = std::time::SystemTime::now() + std::time::Duration::from_secs(10);
+                index.set_modified(later).unwrap();
             }
             fs::create_dir(root.join(DIRECTORY)).unwrap();
             fs::write(root.join(INTENTS_FILE), "old").unwrap();
@@ -402,16 +517,26 @@ mod tests {
                     (INTENTS_FILE.to_owned(), text("old"), text("mine")),
                     ("a.txt".to_owned(), text("a\n"), text("A\n")),
                     ("b.txt".to_owned(), text("b\n"), Side::Absent),
-                    ("link".to_owned(), Side::Absent, text("/etc")),
+                    ("link".to_owned(), Side::Absent, Side::Link("/etc".into())),
                     ("src/new".to_owned(), Side::Absent, text("n")),
                 ]
             );
         }
     }
 
+    /// Puts everything back that can be; of the rest, why not.
+    fn put_all_back(root: &Path, aside: &Path, changes: &[Change]) -> Vec<String> {
+        let told = |change: &Change| {
+            let why = change.put_back(root, aside).err().unwrap_or_default();
+            format!("{} {why}", change.path.display())
+        };
+        changes.iter().map(told).collect()
+    }
+
     #[tokio::test]
-    async fn what_changed_can_be_put_back() {
+    async fn what_changed_can_be_put_back_and_nothing_is_lost() {
         let (dir, root) = world();
+        let aside = dir.path().canonicalize().unwrap().join("out/aside");
         symlink("a.txt", root.join("link")).unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
         let big = fs::File::create(root.join("big")).unwrap();
@@ -420,39 +545,84 @@ mod tests {
         let again = tree.clone();
         fs::write(root.join("a.txt"), "A\n").unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(root.join("b.txt"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::remove_file(root.join("link")).unwrap();
-        fs::write(root.join("new"), "").unwrap();
+        fs::write(root.join("new"), "mine").unwrap();
         fs::remove_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("src"), "a file now").unwrap();
         fs::write(root.join("big"), "small now").unwrap();
-        let told = |changes: Vec<Change>| -> Vec<String> {
-            let put = |change: &Change| change.put_back(&root).err().unwrap_or_default();
-            changes
-                .iter()
-                .map(|change| format!("{} {}", change.path.display(), put(change)))
-                .collect()
-        };
-        let reasons = told(tree.changes().await);
+        let reasons = put_all_back(&root, &aside, &tree.changes().await);
         assert_eq!(
             reasons,
             [
                 "a.txt ",
+                "b.txt ",
                 "big what it was before was too large to be kept",
                 "link ",
                 "new ",
+                "src ",
                 "src/c.txt "
             ]
         );
         assert_eq!(fs::read_to_string(root.join("src/c.txt")).unwrap(), "c\n");
         assert_eq!(fs::metadata(root.join("a.txt")).unwrap().mode() & 0o777, 0o750);
+        assert_eq!(fs::metadata(root.join("b.txt")).unwrap().mode() & 0o111, 0);
         let left: Vec<_> = changed(again).await.into_iter().map(|(name, ..)| name).collect();
         assert_eq!(left, ["big"]);
-        // A directory that leads out by now is not written through.
+        for (name, text) in [("a.txt", "A\n"), ("new", "mine"), ("src", "a file now")] {
+            assert_eq!(fs::read_to_string(aside.join(name)).unwrap(), text, "kept");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_was_moved_and_linked_back_is_not_taken_for_itself() {
+        let (dir, root) = world();
+        let aside = dir.path().canonicalize().unwrap().join("out/aside");
         let tree = Tree::take(&root);
-        fs::remove_dir_all(root.join("src")).unwrap();
-        symlink(dir.path().parent().unwrap(), root.join("src")).unwrap();
+        fs::rename(root.join("src"), root.join("src2")).unwrap();
+        symlink("src2", root.join("src")).unwrap();
         let changes = tree.changes().await;
-        let below = changes.iter().find(|change| change.path == Path::new("src/c.txt")).unwrap();
-        assert!(below.put_back(&root).unwrap_err().contains("leads out"));
-        assert_eq!(told(changes), ["src ", "src/c.txt "], "the link goes first");
+        let names: Vec<_> =
+            changes.iter().map(|change| change.path.display().to_string()).collect();
+        assert_eq!(names, ["src", "src/c.txt", "src2/c.txt"]);
+        assert!(changes[2].came_from(&changes[1]));
+        assert!(changes[1].put_back(&root, &aside).unwrap_err().contains("a link is on the way"));
+        assert_eq!(put_all_back(&root, &aside, &changes), ["src ", "src/c.txt ", "src2/c.txt "]);
+        assert_eq!(fs::read_to_string(root.join("src/c.txt")).unwrap(), "c\n");
+    }
+
+    #[tokio::test]
+    async fn what_git_tracks_is_looked_at_though_it_is_ignored() {
+        let (_dir, root) = world();
+        git(&root, &["init", "-q"]);
+        git(&root, &["add", "-f", "-A"]);
+        git(&root, &["commit", "-q", "-m", "x"]);
+        let tree = Tree::take(&root);
+        fs::write(root.join("out/x"), "changed").unwrap();
+        fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
+        let names: Vec<_> = changed(tree).await.into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, [".git/hooks/pre-commit", "out/x"]);
+    }
+
+    #[tokio::test]
+    async fn times_that_were_set_do_not_hide_what_a_file_was() {
+        let (_dir, root) = world();
+        git(&root, &["init", "-q"]);
+        git(&root, &["add", "-A"]);
+        git(&root, &["commit", "-q", "-m", "x"]);
+        let long_ago = UNIX_EPOCH + std::time::Duration::from_secs(1000);
+        let set = |text: Option<&str>| {
+            let file = fs::File::options().write(true).open(root.join("a.txt")).unwrap();
+            if let Some(text) = text {
+                fs::write(root.join("a.txt"), text).unwrap();
+            }
+            file.set_modified(long_ago).unwrap();
+        };
+        set(None);
+        git(&root, &["update-index", "--refresh"]);
+        set(Some("b\n"));
+        let tree = Tree::take(&root);
+        fs::write(root.join("a.txt"), "c\n").unwrap();
+        assert_eq!(changed(tree).await, [("a.txt".to_owned(), text("b\n"), text("c\n"))]);
     }
 }

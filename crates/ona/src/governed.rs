@@ -59,6 +59,9 @@ pub fn started_by() -> Option<Starter> {
         if let Some(starter) = marked(&pid) {
             return Some(starter);
         }
+        if let Some(host) = host(&pid) {
+            return Some(Starter::Host(host));
+        }
         if is_ona(&pid, own.as_ref()) {
             return Some(Starter::Ona(pid));
         }
@@ -98,6 +101,29 @@ fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
         Err(_) => fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n"),
     };
     same || named
+}
+
+/// The agent that a process is, by the program it runs: an environment can be cleaned, an ancestor cannot.
+fn host(pid: &str) -> Option<&'static str> {
+    const PROGRAMS: [(&str, &str); 2] = [("claude", "Claude Code"), ("codex", "Codex")];
+    const PACKAGES: [(&str, &str); 2] =
+        [("@anthropic-ai/claude-code", "Claude Code"), ("@openai/codex", "Codex")];
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let exe = exe.map(|exe| exe.to_string_lossy().into_owned());
+    // The program, and the script that it runs if it is an interpreter.
+    let mut words =
+        line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let program = words.next().unwrap_or_default();
+    let interprets = ["node", "bun", "deno", "sh", "bash", "python3"]
+        .iter()
+        .any(|name| program.rsplit('/').next() == Some(*name));
+    let script = words.next().filter(|_| interprets);
+    let words: Vec<String> = [Some(program), script, exe].into_iter().flatten().collect();
+    let named = |word: &String, name: &str| word.rsplit('/').next() == Some(name);
+    let program = PROGRAMS.iter().find(|(name, _)| words.iter().any(|word| named(word, name)));
+    let package = || PACKAGES.iter().find(|(name, _)| words.iter().any(|word| word.contains(name)));
+    program.or_else(package).map(|(_, host)| *host)
 }
 
 fn is_called_ona(path: &[u8]) -> bool {

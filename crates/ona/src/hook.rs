@@ -10,6 +10,7 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval;
+use crate::governed::{Starter, started_by};
 use crate::output::{complain, print_line};
 
 /// Hosts send file contents along; what is larger than this is no hook's input.
@@ -24,6 +25,11 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
         return Err(CliError::failed(format!("there is no host `{host}`"))
             .hint(format!("the hosts are {}", known.join(" and "))));
     };
+    if matches!(started_by(), Some(Starter::Call(_))) {
+        // What such a hook would vouch for is what that very call does, and is judged with it.
+        complain("ona: this agent runs in a call of ona's own, which is governed as a whole\n");
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut said = String::new();
     let here = eval::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
     let reply = match io::stdin().lock().take(LONGEST_INPUT + 1).read_to_string(&mut said) {

@@ -20,6 +20,7 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
+use crate::governed::{Starter, started_by};
 use crate::output::complain;
 use tools::Tools;
 
@@ -70,7 +71,8 @@ fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
     };
     let workspace = Workspace::at(root)
         .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
-    Ok(Tools::new(Store::open(&env::database()?)?, workspace, session))
+    let governed = matches!(started_by(), Some(Starter::Call(_) | Starter::Ona(_)));
+    Ok(Tools::new(Store::open(&env::database()?)?, workspace, session, governed))
 }
 
 fn refused(error: &ServeError, port: Option<u16>) -> CliError {

@@ -10,11 +10,13 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use ona_intents::trace::{LEDGER_PATH, TraceEntry, Verification};
+use ona_store::Store;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
+use crate::env;
 use crate::error::CliError;
-use crate::output::plain;
+use crate::output::{complain, plain};
 use crate::workspace::{Workspace, entries, no_trace, printed};
 
 #[derive(Debug, Subcommand)]
@@ -288,18 +290,43 @@ fn words(entry: &TraceEntry) -> String {
 }
 
 fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
-    let found = workspace.ledger()?.verify().map_err(no_trace)?;
+    let ledger = workspace.ledger()?;
+    let found = ledger.verify().map_err(no_trace)?;
     let clean = found.is_clean();
+    // What the record remembers cannot be cut off with the end of the file.
+    let known = env::database().ok().and_then(|database| Store::look(&database).ok());
+    let known = known.and_then(|store| store.trace_head(&workspace.name()).ok().flatten());
+    let holds = |hash: &str| -> Result<bool, CliError> {
+        for line in ledger.read().map_err(no_trace)? {
+            if let Ok((_, entry)) = line.map_err(no_trace)?.entry
+                && entry.entry_hash.as_deref() == Some(hash)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let missing = match known {
+        Some((seq, hash)) if !holds(&hash)? => Some((seq, hash)),
+        _ => None,
+    };
     let text = if as_json {
         let first = found.first_bad.as_ref().map(|bad| json!({"line": bad.line, "why": bad.why}));
         let value = json!({"clean": clean, "entries": found.entries, "foreign": found.foreign,
             "torn": found.torn, "torn_tail": found.torn_tail, "forks": found.forks,
-            "bad": found.bad, "first_bad": first, "head": found.head});
+            "bad": found.bad, "first_bad": first, "head": found.head,
+            "missing": missing.as_ref().map(|(seq, hash)| json!({"seq": seq, "entry_hash": hash}))});
         format!("{value}\n")
     } else {
         verdict(&found)
     };
     printed(&text)?;
+    if let Some((seq, hash)) = missing {
+        complain(&format!(
+            "warning: the record knows entry #{seq} ({hash}), which is not here: this is another branch's trace, or its \
+             end was cut off\n"
+        ));
+    }
     Ok(ExitCode::from(u8::from(!clean)))
 }
 

@@ -68,6 +68,29 @@ impl Workspace {
     }
 }
 
+/// Changes the file of intents. That it is ona's doing is remembered: a command of an agent that runs meanwhile is not
+/// to answer for it.
+pub fn update(
+    workspace: &Workspace,
+    edit: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<bool, WriteError> {
+    let changed = file::update(&workspace.root, edit)?;
+    vouch(workspace);
+    Ok(changed)
+}
+
+/// Remembers that the file of intents is as ona wrote it. Where there is no record, no agent is at work either.
+pub fn vouch(workspace: &Workspace) {
+    let Some(database) = env::database().ok().filter(|path| path.exists()) else { return };
+    let vouched = Store::open(&database).and_then(|store| {
+        let workspace = ona_intents::Workspace::at(&workspace.root);
+        workspace.map_or(Ok(()), |workspace| ona_engine::vouch(&store, &workspace))
+    });
+    if let Err(error) = vouched {
+        complain(&format!("warning: {error}\n"));
+    }
+}
+
 /// The one intent with an id.
 pub fn find_intent<'i>(intents: &'i Intents, id: &str) -> Result<&'i Intent, CliError> {
     match intents.find(id) {

@@ -24,8 +24,12 @@ pub struct Tracked {
     pub is_repository: bool,
     /// The object with its content, in hexadecimal.
     pub object: String,
-    /// How long the file was when git last looked at it, and when it had been changed, in seconds and nanoseconds.
-    pub seen: (u32, u32, u32),
+    /// How long the file was when git last looked at it.
+    pub length: u32,
+    /// When anything about it, and when its content, had last been changed then; in seconds and nanoseconds.
+    pub changed: (u32, u32),
+    /// As above: the content.
+    pub modified: (u32, u32),
 }
 
 /// An index that is larger is not read.
@@ -245,8 +249,15 @@ fn read_index(bytes: &[u8], hash: usize, top: &Path) -> Option<Vec<Tracked>> {
         name.extend_from_slice(&bytes[start..start + length]);
         let path = top.join(std::ffi::OsStr::from_bytes(&name));
         let object = bytes.get(at + 40..flags)?.iter().map(|byte| format!("{byte:02x}")).collect();
-        let seen = (number(at + 36)?, number(at + 8)?, number(at + 12)?);
-        files.push(Tracked { path, is_repository: mode == 0o160_000, object, seen });
+        let moment = |at: usize| Some((number(at)?, number(at + 4)?));
+        files.push(Tracked {
+            path,
+            is_repository: mode == 0o160_000,
+            object,
+            length: number(at + 36)?,
+            changed: moment(at)?,
+            modified: moment(at + 8)?,
+        });
         let end = start + length;
         at = if version >= 4 { end + 1 } else { at + (end - at + 8) / 8 * 8 };
     }
@@ -339,7 +350,7 @@ pub(crate) mod tests {
         assert_eq!(checkout.revision().as_ref(), Some(&head));
         let tracked = checkout.tracked().unwrap();
         assert_eq!(tracked[0].object, says(&["rev-parse", "HEAD:a"]));
-        assert_eq!(tracked[0].seen.0, 5);
+        assert_eq!(tracked[0].length, 5);
         git(&top, &["pack-refs", "--all"]);
         assert_eq!(checkout.revision().as_ref(), Some(&head));
         git(&top, &["worktree", "add", "-q", "../tree"]);

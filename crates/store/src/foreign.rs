@@ -70,6 +70,49 @@ impl Store {
         })
     }
 
+    /// Whether a session has asked for a call of this id.
+    pub fn has_call(&self, session: &str, id: &str) -> Result<bool, StoreError> {
+        self.read(|c| {
+            Ok(c.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM transcript_entries
+                     WHERE tool_use_id = ?1 AND session_id = ?2 AND entry_type = 'tool_use')",
+            )?
+            .query_row((id, session), |row| row.get(0))?)
+        })
+    }
+
+    /// The calls that run in a directory or below it, by their sessions, and who runs them.
+    pub fn calls_below(&self, dir: &str) -> Result<Vec<(SessionId, Value)>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT r.session_id, r.owner FROM running_calls r
+                 JOIN sessions s ON s.session_id = r.session_id
+                 JOIN conversations c ON c.id = s.conversation_id
+                 WHERE c.project_dir = ?1 OR substr(c.project_dir, 1, length(?1) + 1) = ?1 || '/'",
+            )?;
+            let rows = statement.query_map([dir], |row| {
+                let owner = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or(Value::Null);
+                Ok((SessionId::from_existing(row.get::<_, String>(0)?), owner))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// How far the trace of a workspace went when ona last appended to it: the number and the hash of the entry.
+    pub fn trace_head(&self, workspace: &str) -> Result<Option<(u64, String)>, StoreError> {
+        self.read(|c| {
+            Ok(c.query_row(
+                "SELECT json_extract(detail, '$.what.seq'), json_extract(detail, '$.what.entry_hash')
+                 FROM events
+                 WHERE event_type = 'trace.appended' AND json_extract(detail, '$.what.workspace') = ?1
+                 ORDER BY id DESC LIMIT 1",
+                [workspace],
+                |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)),
+            )
+            .optional()?)
+        })
+    }
+
     /// Commits what is known of a call before it runs, and the hook that told of it.
     pub fn foreign_before(
         &self,

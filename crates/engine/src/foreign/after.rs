@@ -1,8 +1,11 @@
 //! After a call: what it changed is found and traced, and the record completed.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_intents::TraceEntry;
 use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
@@ -16,7 +19,7 @@ use super::payload::{HostCall, command_of};
 use super::{Hearing, HostError, OWN_SERVER, Reply, context, targets};
 use crate::intents::lesson::{self, Check};
 use crate::intents::observe::Before;
-use crate::intents::{Outside, Subject, hold, record};
+use crate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
 
 /// As much of a call's response is kept.
 const LONGEST_RESPONSE: usize = 10_000;
@@ -81,6 +84,8 @@ impl Hearing<'_> {
         if !governed.mutates() || call.tool.starts_with(OWN_SERVER) {
             return None;
         }
+        let (store, seat) = (&self.engine.store, &self.seat);
+        let vouched = |entry: &TraceEntry| vouched_for(store, seat, entry);
         let (mut warnings, mut refused) = (Vec::new(), None);
         let changes = match pending {
             Some(pending) => {
@@ -99,20 +104,41 @@ impl Hearing<'_> {
                         CallClass::Classified(Classified { class: Class::Destructive, reason });
                 }
                 refused = pending.refused;
-                pending.before.changes(workspace.root()).await
+                let before = pending.before.as_deref().and_then(taken_down);
+                let before =
+                    before.unwrap_or_else(|| Before::unseen(workspace.root(), &effects.writes));
+                before.changes(workspace.root(), &vouched).await
             }
             None => {
                 warnings.push("not_asked_before".to_owned());
-                Before::unseen(workspace.root(), &effects.writes).changes(workspace.root()).await
+                {
+                    let unseen = Before::unseen(workspace.root(), &effects.writes);
+                    unseen.changes(workspace.root(), &vouched).await
+                }
             }
         };
         let mut files = changes.files;
         warnings.extend(changes.warnings);
+        if changes.trace_cut {
+            self.events.push(("trace.damaged", json!({"why": "it is shorter than it was"})));
+        }
         let mut entry = record::entry(&governed, self.who(call, id));
         let is_classified = matches!(governed.class, CallClass::Classified(_));
         let mut said = None;
         if is_classified || refused.is_some() {
-            let outside = Outside::of(&governed, &mut files, refused.is_some());
+            let outside = {
+                let how = Handling {
+                    aside: self
+                        .engine
+                        .host
+                        .outputs_of(&self.seat.session)
+                        .join(format!("aside-{id}")),
+                    store: &self.engine.store,
+                    seat: &self.seat,
+                    everything: refused.is_some(),
+                };
+                Outside::of(&governed, &mut files, &how)
+            };
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
             said = outside.words();
@@ -161,6 +187,15 @@ impl Hearing<'_> {
         };
         targets.into_iter().filter_map(|target| view(target.real)).collect()
     }
+}
+
+/// What the first hook took down; it is used up.
+fn taken_down(path: &Path) -> Option<Before> {
+    let read = File::open(path).ok().map(io::BufReader::new);
+    let before = read.and_then(|file| serde_json::from_reader(file).ok());
+    // What is left there goes with the session.
+    let _ = fs::remove_file(path);
+    before
 }
 
 /// How a command ended, as far as the host says it: in a field of its own, or in words.

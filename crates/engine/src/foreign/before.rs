@@ -1,5 +1,7 @@
 //! Before a call: judged by the stages, answered, and what the second hook will need is kept.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ona_intents::Workspace;
@@ -13,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::payload::{HostCall, command_of};
-use super::{Hearing, HostError, HostOptions, OWN_SERVER, Reply, SELECT, denied, targets};
+use super::{BEFORE, Hearing, HostError, HostOptions, OWN_SERVER, Reply, SELECT, denied, targets};
 use crate::explain;
 use crate::gate::gate_rows;
 use crate::intents::observe::Before;
-use crate::intents::{DEGRADED, Governed, Ruled, Subject, hold, record, stale};
+use crate::intents::{DEGRADED, Governed, Ruled, Subject, hold, record, stale, vouch};
 use crate::phase;
 use crate::session::{JoinRequest, Session};
 
@@ -32,7 +34,8 @@ pub(super) struct Pending {
     pub(super) classified: Option<String>,
     /// Why it was refused.
     pub(super) refused: Option<String>,
-    pub(super) before: Before,
+    /// Where what the call could change was taken down: it may be as large as the work tree.
+    pub(super) before: Option<PathBuf>,
 }
 
 /// What the stages come to.
@@ -65,7 +68,7 @@ impl Hearing<'_> {
             Said::No(reason) => Some(reason.as_str()),
             _ => None,
         };
-        let pending = pending(&id, governed.as_ref(), &effects, refused).await;
+        let pending = self.pending(&id, governed.as_ref(), &effects, refused).await;
         if let (Some(reason), Some(governed)) = (refused, &governed) {
             self.trace_refusal(call, &id, governed, &effects, reason).await;
         }
@@ -181,6 +184,7 @@ impl Hearing<'_> {
                 let (root, id) = (workspace.root().to_string_lossy(), &selected.intent.id);
                 let session = Some(&self.seat.session);
                 self.engine.store.select_intent(&root, session, Some(id), "agent")?;
+                vouch(&self.engine.store, workspace)?;
                 (answer(Verdict::Pass, format!("{id} is selected")), Said::Nothing)
             }
             Err(refusal) => (
@@ -299,37 +303,53 @@ impl Hearing<'_> {
         }
         let mut entry = record::entry(governed, self.who(call, id));
         record::describe(&mut entry, &[], governed.claimed);
-        record::untouched(&mut entry, governed.workspace.root(), &effects.writes);
+        record::untouched(&mut entry, governed, effects);
         record::failed(&mut entry, &self.redactor.mask(reason));
         self.append(&governed.workspace, entry).await;
     }
-}
 
-/// What the second hook has to know.
-async fn pending(
-    id: &ToolUseId,
-    governed: Option<&Governed>,
-    effects: &Effects,
-    refused: Option<&str>,
-) -> Pending {
-    let mut pending = Pending {
-        tool_use_id: id.clone(),
-        intent: None,
-        scope: ScopeValidation::Exempt,
-        claimed: None,
-        classified: None,
-        refused: refused.map(str::to_owned),
-        before: Before::default(),
-    };
-    if let Some(governed) = governed.filter(|governed| governed.mutates()) {
-        pending.intent = governed.intent.as_ref().map(|intent| intent.id.clone());
-        pending.scope = governed.scope;
-        pending.claimed = governed.claimed;
-        pending.classified = match &governed.class {
-            CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
-            _ => None,
+    /// What the second hook has to know.
+    async fn pending(
+        &mut self,
+        id: &ToolUseId,
+        governed: Option<&Governed>,
+        effects: &Effects,
+        refused: Option<&str>,
+    ) -> Pending {
+        let mut pending = Pending {
+            tool_use_id: id.clone(),
+            intent: None,
+            scope: ScopeValidation::Exempt,
+            claimed: None,
+            classified: None,
+            refused: refused.map(str::to_owned),
+            before: None,
         };
-        pending.before = Before::take(governed, &effects.writes).await;
+        if let Some(governed) = governed.filter(|governed| governed.mutates()) {
+            pending.intent = governed.intent.as_ref().map(|intent| intent.id.clone());
+            pending.scope = governed.scope;
+            pending.claimed = governed.claimed;
+            pending.classified = match &governed.class {
+                CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
+                _ => None,
+            };
+            let before = Before::take(governed, &effects.writes).await;
+            match self.keep_aside(&before) {
+                Ok(path) => pending.before = Some(path),
+                Err(error) => {
+                    let why = format!("what it could change cannot be taken down: {error}");
+                    self.events.push(("trace.gap", json!({"why": why})));
+                }
+            }
+        }
+        pending
     }
-    pending
+
+    /// Keeps what a call could change in a file that nobody else reads.
+    fn keep_aside(&self, before: &Before) -> io::Result<PathBuf> {
+        let name = format!("{BEFORE}{}.json", ToolUseId::generate());
+        let (path, file) = self.engine.host.new_output(&self.seat.session, &name)?;
+        serde_json::to_writer(io::BufWriter::new(file), before)?;
+        Ok(path)
+    }
 }

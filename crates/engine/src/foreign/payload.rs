@@ -110,7 +110,9 @@ fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadErro
 /// ona's name for a host's tool, where it has one (`reference/sdlc-formats.md` §29).
 fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
     match tool {
-        "shell" | "local_shell" | "exec_command" | "unified_exec" | "execute_command" => "Bash",
+        // What is typed into a shell that runs is a command too.
+        "shell" | "local_shell" | "exec_command" | "unified_exec" | "execute_command"
+        | "write_stdin" => "Bash",
         // Some versions of Codex hand patches to the shell.
         "Bash" if patch_of(input).is_some_and(|text| text.starts_with("*** Begin Patch")) => {
             "apply_patch"
@@ -122,7 +124,7 @@ fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
 
 /// The command line of a call; a list of words is one too.
 pub(super) fn command_of(input: &Value) -> Option<String> {
-    let given = input.get("command").or_else(|| input.get("cmd"))?;
+    let given = ["command", "cmd", "chars"].into_iter().find_map(|key| input.get(key))?;
     match given {
         Value::String(line) => Some(line.clone()),
         Value::Array(words) => {

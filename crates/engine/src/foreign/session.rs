@@ -1,5 +1,6 @@
 //! A host's session: its seat in the record, and what its agent is told of intents.
 
+use std::fs;
 use std::path::Path;
 
 use ona_intents::Workspace;
@@ -9,7 +10,7 @@ use ona_types::hook::HookEvent;
 use serde_json::json;
 
 use super::payload::Payload;
-use super::{Hearing, Host, HostError, Reply, SELECT, context};
+use super::{BEFORE, Hearing, Host, HostError, Reply, SELECT, context};
 use crate::session::Engine;
 
 impl Hearing<'_> {
@@ -21,9 +22,23 @@ impl Hearing<'_> {
     }
 
     /// The session is over.
-    pub(super) fn session_ended(&mut self) -> Reply {
+    pub(super) fn session_ended(&mut self) -> Result<Reply, HostError> {
         self.events.push(("session.ended", json!({"host": self.host.as_str()})));
-        Reply::default()
+        self.stopped()
+    }
+
+    /// The agent has stopped: calls of which nobody heard again, because the human said no, are over, and what was taken
+    /// down for them is of no use.
+    pub(super) fn stopped(&self) -> Result<Reply, HostError> {
+        self.engine.store.settle_interrupted(&self.seat, |_| true)?;
+        let dir = self.engine.host.outputs_of(&self.seat.session);
+        for file in fs::read_dir(dir).into_iter().flatten().flatten() {
+            if file.file_name().to_string_lossy().starts_with(BEFORE) {
+                // One that cannot be removed does no harm.
+                let _ = fs::remove_file(file.path());
+            }
+        }
+        Ok(Reply::default())
     }
 
     /// A prompt of the user: the agent is reminded where there is still no intent.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ona_intents::hook_policy::{ToolKind, kind_of};
 use ona_policy::Effects;
 use ona_policy::path::Target;
 use serde_json::Value;
@@ -12,15 +13,21 @@ use super::payload::{HostCall, command_of, patch_of};
 const PATCH_LINES: [&str; 4] =
     ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
+/// What tools call the file they write, and what they put there.
+const PATHS: [&str; 5] = ["file_path", "path", "filename", "file", "target_file"];
+const CONTENT: [&str; 8] =
+    ["content", "contents", "new_string", "new_str", "file_text", "text", "patch", "code_edit"];
+
 /// What it would touch. What cannot be told is said so.
 pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
     let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+    let dir = text("workdir").map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
     let one = |path: Option<&str>| match path {
         Some(path) => writes(cwd, &[path]),
         None => Effects::default(),
     };
     match call.tool.as_str() {
-        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&line, cwd)) {
+        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&line, &dir)) {
             Some(Ok(effects)) => effects,
             Some(Err(error)) => opaque(error.to_string()),
             None => opaque("the call names no command".to_owned()),
@@ -35,8 +42,12 @@ pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
             _ => Effects::default(),
         },
         _ if call.tool.starts_with("mcp__") => Effects::default(),
-        _ => match ona_intents::hook_policy::kind_of(&call.tool) {
-            ona_intents::hook_policy::ToolKind::Write => one(text("file_path").or(text("path"))),
+        _ => match kind_of(&call.tool) {
+            ToolKind::Write => one(text("file_path").or(text("path"))),
+            // A tool nobody knows that names a file and brings text writes it.
+            ToolKind::Unknown if CONTENT.iter().any(|key| call.input.get(*key).is_some()) => {
+                one(PATHS.iter().find_map(|key| text(key)))
+            }
             _ => Effects::default(),
         },
     }
@@ -62,7 +73,9 @@ fn patched(patch: &str) -> Vec<&str> {
     let named = |line: &str| -> Option<usize> {
         PATCH_LINES.iter().find(|head| line.starts_with(**head)).map(|head| head.len())
     };
-    let lines = patch.lines().filter_map(|line| Some(line[named(line)?..].trim()));
+    // Codex takes padded lines too.
+    let lines = patch.lines().map(str::trim_start);
+    let lines = lines.filter_map(|line| Some(line[named(line)?..].trim()));
     lines.filter(|path| !path.is_empty()).collect()
 }
 
@@ -86,6 +99,10 @@ mod tests {
                 &["/w/a", "/w/b/c", "/w/d"],
             ),
             ("Bash", json!({"command": "echo > out"}), &["/w/out"]),
+            ("apply_patch", json!({"input": "*** Begin Patch\n  *** Add File: e\n+x"}), &["/w/e"]),
+            ("Bash", json!({"cmd": "echo > out", "workdir": "src"}), &["/w/src/out"]),
+            ("create_file", json!({"path": "n", "file_text": "x"}), &["/w/n"]),
+            ("look_at_file", json!({"path": "n"}), &[]),
             ("mcp__x__write", json!({"file_path": "a"}), &[]),
             ("Edit", json!({}), &[]),
         ] {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use ona_intents::TraceEntry;
 use ona_intents::gate::CallClass;
 use ona_intents::ranges::prefixed_hash;
 use ona_intents::trace::{CONCURRENT_MODIFICATION, Ledger, parse_line};
@@ -70,6 +71,8 @@ pub(crate) struct Changes {
     pub(crate) files: Vec<Change>,
     /// What was odd about it.
     pub(crate) warnings: Vec<String>,
+    /// The trace is shorter than it was.
+    pub(crate) trace_cut: bool,
 }
 
 impl Before {
@@ -122,14 +125,19 @@ impl Before {
     }
 
     /// What is different now. Files that other sessions have changed meanwhile are theirs.
-    pub(crate) async fn changes(self, root: &Path) -> Changes {
-        let mut changes = Changes { files: Vec::new(), warnings: self.warnings };
+    pub(crate) async fn changes(
+        self,
+        root: &Path,
+        vouched: &(dyn Fn(&TraceEntry) -> bool + Sync),
+    ) -> Changes {
+        let trace_cut = ledger_end(root) < self.trace;
+        let mut changes = Changes { files: Vec::new(), warnings: self.warnings, trace_cut };
         for Named { path, content } in self.files {
             let new = Content::of(&root.join(&path)).side();
             changes.files.extend(Change::between(path, content.side(), new));
         }
         if let Some(tree) = self.tree {
-            let theirs = written_since(root, self.trace);
+            let theirs = written_since(root, self.trace, vouched);
             let mut files = tree.changes().await;
             files.retain(|change| match &change.new {
                 Side::Content(bytes) => {
@@ -149,8 +157,12 @@ fn ledger_end(root: &Path) -> u64 {
     length.map_or(0, |meta| meta.len())
 }
 
-/// The files that entries of the trace tell of since, as they left them.
-fn written_since(root: &Path, since: u64) -> HashSet<(String, String)> {
+/// The files that entries of the trace tell of since, as they left them; only of calls that somebody vouches for.
+fn written_since(
+    root: &Path,
+    since: u64,
+    vouched: &(dyn Fn(&TraceEntry) -> bool + Sync),
+) -> HashSet<(String, String)> {
     let read = || -> std::io::Result<Vec<u8>> {
         let ledger = Ledger::of(root).map_err(std::io::Error::other)?;
         let mut file = fs::File::open(ledger.path())?;
@@ -161,7 +173,8 @@ fn written_since(root: &Path, since: u64) -> HashSet<(String, String)> {
     };
     let bytes = read().unwrap_or_default();
     let entries = bytes.split(|byte| *byte == b'\n').filter_map(|line| parse_line(line).ok());
-    let left = entries.flat_map(|(_, entry)| {
+    let entries = entries.map(|(_, entry)| entry).filter(vouched);
+    let left = entries.flat_map(|entry| {
         entry.modified_ranges.into_iter().filter_map(|range| Some((range.file, range.after_hash?)))
     });
     left.collect()
@@ -208,7 +221,7 @@ mod tests {
             }
             let before = Before::take(&governed, &effects.writes).await;
             fs::write(dir.path().join("a"), "two\n").unwrap();
-            let changes = before.changes(governed.workspace.root()).await;
+            let changes = before.changes(governed.workspace.root(), &|_| false).await;
             let told = changes.warnings.iter().any(|warning| warning == CONCURRENT_MODIFICATION);
             assert_eq!(told, noticed);
             let was = meanwhile.unwrap_or("one\n").as_bytes().to_vec();
@@ -229,7 +242,11 @@ mod tests {
         let mut entry = ona_intents::TraceEntry::new();
         entry.modified_ranges = ona_intents::ranges::modified_ranges("theirs", None, Some(b"x\n"));
         Ledger::of(dir.path()).unwrap().append(entry).unwrap();
-        let changes = before.changes(governed.workspace.root()).await;
+        let again = serde_json::to_string(&before).unwrap();
+        let again: Before = serde_json::from_str(&again).unwrap();
+        let changes = again.changes(governed.workspace.root(), &|_| false).await;
+        assert_eq!(changes.files.len(), 2, "nobody vouches for the line");
+        let changes = before.changes(governed.workspace.root(), &|_| true).await;
         let names: Vec<_> = changes.files.iter().map(|change| change.path.clone()).collect();
         assert_eq!(names, [Path::new("ours")]);
     }

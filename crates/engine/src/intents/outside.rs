@@ -1,11 +1,58 @@
 //! What a call changed outside the scope of its intent: told, and put back where the policy wants it.
+//!
+//! The files that say what may be changed are put back whatever the policy: an agent that widens its own scope by a
+//! command has not been given it. What stood in the place of a file that is put back is kept aside, for it may be
+//! somebody's work: nothing tells a command's changes from those of whoever else is at the tree.
+
+use std::path::{Path, PathBuf};
 
 use ona_intents::hook_policy::OutOfScopeWrite;
 use ona_intents::scope::Held;
+use ona_intents::{Workspace, file::INTENTS_FILE};
+use ona_store::{Seat, Store, StoreError};
+use ona_types::ContentHash;
 use serde_json::{Value, json};
 
 use super::Governed;
-use crate::worktree::Change;
+use crate::session::is_gone;
+use crate::worktree::{Change, Side, governing};
+
+/// How files are put back.
+pub(crate) struct Handling<'a> {
+    /// Where what stood in their place is kept.
+    pub(crate) aside: PathBuf,
+    pub(crate) store: &'a Store,
+    pub(crate) seat: &'a Seat,
+    /// Nothing was to be changed at all.
+    pub(crate) everything: bool,
+}
+
+/// Remembers that the file of intents is as ona itself wrote it, on somebody's behalf who may.
+pub fn vouch(store: &Store, workspace: &Workspace) -> Result<(), StoreError> {
+    let bytes = std::fs::read(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
+    store.keep_snapshot(&vouched(workspace.root()), ContentHash::of(&bytes).as_str())
+}
+
+fn vouched(root: &Path) -> String {
+    format!("intents:{}", root.display())
+}
+
+impl Handling<'_> {
+    /// Whether ona itself wrote the file while the call ran.
+    fn is_onas(&self, root: &Path, change: &Change) -> bool {
+        let known = self.store.snapshot(&vouched(root)).ok().flatten();
+        change.path == Path::new(INTENTS_FILE)
+            && change.new.bytes().map(|bytes| ContentHash::of(bytes).to_string()) == known
+    }
+
+    /// Whether somebody else's call runs in the workspace, whose changes could be taken for this one's.
+    fn others(&self, root: &Path) -> bool {
+        let calls = self.store.calls_below(&root.to_string_lossy()).unwrap_or_default();
+        calls.iter().any(|(session, owner)| {
+            *session != self.seat.session && (owner.get("host").is_some() || !is_gone(owner))
+        })
+    }
+}
 
 /// Files that were not the call's to change.
 #[derive(Debug, Default)]
@@ -13,29 +60,27 @@ pub(crate) struct Outside {
     whose: String,
     left: Vec<String>,
     put_back: Vec<String>,
-    failures: Vec<String>,
+    remarks: Vec<String>,
 }
 
 impl Outside {
-    /// Of the changes, those outside the scope, or all of them where nothing was to be changed. What is put back is no
-    /// longer among the changes.
-    pub(crate) fn of(governed: &Governed, files: &mut Vec<Change>, everything: bool) -> Self {
+    /// Of the changes, those outside the scope. What is put back is no longer among the changes.
+    pub(crate) fn of(governed: &Governed, files: &mut Vec<Change>, how: &Handling<'_>) -> Self {
         let mut outside = Self::default();
-        let Some(intent) = governed.intent.as_ref() else {
-            // The gate could not judge, and let it through.
-            if everything {
-                outside.whose = "any intent".to_owned();
-                outside.sort(governed, files, |_| false);
-            }
-            return outside;
-        };
-        outside.whose.clone_from(&intent.id);
         let ignore = governed.workspace.ignore();
-        outside.sort(governed, files, |change| {
-            let Some(path) = change.path.to_str() else { return false };
-            let held = intent.scope().is_ok_and(|scope| matches!(scope.holds(path), Held::By(_)));
-            held && !everything && ignore.blocks_path(path).is_none()
-        });
+        let intent = governed.intent.as_ref();
+        outside.whose = intent.map_or_else(|| "any intent".to_owned(), |intent| intent.id.clone());
+        let is_in_scope = |change: &Change| match intent {
+            // The gate could not judge, and let it through.
+            None => !how.everything,
+            Some(intent) => {
+                let Some(path) = change.path.to_str() else { return false };
+                let held =
+                    intent.scope().is_ok_and(|scope| matches!(scope.holds(path), Held::By(_)));
+                held && !how.everything && ignore.blocks_path(path).is_none()
+            }
+        };
+        outside.sort(governed, files, is_in_scope, how);
         outside
     }
 
@@ -44,24 +89,41 @@ impl Outside {
         governed: &Governed,
         files: &mut Vec<Change>,
         is_in_scope: impl Fn(&Change) -> bool,
+        how: &Handling<'_>,
     ) {
-        files.retain(|change| {
-            if is_in_scope(change) {
-                return true;
+        let root = governed.workspace.root();
+        let all = std::mem::take(files);
+        let mut gone = vec![false; all.len()];
+        let wants = governed.policy.on_out_of_scope_write == OutOfScopeWrite::Revert;
+        let mut others = None;
+        for at in 0..all.len() {
+            let change = &all[at];
+            let governs = governing().any(|name| change.path == Path::new(name));
+            if gone[at] || is_in_scope(change) || governs && how.is_onas(root, change) {
+                continue;
             }
             let path = change.path.to_string_lossy().into_owned();
-            if governed.policy.on_out_of_scope_write == OutOfScopeWrite::Revert {
-                match change.put_back(governed.workspace.root()) {
+            let others = wants && !governs && *others.get_or_insert_with(|| how.others(root));
+            if governs || wants && !others {
+                match undo(&all, at, &mut gone, root, &how.aside) {
                     Ok(()) => {
                         self.put_back.push(path);
-                        return false;
+                        continue;
                     }
-                    Err(why) => self.failures.push(format!("{path} could not be put back: {why}")),
+                    Err(why) => self.remarks.push(format!("{path} could not be put back: {why}.")),
                 }
+            } else if others && self.remarks.is_empty() {
+                let why = "Nothing was put back: somebody else is at work here at the same time.";
+                self.remarks.push(why.to_owned());
             }
             self.left.push(path);
-            true
-        });
+        }
+        if !self.put_back.is_empty() && how.aside.exists() {
+            let kept = format!("What stood there instead is kept in {}.", how.aside.display());
+            self.remarks.push(kept);
+        }
+        let kept = all.into_iter().zip(gone).filter(|(_, gone)| !gone);
+        files.extend(kept.map(|(change, _)| change));
     }
 
     /// Whether everything was in scope.
@@ -96,7 +158,41 @@ impl Outside {
                 self.left.join(", ")
             ));
         }
-        said.extend(self.failures.iter().cloned());
+        said.extend(self.remarks.iter().cloned());
         Some(said.join(" "))
     }
+}
+
+/// Undoes one of the changes. A file that was moved is moved back, whatever else was meant by it: its content may be
+/// nowhere else.
+fn undo(
+    all: &[Change],
+    at: usize,
+    gone: &mut [bool],
+    root: &Path,
+    aside: &Path,
+) -> Result<(), String> {
+    let change = &all[at];
+    let open = |other: &usize| *other != at && !gone[*other];
+    let from = (0..all.len()).filter(open).find(|other| change.came_from(&all[*other]));
+    let to = (0..all.len()).filter(open).find(|other| all[*other].came_from(change));
+    let other = match (from, to) {
+        (Some(other), _) => {
+            change.move_back(&all[other], root)?;
+            Some(other)
+        }
+        (None, Some(other)) if change.old == Side::Unknown => {
+            all[other].move_back(change, root)?;
+            Some(other)
+        }
+        _ => {
+            change.put_back(root, aside)?;
+            None
+        }
+    };
+    gone[at] = true;
+    if let Some(other) = other {
+        gone[other] = true;
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ona_intents::class::Versions;
+use ona_intents::gate::{CallClass, written};
 use ona_intents::hook_policy::ToolKind;
 use ona_intents::scope::relative;
 use ona_intents::trace::{
@@ -11,14 +12,18 @@ use ona_intents::trace::{
     ToolOrigin,
 };
 use ona_intents::{TraceEntry, Workspace, map, mutation, ranges};
-use ona_policy::path::Target;
+use ona_policy::Effects;
 use ona_policy::repository::Checkout;
+use serde_json::{Value, json};
 
 use super::Governed;
 use crate::worktree::{Change, Side};
 
 /// A warning: what the file was before is not known, so neither is where it changed.
 const BEFORE_UNKNOWN: &str = "before_unknown";
+
+/// The event that tells how far the trace went: who cuts its end off cannot cut that.
+pub(crate) const APPENDED: &str = "trace.appended";
 
 /// As much of an error is kept.
 const LONGEST_ERROR: usize = 2_000;
@@ -89,9 +94,14 @@ pub(crate) fn failed(entry: &mut TraceEntry, error: &str) {
 }
 
 /// Names the first file that a call would have written; it is as it was.
-pub(crate) fn untouched(entry: &mut TraceEntry, root: &Path, writes: &[Target]) {
-    let Some(target) = writes.first() else { return };
-    let Ok(path) = relative(root, &target.real) else { return };
+pub(crate) fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects) {
+    // Of a command only what it is certain to write is a file it would have written.
+    let certain = match governed.class {
+        CallClass::Classified(_) => written(effects).0,
+        _ => effects.writes.clone(),
+    };
+    let Some(target) = certain.first() else { return };
+    let Ok(path) = relative(governed.workspace.root(), &target.real) else { return };
     let hash = std::fs::read(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
     entry.file = Some(FileChange {
         relative_path: path,
@@ -127,6 +137,12 @@ pub(crate) fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Opti
             entry.warnings.push(BEFORE_UNKNOWN.to_owned());
         }
     }
+    for change in changes.iter().filter(|change| change.mode_changed()) {
+        if let (Some(then), Some(now)) = change.modes {
+            let (then, now, path) = (then & 0o7777, now & 0o7777, change.path.display());
+            entry.warnings.push(format!("mode_changed: {path} {then:o} {now:o}"));
+        }
+    }
     if changes.is_empty() {
         // Nothing changed, so nothing can be said of what kind.
         entry.mutation_class = claimed;
@@ -139,24 +155,27 @@ pub(crate) fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Opti
 
 /// Appends the entry, and brings the map up to date. A trace that cannot be written is a gap, and never a reason to
 /// stop (S2 §3.3): the gap is told in words.
-pub(crate) async fn append(workspace: &Arc<Workspace>, entry: TraceEntry) -> Result<(), String> {
+pub(crate) async fn append(workspace: &Arc<Workspace>, entry: TraceEntry) -> Result<Value, String> {
     let workspace = Arc::clone(workspace);
     let written = tokio::task::spawn_blocking(move || append_now(&workspace, entry)).await;
     written.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-fn append_now(workspace: &Workspace, entry: TraceEntry) -> Result<(), String> {
+fn append_now(workspace: &Workspace, entry: TraceEntry) -> Result<Value, String> {
     let ledger = Ledger::of(workspace.root()).map_err(|error| error.to_string())?;
-    let Appended { entry, .. } = ledger.append(entry).map_err(|error| error.to_string())?;
+    let appended = ledger.append(entry).map_err(|error| error.to_string())?;
+    let Appended { entry, seq, entry_hash, .. } = appended;
+    let head = json!({"workspace": workspace.root(), "seq": seq, "entry_hash": entry_hash});
     if !entry.success || entry.files().is_empty() {
-        return Ok(());
+        return Ok(head);
     }
     let intents = workspace.intents().ok();
     let name = |id: &str| {
         let intent = intents.as_ref()?.all.iter().find(|intent| intent.id == id)?;
         intent.name.clone()
     };
-    map::record(workspace.root(), &ledger, &entry, name).map_err(|error| error.to_string())
+    map::record(workspace.root(), &ledger, &entry, name).map_err(|error| error.to_string())?;
+    Ok(head)
 }
 
 /// How the scope is judged once it is known what a call has changed.

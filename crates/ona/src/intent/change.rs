@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ona_intents::file::{
-    self, Change, EditError, INTENTS_FILE, Intents, ListField, NewIntent, Status, TextField, update,
+    self, Change, EditError, INTENTS_FILE, Intents, ListField, NewIntent, Status, TextField,
 };
 use ona_intents::scope::Scope;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::{Add, Edit, Fields};
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::{complain, plain};
-use crate::workspace::{Workspace, find_intent, printed, unchanged};
+use crate::workspace::{Workspace, find_intent, printed, unchanged, update};
 
 pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
     let workspace = Workspace::find(cli)?;
@@ -38,7 +38,7 @@ pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
         at: file::now(),
     };
     // The number is taken under the lock, so that two who add at once get two.
-    update(&workspace.root, |text| {
+    update(&workspace, |text| {
         if new.id.is_none() {
             intent.id = next_id(&Intents::read(text)?);
         }
@@ -100,7 +100,7 @@ pub fn edit(cli: &Cli, edit: &Edit) -> Result<ExitCode, CliError> {
     usable(&edit.add_scope)?;
     texts.push(Change::Text(TextField::UpdatedAt, file::now()));
     let mut missing = None;
-    let changed = update(&workspace.root, |text| {
+    let changed = update(&workspace, |text| {
         let intents = Intents::read(text)?;
         let mut changes = Vec::new();
         // What is ambiguous or not there, `change` says.
@@ -224,7 +224,7 @@ pub fn status(cli: &Cli, id: &str, word: &str) -> Result<ExitCode, CliError> {
 
 /// Sets a status, unless the intent has it.
 fn set_status(workspace: &Workspace, id: &str, status: &Status) -> Result<bool, file::WriteError> {
-    update(&workspace.root, |text| {
+    update(workspace, |text| {
         let given = match Intents::read(text)?.find(id) {
             file::Found::One(intent) => intent.given_status.clone(),
             _ => None,
@@ -242,7 +242,7 @@ fn set_status(workspace: &Workspace, id: &str, status: &Status) -> Result<bool, 
 
 /// Adds a pattern to the scope, unless it is there.
 pub fn widen(workspace: &Workspace, id: &str, pattern: &str) -> Result<bool, file::WriteError> {
-    update(&workspace.root, |text| {
+    update(workspace, |text| {
         let intents = Intents::read(text)?;
         let add = [pattern.to_owned()];
         let edit = ListEdit { field: ListField::OwnedScope, set: &[], add: &add, remove: &[] };

@@ -12,7 +12,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::governed::{self, Starter};
 use crate::output::{complain, plain, print_line};
-use crate::workspace::{Workspace, by, find_intent, named_session, own_session, printed};
+use crate::workspace::{Workspace, by, find_intent, named_session, own_session, printed, vouch};
 
 pub fn select(
     cli: &Cli,
@@ -35,6 +35,7 @@ pub fn select(
         complain(&format!("warning: {warning}\n"));
     }
     store.select_intent(&workspace.name(), session.as_ref(), Some(id), by(starter.as_ref()))?;
+    vouch(&workspace);
     let status = selected.intent.status();
     let text = if context {
         format!("{}\n", selected.context)

@@ -41,6 +41,8 @@ pub struct Tools {
     workspace: Workspace,
     /// The session of whoever names none.
     session: SessionId,
+    /// Whether a call of ona\'s own has started it.
+    governed: bool,
 }
 
 /// Selects the intent that changes are made for from now on.
@@ -220,8 +222,8 @@ fn schema_of<T: JsonSchema>() -> Map<String, Value> {
 }
 
 impl Tools {
-    pub fn new(store: Store, workspace: Workspace, session: SessionId) -> Self {
-        Self { store, workspace, session }
+    pub fn new(store: Store, workspace: Workspace, session: SessionId, governed: bool) -> Self {
+        Self { store, workspace, session, governed }
     }
 
     fn workspace_name(&self) -> String {
@@ -232,6 +234,11 @@ impl Tools {
     fn session(&self, named: Option<&str>) -> Result<SessionId, Problem> {
         match named.map(str::trim) {
             None => Ok(self.session.clone()),
+            // What a call of ona's own has started speaks for nobody else.
+            Some(_) if self.governed => {
+                let why = "a session cannot be named from within a call of ona's own".to_owned();
+                Err(Problem::Other("invalid_arguments", why))
+            }
             Some("") => Err(Problem::Other("invalid_arguments", "the session is empty".into())),
             Some(id) => {
                 let id = SessionId::from_existing(id.to_owned());
@@ -256,6 +263,7 @@ impl Tools {
         }
         let (workspace, intent) = (self.workspace_name(), selected.intent.id.as_str());
         self.store.select_intent(&workspace, Some(&session), Some(intent), "agent")?;
+        ona_engine::vouch(&self.store, &self.workspace)?;
         let mut texts = vec![selected.context];
         texts.extend(selected.warnings.into_iter().map(|warning| format!("warning: {warning}")));
         Ok(texts)

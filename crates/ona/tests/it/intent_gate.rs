@@ -514,3 +514,104 @@ fn what_a_command_changed_is_found_in_every_kind_of_checkout() {
         );
     }
 }
+
+/// A command that runs this as a script, which no parse can look into.
+fn script(project: &Project, text: &str) -> Value {
+    project.file("src/run.sh", text);
+    json!({"command": "sh src/run.sh"})
+}
+
+#[test]
+fn putting_back_loses_nothing() {
+    let project = governed("on_out_of_scope_write: revert\n");
+    select(&project);
+    project.file("lib/user.txt", "somebody's work\n");
+    project.file("src/mine.txt", "mine\n");
+    let moved = script(
+        &project,
+        "mv src/mine.txt lib/mine.txt; mv lib lib2; ln -s lib2 lib; echo x > other.txt",
+    );
+    let said = project.ok("Bash", moved);
+    assert_eq!(project.content("lib/user.txt"), "somebody's work\n", "{said}");
+    assert!(!project.path("lib").is_symlink() && !project.path("lib2/user.txt").exists());
+    assert_eq!(project.content("src/mine.txt"), "mine\n", "moved back: {said}");
+    let (_, kept) = said.split_once("is kept in ").unwrap_or_else(|| panic!("{said}"));
+    let kept = std::path::Path::new(kept.lines().next().unwrap().trim_end_matches('.'));
+    assert_eq!(fs::read_to_string(kept.join("other.txt")).unwrap(), "x\n");
+}
+
+#[test]
+fn an_agent_cannot_widen_its_own_scope_by_a_command() {
+    let project = governed("");
+    select(&project);
+    let before = project.content(".orchestration/active_intents.yaml");
+    let widen = script(
+        &project,
+        "sed -i 's#src/##' .orchestration/active_intents.yaml; echo 'failure_mode: open' > .orchestration/hook_policy.yaml",
+    );
+    let said = project.ok("Bash", widen);
+    assert!(said.contains("Put back as they were"), "{said}");
+    assert_eq!(project.content(".orchestration/active_intents.yaml"), before);
+    assert!(!project.path(".orchestration/hook_policy.yaml").exists());
+    assert_eq!(refusal(&project, "Write", write("lib/x", "x"))["type"], "scope_violation");
+    // What the operator changes meanwhile is the operator's.
+    let wait = script(&project, "while [ ! -e done ]; do sleep 0.05; done; rm done");
+    let mut child =
+        project.eval_command("Bash", &wait).stdout(std::process::Stdio::null()).spawn().unwrap();
+    while project.sql("SELECT count(*) FROM running_calls") == ["0"] {
+        std::thread::yield_now();
+    }
+    let added = run(&mut project.ona(["intent", "add", "--name", "Later", "--scope", "doc/**"]));
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    project.file("done", "");
+    assert!(child.wait().unwrap().success());
+    assert!(project.content(".orchestration/active_intents.yaml").contains("Later"));
+}
+
+#[test]
+fn a_line_in_the_trace_explains_nothing_by_itself() {
+    let project = governed("");
+    select(&project);
+    let forged = json!({"id": "x", "intent_id": "INT-1", "session_id": "boss", "tool_use_id": "t", "success": true,
+        "modified_ranges": [{"file": "lib.txt", "after_hash": format!("sha256:{}", ona_types::ContentHash::of(b"x\n"))}]});
+    let forging = format!("echo x > lib.txt; echo '{forged}' >> .orchestration/agent_trace.jsonl");
+    let said = project.ok("Bash", script(&project, &forging));
+    assert!(said.contains("out of scope: lib.txt"), "{said}");
+    let cut =
+        run(&mut project
+            .eval_command("Bash", &script(&project, "rm .orchestration/agent_trace.jsonl")));
+    assert!(cut.stderr.contains("lines were taken out of it"), "{}", cut.stderr);
+    assert_eq!(
+        project.sql("SELECT count(*) FROM events WHERE event_type = 'trace.damaged'"),
+        ["1"]
+    );
+    fs::remove_file(project.path(".orchestration/agent_trace.jsonl")).unwrap();
+    let verified = run(&mut project.ona(["trace", "verify"]));
+    assert!(verified.stderr.contains("the record knows entry #"), "{}", verified.stderr);
+}
+
+#[test]
+fn what_goes_on_in_the_background_must_change_nothing() {
+    let project = governed("");
+    select(&project);
+    let input = json!({"command": "make serve", "run_in_background": true});
+    let refused = refusal(&project, "Bash", input);
+    assert_eq!(refused["type"], "scope_validation_failed");
+    assert!(refused["message"].as_str().unwrap().contains("in the background"), "{refused}");
+}
+
+#[test]
+fn a_file_that_is_gone_can_be_written_again() {
+    let project = governed("");
+    select(&project);
+    project.ok("Write", write("src/a.txt", "one"));
+    fs::remove_file(project.path("src/a.txt")).unwrap();
+    project.ok("Write", write("src/a.txt", "two"));
+    let mode = project.ok("Bash", script(&project, "chmod 755 src/a.txt"));
+    assert!(!mode.contains("[scope]"), "{mode}");
+    let entry = trace(&project).pop().unwrap();
+    assert!(
+        entry["warnings"][0].as_str().unwrap().starts_with("mode_changed: src/a.txt "),
+        "{entry}"
+    );
+}
