@@ -7,7 +7,7 @@ mod classify;
 mod read;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use regex::bytes::Regex;
@@ -109,7 +109,8 @@ pub struct HookPolicy {
     pub warnings: Vec<String>,
     /// Why the file counts as one that allows nothing.
     pub broken: Option<String>,
-    own_list: OnceLock<ona_policy::Permissions>,
+    /// ona's own list, for the workspace it was first asked about.
+    own_list: OnceLock<(PathBuf, ona_policy::Permissions)>,
 }
 
 impl HookPolicy {

@@ -96,7 +96,7 @@ impl Workspace {
     /// Judges a call.
     pub fn judge(&self, asked: &Asked<'_>) -> Judged {
         let (intents, policy, ignore) = (self.intents(), self.policy(), self.ignore());
-        let class = class_of(&policy, asked);
+        let class = class_of(&policy, asked, &self.root);
         let (certain, unknown) = match class {
             CallClass::Classified(_) => written(asked.effects),
             _ => (asked.effects.writes.clone(), asked.effects.opaque.clone()),
@@ -122,10 +122,10 @@ impl Workspace {
 }
 
 /// What kind of call it is: by its name where that is known, else by what it would touch.
-fn class_of(policy: &HookPolicy, asked: &Asked<'_>) -> CallClass {
+fn class_of(policy: &HookPolicy, asked: &Asked<'_>, root: &Path) -> CallClass {
     let by_command = || {
         CallClass::Classified(match asked.command {
-            Some(line) => policy.classify_effects(line, asked.effects),
+            Some(line) => policy.classify_effects(line, asked.effects, root),
             None => policy.classify_mcp(asked.tool),
         })
     };
@@ -179,6 +179,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::gate::Allowed;
     use crate::hook_policy::FailureMode;
     use crate::refusal::Refusal;
 
@@ -224,6 +225,9 @@ mod tests {
             let judged = workspace.judge(&asked(tool, line, &effects));
             assert_eq!(matches!(judged.decision, Decision::Allow(_)), allowed, "{tool} {line:?}");
         }
+        let effects = shell("git log --oneline");
+        let judged = workspace.judge(&asked("Bash", Some("git log --oneline"), &effects));
+        assert_eq!(judged.decision, Decision::Allow(Allowed::default()), "it only reads");
         let nothing = Effects::default();
         let judged = workspace.judge(&asked("TodoWrite", None, &nothing));
         assert!(matches!(judged.class, CallClass::Read));

@@ -48,17 +48,17 @@ impl Classified {
 }
 
 impl HookPolicy {
-    /// The class of a command line that would be run in `cwd`: SAFE only if every command in it is known to read,
-    /// wherever in the text it stands.
-    pub fn classify_command(&self, line: &str, cwd: &Path) -> Classified {
+    /// The class of a command line that would be run in `cwd`, for the workspace at `root`: SAFE only if every command
+    /// in it is known to read, wherever in the text it stands.
+    pub fn classify_command(&self, line: &str, cwd: &Path, root: &Path) -> Classified {
         match Effects::of_shell(line, cwd) {
-            Ok(effects) => self.classify_effects(line, &effects),
+            Ok(effects) => self.classify_effects(line, &effects, root),
             Err(error) => Classified::destructive(error.to_string()),
         }
     }
 
     /// The same for a line whose effects are known already.
-    pub fn classify_effects(&self, line: &str, effects: &Effects) -> Classified {
+    pub fn classify_effects(&self, line: &str, effects: &Effects, root: &Path) -> Classified {
         if let Some(why) = &effects.opaque {
             return Classified::destructive(format!("the command line cannot be read: {why}"));
         }
@@ -91,7 +91,7 @@ impl HookPolicy {
             return Classified::destructive(why.clone());
         }
         let unlisted = match (&self.readonly, &self.prefixes) {
-            (None, None) => return self.by_own_list(line, effects),
+            (None, None) => return self.by_own_list(line, effects, root),
             (regexes, prefixes) => segments.iter().find(|segment| {
                 let whole = regexes
                     .iter()
@@ -112,19 +112,28 @@ impl HookPolicy {
         }
     }
 
-    /// By ona's own table of commands that only read, anywhere on the disk.
-    fn by_own_list(&self, line: &str, effects: &Effects) -> Classified {
-        let permissions = self.own_list.get_or_init(|| {
+    /// By ona's own table of commands that only read, anywhere on the disk. The project is the workspace all the same:
+    /// git only reads where its repository is the project's own and runs nothing.
+    fn by_own_list(&self, line: &str, effects: &Effects, root: &Path) -> Classified {
+        let of_root = || {
             let around = Surroundings {
-                cwd: "/".into(),
-                project_dir: "/".into(),
+                cwd: root.to_owned(),
+                project_dir: root.to_owned(),
                 home: "/".into(),
                 working_dirs: vec!["/".into()],
                 outputs: None,
                 protected: Vec::new(),
             };
             Permissions::new(Vec::new(), PermissionMode::Default, around)
-        });
+        };
+        let (made_for, kept) = self.own_list.get_or_init(|| (root.to_owned(), of_root()));
+        let other;
+        let permissions = if made_for == root {
+            kept
+        } else {
+            other = of_root();
+            &other
+        };
         let input = json!({ "command": line });
         let ruling = permissions.judge(&Call { tool: "Bash", input: &input, effects });
         if ruling.behavior == Behavior::Allow {
@@ -260,7 +269,36 @@ mod tests {
     use super::*;
 
     fn class(policy: &HookPolicy, line: &str) -> Class {
-        policy.classify_command(line, Path::new("/no/such")).class
+        policy.classify_command(line, Path::new("/no/such"), Path::new("/no/such")).class
+    }
+
+    #[test]
+    fn git_reads_in_the_workspaces_own_plain_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for below in [".git/objects", ".git/refs", "src", "other/.git"] {
+            std::fs::create_dir_all(root.join(below)).unwrap();
+        }
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let policy = HookPolicy::default();
+        let class = |line: &str, cwd: &Path| policy.classify_command(line, cwd, &root).class;
+        let reading = ["git status", "git log --oneline", "git diff"];
+        std::fs::write(root.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+        for line in reading {
+            assert_eq!(class(line, &root), Class::Safe, "{line}");
+            assert_eq!(class(line, &root.join("src")), Class::Safe, "{line} further down");
+            assert_eq!(class(line, &root.join("other")), Class::Destructive, "{line} elsewhere");
+            // The policy may have been asked about another workspace before.
+            let other = root.join("src");
+            let there = policy.classify_command(line, &root, &other).class;
+            assert_eq!(there, Class::Destructive, "{line} outside the workspace");
+        }
+        assert_eq!(class("git push", &root), Class::Destructive);
+        assert_eq!(class("cat /etc/hostname", &root), Class::Safe, "reading is free anywhere");
+        std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
+        for line in reading {
+            assert_eq!(class(line, &root), Class::Destructive, "{line} runs ./evil");
+        }
     }
 
     #[test]
@@ -284,7 +322,7 @@ mod tests {
                     class(policy, line),
                     Class::Safe,
                     "{line}: {:?}",
-                    policy.classify_command(line, Path::new("/no"))
+                    policy.classify_command(line, Path::new("/no"), Path::new("/no"))
                 );
             }
             for line in [

@@ -114,8 +114,8 @@ mod tests {
             for line in
                 ["ls", "ls -a", "lsof", "git log -3", "git push", "rm x", "say \"x\"", "ls xx"]
             {
-                let of =
-                    |policy: &HookPolicy| policy.classify_command(line, Path::new("/no")).class;
+                let no = Path::new("/no");
+                let of = |policy: &HookPolicy| policy.classify_command(line, no, no).class;
                 assert_eq!(of(&policy), of(&again), "{line}");
             }
             assert_eq!(policy.failure_mode, again.failure_mode);
