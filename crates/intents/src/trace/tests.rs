@@ -150,6 +150,40 @@ fn two_merged_branches_are_a_fork_and_not_damage() {
 }
 
 #[test]
+fn two_branches_that_each_began_a_trace_are_two_roots() {
+    let (_dir, ledger) = ledger_of(2);
+    let ours = fs::read_to_string(ledger.path()).unwrap();
+    fs::remove_file(ledger.path()).unwrap();
+    for path in ["a", "b", "c"] {
+        ledger.append(entry("INT-B", path)).unwrap();
+    }
+    let theirs = fs::read_to_string(ledger.path()).unwrap();
+    fs::write(ledger.path(), format!("{ours}{theirs}")).unwrap();
+    ledger.append(entry("INT-C", "c")).unwrap();
+    let found = ledger.verify().unwrap();
+    assert!(found.is_clean(), "{found:?}");
+    assert_eq!((found.entries, found.forks, found.roots), (6, vec![3], vec![3]));
+
+    // Within each chain nothing may be missing, changed, moved or there twice.
+    let whole = fs::read_to_string(ledger.path()).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let changed = lines[2].replacen("INT-B", "INT-X", 1);
+    for (bad, line, why) in [
+        ([&lines[..2], &lines[3..]].concat(), 3, "missing"),
+        ([&lines[..3], &lines[4..]].concat(), 4, "missing"),
+        ([&lines[1..], &lines[..1]].concat(), 1, "missing"),
+        ([&lines[..2], &[lines[3], lines[2]], &lines[4..]].concat(), 3, "missing"),
+        ([&lines[..2], &[&changed[..]], &lines[3..]].concat(), 3, "its content"),
+        ([&lines[..], &lines[..1]].concat(), 7, "further up"),
+    ] {
+        fs::write(ledger.path(), bad.join("\n") + "\n").unwrap();
+        let found = ledger.verify().unwrap().first_bad.unwrap();
+        assert_eq!(found.line, line, "{}", found.why);
+        assert!(found.why.contains(why), "{}", found.why);
+    }
+}
+
+#[test]
 fn a_held_lock_is_a_gap_and_soon() {
     let (_dir, ledger) = ledger_of(1);
     let lock = fs::File::open(ledger.path().with_file_name("agent_trace.lock")).unwrap();

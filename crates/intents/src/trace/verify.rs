@@ -2,8 +2,8 @@
 //!
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
 //! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two
-//! files some line then names one further up than its neighbour. That is a fork, and is counted, not called bad:
-//! nothing was changed or taken out.
+//! files some line then names one further up than its neighbour, or none at all where both began a trace. That is
+//! a fork, and is counted, not called bad: nothing was changed or taken out.
 
 use std::collections::HashMap;
 use std::io;
@@ -33,8 +33,10 @@ pub struct Verification {
     pub foreign: u64,
     /// Torn lines that a later writer noted.
     pub torn: u64,
-    /// Lines that name one further up than the line before: branches that were merged.
+    /// Lines that do not name the line before, but one further up or none: branches that were merged.
     pub forks: Vec<u64>,
+    /// Of these, the ones that name no line at all: a branch began its own trace before it was merged.
+    pub roots: Vec<u64>,
     /// The last line has no end: a writer was killed, and the next one will note it.
     pub torn_tail: bool,
     /// How many lines are bad.
@@ -117,8 +119,9 @@ impl Walk {
         let first = self.known.is_empty();
         let before = prev.as_ref().and_then(|prev| self.known.get(prev)).copied();
         let fork = !first && prev != self.found.head;
+        let root = prev.is_none();
         // Known from here on, also if it is bad: the lines after it are not to blame.
-        self.known.insert(claimed.clone(), seq);
+        let again = self.known.insert(claimed.clone(), seq).is_some();
         self.found.head = Some(claimed.clone());
         let hash = entry_hash(value).map_err(|error| error.to_string())?;
         if hash != claimed {
@@ -126,10 +129,9 @@ impl Walk {
         }
         let expected = match (before, prev) {
             (Some(before), _) => before + 1,
-            (None, None) if first => 1,
-            (None, None) => {
-                return Err("it starts a chain of its own, though lines stand before it".into());
-            }
+            // A copy of a first line is no second beginning.
+            (None, None) if again => return Err("it stands further up already".to_owned()),
+            (None, None) => 1,
             (None, Some(prev)) => {
                 return Err(format!("the line it names as the one before it is missing: {prev}"));
             }
@@ -139,6 +141,9 @@ impl Walk {
         }
         if fork {
             self.found.forks.push(number);
+            if root {
+                self.found.roots.push(number);
+            }
         }
         Ok(())
     }
