@@ -27,6 +27,9 @@ const SPEAK: [&str; 24] = [
     "mkdir", "mv", "printf", "pushd", "rg", "rm", "rmdir", "sed", "tail", "touch", "vim",
 ];
 
+/// The shell found no such command, or could not start it: nothing was checked, so nothing failed.
+const NEVER_RAN: [i32; 2] = [126, 127];
+
 /// Lines of the section that are lessons.
 const MOST_LESSONS: usize = 50;
 
@@ -121,7 +124,7 @@ pub fn learn(
     lesson: &Lesson<'_>,
     redactor: &Redactor,
 ) -> Result<Learned, LessonError> {
-    if lesson.exit_code == 0 || !is_check(lesson.command) {
+    if lesson.exit_code == 0 || NEVER_RAN.contains(&lesson.exit_code) || !is_check(lesson.command) {
         return Ok(Learned::Nothing);
     }
     let mut chosen = None;
@@ -225,12 +228,20 @@ fn what(lesson: &Lesson<'_>) -> String {
 /// The first line that speaks of a failure, else the first that says anything.
 fn failing_line(output: &str) -> Option<&str> {
     const SIGNS: [&str; 6] = ["error", "fail", "panicked", "assert", "exception", "not ok"];
-    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut lines = output.lines().map(str::trim).filter(|line| says_something(line));
     let speaks = |line: &&str| {
         let line = line.to_lowercase();
         SIGNS.iter().any(|sign| line.contains(sign))
     };
     lines.clone().find(speaks).or_else(|| lines.next())
+}
+
+/// Whether a line is the check's own: not a separator, as the Bash tool puts one before standard error, nor the script
+/// that npm (`> name@1.0.0 test`, `> vitest run`) or yarn (`$ vitest run`) says it runs.
+fn says_something(line: &str) -> bool {
+    let inner = line.trim_matches(|c: char| !c.is_alphanumeric());
+    let separator = inner.is_empty() || line.starts_with("---") && inner == "stderr";
+    !separator && !line.starts_with("> ") && !line.starts_with("$ ")
 }
 
 /// Text on one line and no longer than a note may be.

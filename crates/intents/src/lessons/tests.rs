@@ -62,6 +62,30 @@ fn decided_by_the_exit_code() {
 }
 
 #[test]
+fn a_command_that_never_ran_teaches_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for exit_code in [126, 127] {
+        let failed = Lesson { exit_code, ..lesson("pnpm test", "pnpm: command not found") };
+        assert_eq!(learn(dir.path(), &failed, &Redactor::default()).unwrap(), Learned::Nothing);
+    }
+    assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn the_failing_line_is_the_checks_own() {
+    for (output, line) in [
+        ("\n--- stderr ---\nno such suite\n", Some("no such suite")),
+        ("> app@1.0.0 test\n> node errors.js\n\nexpected 1\n", Some("expected 1")),
+        ("$ jest --failFast\n=====\n2 of 3\n", Some("2 of 3")),
+        ("--- FAIL: TestA (0.00s)\n", Some("--- FAIL: TestA (0.00s)")),
+        ("ok\n--- stderr ---\nerror: x\n", Some("error: x")),
+        ("\n--- stderr ---\n", None),
+    ] {
+        assert_eq!(failing_line(output), line, "{output}");
+    }
+}
+
+#[test]
 fn written_to_the_first_file_there_is() {
     let dir = tempfile::tempdir().unwrap();
     let failed = lesson("cargo test", "running\ntest a ... FAILED\n");
