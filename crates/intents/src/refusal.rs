@@ -221,6 +221,10 @@ impl Refusal {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
+            // It is there, and nothing but the file can say which one is meant.
+            Self::InvalidIntent { why: Some(_), .. } => {
+                "Ask the user to correct the file (`ona intent lint` shows where), or select another intent.".into()
+            }
             Self::InvalidIntent { available, .. } if available.is_empty() => {
                 "No intent can be selected now. Ask the user to add or reopen one.".into()
             }

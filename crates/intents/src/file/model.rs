@@ -1,5 +1,6 @@
 //! Intents as they are read.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -199,10 +200,13 @@ impl Intents {
         }
     }
 
-    /// The ids of the intents that may be worked on.
+    /// The ids of the intents that may be worked on. One that is there twice is nobody's, and cannot be selected.
     pub fn available(&self) -> Vec<String> {
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        self.all.iter().for_each(|intent| *times.entry(&intent.id).or_default() += 1);
         let open = self.all.iter().filter(|intent| intent.status().is_open());
-        open.map(|intent| intent.id.clone()).collect()
+        let once = open.filter(|intent| times.get(intent.id.as_str()) == Some(&1));
+        once.map(|intent| intent.id.clone()).collect()
     }
 }
 

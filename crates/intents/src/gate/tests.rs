@@ -153,6 +153,18 @@ fn each_step_refuses_in_its_own_words() {
 }
 
 #[test]
+fn an_id_that_is_there_twice_is_not_offered() {
+    let Decision::Refuse(refusal) = case("INT-9", "src/a").judge() else {
+        panic!("it is nobody's")
+    };
+    let error = refusal.to_json();
+    assert_eq!(error["available_intents"], serde_json::json!(["INT-1", "INT-4", "INT-5", "INT-8"]));
+    assert!(error["hint"].as_str().unwrap().contains("`ona intent lint`"), "{error}");
+    let Decision::Refuse(unknown) = case("INT-99", "src/a").judge() else { panic!("no such") };
+    assert!(unknown.hint().contains("Select one of"), "{}", unknown.hint());
+}
+
+#[test]
 fn the_steps_come_in_order() {
     // Everything is wrong at once; each correction shows the next step.
     let mut all = case("INT-2", "lib/a").with(|case| {
