@@ -14,7 +14,7 @@ pub use import::{Imported, import};
 pub use page::{BEGIN, END};
 
 use crate::disk;
-use crate::trace::{Ledger, LedgerError, MutationClass, TraceEntry, inside};
+use crate::trace::{Ledger, LedgerError, MutationClass, TraceEntry, inside, own};
 
 /// Where the map is, from the workspace.
 pub const MAP_PATH: &str = ".orchestration/intent_map.md";
@@ -47,7 +47,7 @@ pub struct IntentMap {
 /// Why the map was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// It lies outside the workspace.
+    /// It lies outside the workspace, or is a link.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Another process is at it. The map is a view: it can be made anew at any time.
@@ -114,7 +114,7 @@ impl IntentMap {
         workspace: &Path,
         name: impl Fn(&str) -> Option<String>,
     ) -> Result<(), MapError> {
-        let path = inside(workspace, MAP_PATH)?;
+        let path = own(workspace, MAP_PATH)?;
         let old = disk::read_text(&path)?;
         let new = page::render(self, old.as_deref(), name);
         if old.as_deref() != Some(new.as_str()) {
@@ -132,7 +132,7 @@ pub fn record(
     entry: &TraceEntry,
     name: impl Fn(&str) -> Option<String>,
 ) -> Result<(), MapError> {
-    let (path, lock) = (inside(workspace, MAP_PATH)?, inside(workspace, LOCK_PATH)?);
+    let (path, lock) = (own(workspace, MAP_PATH)?, own(workspace, LOCK_PATH)?);
     if let Some(dir) = lock.parent() {
         std::fs::create_dir_all(dir)?;
     }
@@ -223,5 +223,19 @@ mod tests {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(outside.path(), dir.path().join(".orchestration")).unwrap();
         assert!(IntentMap::default().write(dir.path(), name).is_err());
+    }
+
+    #[test]
+    fn a_map_that_is_a_link_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::of(dir.path()).unwrap();
+        let one = entry("INT-1", "a.rs", "fn f() {}");
+        ledger.append(one.clone()).unwrap();
+        fs::write(dir.path().join("a.rs"), "fn f() {}").unwrap();
+        std::os::unix::fs::symlink("../a.rs", dir.path().join(MAP_PATH)).unwrap();
+        let recorded = record(dir.path(), &ledger, &one, name);
+        assert!(matches!(recorded, Err(MapError::Ledger(LedgerError::Link { .. }))));
+        assert!(IntentMap::default().write(dir.path(), name).is_err());
+        assert_eq!(fs::read_to_string(dir.path().join("a.rs")).unwrap(), "fn f() {}");
     }
 }

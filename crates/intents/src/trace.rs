@@ -27,7 +27,7 @@ pub use record::{
 };
 pub use verify::{Finding, Verification};
 
-pub(crate) use ledger::inside;
+pub(crate) use ledger::{inside, own};
 pub(crate) use lines::LONGEST_LINE;
 pub use time::now;
 pub(crate) use time::seconds;

@@ -41,6 +41,12 @@ pub enum LedgerError {
         /// Where it leads.
         real: PathBuf,
     },
+    /// A symlink stands where the file should be, and would have ona write into somebody else's.
+    #[error("{path} is a symbolic link; nothing is written through it")]
+    Link {
+        /// As named, from the workspace.
+        path: String,
+    },
     /// The path cannot be resolved.
     #[error("the trace cannot be found: {0}")]
     Path(#[from] PathError),
@@ -83,7 +89,7 @@ pub struct Ledger {
 impl Ledger {
     /// The ledger of a workspace. It need not exist yet.
     pub fn of(workspace: &Path) -> Result<Self, LedgerError> {
-        Ok(Self { path: inside(workspace, LEDGER_PATH)?, lock: inside(workspace, LOCK_PATH)? })
+        Ok(Self { path: own(workspace, LEDGER_PATH)?, lock: own(workspace, LOCK_PATH)? })
     }
 
     /// Where it really is.
@@ -130,6 +136,18 @@ pub(crate) fn inside(workspace: &Path, path: &str) -> Result<PathBuf, LedgerErro
     } else {
         Err(LedgerError::LeadsOut { path: path.to_owned(), real })
     }
+}
+
+/// The same for a file that only ona writes. The directory it lies in may be a link within the workspace, the file
+/// may not: it could lead to a source file, which would get the lines. One that is put there later is not followed
+/// when the file is opened.
+pub(crate) fn own(workspace: &Path, path: &str) -> Result<PathBuf, LedgerError> {
+    let real = inside(workspace, path)?;
+    let there = fs::symlink_metadata(workspace.join(path));
+    if there.is_ok_and(|meta| meta.file_type().is_symlink()) {
+        return Err(LedgerError::Link { path: path.to_owned() });
+    }
+    Ok(real)
 }
 
 /// Takes details out of an entry that would be too long, and says so in it.

@@ -208,12 +208,30 @@ fn a_ledger_that_leads_out_is_refused() {
     symlink(outside.path(), dir.path().join(".orchestration")).unwrap();
     assert!(matches!(Ledger::of(dir.path()), Err(LedgerError::LeadsOut { .. })));
 
-    // A link that stays inside is the user's choice.
+    // A directory that stays inside is the user's choice.
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("kept")).unwrap();
     symlink("kept", dir.path().join(".orchestration")).unwrap();
     Ledger::of(dir.path()).unwrap().append(entry("INT-1", "a")).unwrap();
     assert!(dir.path().join("kept/agent_trace.jsonl").is_file());
+}
+
+#[test]
+fn nothing_is_appended_to_a_file_through_a_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("a.rs");
+    fs::write(&source, "fn f() {}\n").unwrap();
+    fs::create_dir(dir.path().join(".orchestration")).unwrap();
+    let before = Ledger::of(dir.path()).unwrap();
+    symlink("../a.rs", dir.path().join(LEDGER_PATH)).unwrap();
+    assert!(matches!(Ledger::of(dir.path()), Err(LedgerError::Link { .. })));
+    // Nor through one that came after the ledger was found.
+    assert!(matches!(before.append(entry("INT-1", "a")), Err(AppendError::Io(_))));
+    assert_eq!(fs::read_to_string(&source).unwrap(), "fn f() {}\n");
+    // One that leads nowhere makes no file either.
+    fs::remove_file(dir.path().join(LEDGER_PATH)).unwrap();
+    symlink("../b.rs", dir.path().join(LEDGER_PATH)).unwrap();
+    assert!(matches!(Ledger::of(dir.path()), Err(LedgerError::Link { .. })));
 }
 
 #[test]
