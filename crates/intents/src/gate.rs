@@ -12,9 +12,9 @@ use ona_policy::path::Target;
 use crate::file::{Found, Intent, Intents, LoadError};
 use crate::hook_policy::{Class, Classified, FailureMode, HookPolicy, WriteMetadata};
 use crate::ignore::{Entry, Ignore};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, TRACE_IS_ONAS};
 use crate::scope::{Held, Outside, relative};
-use crate::trace::ScopeValidation;
+use crate::trace::{LEDGER_PATH, ScopeValidation};
 
 pub use written::written;
 
@@ -256,6 +256,9 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
         // A link to a blocked name is no way around the list, nor is a blocked link.
         let names = [Some(path.clone()), relative(request.root, &target.named).ok()];
         for name in names.into_iter().flatten() {
+            if holds_trace(&name) {
+                return Err(Refusal::PathBlocked { file: name, entry: TRACE_IS_ONAS.to_owned() });
+            }
             if let Some(entry) = request.ignore.blocks_path(&name) {
                 return Err(Refusal::PathBlocked { file: name, entry: named(entry, true) });
             }
@@ -273,6 +276,12 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
         }
     }
     Ok(files)
+}
+
+/// Whether a path is the trace, or a directory whose removal would take it along. What is to be trusted about changes
+/// is never itself changed by who makes them, whatever the scope says.
+fn holds_trace(path: &str) -> bool {
+    Path::new(LEDGER_PATH).starts_with(path)
 }
 
 /// A path as whoever made the call knows it.

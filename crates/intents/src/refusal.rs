@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::file::LoadError;
 
+/// What blocks the trace: no list, so nobody can take it off one.
+pub const TRACE_IS_ONAS: &str = "ona itself: the trace is only ever appended to";
+
 /// Why a call may not go on (`reference/sdlc-formats.md` §7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -238,6 +241,9 @@ impl Refusal {
                 "Call select_active_intent with one of available_intents, then try again.".into()
             }
             Self::IntentBlocked { .. } => "Select another intent, or ask the user to unblock this one.".into(),
+            Self::PathBlocked { entry, .. } if entry == TRACE_IS_ONAS => {
+                "Leave the file alone: ona writes it.".into()
+            }
             Self::PathBlocked { .. } => "Leave the file alone, or ask the user to take it off the list.".into(),
             Self::IntentInactive { .. } => "Select another intent, or ask the user to reopen this one.".into(),
             Self::MissingIntentMetadata { selected } => format!("Repeat the call with intent_id {selected}."),

@@ -165,6 +165,26 @@ fn an_id_that_is_there_twice_is_not_offered() {
 }
 
 #[test]
+fn the_trace_is_nobodys_to_write() {
+    for path in [LEDGER_PATH, "src/../.orchestration/agent_trace.jsonl", ".orchestration"] {
+        for class in [CallClass::Write, destructive()] {
+            let Decision::Refuse(refusal) =
+                case("INT-8", path).with(|case| case.class = class.clone()).judge()
+            else {
+                panic!("{path}: {class:?}")
+            };
+            let file = if path == ".orchestration" { path } else { LEDGER_PATH };
+            let entry = "ona itself: the trace is only ever appended to".to_owned();
+            assert_eq!(refusal, Refusal::PathBlocked { file: file.to_owned(), entry });
+            assert!(!refusal.hint().contains("the list"), "{}", refusal.hint());
+        }
+    }
+    for path in [".orchestration/agent_trace.jsonl.bak", ".orchestration/notes.md", "agent_trace"] {
+        case("INT-8", path).allowed();
+    }
+}
+
+#[test]
 fn the_steps_come_in_order() {
     // Everything is wrong at once; each correction shows the next step.
     let mut all = case("INT-2", "lib/a").with(|case| {
