@@ -98,7 +98,7 @@ impl Workspace {
         let (intents, policy, ignore) = (self.intents(), self.policy(), self.ignore());
         let class = class_of(&policy, asked, &self.root);
         let (certain, unknown) = match class {
-            CallClass::Classified(_) => written(asked.effects),
+            CallClass::Classified(_) => written(asked.command, asked.effects),
             _ => (asked.effects.writes.clone(), asked.effects.opaque.clone()),
         };
         let request = Request {
@@ -215,6 +215,7 @@ mod tests {
             ("Bash", "ls", true),
             ("Bash", "echo a > src/b", true),
             ("Bash", "echo a > lib/b", false),
+            ("Bash", "cd src && echo a > b", true),
             ("execute_command", "rm lib/b", false),
             ("own_shell", "rm lib/b", false),
             ("Read", "", true),

@@ -43,8 +43,8 @@ const COMMANDS: &[(&str, Written, &str)] = &[
     ("pwd", Written::Nothing, ""),
 ];
 
-/// The files it is certain to write, and why there may be more.
-pub fn written(effects: &Effects) -> (Vec<Target>, Option<String>) {
+/// The files that a command line with these effects is certain to write, and why there may be more.
+pub fn written(line: Option<&str>, effects: &Effects) -> (Vec<Target>, Option<String>) {
     let mut files: Vec<Target> = Vec::new();
     let mut add = |target: Target| {
         if !files.contains(&target) {
@@ -52,12 +52,12 @@ pub fn written(effects: &Effects) -> (Vec<Target>, Option<String>) {
         }
     };
     let mut unknown = effects.opaque.clone();
-    effects.redirected.iter().cloned().for_each(&mut add);
     // With more than one, which of them a name is taken from depends on what fails.
     let [dir] = &effects.dirs[..] else {
         let why = "the command changes its directory".to_owned();
-        return (files, unknown.or(Some(why)));
+        return (same_everywhere(line, effects), unknown.or(Some(why)));
     };
+    effects.redirected.iter().cloned().for_each(&mut add);
     for command in &effects.commands {
         match operands(command, dir) {
             Some(targets) => targets.into_iter().for_each(&mut add),
@@ -69,6 +69,26 @@ pub fn written(effects: &Effects) -> (Vec<Target>, Option<String>) {
         }
     }
     (files, unknown)
+}
+
+/// The redirections that lead to the same file from whichever of its directories they are taken. The effects have
+/// them from where the line starts, and do not say which were relative; so the line is read from each of the others.
+fn same_everywhere(line: Option<&str>, effects: &Effects) -> Vec<Target> {
+    let Some(line) = line else { return Vec::new() };
+    let mut same: Vec<Target> = Vec::new();
+    for target in &effects.redirected {
+        if !same.contains(target) {
+            same.push(target.clone());
+        }
+    }
+    for dir in effects.dirs.iter().skip(1) {
+        if same.is_empty() {
+            break;
+        }
+        let there = Effects::of_shell(line, dir).map(|there| there.redirected).unwrap_or_default();
+        same.retain(|target| there.iter().any(|other| other.real == target.real));
+    }
+    same
 }
 
 fn shown(command: &Command) -> String {
@@ -166,11 +186,17 @@ mod tests {
             ("sed -i s/a/b/ src/x", &[], false),
             ("rm a; make", &["a"], false),
             ("cd d && rm a", &[], false),
+            ("cd d && echo hi > new.rs", &[], false),
+            ("cd d && echo hi > ../new.rs > $ROOT/lib", &["lib"], false),
+            ("cd d; (cd .. && make) > $ROOT/d/log", &["d/log"], false),
+            ("bash -c 'cd d; echo > $ROOT/x; echo > y'", &["x"], false),
+            ("cd . && echo hi > new.rs", &["new.rs"], false),
             ("bash -c 'rm a'", &["a"], false),
             ("echo 'open", &[], false),
         ] {
+            let line = &line.replace("$ROOT", root.to_str().unwrap());
             let effects = Effects::of_shell(line, &root).unwrap();
-            let (found, unknown) = written(&effects);
+            let (found, unknown) = written(Some(line), &effects);
             let names: Vec<_> = found
                 .iter()
                 .map(|target| target.real.strip_prefix(&root).unwrap().display().to_string())
