@@ -7,6 +7,9 @@ use crate::trace::{ClassMismatch, MutationClass};
 /// As much of a signature or token as a message shows.
 const SHOWN: usize = 80;
 
+/// As much of what two of them share as is shown before the place where they differ.
+const LEAD: usize = 20;
+
 /// What contradicts `claimed` in a mutation, if anything does. `INTENT_EVOLUTION`, `BUG_FIX` and `CONFIGURATION`
 /// say nothing that a change could refute.
 pub fn check(claimed: MutationClass, files: &[Versions<'_>]) -> Option<ClassMismatch> {
@@ -44,6 +47,16 @@ fn beyond_comments(file: &Versions<'_>) -> Option<String> {
         return None;
     }
     let (old, new) = (file.old.unwrap_or_default(), file.new.unwrap_or_default());
+    // Whatever the language: it looks like a comment, and says what runs the file.
+    if shebang(old) != shebang(new) {
+        let shown = |line: Option<&[u8]>| {
+            line.map_or_else(|| "nothing".to_owned(), |line| String::from_utf8_lossy(line).into())
+        };
+        return Some(format!(
+            "the line that says what runs it changed: {}",
+            contrast(&shown(shebang(old)), &shown(shebang(new)))
+        ));
+    }
     let Some((old_tree, new_tree)) =
         Syntax::parse(file.path, old).zip(Syntax::parse(file.path, new))
     else {
@@ -60,18 +73,28 @@ fn beyond_comments(file: &Versions<'_>) -> Option<String> {
         .zip(&new_tokens)
         .take_while(|(old, new)| old.text == new.text && old.depth == new.depth);
     let at = at.count();
-    let shown = |token: Option<&[u8]>| match token {
-        Some(text) => format!("`{}`", short(&String::from_utf8_lossy(text))),
-        None => "nothing".to_owned(),
-    };
     let (was, is) = (old_tokens.get(at), new_tokens.get(at));
     let place = is.map_or(new.len(), |token| token.start());
     let line = new.iter().take(place).filter(|byte| **byte == b'\n').count() + 1;
-    Some(format!(
-        "code changed at line {line}: {} became {}",
-        shown(was.map(|token| token.text)),
-        shown(is.map(|token| token.text))
-    ))
+    let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    let change = match (was, is) {
+        // Blanks that lead a line can move code into a block or out of it.
+        (Some(was), Some(is)) if was.text == is.text => {
+            format!("`{}` belongs to another block than before", short(&text(is.text)))
+        }
+        (Some(was), Some(is)) => contrast(&text(was.text), &text(is.text)),
+        (Some(was), None) => format!("`{}` is gone", short(&text(was.text))),
+        (None, Some(is)) => format!("`{}` is new", short(&text(is.text))),
+        (None, None) => "its structure is another".to_owned(),
+    };
+    Some(format!("code changed at line {line}: {change}"))
+}
+
+/// The line that names the program which runs a file. `#![…]` is an attribute of Rust's.
+fn shebang(content: &[u8]) -> Option<&[u8]> {
+    let line = content.split(|byte| *byte == b'\n').next()?;
+    let program = line.strip_prefix(b"#!")?.trim_ascii_start();
+    program.starts_with(b"/").then(|| line.trim_ascii_end())
 }
 
 /// Which public signatures a mutation changed, over all its files: a definition that moved from one to another
@@ -97,12 +120,8 @@ fn changed_signatures(files: &[&Versions<'_>]) -> Option<String> {
         .iter()
         .find_map(|old| came.iter().find(|new| new.name == old.name).map(|new| (old, new)))
     {
-        return Some(format!(
-            "the public signature of `{}` changed: `{}` became `{}`",
-            old.name,
-            short(&old.text),
-            short(&new.text)
-        ));
+        let change = contrast(&old.text, &new.text);
+        return Some(format!("the public signature of `{}` changed: {change}", old.name));
     }
     let gone = gone.first().map(|old| format!("the public `{}` is gone", old.name));
     gone.or_else(|| came.first().map(|new| format!("the public `{}` is new", new.name)))
@@ -124,6 +143,18 @@ fn cancel(gone: &mut Vec<Signature>, came: &mut Vec<Signature>) {
     }
     came.extend(others);
     *gone = left;
+}
+
+/// What became of what, both cut so that the place where they differ is seen.
+fn contrast(old: &str, new: &str) -> String {
+    let alike = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
+    // From the beginning as long as the difference is well within what is shown.
+    let skipped = if alike + LEAD <= SHOWN { 0 } else { alike - LEAD };
+    let shown = |text: &str| {
+        let rest: String = text.chars().skip(skipped).collect();
+        format!("`{}{}`", if skipped > 0 { "…" } else { "" }, short(&rest))
+    };
+    format!("{} became {}", shown(old), shown(new))
 }
 
 fn short(text: &str) -> String {
@@ -176,6 +207,41 @@ mod tests {
         );
         assert_eq!(checked(refactor, "a.rs", "fn f(a: u8) {}", "fn f(a: u16) {}"), None);
         assert_eq!(checked(refactor, "a.rs", "pub fn f() { 1; }", "pub fn f() { 2; }"), None);
+    }
+
+    #[test]
+    fn what_differs_is_seen_however_far_back_it_stands() {
+        let long = |last: &str| {
+            let many: String = (0..20).map(|n| format!("argument_{n}: u64, ")).collect();
+            format!("pub fn f({many}z: {last}) {{}}")
+        };
+        let why =
+            |claimed, path, old: &str, new: &str| checked(claimed, path, old, new).unwrap().why;
+        let found = why(MutationClass::AstRefactor, "a.rs", &long("u8"), &long("u16"));
+        assert!(found.ends_with("z : u8 )` became `…ent_19 : u64 , z : u16 )`"), "{found}");
+        let found =
+            why(MutationClass::AstRefactor, "a.rs", "pub fn f() {}", "pub fn f() -> u8 { 1 }");
+        assert!(found.ends_with("`pub fn f ( )` became `pub fn f ( ) -> u8`"), "{found}");
+        let text = "x".repeat(200);
+        let (old, new) = (format!("a = '{text}1'\n"), format!("a = '{text}2'\n"));
+        let found = why(MutationClass::Documentation, "a.py", &old, &new);
+        assert!(found.contains("x1'` became `…x") && found.ends_with("x2'`"), "{found}");
+        let found =
+            why(MutationClass::Documentation, "a.py", "if a:\n    b\nc\n", "if a:\n    b\n    c\n");
+        assert_eq!(found, "a.py: code changed at line 3: `c` belongs to another block than before");
+    }
+
+    #[test]
+    fn what_runs_a_file_is_no_comment() {
+        let (sh, bash) = ("#!/bin/sh\necho 1\n", "#!/bin/bash\necho 1\n");
+        for path in ["a.sh", "a.py", "a.rb", "run", "a.zig"] {
+            let found = checked(MutationClass::Documentation, path, sh, bash).unwrap();
+            assert_ne!(found.found, MutationClass::Documentation, "{path}");
+            assert!(found.why.contains("`#!/bin/sh` became `#!/bin/bash`"), "{}", found.why);
+        }
+        assert!(checked(MutationClass::Documentation, "a.sh", "echo 1\n", sh).is_some());
+        let commented = "#!/bin/sh\n# why\necho 1\n";
+        assert_eq!(checked(MutationClass::Documentation, "a.sh", sh, commented), None);
     }
 
     #[test]

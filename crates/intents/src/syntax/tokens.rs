@@ -33,7 +33,9 @@ pub fn code_tokens<'s>(syntax: &Syntax<'s>) -> Vec<Token<'s>> {
         if step == Step::Out {
             return false;
         }
-        let (comment, depth) = (is_comment(node, around.last()), around.len());
+        // The line that names what runs the file looks like a comment, and is none.
+        let runs = node.start_byte() == 0 && syntax.source.starts_with(b"#!");
+        let (comment, depth) = (!runs && is_comment(node, around.last()), around.len());
         let leaf = comment || node.child_count() == 0 || is_text(node);
         if leaf {
             push(syntax, &mut tokens, depth, end, node.start_byte());
@@ -150,6 +152,10 @@ mod tests {
             ("a.ts", "f(`a ${b}`)", "f(`a  ${b}`)"),
             ("a.sh", "cat <<E\na\nE\n", "cat <<E\nb\nE\n"),
             ("a.php", "<p>a</p><?php f();", "<p>b</p><?php f();"),
+            ("a.sh", "#!/bin/sh\n# x\nf\n", "#!/bin/bash\n# x\nf\n"),
+            ("a.py", "#!/usr/bin/python2\nf()\n", "#!/usr/bin/python3\nf()\n"),
+            ("a.js", "#!/usr/bin/node\nf()\n", "#!/usr/bin/deno\nf()\n"),
+            ("a.rb", "f 1\n", "#!/usr/bin/ruby\nf 1\n"),
         ] {
             assert!(!same(path, old, new), "{path}: {new}");
         }
