@@ -97,7 +97,7 @@ pub(crate) fn failed(entry: &mut TraceEntry, error: &str) {
 pub(crate) fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects) {
     // Of a command only what it is certain to write is a file it would have written.
     let certain = match governed.class {
-        CallClass::Classified(_) => written(effects).0,
+        CallClass::Classified(_) => written(None, effects).0,
         _ => effects.writes.clone(),
     };
     let Some(target) = certain.first() else { return };
