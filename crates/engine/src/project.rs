@@ -36,8 +36,10 @@ const FILES: [(&str, &str); 3] = [
 /// Where git is told how to merge.
 pub const ATTRIBUTES: &str = ".gitattributes";
 
-/// The trace is only ever appended to, so both sides of a merge are right.
-const UNION: &str = ".orchestration/agent_trace.jsonl merge=union";
+/// The trace is only ever appended to, so both sides of a merge are right; rows of the map that are there twice are
+/// brought together when it is next written.
+const UNION: [&str; 2] =
+    [".orchestration/agent_trace.jsonl merge=union", ".orchestration/intent_map.md merge=union"];
 
 /// Every file that is set up, from the project's root.
 pub fn files() -> impl Iterator<Item = &'static str> {
@@ -48,7 +50,8 @@ pub fn files() -> impl Iterator<Item = &'static str> {
 pub fn set_up(path: &str, before: Option<&str>) -> Option<String> {
     if path == ATTRIBUTES {
         let before = before.unwrap_or_default();
-        return Some(with_line(before, UNION)).filter(|after| after != before);
+        let after = UNION.iter().fold(before.to_owned(), |text, line| with_line(&text, line));
+        return Some(after).filter(|after| after != before);
     }
     let new = FILES.into_iter().find(|(new, _)| *new == path).map(|(_, text)| text.to_owned());
     new.filter(|_| before.is_none())
@@ -87,7 +90,8 @@ pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     }
     let before = read(root, ATTRIBUTES)?;
     if let Some(text) = before.as_deref()
-        && let after = without_line(text, UNION)
+        && let after =
+            UNION.iter().try_fold(text.to_owned(), |text, line| without_line(&text, line))
         && after != before
     {
         untouched.push(Change { path: ATTRIBUTES.to_owned(), before, after });

@@ -67,7 +67,7 @@ fn a_project_is_prepared_once_and_nothing_of_it_is_overwritten() {
     assert_eq!(project.content(".orchestration/hook_policy.yaml"), "failure_mode: open\n");
     assert_eq!(
         project.content(".gitattributes"),
-        "*.png binary\n.orchestration/agent_trace.jsonl merge=union\n"
+        "*.png binary\n.orchestration/agent_trace.jsonl merge=union\n.orchestration/intent_map.md merge=union\n"
     );
     assert!(
         project.content(".orchestration/active_intents.yaml").ends_with("active_intents: []\n")

@@ -85,7 +85,7 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
     ");
     assert_eq!(
         project.content(".gitattributes"),
-        "*.png binary\n.orchestration/agent_trace.jsonl merge=union\n"
+        "*.png binary\n.orchestration/agent_trace.jsonl merge=union\n.orchestration/intent_map.md merge=union\n"
     );
     assert!(project.content(".orchestration/hook_policy.yaml").contains("failure_mode: closed"));
     let again = answer(&project, &["intent", "init", "--json"]);
