@@ -272,8 +272,8 @@ fn words(entry: &TraceEntry) -> String {
         let lines = match range.new_range {
             None => "the whole file".to_owned(),
             Some(lines) if lines.is_empty() => format!(
-                "{} lines taken out before line {}",
-                range.old_range.map_or(0, |old| old.len()),
+                "{} taken out before line {}",
+                number(range.old_range.map_or(0, |old| old.len()), "line", "lines"),
                 lines.start_line
             ),
             Some(lines) => format!("lines {}–{}", lines.start_line, lines.end_line),
@@ -313,7 +313,7 @@ fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
     let text = if as_json {
         let first = found.first_bad.as_ref().map(|bad| json!({"line": bad.line, "why": bad.why}));
         let value = json!({"clean": clean, "entries": found.entries, "foreign": found.foreign,
-            "torn": found.torn, "torn_tail": found.torn_tail, "forks": found.forks,
+            "torn": found.torn, "torn_tail": found.torn_tail, "forks": found.forks, "roots": found.roots,
             "bad": found.bad, "first_bad": first, "head": found.head,
             "missing": missing.as_ref().map(|(seq, hash)| json!({"seq": seq, "entry_hash": hash}))});
         format!("{value}\n")
@@ -330,32 +330,83 @@ fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::from(u8::from(!clean)))
 }
 
+/// `1 entry`, `2 entries`.
+fn number(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 fn verdict(found: &Verification) -> String {
     let mut text = match &found.first_bad {
         Some(bad) => format!(
-            "{LEDGER_PATH}:{}: {}\n{} bad of {} entries\n",
+            "{LEDGER_PATH}:{}: {}\n{} bad of {}\n",
             bad.line,
             plain(&bad.why),
             found.bad,
-            found.entries
+            number(found.entries, "entry", "entries")
         ),
+        None if found.entries == 1 => "1 entry, as it was written\n".to_owned(),
         None => format!("{} entries, every one as it was written\n", found.entries),
     };
     let mut add = |line: String| text.push_str(&format!("  {line}\n"));
     if found.foreign > 0 {
-        add(format!("{} lines of other writers, which are no part of the chain", found.foreign));
+        let lines = number(found.foreign, "line", "lines");
+        add(format!("{lines} of other writers, outside the chain"));
     }
     if found.torn > 0 {
-        add(format!("{} torn lines, which a later entry notes", found.torn));
+        add(format!(
+            "{}, which a later entry notes",
+            number(found.torn, "torn line", "torn lines")
+        ));
     }
     if found.torn_tail {
         add("the last line has no end: a writer was killed, and the next one notes it".to_owned());
     }
     if !found.forks.is_empty() {
-        add(format!("{} places where branches were merged", found.forks.len()));
+        let places = number(found.forks.len() as u64, "place", "places");
+        add(format!("{places} where branches were merged"));
+    }
+    if !found.roots.is_empty() {
+        let lines: Vec<String> = found.roots.iter().map(u64::to_string).collect();
+        let begin = number(
+            found.roots.len() as u64,
+            "of them begins a trace of its own, at line",
+            "of them begin a trace of their own, at lines",
+        );
+        add(format!("{begin} {}", lines.join(", ")));
     }
     if let Some(head) = &found.head {
         add(format!("the last entry is {head}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_intents::trace::Finding;
+
+    use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        let one = Verification {
+            entries: 1,
+            foreign: 1,
+            torn: 1,
+            forks: vec![7],
+            roots: vec![7],
+            ..Verification::default()
+        };
+        assert_eq!(
+            verdict(&one),
+            "1 entry, as it was written\n  1 line of other writers, outside the chain\n  1 torn line, which a later \
+             entry notes\n  1 place where branches were merged\n  1 of them begins a trace of its \
+             own, at line 7\n"
+        );
+        let bad = Some(Finding { line: 1, why: "w".to_owned() });
+        let bad =
+            verdict(&Verification { bad: 1, entries: 1, first_bad: bad, ..Default::default() });
+        assert!(bad.ends_with("1 bad of 1 entry\n"), "{bad}");
+        let many = verdict(&Verification { entries: 2, foreign: 2, ..Default::default() });
+        assert!(many.starts_with("2 entries, every one") && many.contains("2 lines of"), "{many}");
+    }
 }
