@@ -96,8 +96,8 @@ fn entries_are_listed_filtered_and_shown() {
     }
     assert_eq!(answer(&project, &["trace", "show", "2", "--json"])["id"], json!(second.id));
     assert_eq!(
-        fails(&project, 2, &["trace", "show", "99"]),
-        "error: there is no entry `99` in the trace\nhint: `ona trace list` shows the latest ones\n"
+        fails(&project, 2, &["trace", "show", "9999999999"]),
+        "error: there is no entry `9999999999` in the trace\nhint: `ona trace list` shows the latest ones\n"
     );
     let shown = done(&project, &["intent", "show", "INT-002"]);
     assert!(shown.contains("trace         #3") && shown.contains("docs/a.md"), "{shown}");
