@@ -12,12 +12,12 @@ use crate::store::{Failure, Store};
 use crate::tool_calls::{event, keep_hook, touch};
 use crate::transcript::{EntryView, append, view};
 
-/// A question to a model that was answered.
+/// A question to a model that was answered, or began to be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelCall {
     /// The turn it belongs to, from 1.
     pub turn: i64,
-    /// `turn`, `compact` or `hook`.
+    /// `turn`, `compact`, `hook`, or `cut` for an answer that broke off.
     pub purpose: &'static str,
     /// S0 §2.1.
     pub provider: &'static str,
@@ -124,16 +124,31 @@ impl Store {
     /// How many tokens the context had when a session's model was last asked; none after a compaction.
     pub fn context_tokens(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.read(|c| {
-            let tokens: Option<i64> = c
+            // Compactions that came to nothing are calls as well: what was compacted the transcript knows.
+            let used = c
                 .prepare_cached(
-                    "SELECT CASE purpose WHEN 'turn' THEN input_tokens + output_tokens
-                         + cache_creation_input_tokens + cache_read_input_tokens ELSE 0 END
-                     FROM model_calls WHERE session_id = ?1 AND purpose IN ('turn', 'compact')
+                    "SELECT input_tokens, output_tokens, cache_creation_input_tokens,
+                         cache_read_input_tokens
+                     FROM model_calls WHERE session_id = ?1 AND purpose = 'turn'
+                       AND NOT EXISTS (
+                         SELECT 1 FROM transcript_entries c
+                         WHERE c.session_id = ?1 AND c.entry_type = 'collapse_commit'
+                           AND NOT EXISTS (
+                             SELECT 1 FROM transcript_entries a
+                             WHERE a.session_id = ?1 AND a.entry_type = 'assistant'
+                               AND a.sequence > c.sequence))
                      ORDER BY id DESC LIMIT 1",
                 )?
-                .query_row([session.as_str()], |row| row.get(0))
+                .query_row([session.as_str()], |row| {
+                    Ok(Usage {
+                        input_tokens: tokens(row, 0)?,
+                        output_tokens: tokens(row, 1)?,
+                        cache_creation_input_tokens: tokens(row, 2)?,
+                        cache_read_input_tokens: tokens(row, 3)?,
+                    })
+                })
                 .optional()?;
-            Ok(tokens.unwrap_or_default().cast_unsigned())
+            Ok(used.unwrap_or_default().context_tokens())
         })
     }
 
@@ -149,12 +164,15 @@ impl Store {
         })
     }
 
-    /// What a session has used, by model.
+    /// What a session has used, by model. Sums that are too large for the record end at the largest number: by
+    /// `total()`, since `sum()` would fail.
     pub fn spent(&self, session: &SessionId) -> Result<Vec<Spent>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(
-                "SELECT model, count(*), sum(duration_ms), sum(input_tokens), sum(output_tokens),
-                     sum(cache_creation_input_tokens), sum(cache_read_input_tokens),
+                "SELECT model, count(*), sum(duration_ms), CAST(total(input_tokens) AS INTEGER),
+                     CAST(total(output_tokens) AS INTEGER),
+                     CAST(total(cache_creation_input_tokens) AS INTEGER),
+                     CAST(total(cache_read_input_tokens) AS INTEGER),
                      coalesce(sum(cost_usd), 0.0)
                  FROM model_calls WHERE session_id = ?1 GROUP BY model ORDER BY min(id)",
             )?;
@@ -194,6 +212,11 @@ fn knows(c: &Connection, id: &ToolUseId) -> Result<bool, Failure> {
     Ok(found.is_some())
 }
 
+/// A figure as the record takes it.
+fn kept(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}
+
 fn keep_call(c: &Connection, session: &SessionId, call: &ModelCall) -> Result<(), Failure> {
     c.prepare_cached(
         "INSERT INTO model_calls(session_id, turn, purpose, provider, model, duration_ms, input_tokens,
@@ -208,10 +231,10 @@ fn keep_call(c: &Connection, session: &SessionId, call: &ModelCall) -> Result<()
         call.provider,
         call.model,
         call.duration_ms,
-        call.used.input_tokens.cast_signed(),
-        call.used.output_tokens.cast_signed(),
-        call.used.cache_creation_input_tokens.cast_signed(),
-        call.used.cache_read_input_tokens.cast_signed(),
+        kept(call.used.input_tokens),
+        kept(call.used.output_tokens),
+        kept(call.used.cache_creation_input_tokens),
+        kept(call.used.cache_read_input_tokens),
         call.cost_usd,
         call.stop_reason,
         call.response_id,
@@ -264,6 +287,14 @@ mod tests {
         assert_eq!((spent.len(), spent[0].calls, spent[0].used.input_tokens), (1, 2, 20));
         assert!((spent[0].cost_usd - 1.0).abs() < f64::EPSILON);
         assert_eq!(store.turns(&seat.session).unwrap(), 4);
+
+        let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, ..Usage::default() };
+        let lie = ModelCall { used: most, ..call.clone() };
+        let step = Step { model_call: Some(&lie), ..Step::default() };
+        store.keep_step(&seat, &step).unwrap();
+        let largest = i64::MAX.cast_unsigned();
+        assert_eq!(store.spent(&seat.session).unwrap()[0].used.input_tokens, largest);
+        assert_eq!(store.context_tokens(&seat.session).unwrap(), 2 * largest);
 
         let boundary = Entry {
             entry_type: EntryType::CollapseCommit,

@@ -22,22 +22,26 @@ impl Usage {
     /// Everything that stands in the model's context window after this answer.
     pub fn context_tokens(&self) -> u64 {
         self.input_tokens
-            + self.output_tokens
-            + self.cache_creation_input_tokens
-            + self.cache_read_input_tokens
+            .saturating_add(self.output_tokens)
+            .saturating_add(self.cache_creation_input_tokens)
+            .saturating_add(self.cache_read_input_tokens)
     }
 }
 
 impl Add for Usage {
     type Output = Usage;
 
+    /// Never overflows: the figures are what a server says, and one that lies must end nothing.
     fn add(self, other: Usage) -> Usage {
         Usage {
-            input_tokens: self.input_tokens + other.input_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
-            cache_creation_input_tokens: self.cache_creation_input_tokens
-                + other.cache_creation_input_tokens,
-            cache_read_input_tokens: self.cache_read_input_tokens + other.cache_read_input_tokens,
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cache_creation_input_tokens: self
+                .cache_creation_input_tokens
+                .saturating_add(other.cache_creation_input_tokens),
+            cache_read_input_tokens: self
+                .cache_read_input_tokens
+                .saturating_add(other.cache_read_input_tokens),
         }
     }
 }
@@ -45,5 +49,24 @@ impl Add for Usage {
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         *self = *self + other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_figure_is_too_large_to_be_added() {
+        let most = Usage {
+            input_tokens: u64::MAX,
+            output_tokens: i64::MAX.cast_unsigned(),
+            cache_creation_input_tokens: u64::MAX,
+            cache_read_input_tokens: 1,
+        };
+        assert_eq!(most.context_tokens(), u64::MAX);
+        let mut sum = most;
+        sum += most;
+        assert_eq!((sum.input_tokens, sum.cache_read_input_tokens), (u64::MAX, 2));
     }
 }

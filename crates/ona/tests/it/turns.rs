@@ -363,3 +363,33 @@ fn setup_and_directory_hooks_fire() {
     let moved: Value = serde_json::from_str(&project.content("cwd")).unwrap();
     assert_eq!(moved["new_cwd"], project.path("sub").display().to_string());
 }
+
+#[test]
+fn usage_that_cannot_be_true_ends_nothing() {
+    let project = project();
+    let most = i64::MAX.cast_unsigned();
+    let lie = Usage {
+        input_tokens: most,
+        output_tokens: most,
+        cache_creation_input_tokens: most,
+        cache_read_input_tokens: most,
+    };
+    let server = Server::start([
+        Reply::new().call("a", "Glob", json!({"pattern": "*"})).usage(lie),
+        Reply::say("Done.").usage(lie),
+        Reply::say("And on.").usage(lie),
+    ])
+    .unwrap();
+    for (prompt, said) in [("go", "Done."), ("more", "And on.")] {
+        let args = ["-p", prompt, "--continue", "--output-format", "json"];
+        let args: Vec<&str> =
+            args.into_iter().filter(|arg| prompt == "more" || *arg != "--continue").collect();
+        let ran = run(anthropic(&project, &server, &args).env("DISABLE_AUTO_COMPACT", "1"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(lines(&ran)[0]["result"], said);
+    }
+    let id = &project.sql("SELECT session_id FROM sessions")[0];
+    let exported = run(&mut project.ona(["sessions", "export", id, "--json"]));
+    let exported: Value = serde_json::from_str(&exported.stdout).unwrap();
+    assert_eq!(exported["usage"][0]["used"]["input_tokens"], most);
+}
