@@ -212,6 +212,12 @@ pub fn session_name(name: &str) -> Result<String, CliError> {
 
 /// The session that a word names.
 pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
+    // A variable of a script that is not set: every id begins with nothing.
+    if word.trim().is_empty() {
+        return Err(
+            CliError::usage("the id is empty").hint("`ona sessions list --all` shows all of them")
+        );
+    }
     match store.find_session(word, here)? {
         Found::One(seat) => Ok(seat),
         Found::None => Err(CliError::usage(format!("there is no session `{word}`"))

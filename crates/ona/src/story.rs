@@ -190,7 +190,7 @@ pub fn log(
     let store = Store::open(&env::database()?)?;
     // Events may name a session that nothing else on the record knows.
     let session = match session {
-        Some(word) if store.log(0, Some(word), 1)?.is_empty() => {
+        Some(word) if word.trim().is_empty() || store.log(0, Some(word), 1)?.is_empty() => {
             let here = eval::directory(cli.cwd.as_ref())?;
             let seat = print::find(&store, word, &here.to_string_lossy())?;
             Some(seat.session.to_string())

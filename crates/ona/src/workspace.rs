@@ -223,7 +223,7 @@ pub fn named_session(
     word: &str,
 ) -> Result<SessionId, CliError> {
     if word.trim().is_empty() {
-        return Err(CliError::usage("the session has no name"));
+        return Err(CliError::usage("the id is empty"));
     }
     match store.find_session(word, &workspace.here.to_string_lossy())? {
         ona_store::Found::One(seat) => Ok(seat.session),

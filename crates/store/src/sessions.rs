@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// The session of a directory in which something was last said, by the order of the record: a clock may have
-    /// been set back since.
+    /// been set back since. One that ended before its first prompt was heard is none to go on with.
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
             let row = c
@@ -172,7 +172,8 @@ impl Store {
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
                        AND coalesce(i.origin, 'eval') NOT IN ('subagent', 'claude_code', 'codex', 'mcp')
-                       AND EXISTS (SELECT 1 FROM transcript_entries t WHERE t.session_id = s.session_id)
+                       AND EXISTS (SELECT 1 FROM transcript_entries t
+                           WHERE t.session_id = s.session_id AND t.entry_type = 'user')
                      ORDER BY
                          (SELECT t.id FROM transcript_entries t WHERE t.session_id = s.session_id
                           ORDER BY t.sequence DESC LIMIT 1) DESC,
@@ -188,6 +189,10 @@ impl Store {
     /// The session that a word names: its id, the beginning of its id, or its name. Of several with the same
     /// name, one of this directory comes first.
     pub fn find_session(&self, word: &str, project_dir: &str) -> Result<Found, StoreError> {
+        // Nothing is the beginning of every id, and names none.
+        if word.trim().is_empty() {
+            return Ok(Found::None);
+        }
         self.read(|c| {
             if let Some(seat) = seat(c, word)? {
                 return Ok(Found::One(seat));
@@ -526,7 +531,7 @@ fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Value>, Failure
 
 #[cfg(test)]
 mod tests {
-    use ona_types::{ContentBlock, Entry, EntryType};
+    use ona_types::{ContentBlock, Entry, EntryType, SystemNote};
 
     use super::*;
 
@@ -560,12 +565,19 @@ mod tests {
         assert_eq!(find("nothing", "/a"), Found::None);
         let again = store.new_session(&NewSession { id: Some(&id), ..new("/a", None) });
         assert!(matches!(again, Err(StoreError::SessionExists(_))));
+        let first_words = Entry::system(&SystemNote::Prompt { blocks: Vec::new() });
+        store.append(&b.session, &[first_words]).unwrap();
         assert_eq!(store.latest_session("/b").unwrap(), None, "nothing was said in it");
         say(&store, &b, "something");
-        assert_eq!(store.latest_session("/b").unwrap(), Some(b));
+        assert_eq!(store.latest_session("/b").unwrap(), Some(b.clone()));
         assert_eq!(store.latest_session("/z").unwrap(), None);
         store.rename_session(&own, Some("mine")).unwrap();
         assert_eq!(find("mine", "/a"), Found::One(own));
+        store.delete_session(&a, |_| false).unwrap();
+        store.delete_session(&b, |_| false).unwrap();
+        for empty in ["", " "] {
+            assert_eq!(find(empty, "/a"), Found::None, "even if there is but one");
+        }
     }
 
     #[test]

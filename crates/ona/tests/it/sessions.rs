@@ -113,3 +113,49 @@ fn two_cannot_drive_one_session() {
     holder.wait().unwrap();
     turn(&project, vec![Reply::say("mine")], &["-p", "z", "--resume", "one"]);
 }
+
+#[test]
+fn an_empty_word_names_no_session() {
+    let project = project();
+    turn(&project, vec![Reply::say("hi")], &["-p", "hello"]);
+    for args in [
+        &["sessions", "delete", "", "--yes"][..],
+        &["sessions", "show", ""],
+        &["sessions", "export", " "],
+        &["sessions", "rename", "", "x"],
+        &["log", "--session", ""],
+        &["-p", "go", "--resume", ""],
+        &["-p", "go", "--resume="],
+    ] {
+        let ran = run(project.ona(args).env("ANTHROPIC_API_KEY", "key"));
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("the id is empty"), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["1"]);
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
+    let project = project();
+    let hook = json!([{"hooks": [{"type": "command", "command": "touch begun; sleep 600"}]}]);
+    let settings = json!({"hooks": {"UserPromptSubmit": hook}}).to_string();
+    let server = Server::start([Reply::say("I go on.")]).unwrap();
+    let ona = |args: &[&str]| {
+        let mut command = project.ona(args);
+        command.env("ANTHROPIC_API_KEY", "key").env("ANTHROPIC_BASE_URL", server.base_url());
+        command
+    };
+    let mut killed = ona(&["-p", "go", "--settings", &settings]).spawn().unwrap();
+    while !project.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(project.sql("SELECT DISTINCT entry_type FROM transcript_entries"), ["system"]);
+    for args in [&["-p", "--continue"][..], &["-p", "more", "--continue"]] {
+        let ran = run(ona(args).stdin(Stdio::null()));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains("there is no session in"), "{}", ran.stderr);
+    }
+    assert!(server.requests().is_empty());
+}
