@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ona_hooks::Fired;
@@ -12,10 +12,11 @@ use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Entry, Event, Op, SystemNote, ToolUseId};
+use ona_types::{Entry, Event, ModelUsed, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::Squeeze;
 use crate::instructions::{self, Conditional, Instruction};
 use crate::intents::{self, SELECT_ACTIVE_INTENT, with_metadata};
 use crate::prompt::{self, PromptOptions};
@@ -40,8 +41,17 @@ pub struct Mind {
     pub thinking: Option<u32>,
     /// Others who can be reached on the same line.
     pub find: FindModel,
-    /// What was spent beside the turns, on hooks' questions.
-    pub aside: Arc<Mutex<f64>>,
+    /// What was spent beside the turns' own questions: on hooks' and on compactions.
+    pub aside: Arc<Mutex<Aside>>,
+}
+
+/// What was spent beside.
+#[derive(Debug, Default)]
+pub struct Aside {
+    /// Since the start.
+    cost_usd: f64,
+    /// Of that, what no turn has told of yet.
+    untold: Vec<ModelUsed>,
 }
 
 impl fmt::Debug for Mind {
@@ -59,12 +69,19 @@ impl Mind {
         Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
-    pub(crate) fn add_aside(&self, cost_usd: Option<f64>) {
-        *self.aside.lock().unwrap_or_else(PoisonError::into_inner) += cost_usd.unwrap_or_default();
+    fn aside(&self) -> MutexGuard<'_, Aside> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spent_aside(&self) -> f64 {
-        *self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn add_aside(&self, used: ModelUsed) {
+        let mut aside = self.aside();
+        aside.cost_usd += used.cost_usd;
+        used.add_to(&mut aside.untold);
+    }
+
+    /// What was spent beside since this was last asked.
+    pub(crate) fn take_aside(&self) -> Vec<ModelUsed> {
+        std::mem::take(&mut self.aside().untold)
     }
 }
 
@@ -131,6 +148,8 @@ pub struct Agent<'e> {
     pub(crate) cost_usd: f64,
     /// How full the context was when the model was last asked.
     pub(crate) context_tokens: u64,
+    /// What compaction has come to in this turn.
+    pub(crate) squeeze: Squeeze,
     /// The inputs of the calls that are still to run.
     pub(crate) inputs: HashMap<ToolUseId, Value>,
     /// What a hook has the user say before the first prompt.
@@ -168,6 +187,7 @@ impl<'e> Agent<'e> {
             turn,
             cost_usd: 0.0,
             context_tokens,
+            squeeze: Squeeze::default(),
             inputs: HashMap::new(),
             initial: None,
             watch: Watch::default(),
@@ -329,7 +349,7 @@ impl<'e> Agent<'e> {
 
     /// What was spent since the start.
     pub(crate) fn spent(&self) -> f64 {
-        self.cost_usd + self.mind.spent_aside()
+        self.cost_usd + self.mind.aside().cost_usd
     }
 
     /// Commits a step, and reads it back: what the model is told is what is on the record.

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use ona_provider::{Answer, AskError, Message, ToolChoice};
+use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
 use ona_store::{Steering, Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
 use ona_types::{Collapse, Entry, Event};
@@ -12,11 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, millis};
 use crate::instructions;
+use crate::turn::used;
 
 /// A context window where nobody knows better.
 const WINDOW: u64 = 128_000;
 /// So full a context may get, in percent.
 const FULL: f64 = 95.0;
+/// The word for an answer that ended where the window did.
+const CONTEXT_EXCEEDED: &str = "model_context_window_exceeded";
 /// How often the beginning is left out of what is to be summed up.
 const SHORTENED: usize = 3;
 
@@ -52,6 +55,47 @@ pub(crate) enum CompactError {
     Nothing,
     #[error("the model gave no summary")]
     Empty,
+    #[error("the model, or a filter before it, refused to sum it up")]
+    Refused,
+    #[error("the summary was cut off at the limit of output tokens")]
+    CutOff,
+}
+
+/// What compaction has come to in a turn. Where it does not help it is not tried before every question again: each
+/// try is paid for, and changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Squeeze {
+    /// Nothing that would speak against it.
+    #[default]
+    Open,
+    /// It was done, and how full the context is now is not known yet.
+    Done,
+    /// It brought nothing.
+    Futile,
+}
+
+impl Squeeze {
+    /// The model was asked, and said whether the context is still full.
+    pub(crate) fn measured(&mut self, full: bool) {
+        *self = match (*self, full) {
+            (Self::Done, true) => Self::Futile,
+            (Self::Done, false) => Self::Open,
+            (other, _) => other,
+        };
+    }
+}
+
+/// The summary that an answer is, if it is one. Half of it, or an excuse, must not take the conversation's place.
+fn summary(answer: &Answer) -> Result<String, CompactError> {
+    match &answer.stop_reason {
+        StopReason::Refusal => return Err(CompactError::Refused),
+        StopReason::MaxTokens => return Err(CompactError::CutOff),
+        StopReason::Other(word) if word == "content_filter" => return Err(CompactError::Refused),
+        StopReason::Other(word) if word == CONTEXT_EXCEEDED => return Err(CompactError::CutOff),
+        _ => {}
+    }
+    let text = answer.text();
+    if text.trim().is_empty() { Err(CompactError::Empty) } else { Ok(text) }
 }
 
 const TASK: &str = "\
@@ -66,15 +110,29 @@ impl Agent<'_> {
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), CompactError> {
-        let room = self.options.room;
-        if room.disabled || self.context_tokens < room.full(self.mind.model.context_window) {
+        let futile = self.squeeze == Squeeze::Futile;
+        if self.options.room.disabled || futile || !self.is_full() {
             return Ok(());
         }
         match self.compact("auto", None, cancel).await {
+            Err(error @ (CompactError::Store(_) | CompactError::Ask(_)))
+                if !matches!(error, CompactError::Ask(AskError::ContextTooLong(_))) =>
+            {
+                Err(error)
+            }
             // The provider will say whether it is really too long.
-            Err(CompactError::Nothing | CompactError::Empty) => Ok(()),
-            other => other,
+            Err(why) => {
+                self.squeeze = Squeeze::Futile;
+                self.warn(format!("the context was not compacted: {why}"));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
+    }
+
+    /// Whether the context is as full as it may get.
+    pub(crate) fn is_full(&self) -> bool {
+        self.context_tokens >= self.options.room.full(self.mind.model.context_window)
     }
 
     /// Compacts now.
@@ -95,12 +153,31 @@ impl Agent<'_> {
         let fired = self.fire(detail, cancel).await;
         self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
         self.session.front.tell(Event::Compacting { trigger: trigger.to_owned() });
+        let done = self.collapse(trigger, kind, custom_instructions.as_deref(), cancel).await;
+        self.session.front.tell(Event::CompactingEnded);
+        done
+    }
+
+    /// Puts a summary in the place of what was said.
+    async fn collapse(
+        &mut self,
+        trigger: &str,
+        kind: CompactTrigger,
+        custom_instructions: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<(), CompactError> {
         let started = Instant::now();
-        let answer = self.sum_up(custom_instructions.as_deref(), cancel).await?;
-        let summary = answer.text();
-        if summary.trim().is_empty() {
-            return Err(CompactError::Empty);
-        }
+        let answer = self.sum_up(custom_instructions, cancel).await?;
+        let call = self.model_call(&answer, "compact", millis(started));
+        self.mind.add_aside(used(&call));
+        let summary = match summary(&answer) {
+            Ok(summary) => summary,
+            // It was paid for all the same.
+            Err(error) => {
+                self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
+                return Err(error);
+            }
+        };
         let store = &self.session.engine.store;
         let steering = store.steering(&self.session.seat)?;
         let pre_tokens = self.context_tokens;
@@ -110,8 +187,6 @@ impl Agent<'_> {
             restored: restored(&steering, self.session.intent_context()?.as_deref()),
             pre_tokens,
         };
-        let call = self.model_call(&answer, "compact", millis(started));
-        self.cost_usd += call.cost_usd.unwrap_or_default();
         let detail = json!({"trigger": trigger, "pre_tokens": pre_tokens});
         self.keep(&Step {
             entries: &[Entry::collapse(&collapse)],
@@ -120,6 +195,7 @@ impl Agent<'_> {
             ..Step::default()
         })?;
         self.context_tokens = 0;
+        self.squeeze = Squeeze::Done;
         self.after_compaction(kind, &summary, cancel).await?;
         self.session.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
         Ok(())

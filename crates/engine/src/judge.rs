@@ -14,7 +14,7 @@ use crate::agent::{Agent, AgentOptions, Mind, millis};
 use crate::front::{Human, table};
 use crate::prompt::PromptOptions;
 use crate::session::Session;
-use crate::turn::taken;
+use crate::turn::{taken, used};
 
 /// An answer is short.
 const LONGEST: u32 = 1024;
@@ -58,7 +58,7 @@ impl ModelJudge<'_, '_> {
         let answer = mind.client.ask(&request, &mut |_| (), &CancellationToken::new()).await;
         let answer = answer.map_err(|error| error.to_string())?;
         let call = taken(mind, &answer, millis(started));
-        self.mind.add_aside(call.cost_usd);
+        self.mind.add_aside(used(&call));
         let step = Step { model_call: Some(&call), ..Step::default() };
         let store = &self.session.engine.store;
         store.keep_step(&self.session.seat, &step).map_err(|error| error.to_string())?;
@@ -87,13 +87,17 @@ impl ModelJudge<'_, '_> {
             max_turns: Some(MOST_LOOKS),
             ..AgentOptions::default()
         };
+        // What it spends it tells of at its own end.
+        let mind = Arc::new(Mind { aside: Arc::default(), ..Mind::clone(&mind) });
         let agent = Agent::start(session.facing(front), mind, options).await;
         let mut agent = agent.map_err(|error| error.to_string())?;
         agent.turn(Some((prompt.to_owned(), Vec::new())), &CancellationToken::new()).await;
-        self.mind.add_aside(Some(agent.cost_usd));
         agent.end(SessionEndReason::Other).await.map_err(|error| error.to_string())?;
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = event {
+                for used in end.used {
+                    self.mind.add_aside(used);
+                }
                 return match end.ending {
                     Ending::Done => Ok(end.text),
                     other => Err(format!(

@@ -33,7 +33,7 @@ mod turn;
 mod watch;
 mod worktree;
 
-pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind};
+pub use agent::{Agent, AgentError, AgentOptions, Aside, FindModel, Mind};
 pub use call::{CallError, CallReport};
 pub use compact::Room;
 pub use doctor::examine;

@@ -5,20 +5,21 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
+use ona_policy::Stage;
 use ona_policy::secrets::masks;
 use ona_provider::{Answer, AskError, Block, Live, StopReason};
 use ona_store::{ModelCall, Step, StoreError};
 use ona_types::hook::{HookDetail, StopError};
 use ona_types::{
-    Attachment, ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, SystemNote, ToolUseId,
-    TurnEnd, Usage, fresh_uuid,
+    Attachment, ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, ModelUsed, SystemNote,
+    ToolUseId, TurnEnd, Usage, fresh_uuid,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind, millis};
 use crate::call::CallError;
-use crate::compact::CompactError;
+use crate::compact::{CompactError, Squeeze};
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::thread::NOT_RUN;
 
@@ -39,6 +40,12 @@ pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall
         stop_reason: answer.stop_reason.as_str().to_owned(),
         response_id: answer.id.clone(),
     }
+}
+
+/// What a question took, as it is told.
+pub(crate) fn used(call: &ModelCall) -> ModelUsed {
+    let cost_usd = call.cost_usd.unwrap_or_default();
+    ModelUsed { model: call.model.clone(), used: call.used, cost_usd }
 }
 
 /// A tool's name as every provider takes it back. One that had to be changed is the name of no tool.
@@ -62,14 +69,50 @@ fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
 struct Account {
     asked: u32,
     api_ms: u64,
-    used: Vec<(String, Usage)>,
-    cost_usd: f64,
+    used: Vec<ModelUsed>,
     denials: Vec<DeniedCall>,
     text: String,
     answer: ShapedAnswer,
     stop_reason: Option<String>,
     /// The prompt was not taken.
     unheard: bool,
+}
+
+/// What answers had used that broke off, by what the server said until then.
+#[derive(Default)]
+struct Cuts {
+    now: Usage,
+    before: Vec<Usage>,
+}
+
+impl Cuts {
+    fn hear(&mut self, live: &Live<'_>) {
+        match live {
+            Live::Raw(raw) => {
+                let (at_first, so_far) = (&raw["message"]["usage"], &raw["usage"]);
+                for (name, figure) in [
+                    ("input_tokens", &mut self.now.input_tokens),
+                    ("output_tokens", &mut self.now.output_tokens),
+                    ("cache_creation_input_tokens", &mut self.now.cache_creation_input_tokens),
+                    ("cache_read_input_tokens", &mut self.now.cache_read_input_tokens),
+                ] {
+                    let said = so_far[name].as_u64().or(at_first[name].as_u64());
+                    *figure = said.unwrap_or(*figure);
+                }
+            }
+            Live::Void => self.before.push(std::mem::take(&mut self.now)),
+            _ => {}
+        }
+    }
+
+    /// All of them; the last one is none if it became an answer.
+    fn all(mut self, answered: bool) -> Vec<Usage> {
+        if !answered {
+            self.before.push(self.now);
+        }
+        self.before.retain(|used| *used != Usage::default());
+        self.before
+    }
 }
 
 /// Why a turn ended other than by having nothing more to do.
@@ -129,10 +172,14 @@ impl Agent<'_> {
     ) {
         let started = Instant::now();
         let mut account = Account::default();
+        self.squeeze = Squeeze::default();
         let ending = match self.steps(prompt, &mut account, cancel).await {
             Ok(()) => Ending::Done,
             Err(halt) => self.halted(halt, &account, cancel).await,
         };
+        for used in self.mind.take_aside() {
+            used.add_to(&mut account.used);
+        }
         let end = TurnEnd {
             ending,
             text: account.text,
@@ -141,8 +188,8 @@ impl Agent<'_> {
             asked: account.asked,
             duration_ms: millis(started),
             api_ms: account.api_ms,
+            cost_usd: account.used.iter().map(|used| used.cost_usd).sum(),
             used: account.used,
-            cost_usd: account.cost_usd,
             denials: account.denials,
         };
         let kept = self.end_of_turn(&end);
@@ -318,7 +365,9 @@ impl Agent<'_> {
         let (front, partial) = (&self.session.front, self.options.partial);
         let redactor = &self.session.governance.redactor;
         let masked = |text: &str| redactor.mask_live(text).into_owned();
+        let mut cuts = Cuts::default();
         let mut listen = |live: Live<'_>| {
+            cuts.hear(&live);
             let event = match live {
                 Live::Text(text) => Event::Text { text: masked(text) },
                 Live::Thinking(text) => Event::Thinking { text: masked(text) },
@@ -343,10 +392,12 @@ impl Agent<'_> {
         let answer = self.mind.client.ask(&request, &mut listen, cancel).await;
         let duration_ms = millis(started);
         account.api_ms += duration_ms;
+        let cuts = cuts.all(answer.is_ok());
+        self.keep_cuts(&cuts, account)?;
         let mut answer = answer?;
         self.make_ids_unique(&mut answer)?;
-        self.account(&answer, account);
         let call = self.model_call(&answer, "turn", duration_ms);
+        self.account(&call, account);
         let entries = self.entries(&answer);
         self.inputs = inputs(&answer);
         self.keep(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
@@ -363,16 +414,31 @@ impl Agent<'_> {
         Ok(answer.stop_reason)
     }
 
-    fn account(&mut self, answer: &Answer, account: &mut Account) {
-        let cost = self.mind.model.cost(&answer.usage).unwrap_or_default();
-        account.cost_usd += cost;
-        self.cost_usd += cost;
-        self.context_tokens = answer.usage.context_tokens();
-        let wire = &self.mind.model.wire;
-        match account.used.iter_mut().find(|(model, _)| model == wire) {
-            Some((_, used)) => *used += answer.usage,
-            None => account.used.push((wire.clone(), answer.usage)),
+    /// What came before the stream broke off was read, and is paid for, though nothing of it counts.
+    fn keep_cuts(&mut self, cuts: &[Usage], account: &mut Account) -> Result<(), StoreError> {
+        for cut in cuts {
+            let call = ModelCall {
+                turn: self.turn,
+                purpose: "cut",
+                provider: self.mind.model.provider.as_str(),
+                model: self.mind.model.wire.clone(),
+                used: *cut,
+                cost_usd: self.mind.model.cost(cut),
+                ..ModelCall::default()
+            };
+            self.cost_usd += call.cost_usd.unwrap_or_default();
+            used(&call).add_to(&mut account.used);
+            self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
         }
+        Ok(())
+    }
+
+    fn account(&mut self, call: &ModelCall, account: &mut Account) {
+        self.cost_usd += call.cost_usd.unwrap_or_default();
+        used(call).add_to(&mut account.used);
+        self.context_tokens = call.used.context_tokens();
+        let full = self.is_full();
+        self.squeeze.measured(full);
     }
 
     /// The row that says what a question took.
@@ -462,7 +528,11 @@ impl Agent<'_> {
             });
             let old_cwd = self.session.place.cwd.clone();
             let report = self.session.call_as(id.clone(), &tool, &input, cancel).await?;
-            if report.denied {
+            // Input that no tool could take was never held against a rule.
+            let judged = report.denied
+                && self.session.engine.store.denied_at(&id)?.as_deref()
+                    != Some(Stage::Input.as_str());
+            if judged {
                 account.denials.push(DeniedCall {
                     tool_name: tool.clone(),
                     tool_use_id: id.clone(),
@@ -599,7 +669,7 @@ impl Agent<'_> {
             Ending::Stopped { .. } => self.settle_calls(),
             Ending::Failed { error, message } => {
                 let (error, message) = (error.clone(), message.clone());
-                self.failed(&error, &message, account, cancel).await
+                self.failed(&error, &message, cancel).await
             }
             _ => Ok(()),
         };
@@ -614,13 +684,13 @@ impl Agent<'_> {
         &mut self,
         error: &str,
         message: &str,
-        account: &Account,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
         let detail = HookDetail::StopFailure {
             error: StopError::from_name(error).unwrap_or(StopError::Unknown),
             error_details: Some(message.to_owned()),
-            last_assistant_message: (!account.text.is_empty()).then(|| account.text.clone()),
+            // Where an answer would stand, the user reads this.
+            last_assistant_message: Some(format!("{message} ({error})")),
         };
         let fired = self.fire(detail, cancel).await;
         let note = SystemNote::TurnFailed { error: error.to_owned(), message: message.to_owned() };

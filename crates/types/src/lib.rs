@@ -27,7 +27,7 @@ mod usage;
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
 pub use near::nearest;
-pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, Op, TurnEnd};
+pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd};
 pub use outcome::{
     Attachment, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
     TaskStarted, ToolOutput,

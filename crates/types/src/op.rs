@@ -128,7 +128,7 @@ pub enum Event {
         /// What it printed on standard error.
         stderr: String,
     },
-    /// The context is being compacted, or no longer.
+    /// The context is being compacted.
     Compacting {
         /// `manual` or `auto`.
         trigger: String,
@@ -140,6 +140,8 @@ pub enum Event {
         /// How full it was.
         pre_tokens: u64,
     },
+    /// The context is no longer being compacted, whatever came of it.
+    CompactingEnded,
     /// A turn is over, and on the record.
     TurnEnded {
         /// How.
@@ -223,12 +225,36 @@ pub struct TurnEnd {
     pub duration_ms: u64,
     /// How long the model took.
     pub api_ms: u64,
-    /// What was used, by wire name of the model.
-    pub used: Vec<(String, Usage)>,
+    /// What was used, by model: by the turn itself, by compactions and by hooks' questions.
+    pub used: Vec<ModelUsed>,
     /// What that costs, where the price is known.
     pub cost_usd: f64,
     /// Calls that were not let through.
     pub denials: Vec<DeniedCall>,
+}
+
+/// What was used of one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsed {
+    /// Its wire name.
+    pub model: String,
+    /// Tokens.
+    pub used: Usage,
+    /// What they cost, where the price is known.
+    pub cost_usd: f64,
+}
+
+impl ModelUsed {
+    /// Adds to what was used of the same model.
+    pub fn add_to(self, all: &mut Vec<Self>) {
+        match all.iter_mut().find(|one| one.model == self.model) {
+            Some(one) => {
+                one.used += self.used;
+                one.cost_usd += self.cost_usd;
+            }
+            None => all.push(self),
+        }
+    }
 }
 
 /// A call that was not let through.

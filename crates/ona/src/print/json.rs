@@ -1,7 +1,7 @@
 //! The shapes of `--output-format json` and `stream-json`, as published for Claude Code.
 
 use ona_provider::Model;
-use ona_types::{Ending, Event, TurnEnd, Usage, fresh_uuid};
+use ona_types::{Ending, Event, ModelUsed, TurnEnd, Usage, fresh_uuid};
 use serde_json::{Map, Value, json};
 
 use super::{final_text, problem};
@@ -72,6 +72,9 @@ impl Shown {
             Event::Compacting { .. } => {
                 json!({"type": "system", "subtype": "status", "status": "compacting"})
             }
+            Event::CompactingEnded => {
+                json!({"type": "system", "subtype": "status", "status": null})
+            }
             Event::Compacted { trigger, pre_tokens } => json!({
                 "type": "system", "subtype": "compact_boundary",
                 "compact_metadata": {"trigger": trigger, "pre_tokens": pre_tokens},
@@ -103,7 +106,7 @@ impl Shown {
             Ending::NoAnswerThatFits { .. } => "error_max_structured_output_retries",
             _ => "error_during_execution",
         };
-        let total = end.used.iter().fold(Usage::default(), |sum, (_, used)| sum + *used);
+        let total = end.used.iter().fold(Usage::default(), |sum, one| sum + one.used);
         let mut result = json!({
             "type": "result", "subtype": subtype, "is_error": end.ending != Ending::Done,
             "duration_ms": end.duration_ms, "duration_api_ms": end.api_ms, "num_turns": end.asked,
@@ -124,16 +127,18 @@ impl Shown {
 
     fn model_usage(&self, end: &TurnEnd) -> Value {
         let mut usage = Map::new();
-        for (model, used) in &end.used {
-            let cost = self.model.cost(used).unwrap_or_default();
+        for ModelUsed { model, used, cost_usd } in &end.used {
+            // Of another model, which a hook asked, the prices alone are known here.
+            let main = Some(&self.model).filter(|main| main.wire == *model);
             usage.insert(
                 model.clone(),
                 json!({
                     "inputTokens": used.input_tokens, "outputTokens": used.output_tokens,
                     "cacheReadInputTokens": used.cache_read_input_tokens,
                     "cacheCreationInputTokens": used.cache_creation_input_tokens,
-                    "webSearchRequests": 0, "costUSD": cost,
-                    "contextWindow": self.model.context_window, "maxOutputTokens": self.model.max_output,
+                    "webSearchRequests": 0, "costUSD": cost_usd,
+                    "contextWindow": main.and_then(|main| main.context_window),
+                    "maxOutputTokens": main.and_then(|main| main.max_output),
                 }),
             );
         }

@@ -34,6 +34,7 @@ mod secrets;
 mod serve;
 mod sessions;
 mod settings;
+mod spending;
 mod structured;
 mod trace;
 mod trust;

@@ -154,7 +154,7 @@ fn an_interrupt_while_the_model_speaks_keeps_nothing_half() {
         project.sql("SELECT count(*) FROM transcript_entries WHERE entry_type = 'assistant'"),
         ["0"]
     );
-    assert_eq!(project.sql("SELECT count(*) FROM model_calls"), ["0"]);
+    assert_eq!(project.sql("SELECT count(*) FROM model_calls WHERE purpose = 'turn'"), ["0"]);
 }
 
 #[test]
