@@ -1,6 +1,10 @@
 //! Options of the agent: whom to ask, what it may do, how it answers, which session it goes on with.
 
 use clap::{Args, ValueEnum};
+use ona_policy::{Anchors, Rule, Scope, Source};
+use ona_types::Behavior;
+
+use crate::error::CliError;
 
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -173,6 +177,22 @@ pub struct AgentArgs {
 }
 
 impl AgentArgs {
+    /// Refuses rules that cannot be read: a deny rule that is left out would allow what it was to deny.
+    pub fn check_rules(&self) -> Result<(), CliError> {
+        let anywhere = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
+        for (option, given, behavior) in [
+            ("--allowedTools", &self.allowed_tools, Behavior::Allow),
+            ("--disallowedTools", &self.disallowed_tools, Behavior::Deny),
+        ] {
+            for text in given.iter().flat_map(|text| rules(text)) {
+                Rule::parse(&text, behavior, Source::of(Scope::Cli), &anywhere).map_err(|why| {
+                    CliError::usage(format!("{option}: `{text}` is no rule: {why}"))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// What rules and directories on the command line amount to, as settings.
     pub fn settings(&self, cwd: &std::path::Path) -> Option<serde_json::Value> {
         let dirs: Vec<String> =

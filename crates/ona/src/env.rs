@@ -355,7 +355,9 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
 pub fn secrets() -> Vec<String> {
     let named = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let named = named.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value);
+    let named = named.filter(|(name, value)| holds_secret(name, value));
+    // As keys are sent.
+    let named = named.map(|(_, value)| value.trim().to_owned());
     named.chain(model::header_secrets()).collect()
 }
 

@@ -38,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     if args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));
     }
+    args.check_rules()?;
     let cwd = directory(cli.cwd.as_ref())?;
     let first_words = given::first_words(args, &cwd)?;
     given::check(args, &cwd)?;
@@ -164,6 +165,12 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
     let store = &engine.store;
     let here = cwd.to_string_lossy();
     let given = args.session_id.clone().map(SessionId::from_existing);
+    if args.no_session_persistence && (args.continue_ || args.resume.is_some()) {
+        return Err(CliError::usage(
+            "with --no-session-persistence nothing is kept, so there is no session to go on with",
+        )
+        .hint("leave --no-session-persistence out to go on with a session"));
+    }
     let known = match &args.resume {
         Some(word) => Some(find(store, word, &here)?),
         None if args.continue_ => {
@@ -402,6 +409,8 @@ struct Printer {
     tools: Vec<&'static str>,
     hooks: bool,
     verbose: bool,
+    /// Whether there will be a session to go on with.
+    kept: bool,
 }
 
 impl Printer {
@@ -412,6 +421,7 @@ impl Printer {
             tools,
             hooks: args.include_hook_events,
             verbose: args.verbose,
+            kept: !args.no_session_persistence,
         }
     }
 
@@ -488,10 +498,12 @@ impl Printer {
                     "hint: make room if the disk is full; `ona doctor` shows how the record is\n",
                 );
             }
-            complain(&format!(
-                "hint: `ona -p --resume {} …` goes on with the session\n",
-                self.shown.session_id
-            ));
+            if self.kept {
+                complain(&format!(
+                    "hint: `ona -p --resume {} …` goes on with the session\n",
+                    self.shown.session_id
+                ));
+            }
         }
         Ok(())
     }

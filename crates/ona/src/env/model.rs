@@ -71,6 +71,13 @@ pub struct Models {
     pub read_additional: bool,
 }
 
+/// A key without the blanks and the end of line that come along where it was read from a file; of blanks alone it is
+/// none.
+fn key(variable: &Variable) -> Result<Option<String>, CliError> {
+    let key = text(variable)?.map(|key| key.trim().to_owned());
+    Ok(key.filter(|key| !key.is_empty()))
+}
+
 pub fn models() -> Result<Models, CliError> {
     let small = |variable: &Variable| -> Result<Option<u32>, CliError> {
         let number = number(variable)?;
@@ -90,13 +97,13 @@ pub fn models() -> Result<Models, CliError> {
         },
     };
     Ok(Models {
-        anthropic_key: text(&ANTHROPIC_KEY)?,
-        anthropic_token: text(&ANTHROPIC_TOKEN)?,
+        anthropic_key: key(&ANTHROPIC_KEY)?,
+        anthropic_token: key(&ANTHROPIC_TOKEN)?,
         anthropic_url: text(&ANTHROPIC_URL)?,
-        openai_key: text(&OPENAI_KEY)?,
+        openai_key: key(&OPENAI_KEY)?,
         openai_url: text(&OPENAI_URL)?,
         lm_url: text(&LM_URL)?,
-        lm_key: text(&LM_KEY)?,
+        lm_key: key(&LM_KEY)?,
         lm_model: text(&LM_MODEL)?,
         model: text(&ANTHROPIC_MODEL)?,
         aliases,

@@ -170,3 +170,27 @@ fn hooks_read_the_error_where_an_answer_would_stand() {
     let said = heard["last_assistant_message"].as_str().unwrap();
     assert!(said.contains("no such thing") && ran.stderr.contains(said), "{said}");
 }
+
+#[test]
+fn what_the_command_line_gives_must_be_of_use() {
+    let project = project();
+    let server = Server::start([Reply::error(400, "invalid_request_error", "no")]).unwrap();
+    for option in ["--disallowedTools", "--allowedTools"] {
+        let ran = run(&mut anthropic(&project, &server, &["-p", "go", option, "Bash(rm"]));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`Bash(rm` is no rule"), "{}", ran.stderr);
+    }
+    let args = ["-p", "go", "--no-session-persistence", "--continue"];
+    let ran = run(&mut anthropic(&project, &server, &args));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing is kept"), "{}", ran.stderr);
+    let ran = run(anthropic(&project, &server, &["-p", "go"]).env("ANTHROPIC_API_KEY", " \n"));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not set"), "{}", ran.stderr);
+    assert!(server.requests().is_empty());
+    let mut command = anthropic(&project, &server, &["-p", "go", "--no-session-persistence"]);
+    let ran = run(command.env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test\n"));
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("--resume"), "{}", ran.stderr);
+    assert_eq!(server.requests().len(), 1, "the key can be sent");
+}
