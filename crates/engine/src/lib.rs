@@ -19,6 +19,7 @@ pub mod instructions;
 mod intents;
 mod judge;
 pub mod own;
+mod partial;
 mod phase;
 pub mod project;
 mod prompt;

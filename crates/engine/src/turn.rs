@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Mind, millis};
 use crate::call::CallError;
 use crate::compact::{CompactError, Squeeze};
+use crate::partial::Partial;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::thread::NOT_RUN;
 
@@ -365,18 +366,22 @@ impl Agent<'_> {
         let (front, partial) = (&self.session.front, self.options.partial);
         let redactor = &self.session.governance.redactor;
         let masked = |text: &str| redactor.mask_live(text).into_owned();
-        let mut cuts = Cuts::default();
+        let (mut cuts, mut pieces) = (Cuts::default(), Partial::default());
         let mut listen = |live: Live<'_>| {
             cuts.hear(&live);
             let event = match live {
                 Live::Text(text) => Event::Text { text: masked(text) },
                 Live::Thinking(text) => Event::Thinking { text: masked(text) },
                 Live::Raw(raw) if partial => {
-                    let mut raw = raw.clone();
-                    redactor.mask_live_value(&mut raw);
-                    Event::Stream { raw }
+                    for raw in pieces.pass(raw, redactor) {
+                        front.tell(Event::Stream { raw });
+                    }
+                    return;
                 }
-                Live::Void => Event::Void,
+                Live::Void => {
+                    pieces.forget();
+                    Event::Void
+                }
                 Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
                     attempt,
                     max_retries,

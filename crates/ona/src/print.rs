@@ -1,5 +1,6 @@
 //! `ona -p`: the agent without a terminal. A front-end like any other: it sends operations and prints events.
 
+mod control;
 mod given;
 mod json;
 mod prompt;
@@ -380,6 +381,10 @@ fn feed(
             return Some(std::thread::spawn(move || {
                 for line in std::io::stdin().lock().lines() {
                     let Ok(line) = line else { break };
+                    if let Some(answer) = control::answer(&line, &remote) {
+                        let _ = print_line(&answer.to_string());
+                        continue;
+                    }
                     match Prompt::read(&line) {
                         Ok(Some(Prompt { text, attachments, content })) => {
                             if let Some(session_id) = &replays {

@@ -4,7 +4,7 @@
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
@@ -58,6 +58,7 @@ static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     live: Option<AhoCorasick>,
+    values: Arc<[String]>,
 }
 
 impl Redactor {
@@ -78,7 +79,19 @@ impl Redactor {
         }
         let live =
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Self { live }
+        Self { live, values: values.into() }
+    }
+
+    /// How many bytes at the end of a text could be the beginning of a live value: who passes a text on in pieces keeps
+    /// them until the next one.
+    pub fn open_end(&self, text: &str) -> usize {
+        let begins = |value: &String| {
+            let most = text.len().min(value.len() - 1);
+            (1..=most)
+                .rev()
+                .find(|length| value.is_char_boundary(*length) && text.ends_with(&value[..*length]))
+        };
+        self.values.iter().filter_map(begins).max().unwrap_or(0)
     }
 
     /// The text without values the process knows to be secret.

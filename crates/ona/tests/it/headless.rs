@@ -337,3 +337,36 @@ fn odd_names_of_tools_can_be_sent_back() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("there is no tool Nope"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_program_that_drives_ona_is_answered() {
+    let project = project();
+    let server = Server::start([Reply::say("hello")]).unwrap();
+    let args =
+        ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    let mut child = anthropic(&project, &server, &args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for said in [
+        json!({"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}),
+        json!({"type": "control_request", "request_id": "2", "request": {"subtype": "rewind_files"}}),
+        json!({"type": "user", "message": {"role": "user", "content": "x"}}),
+    ] {
+        writeln!(stdin, "{said}").unwrap();
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["type"] == "control_response")
+        .collect();
+    assert_eq!(answers[0]["response"]["request_id"], "1");
+    assert_eq!(answers[0]["response"]["subtype"], "success");
+    assert_eq!(answers[1]["response"]["subtype"], "error");
+    assert!(said.contains("hello"), "{said}");
+}

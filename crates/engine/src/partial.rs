@@ -1,0 +1,94 @@
+//! Pieces of an answer as they come, without secrets: one that is cut in two by the pieces is still one.
+
+use std::collections::BTreeMap;
+
+use ona_policy::secrets::Redactor;
+use serde_json::{Value, json};
+
+/// Where a piece has its text, by what kind it is.
+const TEXTS: [&str; 3] = ["text", "partial_json", "thinking"];
+
+/// What was held back of each block, because a secret could begin with it.
+#[derive(Debug, Default)]
+pub(crate) struct Partial {
+    held: BTreeMap<u64, (&'static str, Value, String)>,
+}
+
+impl Partial {
+    /// The events to pass on for one that came.
+    pub(crate) fn pass(&mut self, raw: &Value, redactor: &Redactor) -> Vec<Value> {
+        let index = raw["index"].as_u64().unwrap_or_default();
+        let mut raw = raw.clone();
+        let key = TEXTS.into_iter().find(|key| raw["delta"][key].is_string());
+        match (raw["type"].as_str(), key) {
+            (Some("content_block_delta"), Some(key)) => {
+                let held = self.held.remove(&index).map(|(.., text)| text).unwrap_or_default();
+                let text = held + raw["delta"][key].as_str().unwrap_or_default();
+                let keep = redactor.open_end(&text);
+                let (now, later) = text.split_at(text.len() - keep);
+                if !later.is_empty() {
+                    let kind = raw["delta"]["type"].clone();
+                    self.held.insert(index, (key, kind, later.to_owned()));
+                }
+                raw["delta"][key] = Value::from(now);
+                redactor.mask_live_value(&mut raw);
+                vec![raw]
+            }
+            (Some("content_block_stop"), _) => {
+                let held = self.held.remove(&index).map(|(key, kind, text)| {
+                    // The beginning of a secret that did not come is none.
+                    json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: text}})
+                });
+                held.into_iter().chain([raw]).collect()
+            }
+            _ => {
+                redactor.mask_live_value(&mut raw);
+                vec![raw]
+            }
+        }
+    }
+
+    /// The answer begins anew.
+    pub(crate) fn forget(&mut self) {
+        self.held.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_pieces_is_masked_and_nothing_else_is_lost() {
+        let redactor = Redactor::knowing(["sk-the-live-key-1".to_owned()]);
+        for pieces in [
+            &["say sk-the-", "live-key-1", " now"][..],
+            &["say s", "k", "-the-live-key-1 now"],
+            &["say sk-the-live-key-1 now"],
+        ] {
+            let mut partial = Partial::default();
+            let mut said = String::new();
+            let stop = json!({"type": "content_block_stop", "index": 0});
+            let deltas = pieces.iter().map(|piece| {
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
+            });
+            for event in deltas.chain([stop]) {
+                for passed in partial.pass(&event, &redactor) {
+                    said.push_str(passed["delta"]["text"].as_str().unwrap_or_default());
+                }
+            }
+            assert_eq!(said, "say [REDACTED:live] now", "{pieces:?}");
+        }
+        let mut partial = Partial::default();
+        let event = json!({"type": "content_block_delta", "index": 1,
+            "delta": {"type": "input_json_delta", "partial_json": "{\"a\": \"sk-the"}});
+        let passed = partial.pass(&event, &redactor);
+        assert_eq!(passed[0]["delta"]["partial_json"], "{\"a\": \"");
+        let passed = partial.pass(&json!({"type": "content_block_stop", "index": 1}), &redactor);
+        assert_eq!(
+            passed[0]["delta"],
+            json!({"type": "input_json_delta", "partial_json": "sk-the"})
+        );
+        assert_eq!(passed.len(), 2);
+    }
+}
