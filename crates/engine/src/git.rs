@@ -111,6 +111,8 @@ pub struct Changed {
     pub was_submodule: bool,
     /// The submodule it is in, whose objects are its own.
     pub within: Option<PathBuf>,
+    /// Its permissions before and now, where only git's two kinds count and they differ.
+    pub modes: Option<(u32, u32)>,
 }
 
 /// A file before and now. None: there is no such file. A submodule is what `git diff` shows of it, a line with its
@@ -186,6 +188,7 @@ pub async fn changed_since(root: &Path, commit: Option<&str>) -> Result<Vec<Chan
                 old: entry.was_there.then_some(entry.object),
                 was_submodule: entry.is_submodule && entry.was_there,
                 within: within.clone(),
+                modes: entry.modes,
             };
             found.insert(path, changed);
         }
@@ -201,6 +204,7 @@ pub async fn changed_since(root: &Path, commit: Option<&str>) -> Result<Vec<Chan
                 old: None,
                 was_submodule: false,
                 within: within.clone(),
+                modes: None,
             });
         }
     }
@@ -271,6 +275,7 @@ struct Entry {
     was_there: bool,
     /// On the old side, or where that is empty on the new one.
     is_submodule: bool,
+    modes: Option<(u32, u32)>,
 }
 
 /// Where the work tree differs from a commit or tree.
@@ -306,9 +311,15 @@ fn raw(said: &[u8]) -> Vec<Entry> {
             new_object: new_object.to_owned(),
             was_there,
             is_submodule: if was_there { old_mode == SUBMODULE } else { new_mode == SUBMODULE },
+            modes: regular(old_mode).zip(regular(new_mode)).filter(|(old, new)| old != new),
         });
     }
     entries
+}
+
+/// The permissions of a regular file, as git writes its mode.
+fn regular(mode: &str) -> Option<u32> {
+    u32::from_str_radix(mode.strip_prefix("100")?, 8).ok()
 }
 
 /// Whether a directory is a repository of its own that has the object.

@@ -237,7 +237,12 @@ impl Agent<'_> {
         loop {
             self.heed_files(cancel).await?;
             self.check_limits(account)?;
+            let spent = self.spent();
             self.make_room(cancel).await?;
+            // A summary costs too, and every question is asked within the budget.
+            if self.spent() > spent {
+                self.check_limits(account)?;
+            }
             let stop_reason = match self.ask(account, cancel).await {
                 Err(Halt::Ask(AskError::ContextTooLong(failure)))
                     if !compacted && !self.options.room.disabled =>

@@ -19,7 +19,7 @@ use ona_intents::scope::Held;
 use ona_intents::trace::{AgentAction, ScopeValidation, ToolOrigin, TraceEntry};
 use serde_json::json;
 
-use super::reconcile::Changes;
+use super::reconcile::{Changes, MODE_CHANGED};
 use crate::error::CliError;
 use crate::output::complain;
 use crate::workspace::{Workspace, find_intent, printed, wait_if_any};
@@ -72,6 +72,9 @@ pub fn run(
             let versions = Versions { path, old: old.as_deref(), new: contents.new.as_deref() };
             let mut entry = TraceEntry { id: TraceEntry::new().id, ..template.clone() };
             describe(&mut entry, &[versions], None);
+            if let Some((_, (then, now))) = changes.modes.iter().find(|(moded, _)| moded == path) {
+                entry.warnings.push(format!("{MODE_CHANGED}{path} {then:o} {now:o}"));
+            }
             let appended =
                 ledger.append(entry).map_err(|error| CliError::failed(error.to_string()))?;
             if let Err(error) = map::record(&workspace.root, &ledger, &appended.entry, name) {

@@ -7,13 +7,16 @@ use ona_engine::project;
 use ona_intents::class::Versions;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::map::MAP_PATH;
-use ona_intents::reconcile::{Ungoverned, reconcile};
-use ona_intents::trace::{LEDGER_PATH, LineRange};
+use ona_intents::reconcile::{ChangeKind, Ungoverned, reconcile};
+use ona_intents::trace::{LEDGER_PATH, Ledger, LineRange};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
 use crate::output::plain;
 use crate::workspace::{Workspace, counted, no_trace, printed, wait};
+
+/// A file with its permissions before and now.
+pub type Moded = (String, (u32, u32));
 
 /// What has changed since a commit, and what of it nobody accounts for.
 pub struct Changes {
@@ -23,28 +26,48 @@ pub struct Changes {
     pub files: Vec<(String, Contents)>,
     /// What no trace explains, file by file.
     pub ungoverned: Vec<Ungoverned>,
+    /// Files whose permissions are other ones, before and now, and no trace says so.
+    pub modes: Vec<Moded>,
 }
 
 impl Changes {
     pub fn since(workspace: &Workspace, rev: Option<&str>) -> Result<Self, CliError> {
         let root = &workspace.root;
-        let (base, files) = wait(async {
+        let (base, files, modes) = wait(async {
             let base = match rev {
                 Some(rev) => Some(git::commit(root, rev).await?),
                 None => git::head(root).await?,
             };
             let changed = git::changed_since(root, base.as_deref()).await?;
             let contents = git::contents(root, &changed).await?;
-            let paths = changed.into_iter().map(|file| file.path.to_string_lossy().into_owned());
-            Ok::<_, GitError>((base, paths.zip(contents).collect::<Vec<_>>()))
+            let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
+            let modes: Vec<Moded> =
+                changed.iter().filter_map(|file| Some((name(file), file.modes?))).collect();
+            let paths = changed.iter().map(name);
+            Ok::<_, GitError>((base, paths.zip(contents).collect::<Vec<_>>(), modes))
         })?;
+        let ledger = workspace.ledger()?;
+        let modes = unexplained_modes(&ledger, modes)?;
         let is_change = |(path, contents): &(String, Contents)| {
-            contents.old != contents.new && !is_onas(path, contents)
+            let same = contents.old == contents.new;
+            (!same && !is_onas(path, contents)) || modes.iter().any(|(moded, _)| moded == path)
         };
         let files: Vec<_> = files.into_iter().filter(is_change).collect();
         let versions: Vec<Versions<'_>> = files.iter().map(versions).collect();
-        let ungoverned = reconcile(&workspace.ledger()?, &versions).map_err(no_trace)?;
-        Ok(Self { base, files, ungoverned })
+        let mut ungoverned = reconcile(&ledger, &versions).map_err(no_trace)?;
+        for (path, _) in &modes {
+            if !ungoverned.iter().any(|one| one.path == *path) {
+                ungoverned.push(Ungoverned {
+                    path: path.clone(),
+                    kind: ChangeKind::Changed,
+                    old_range: None,
+                    new_range: None,
+                    content_hash: None,
+                });
+            }
+        }
+        ungoverned.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(Self { base, files, ungoverned, modes })
     }
 }
 
@@ -58,6 +81,27 @@ impl Changes {
         all.filter(|(.., places)| !places.is_empty()).collect()
     }
 }
+
+/// Those of the files whose permissions no entry has changed so.
+fn unexplained_modes(ledger: &Ledger, mut modes: Vec<Moded>) -> Result<Vec<Moded>, CliError> {
+    if modes.is_empty() {
+        return Ok(modes);
+    }
+    let runs = |mode: u32| mode & 0o111 != 0;
+    for line in ledger.read().map_err(no_trace)? {
+        let Ok((_, entry)) = line.map_err(no_trace)?.entry else { continue };
+        for told in entry.warnings.iter().filter_map(|one| one.strip_prefix(MODE_CHANGED)) {
+            let Some((rest, now)) = told.rsplit_once(' ') else { continue };
+            let path = rest.rsplit_once(' ').map_or(rest, |(path, _)| path);
+            let now = u32::from_str_radix(now, 8).unwrap_or_default();
+            modes.retain(|(moded, (_, new))| moded != path || runs(*new) != runs(now));
+        }
+    }
+    Ok(modes)
+}
+
+/// How the trace tells of permissions.
+pub const MODE_CHANGED: &str = "mode_changed: ";
 
 fn versions((path, contents): &(String, Contents)) -> Versions<'_> {
     Versions { path, old: contents.old.as_deref(), new: contents.new.as_deref() }

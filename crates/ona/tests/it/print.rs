@@ -375,11 +375,17 @@ fn limits_end_a_turn() {
         (&result["subtype"], &result["num_turns"], ran.code),
         (&json!("error_max_turns"), &json!(3), Some(1))
     );
-    let server = Server::start(endless()).unwrap();
-    let args = ["-p", "go", "--max-budget-usd", "5", "--output-format", "json"];
-    let result = lines(&run(&mut anthropic(&project, &server, &args)))[0].clone();
-    assert_eq!(result["subtype"], "error_max_budget_usd");
-    assert_eq!(result["num_turns"], 2, "3 USD a question");
+    // A summary of so full a context is a question too, and is asked before the second one.
+    for (disabled, asked) in [("1", 2), ("0", 1)] {
+        let server = Server::start(endless()).unwrap();
+        let args = ["-p", "go", "--max-budget-usd", "5", "--output-format", "json"];
+        let mut command = anthropic(&project, &server, &args);
+        let ran = run(command.env("DISABLE_AUTO_COMPACT", disabled));
+        let result = lines(&ran)[0].clone();
+        assert_eq!(result["subtype"], "error_max_budget_usd");
+        assert_eq!(result["num_turns"], asked, "3 USD a question");
+        assert_eq!(server.requests().len(), 2);
+    }
 }
 
 #[test]

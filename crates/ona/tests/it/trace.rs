@@ -390,3 +390,22 @@ fn the_trace_goes_out_in_three_formats() {
     let said = fails(&project, 1, &["trace", "export", "--format", "git-ai-note"]);
     assert!(said.contains("is known to the trace\nhint: `ona blame FILE` says why"), "{said}");
 }
+
+#[test]
+fn permissions_are_changes_too() {
+    let project = governed();
+    let file = project.file("src/run.sh", "echo\n");
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+        let ran = run(project.command("git").args(identity).args(args));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "x"]);
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = run(&mut project.ona(["trace", "reconcile"]));
+    assert!(ran.stdout.contains("ungoverned_change  src/run.sh"), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(1));
+    done(&project, &["trace", "reconcile", "--adopt", "INT-001"]);
+    assert_eq!(run(&mut project.ona(["trace", "reconcile"])).code, Some(0));
+}
