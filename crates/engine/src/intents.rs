@@ -95,6 +95,51 @@ pub(crate) enum Ruled {
     Degraded(Refusal),
 }
 
+impl Ruled {
+    /// What the stage says, in words, whoever makes the call. Whether somebody has approved it beforehand is asked only
+    /// where it matters.
+    pub(crate) fn answer(
+        &self,
+        governed: &Governed,
+        approved_before: impl FnOnce() -> Option<String>,
+    ) -> Answer {
+        let answer = |verdict, reason: String| Answer::new(Stage::Intent, verdict, reason);
+        let id = governed.intent.as_ref().map(|intent| intent.id.as_str());
+        match self {
+            Self::Refused(refusal) => {
+                answer(Verdict::Deny, refusal.to_string()).with(refusal.to_json())
+            }
+            Self::Degraded(refusal) => {
+                answer(Verdict::Pass, format!("governance degraded: {}", refusal.message()))
+                    .with(refusal.to_json())
+            }
+            Self::Allowed(None) if !governed.mutates() => {
+                answer(Verdict::Pass, "it changes nothing that an intent owns".to_owned())
+            }
+            Self::Allowed(None) => {
+                let id = id.unwrap_or_default();
+                answer(Verdict::Pass, format!("{id} owns what it would change")).with(json!({
+                    "intent_id": id, "scope_validation": governed.scope.as_str(),
+                }))
+            }
+            Self::Allowed(Some(why)) => {
+                let detail = json!({"intent_id": id, "destructive": why});
+                match approved_before() {
+                    Some(by) => answer(
+                        Verdict::Pass,
+                        format!("it may change files ({why}), and was approved beforehand: {by}"),
+                    ),
+                    None => answer(
+                        Verdict::Ask,
+                        format!("it may change files, and a human has to approve that: {why}"),
+                    ),
+                }
+                .with(detail)
+            }
+        }
+    }
+}
+
 /// Holds a call against a workspace's intents.
 pub(crate) fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governed, Ruled) {
     let metadata = Metadata::of(subject.input);
@@ -256,46 +301,14 @@ impl Session<'_> {
         Ok(answer)
     }
 
+    /// What the stage says, in words.
     pub(crate) fn intent_answer(
         &self,
         call: &PendingCall<'_>,
         governed: &Governed,
         ruled: &Ruled,
     ) -> Answer {
-        let answer = |verdict, reason: String| Answer::new(Stage::Intent, verdict, reason);
-        let id = governed.intent.as_ref().map(|intent| intent.id.as_str());
-        match ruled {
-            Ruled::Refused(refusal) => {
-                answer(Verdict::Deny, refusal.to_string()).with(refusal.to_json())
-            }
-            Ruled::Degraded(refusal) => {
-                answer(Verdict::Pass, format!("governance degraded: {}", refusal.message()))
-                    .with(refusal.to_json())
-            }
-            Ruled::Allowed(None) if !governed.mutates() => {
-                answer(Verdict::Pass, "it changes nothing that an intent owns".to_owned())
-            }
-            Ruled::Allowed(None) => {
-                let id = id.unwrap_or_default();
-                answer(Verdict::Pass, format!("{id} owns what it would change")).with(json!({
-                    "intent_id": id, "scope_validation": governed.scope.as_str(),
-                }))
-            }
-            Ruled::Allowed(Some(why)) => {
-                let detail = json!({"intent_id": id, "destructive": why});
-                match self.approved_before(&call.as_call()) {
-                    Some(by) => answer(
-                        Verdict::Pass,
-                        format!("it may change files ({why}), and was approved beforehand: {by}"),
-                    ),
-                    None => answer(
-                        Verdict::Ask,
-                        format!("it may change files, and a human has to approve that: {why}"),
-                    ),
-                }
-                .with(detail)
-            }
-        }
+        ruled.answer(governed, || self.approved_before(&call.as_call()))
     }
 
     /// A rule that somebody wrote, or a mode that somebody chose, is an approval given beforehand. ona's own rules are
@@ -334,16 +347,7 @@ impl Session<'_> {
         }
         let mut entry = record::entry(governed, self.who(call));
         if let CallClass::Classified(_) = governed.class {
-            let how = Handling {
-                aside: self
-                    .engine
-                    .host
-                    .outputs_of(&self.seat.session)
-                    .join(format!("aside-{}", call.id)),
-                store: &self.engine.store,
-                seat: &self.seat,
-                everything: false,
-            };
+            let how = Handling::new(self.engine, &self.seat, call.id, false);
             let outside = Outside::of(governed, &mut files, &how);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());

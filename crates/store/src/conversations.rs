@@ -4,6 +4,7 @@ use ona_types::{ConversationId, SessionId};
 use rusqlite::{OptionalExtension, Transaction};
 
 use crate::error::StoreError;
+use crate::foreign::others;
 use crate::store::{Failure, Store};
 
 /// Which conversation to join.
@@ -78,19 +79,24 @@ fn conversation(
     join: &Join<'_>,
 ) -> Result<Option<(ConversationId, String)>, Failure> {
     let (sql, key) = match join.conversation {
-        Some(id) => ("SELECT id, project_dir FROM conversations WHERE id = ?1", id.as_str()),
+        Some(id) => {
+            ("SELECT id, project_dir FROM conversations WHERE id = ?1".to_owned(), id.as_str())
+        }
         None => (
             // What another agent does is not gone on with.
-            "SELECT id, project_dir FROM conversations WHERE project_dir = ?1 AND typeof(id) = 'text'
+            format!(
+                "SELECT id, project_dir FROM conversations WHERE project_dir = ?1 AND typeof(id) = 'text'
                AND NOT EXISTS (SELECT 1 FROM sessions s JOIN session_info i ON i.session_id = s.session_id
                                WHERE s.conversation_id = conversations.id
-                                 AND i.origin IN ('claude_code', 'codex', 'mcp'))
+                                 AND i.origin IN ({}))
              ORDER BY last_active DESC, rowid DESC LIMIT 1",
+                others()
+            ),
             join.project_dir,
         ),
     };
     let found = c
-        .prepare_cached(sql)?
+        .prepare_cached(&sql)?
         .query_row([key], |row| {
             Ok((ConversationId::from_existing(row.get::<_, String>(0)?), row.get(1)?))
         })

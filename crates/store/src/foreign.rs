@@ -14,6 +14,19 @@ use crate::tool_calls::{
     CallOutcome, CallStart, GateRow, event, finish, keep_answer, keep_hook, start, touch,
 };
 
+/// The origins of sessions that are other agents': ona keeps them, and goes on with none.
+pub(crate) const OTHERS: [&str; 3] = ["claude_code", "codex", "mcp"];
+
+/// Whether a session of this origin is another agent's.
+pub fn is_foreign(origin: &str) -> bool {
+    OTHERS.contains(&origin)
+}
+
+/// The same, for a query: a list of texts.
+pub(crate) fn others() -> String {
+    OTHERS.map(|origin| format!("'{origin}'")).join(", ")
+}
+
 /// What is known of a call before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignCall<'a> {

@@ -40,7 +40,7 @@ mod turns;
 
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
-pub use foreign::{ForeignCall, HeardHook};
+pub use foreign::{ForeignCall, HeardHook, is_foreign};
 pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
 pub use intents::{ScopeRequest, Selection};
 pub use memories::Memory;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::conversations::{Seat, create, cwd_key};
 use crate::error::StoreError;
+use crate::foreign::others;
 use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
@@ -167,11 +168,11 @@ impl Store {
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
             let row = c
-                .prepare_cached(
+                .prepare_cached(&format!(
                     "SELECT s.session_id FROM sessions s JOIN conversations c ON c.id = s.conversation_id
                      LEFT JOIN session_info i ON i.session_id = s.session_id
                      WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
-                       AND coalesce(i.origin, 'eval') NOT IN ('subagent', 'claude_code', 'codex', 'mcp')
+                       AND coalesce(i.origin, 'eval') NOT IN ('subagent', {})
                        AND EXISTS (SELECT 1 FROM transcript_entries t
                            WHERE t.session_id = s.session_id AND t.entry_type = 'user')
                      ORDER BY
@@ -179,7 +180,8 @@ impl Store {
                           ORDER BY t.sequence DESC LIMIT 1) DESC,
                          coalesce(i.last_active_ms, unixepoch(c.last_active) * 1000) DESC, s.rowid DESC
                      LIMIT 1",
-                )?
+                    others()
+                ))?
                 .query_row([project_dir], |row| row.get::<_, String>(0))
                 .optional()?;
             row.map_or(Ok(None), |id| seat(c, &id))

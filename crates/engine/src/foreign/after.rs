@@ -126,19 +126,8 @@ impl Hearing<'_> {
         let is_classified = matches!(governed.class, CallClass::Classified(_));
         let mut said = None;
         if is_classified || refused.is_some() {
-            let outside = {
-                let how = Handling {
-                    aside: self
-                        .engine
-                        .host
-                        .outputs_of(&self.seat.session)
-                        .join(format!("aside-{id}")),
-                    store: &self.engine.store,
-                    seat: &self.seat,
-                    everything: refused.is_some(),
-                };
-                Outside::of(&governed, &mut files, &how)
-            };
+            let how = Handling::new(self.engine, &self.seat, id, refused.is_some());
+            let outside = Outside::of(&governed, &mut files, &how);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
             said = outside.words();

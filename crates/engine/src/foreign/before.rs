@@ -212,39 +212,15 @@ impl Hearing<'_> {
             stale: &stale,
         };
         let (governed, ruled) = hold(workspace, &subject);
-        let answer = |verdict, reason: String| Answer::new(Stage::Intent, verdict, reason);
-        let id = governed.intent.as_ref().map(|intent| intent.id.clone());
-        let (answer, said) = match ruled {
-            Ruled::Refused(refusal) => (
-                answer(Verdict::Deny, refusal.to_string()).with(refusal.to_json()),
-                Said::No(refusal.to_json().to_string()),
-            ),
-            Ruled::Degraded(refusal) => {
-                let detail = refusal.to_json();
-                self.events.push((DEGRADED, detail.clone()));
-                let reason = format!("governance degraded: {}", refusal.message());
-                (answer(Verdict::Pass, reason).with(detail), Said::Nothing)
-            }
-            Ruled::Allowed(None) => {
-                let words = match (&id, governed.mutates()) {
-                    (Some(id), true) => format!("{id} owns what it would change"),
-                    _ => "it changes nothing that an intent owns".to_owned(),
-                };
-                (answer(Verdict::Pass, words).with(json!({"intent_id": id})), Said::Nothing)
-            }
-            Ruled::Allowed(Some(why)) => match self.approved_before(call, effects) {
-                Some(by) => {
-                    let words =
-                        format!("it may change files ({why}), and was approved beforehand: {by}");
-                    (answer(Verdict::Pass, words), Said::Nothing)
-                }
-                None => {
-                    let words =
-                        format!("it may change files, and a human has to approve that: {why}");
-                    (answer(Verdict::Ask, words.clone()), Said::Ask(words))
-                }
-            },
+        let answer = ruled.answer(&governed, || self.approved_before(call, effects));
+        let said = match (&ruled, answer.verdict) {
+            (Ruled::Refused(refusal), _) => Said::No(refusal.to_json().to_string()),
+            (_, Verdict::Ask) => Said::Ask(answer.reason.clone()),
+            _ => Said::Nothing,
         };
+        if let Ruled::Degraded(refusal) = &ruled {
+            self.events.push((DEGRADED, refusal.to_json()));
+        }
         Ok((governed, answer, said))
     }
 

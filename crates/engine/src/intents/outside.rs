@@ -10,21 +10,21 @@ use ona_intents::hook_policy::OutOfScopeWrite;
 use ona_intents::scope::Held;
 use ona_intents::{Workspace, file::INTENTS_FILE};
 use ona_store::{Seat, Store, StoreError};
-use ona_types::ContentHash;
+use ona_types::{ContentHash, ToolUseId};
 use serde_json::{Value, json};
 
 use super::Governed;
-use crate::session::is_gone;
+use crate::session::{Engine, is_gone};
 use crate::worktree::{Change, Side, governing};
 
 /// How files are put back.
 pub(crate) struct Handling<'a> {
     /// Where what stood in their place is kept.
-    pub(crate) aside: PathBuf,
-    pub(crate) store: &'a Store,
-    pub(crate) seat: &'a Seat,
+    aside: PathBuf,
+    store: &'a Store,
+    seat: &'a Seat,
     /// Nothing was to be changed at all.
-    pub(crate) everything: bool,
+    everything: bool,
 }
 
 /// Remembers that the file of intents is as ona itself wrote it, on somebody's behalf who may.
@@ -37,7 +37,18 @@ fn vouched(root: &Path) -> String {
     format!("intents:{}", root.display())
 }
 
-impl Handling<'_> {
+impl<'a> Handling<'a> {
+    /// For what a call of a session changed: outside the scope, or everything where it was refused.
+    pub(crate) fn new(
+        engine: &'a Engine,
+        seat: &'a Seat,
+        id: &ToolUseId,
+        everything: bool,
+    ) -> Self {
+        let aside = engine.host.outputs_of(&seat.session).join(format!("aside-{id}"));
+        Self { aside, store: &engine.store, seat, everything }
+    }
+
     /// Whether ona itself wrote the file while the call ran.
     fn is_onas(&self, root: &Path, change: &Change) -> bool {
         let known = self.store.snapshot(&vouched(root)).ok().flatten();

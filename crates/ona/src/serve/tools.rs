@@ -16,7 +16,7 @@ use ona_intents::{Asked, Ledger, TraceEntry, Workspace};
 use ona_mcp::{Answer, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
-use ona_store::{NewSession, Store, StoreError};
+use ona_store::{NewSession, Store, StoreError, is_foreign};
 use ona_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -118,9 +118,6 @@ impl Problem {
         }
     }
 }
-
-/// Sessions of these origins are other agents'.
-const HOSTS: [&str; 3] = ["mcp", "claude_code", "codex"];
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
@@ -244,7 +241,7 @@ impl Tools {
                 let id = SessionId::from_existing(id.to_owned());
                 // What ona's own sessions work for is not to be had by naming them.
                 match self.store.session(&id)? {
-                    Some(row) if !HOSTS.contains(&row.origin.as_str()) => {
+                    Some(row) if !is_foreign(&row.origin) => {
                         let why =
                             format!("the session {id} is not one of an agent that ona serves");
                         Err(Problem::Other("invalid_arguments", why))
