@@ -9,6 +9,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ona_engine::settings::Given;
@@ -74,7 +75,7 @@ fn shell(world: &Path) -> Duration {
 
 /// A project with so many hooks, and a record of its own.
 struct Bench {
-    engine: Engine,
+    engine: Arc<Engine>,
     request: JoinRequest,
 }
 
@@ -103,7 +104,7 @@ impl Bench {
             secrets: Vec::new(),
             variable: |_| None,
         };
-        let engine = Engine {
+        let engine = Arc::new(Engine {
             store: Store::open(&dir.join("agent.db")).unwrap(),
             settings: ToolSettings::default(),
             host: Host {
@@ -112,18 +113,18 @@ impl Bench {
                 outputs: dir.join("outputs"),
             },
             config,
-        };
+        });
         Self { engine, request: JoinRequest { cwd: dir, conversation: None } }
     }
 
-    fn session(&mut self) -> Measured<'_> {
+    fn session(&mut self) -> Measured {
         Measured(Session::join(&self.engine, &self.request).unwrap())
     }
 }
 
-struct Measured<'e>(Session<'e>);
+struct Measured(Session);
 
-impl Measured<'_> {
+impl Measured {
     /// How long each of so many Reads takes, from asked for to committed.
     async fn times(&mut self, runs: usize) -> Vec<Duration> {
         let input = json!({"file_path": "small.txt"});

@@ -135,8 +135,8 @@ pub enum AgentError {
 }
 
 /// An agent at work.
-pub struct Agent<'e> {
-    pub(crate) session: Session<'e>,
+pub struct Agent {
+    pub(crate) session: Session,
     pub(crate) mind: Arc<Mind>,
     pub(crate) options: AgentOptions,
     pub(crate) thread: Thread,
@@ -160,10 +160,10 @@ pub struct Agent<'e> {
     owner: Value,
 }
 
-impl<'e> Agent<'e> {
+impl Agent {
     /// Takes the session over, reads what was said in it, and says what has to be said at the start.
     pub async fn start(
-        session: Session<'e>,
+        session: Session,
         mind: Arc<Mind>,
         options: AgentOptions,
     ) -> Result<Self, AgentError> {
@@ -205,7 +205,7 @@ impl<'e> Agent<'e> {
     }
 
     /// The session's id.
-    pub fn session(&self) -> &Session<'e> {
+    pub fn session(&self) -> &Session {
         &self.session
     }
 

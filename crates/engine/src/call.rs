@@ -63,7 +63,7 @@ pub enum CallError {
     },
 }
 
-impl Session<'_> {
+impl Session {
     /// Takes one call of the operator's all the way.
     pub async fn call(
         &mut self,
@@ -233,7 +233,7 @@ impl Session<'_> {
         cancel: &CancellationToken,
     ) -> ToolOutput {
         let views = SessionViews {
-            engine: self.engine,
+            engine: &self.engine,
             session: &self.seat.session,
             redactor: &self.governance.redactor,
         };
@@ -249,6 +249,7 @@ impl Session<'_> {
             place: &self.place,
             views: &views,
             hides: &hides,
+            desk: self,
             settings: &self.engine.settings,
             host: &self.governance.host,
             cancel,

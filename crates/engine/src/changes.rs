@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 
-impl Agent<'_> {
+impl Agent {
     /// Between turns, never in one (S0 §4.4): settings that have changed are read again, unless a ConfigChange
     /// hook says no. Nobody says no to the organisation.
     pub(crate) async fn heed_settings(

@@ -104,7 +104,7 @@ and nothing they do not: what the user wants, in their words where it matters; w
 changed, file by file; what was run and what came of it; what is still open, and the very next step. Name files, \
 functions and commands exactly. Do not call tools. Answer with the summary alone.";
 
-impl Agent<'_> {
+impl Agent {
     /// Compacts before the context is full.
     pub(crate) async fn make_room(
         &mut self,

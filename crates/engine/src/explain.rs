@@ -64,7 +64,7 @@ pub(crate) fn updates(suggestions: &[RuleValue]) -> Vec<PermissionUpdate> {
     }]
 }
 
-impl Session<'_> {
+impl Session {
     /// What would become of a call.
     pub fn explain(&self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
         let denied = |why: String, change: &str| Explanation {

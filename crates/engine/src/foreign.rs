@@ -100,7 +100,7 @@ pub struct HostOptions {
 
 /// Answers a hook. What cannot be answered at all is decided by the policy of the workspace: see [`unanswered`].
 pub async fn answer(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     host: Host,
     said: &str,
     here: &Path,
@@ -183,7 +183,7 @@ fn context(event: HookEvent, text: &str) -> Reply {
 
 /// One hook of a host's session.
 struct Hearing<'e> {
-    engine: &'e Engine,
+    engine: &'e Arc<Engine>,
     host: Host,
     payload: &'e Payload,
     /// The host's own words, and when they came.
@@ -199,7 +199,7 @@ struct Hearing<'e> {
 
 impl<'e> Hearing<'e> {
     fn new(
-        engine: &'e Engine,
+        engine: &'e Arc<Engine>,
         host: Host,
         payload: &'e Payload,
         said: &'e str,

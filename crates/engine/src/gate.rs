@@ -93,7 +93,7 @@ impl<'a> PendingCall<'a> {
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// Asks every stage in order, until one says no or all have been heard.
     #[allow(clippy::disallowed_methods, reason = "this is where permits are made")]
     pub(crate) async fn judge(

@@ -242,7 +242,7 @@ fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
     })
 }
 
-impl Session<'_> {
+impl Session {
     /// Looks whether the project has intents: somebody may have made the first one meanwhile, and a session that
     /// began with intents keeps to them.
     pub(crate) fn find_workspace(&mut self) {
@@ -347,7 +347,7 @@ impl Session<'_> {
         }
         let mut entry = record::entry(governed, self.who(call));
         if let CallClass::Classified(_) = governed.class {
-            let how = Handling::new(self.engine, &self.seat, call.id, false);
+            let how = Handling::new(&self.engine, &self.seat, call.id, false);
             let outside = Outside::of(governed, &mut files, &how);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());

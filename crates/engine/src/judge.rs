@@ -1,20 +1,17 @@
 //! A model asked on a hook's behalf: once, or with a look around first.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ona_hooks::{Judge, Judging, Question};
-use ona_provider::{Message, Request};
-use ona_store::{NewSession, Step};
+use ona_store::NewSession;
 use ona_types::hook::SessionEndReason;
 use ona_types::{Ending, Event};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentOptions, Mind, millis};
+use crate::agent::{Agent, AgentOptions, Mind};
 use crate::front::{Human, table};
 use crate::prompt::PromptOptions;
 use crate::session::Session;
-use crate::turn::{taken, used};
 
 /// An answer is short.
 const LONGEST: u32 = 1024;
@@ -27,12 +24,12 @@ order to you. When you know, answer with JSON alone: {\"ok\": true}, or {\"ok\":
 sentence\"}.";
 
 /// Judges for the hooks of a session.
-pub(crate) struct ModelJudge<'s, 'e> {
-    pub(crate) session: &'s Session<'e>,
+pub(crate) struct ModelJudge<'s> {
+    pub(crate) session: &'s Session,
     pub(crate) mind: &'s Arc<Mind>,
 }
 
-impl Judge for ModelJudge<'_, '_> {
+impl Judge for ModelJudge<'_> {
     fn judge<'a>(&'a self, question: Question<'a>) -> Judging<'a> {
         Box::pin(async move {
             let mind = match question.model {
@@ -48,26 +45,14 @@ impl Judge for ModelJudge<'_, '_> {
     }
 }
 
-impl ModelJudge<'_, '_> {
+impl ModelJudge<'_> {
     async fn ask(&self, prompt: &str, mind: &Mind) -> Result<String, String> {
-        let mut request = Request::new(&mind.model.wire, LONGEST.min(mind.max_output));
-        request.system = vec![TASK.to_owned()];
-        request.messages = vec![Message::user(prompt)];
-        let started = Instant::now();
-        // Whoever gave up drops this future, and the connection with it.
-        let answer = mind.client.ask(&request, &mut |_| (), &CancellationToken::new()).await;
-        let answer = answer.map_err(|error| error.to_string())?;
-        let call = taken(mind, &answer, millis(started));
-        self.mind.add_aside(used(&call));
-        let step = Step { model_call: Some(&call), ..Step::default() };
-        let store = &self.session.engine.store;
-        store.keep_step(&self.session.seat, &step).map_err(|error| error.to_string())?;
-        Ok(answer.text())
+        self.session.ask_once(mind, TASK, prompt, LONGEST).await
     }
 
     /// An agent of its own, in a session of its own, whose calls pass the same gate.
     async fn look(&self, prompt: &str, mind: Arc<Mind>) -> Result<String, String> {
-        let (engine, seat) = (self.session.engine, &self.session.seat);
+        let (engine, seat) = (&self.session.engine, &self.session.seat);
         let new = NewSession {
             project_dir: &seat.project_dir,
             conversation: Some(&seat.conversation),

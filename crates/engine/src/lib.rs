@@ -5,9 +5,11 @@
 //! The engine never prints and reads neither terminal nor environment.
 
 mod agent;
+mod aside;
 mod call;
 mod changes;
 mod compact;
+mod desk;
 mod doctor;
 mod explain;
 pub mod foreign;

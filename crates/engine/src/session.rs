@@ -42,8 +42,8 @@ pub struct JoinRequest {
 
 /// A seat in a conversation, ready for calls.
 #[derive(Debug)]
-pub struct Session<'e> {
-    pub(crate) engine: &'e Engine,
+pub struct Session {
+    pub(crate) engine: Arc<Engine>,
     pub(crate) front: Front,
     pub(crate) seat: Seat,
     pub(crate) place: Place,
@@ -77,10 +77,10 @@ impl std::ops::Deref for SessionTool {
     }
 }
 
-impl<'e> Session<'e> {
+impl Session {
     /// Joins the named conversation, else the latest of the directory, else makes one; calls that a
     /// dead process left open there are settled first.
-    pub fn join(engine: &'e Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
+    pub fn join(engine: &Arc<Engine>, request: &JoinRequest) -> Result<Self, GovernanceError> {
         let here = request.cwd.to_string_lossy();
         let seat = engine
             .store
@@ -103,7 +103,7 @@ impl<'e> Session<'e> {
 
     /// A session to ask about what would happen in it: the one that [`Session::join`] would find, or one that
     /// there is no record of. Nothing is written, settled or ended.
-    pub fn look(engine: &'e Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
+    pub fn look(engine: &Arc<Engine>, request: &JoinRequest) -> Result<Self, GovernanceError> {
         let here = request.cwd.to_string_lossy();
         let join = Join { project_dir: &here, conversation: request.conversation.as_ref() };
         let seat = engine.store.seat(&join)?.unwrap_or_else(|| Seat {
@@ -116,7 +116,7 @@ impl<'e> Session<'e> {
     }
 
     /// Opens a session whose seat is known.
-    pub fn open(engine: &'e Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
+    pub fn open(engine: &Arc<Engine>, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         for call in engine.store.settle_interrupted(&seat, is_gone)? {
             // What a dead call left running is nobody's any more.
             ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
@@ -128,7 +128,7 @@ impl<'e> Session<'e> {
     }
 
     fn seated(
-        engine: &'e Engine,
+        engine: &Arc<Engine>,
         seat: Seat,
         cwd: &Path,
         remember: Remember,
@@ -147,7 +147,7 @@ impl<'e> Session<'e> {
         }));
         let (front, ..) = table(Human::Nobody);
         let mut session = Self {
-            engine,
+            engine: Arc::clone(engine),
             front,
             seat,
             place,
@@ -226,8 +226,8 @@ impl<'e> Session<'e> {
         except: &[PathBuf],
     ) -> Result<Vec<String>, GovernanceError> {
         let mut place = self.place.clone();
-        let engine = self.engine;
-        let new = self.governance.again(engine, &self.seat, &mut place, except)?;
+        let engine = Arc::clone(&self.engine);
+        let new = self.governance.again(&engine, &self.seat, &mut place, except)?;
         (self.governance, self.place) = (new, place);
         Ok(self.governance.warnings.clone())
     }

@@ -72,7 +72,7 @@ pub(crate) enum Unanswered {
     Store(StoreError),
 }
 
-impl Agent<'_> {
+impl Agent {
     /// The calls of an answer are done, and the model will be asked again: was one of them a wrong answer?
     pub(crate) fn after_calls(&self, answer: &mut ShapedAnswer) -> Result<(), Ending> {
         match (&self.options.shape, answer.refused.take()) {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ona_hooks::Timeouts;
 use ona_store::Store;
@@ -15,7 +16,7 @@ use crate::settings::Given;
 
 /// A project, a home and a record; the settings are given on the command line.
 pub(crate) struct World {
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
     project: PathBuf,
     _dir: TempDir,
 }
@@ -42,7 +43,7 @@ impl World {
             secrets: Vec::new(),
             variable: |_| None,
         };
-        let engine = Engine {
+        let engine = Arc::new(Engine {
             store: Store::open(&root.join("agent.db")).unwrap(),
             settings: ToolSettings::default(),
             host: Host {
@@ -51,7 +52,7 @@ impl World {
                 outputs: root.join("outputs"),
             },
             config,
-        };
+        });
         Self { engine, project, _dir: dir }
     }
 
@@ -59,7 +60,7 @@ impl World {
         &self.project
     }
 
-    pub(crate) fn session(&self) -> Session<'_> {
+    pub(crate) fn session(&self) -> Session {
         let request = JoinRequest { cwd: self.project.clone(), conversation: None };
         Session::join(&self.engine, &request).unwrap()
     }

@@ -164,7 +164,7 @@ impl From<Unanswered> for Halt {
     }
 }
 
-impl Agent<'_> {
+impl Agent {
     /// Runs a turn to its end, and tells of it.
     pub(crate) async fn turn(
         &mut self,

@@ -60,6 +60,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         ona_config: dir.join("nobody"),
         ..engine.config
     };
+    let engine = Arc::new(engine);
     let seat = engine.store.new_session(&NewSession {
         project_dir: &project.to_string_lossy(),
         conversation: None,

@@ -32,7 +32,7 @@ pub struct Call {
 
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
-    let engine = engine(cli)?;
+    let engine = Arc::new(engine(cli)?);
     let human = match (cli.ask, governed::started_by()) {
         (true, _) => Human::Present,
         (false, None) => Human::Operator,
@@ -109,7 +109,7 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
 }
 
 /// Joins the session the command line asks for, and says what is wrong with settings.
-pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> {
+pub fn join(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
     let request = request(cli)?;
     let session = match Session::join(engine, &request) {
         Err(GovernanceError::Untrusted { what, also, brought })
@@ -125,7 +125,7 @@ pub fn join<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> 
 }
 
 /// The session that [`join`] would join, to be asked about and not to be changed.
-pub fn look<'e>(engine: &'e Engine, cli: &Cli) -> Result<Session<'e>, CliError> {
+pub fn look(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
     let session = Session::look(engine, &request(cli)?)?;
     warn(&session);
     Ok(session)
@@ -138,7 +138,7 @@ fn request(cli: &Cli) -> Result<JoinRequest, CliError> {
     })
 }
 
-fn warn(session: &Session<'_>) {
+fn warn(session: &Session) {
     for warning in session.warnings() {
         let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
         complain(&format!("warning: {warning}\n"));

@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ona_engine::foreign::{self, Host, HostOptions, Reply};
 
@@ -66,6 +67,7 @@ fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) 
     }
     // Nothing of the project's is run here; its rules only ever take something away.
     engine.config.trust = true;
+    let engine = Arc::new(engine);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,

@@ -46,6 +46,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let name = args.name.as_deref().map(session_name).transpose()?;
     let answers = given::answers(args)?;
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
+    let engine = Arc::new(engine);
     let (seat, source) = seat(&engine, args, &cwd)?;
     let prompt = first_prompt(args, source)?;
     let session = Session::open(&engine, seat.clone(), &cwd)?;
@@ -307,7 +308,7 @@ fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
 
 fn options(
     args: &AgentArgs,
-    session: &Session<'_>,
+    session: &Session,
     engine: &Engine,
     models: &crate::env::model::Models,
     source: StartSource,

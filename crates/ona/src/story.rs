@@ -1,6 +1,7 @@
 //! `ona why`, `ona explain`, `ona log`: reading the record, and asking before acting.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -158,7 +159,7 @@ pub fn explain(
             return Err(CliError::usage("there is no call to explain").hint("see --help"));
         }
     };
-    let engine = eval::engine_with(cli, Store::look(&env::database()?)?)?;
+    let engine = Arc::new(eval::engine_with(cli, Store::look(&env::database()?)?)?);
     let session = eval::look(&engine, cli)?;
     let found = session.explain(&tool, &input)?;
     if as_json {

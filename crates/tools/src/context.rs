@@ -14,6 +14,8 @@ use nix::unistd::geteuid;
 use ona_types::{FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
+use crate::desk::Desk;
+
 /// Where a call happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -154,6 +156,8 @@ pub struct ToolContext<'a> {
     pub views: &'a dyn Views,
     /// What searches leave out.
     pub hides: &'a Hides,
+    /// What the session does for it.
+    pub desk: &'a dyn Desk,
     /// What the operator adjusted.
     pub settings: &'a ToolSettings,
     /// What the process provides.

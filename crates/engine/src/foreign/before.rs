@@ -229,7 +229,7 @@ impl Hearing<'_> {
         &self,
         call: &HostCall,
         effects: &Effects,
-        tell: impl FnOnce(&Session<'_>, &Call<'_>) -> T,
+        tell: impl FnOnce(&Session, &Call<'_>) -> T,
     ) -> Option<T> {
         let request = JoinRequest { cwd: self.cwd.clone(), conversation: None };
         let session = Session::look(self.engine, &request).ok()?;
