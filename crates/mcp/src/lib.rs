@@ -7,11 +7,13 @@
 
 mod handler;
 mod http;
+mod spec;
 mod stdio;
 
 use serde_json::{Map, Value};
 
 pub use http::serve_http;
+pub use spec::{CALL_TIMEOUT, OauthClient, Remote, START_TIMEOUT, ServerSpec, Way};
 pub use stdio::serve_stdio;
 
 /// The largest message that is taken in. What ona's tools are asked fits many times over.
