@@ -159,6 +159,8 @@ impl Linter<'_> {
             }
             match Glob::read(&item.text) {
                 Err(error) => {
+                    // What it was meant to be is not known.
+                    positive = true;
                     self.add(
                         Severity::Error,
                         error.problem.as_str(),

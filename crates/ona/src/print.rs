@@ -14,7 +14,7 @@ use ona_engine::{
     Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, table,
 };
 use ona_policy::secrets::Redactor;
-use ona_store::{Found, NewSession, Seat, Step, Store, StoreError};
+use ona_store::{Found, NewSession, Seat, Step, Store, StoreError, is_foreign};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{SessionEndReason, SetupTrigger, StartSource};
 use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
@@ -174,7 +174,7 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
         .hint("leave --no-session-persistence out to go on with a session"));
     }
     let known = match &args.resume {
-        Some(word) => Some(find(store, word, &here)?),
+        Some(word) => Some(own(store, find(store, word, &here)?)?),
         None if args.continue_ => {
             let latest = store.latest_session(&here)?.ok_or_else(|| {
                 CliError::usage(format!("there is no session in {} to go on with", cwd.display()))
@@ -208,6 +208,18 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
         }
     };
     Ok((seat, source))
+}
+
+/// A session that another agent keeps is only ever added to by that agent's hooks.
+fn own(store: &Store, seat: Seat) -> Result<Seat, CliError> {
+    match store.seat_of(&seat.session)? {
+        Some((_, origin)) if is_foreign(&origin) => Err(CliError::usage(format!(
+            "the session {} is {origin}'s, and ona cannot go on with it",
+            seat.session
+        ))
+        .hint(format!("go on with it in {origin}; `ona sessions show {}` tells it", seat.session))),
+        _ => Ok(seat),
+    }
 }
 
 /// A session's name as it is kept: one line, and no secret in it.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use ona_testkit::{Project, Ran};
+use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
 use crate::intent_gate::{governed, trace};
@@ -446,4 +446,13 @@ fn what_the_hosts_really_say_is_understood() {
             [(false, "null"), (true, "\"src/a.txt\""), (false, "null"), (true, "\"src/made.txt\"")];
         assert_eq!(traced, expected.map(|(done, file)| (done, file.to_owned())), "{host}");
     }
+}
+
+#[test]
+fn a_host_s_session_is_not_gone_on_with_here() {
+    let project = governed("");
+    select(&project);
+    let ran = run(&mut project.ona(["-p", "go on", "--resume", SESSION]));
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is claude_code's"), "{}", ran.stderr);
 }
