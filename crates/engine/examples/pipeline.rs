@@ -113,6 +113,7 @@ impl Bench {
                 outputs: dir.join("outputs"),
             },
             config,
+            crew: ona_engine::Crew::default(),
         });
         Self { engine, request: JoinRequest { cwd: dir, conversation: None } }
     }

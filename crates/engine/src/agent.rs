@@ -18,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::compact::Squeeze;
 use crate::instructions::{self, Conditional, Instruction};
-use crate::intents::{self, SELECT_ACTIVE_INTENT, with_metadata};
+use crate::intents::{self, with_metadata};
 use crate::prompt::{self, PromptOptions};
 use crate::session::{Session, SessionTool, is_gone};
 use crate::structured::{self, Shape};
+use crate::subagents;
 use crate::thread::Thread;
 use crate::watch::Watch;
 
@@ -41,17 +42,24 @@ pub struct Mind {
     pub thinking: Option<u32>,
     /// Others who can be reached on the same line.
     pub find: FindModel,
-    /// What was spent beside the turns' own questions: on hooks' and on compactions.
-    pub aside: Arc<Mutex<Aside>>,
+    /// What was spent beside the turns' own questions: on hooks', on compactions and by agents that calls started.
+    pub aside: Arc<Mutex<Vec<ModelUsed>>>,
+    /// What everybody spends who works for the same prompt.
+    pub purse: Arc<Purse>,
 }
 
-/// What was spent beside.
+/// What an agent and those it started have spent together.
 #[derive(Debug, Default)]
-pub struct Aside {
-    /// Since the start.
-    cost_usd: f64,
-    /// Of that, what no turn has told of yet.
-    untold: Vec<ModelUsed>,
+pub struct Purse(Mutex<f64>);
+
+impl Purse {
+    pub(crate) fn spend(&self, cost_usd: f64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += cost_usd;
+    }
+
+    pub(crate) fn spent(&self) -> f64 {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for Mind {
@@ -69,19 +77,24 @@ impl Mind {
         Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
-    fn aside(&self) -> MutexGuard<'_, Aside> {
+    fn aside(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Spends beside the turn.
     pub(crate) fn add_aside(&self, used: ModelUsed) {
-        let mut aside = self.aside();
-        aside.cost_usd += used.cost_usd;
-        used.add_to(&mut aside.untold);
+        self.purse.spend(used.cost_usd);
+        self.tell_aside(used);
+    }
+
+    /// Tells of what was spent beside the turn, and paid already.
+    pub(crate) fn tell_aside(&self, used: ModelUsed) {
+        used.add_to(&mut self.aside());
     }
 
     /// What was spent beside since this was last asked.
     pub(crate) fn take_aside(&self) -> Vec<ModelUsed> {
-        std::mem::take(&mut self.aside().untold)
+        std::mem::take(&mut *self.aside())
     }
 }
 
@@ -116,6 +129,10 @@ pub struct AgentOptions {
     pub instructions: instructions::Roots,
     /// The date, as the model is told.
     pub today: String,
+    /// The model of agents that calls start, whatever they or their callers say.
+    pub model_of_agents: Option<String>,
+    /// A turn does not end while agents it started are at work.
+    pub waits: bool,
 }
 
 /// Why an agent cannot start.
@@ -144,8 +161,6 @@ pub struct Agent {
     pub(crate) conditional: Option<Conditional>,
     /// How many prompts there have been.
     pub(crate) turn: i64,
-    /// What this agent has cost so far.
-    pub(crate) cost_usd: f64,
     /// How full the context was when the model was last asked.
     pub(crate) context_tokens: u64,
     /// What compaction has come to in this turn.
@@ -185,7 +200,6 @@ impl Agent {
             thread,
             conditional: None,
             turn,
-            cost_usd: 0.0,
             context_tokens,
             squeeze: Squeeze::default(),
             inputs: HashMap::new(),
@@ -195,6 +209,7 @@ impl Agent {
             owner,
             options,
         };
+        agent.session.work = Some(Arc::new(agent.options.clone()));
         agent.session.tools.clone_from(&agent.options.tools);
         agent.session.answers = agent.options.shape.as_ref().map(|shape| Arc::clone(&shape.tool));
         if let (Some(tools), Some(_)) = (&mut agent.session.tools, &agent.session.answers) {
@@ -210,16 +225,8 @@ impl Agent {
     }
 
     /// The tools the model may call: what is offered, without what a rule forbids altogether.
-    pub fn tools(&self) -> Vec<&'static str> {
-        let offered = |name: &str| {
-            let named = self.options.tools.as_ref();
-            named.is_none_or(|tools| tools.iter().any(|tool| tool == name))
-                && !self.session.governance.permissions.denies_tool(name)
-        };
-        let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name());
-        let selecting = self.session.workspace.as_ref().map(|_| SELECT_ACTIVE_INTENT);
-        let answering = self.options.shape.as_ref().map(|_| STRUCTURED_OUTPUT);
-        built_in.chain(selecting).filter(|name| offered(name)).chain(answering).collect()
+    pub fn tools(&self) -> Vec<String> {
+        self.session.offered_names()
     }
 
     /// Does what the front-end asks for, until it asks for no more.
@@ -230,7 +237,9 @@ impl Agent {
                 Op::Submit { prompt, attachments } => {
                     self.turn(Some((prompt, attachments)), &cancel).await;
                 }
-                Op::GoOn => self.turn(None, &cancel).await,
+                Op::GoOn => {
+                    self.turn(None, &cancel).await;
+                }
                 Op::Compact { instructions } => {
                     if let Err(why) = self.compact("manual", instructions, &cancel).await {
                         self.warn(format!("the context was not compacted: {why}"));
@@ -245,11 +254,25 @@ impl Agent {
     /// Says that the session is over, and gives it back.
     pub async fn end(mut self, reason: SessionEndReason) -> Result<(), StoreError> {
         let cancel = CancellationToken::new();
-        let fired = self.fire(HookDetail::SessionEnd { reason }, &cancel).await;
+        self.dismiss().await;
+        let rows = match &self.session.agent {
+            // SubagentStop has told it.
+            Some(_) => Vec::new(),
+            None => self.fire(HookDetail::SessionEnd { reason }, &cancel).await.rows,
+        };
         let detail = json!({"reason": reason});
         let event = Some(("session.ended", &detail));
-        self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+        self.keep(&Step { hooks: &rows, event, ..Step::default() })?;
         self.session.engine.store.release_lease(&self.session.seat.session, &self.owner)
+    }
+
+    /// Ends the agents that work in the background: nobody would hear of them.
+    async fn dismiss(&self) {
+        let (crew, session) = (&self.session.engine.crew, &self.session.seat.session);
+        crew.stop_all(session);
+        while crew.of(session) > 0 {
+            crew.one_ended(session).await;
+        }
     }
 
     async fn open(&mut self) -> Result<(), StoreError> {
@@ -261,10 +284,13 @@ impl Agent {
             hooks.append(&mut fired.rows);
             entries.extend(self.contexts(&fired.contexts, "Setup hook"));
         }
-        let detail = HookDetail::SessionStart {
-            source,
-            agent_type: None,
-            model: Some(self.mind.model.wire.clone()),
+        let detail = match &self.session.agent {
+            Some(identity) => subagents::began(identity),
+            None => HookDetail::SessionStart {
+                source,
+                agent_type: None,
+                model: Some(self.mind.model.wire.clone()),
+            },
         };
         let mut fired = self.fire(detail, &cancel).await;
         hooks.append(&mut fired.rows);
@@ -295,7 +321,11 @@ impl Agent {
             }
             entries.extend(self.instructed(&found, &mut hooks, &cancel).await);
         }
-        entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        let from = match &self.session.agent {
+            Some(_) => "SubagentStart hook",
+            None => "SessionStart hook",
+        };
+        entries.extend(self.contexts(&fired.contexts, from));
         self.initial = fired.initial_message.take();
         self.take_watch_paths(&fired);
         let detail = json!({
@@ -347,9 +377,9 @@ impl Agent {
         self.session.fire_event(detail, None, cancel).await
     }
 
-    /// What was spent since the start.
+    /// What was spent since the start, by everybody who works for it.
     pub(crate) fn spent(&self) -> f64 {
-        self.cost_usd + self.mind.aside().cost_usd
+        self.mind.purse.spent()
     }
 
     /// Commits a step, and reads it back: what the model is told is what is on the record.
@@ -389,13 +419,14 @@ impl Agent {
         let policy = self.session.workspace.as_ref().map(|workspace| workspace.policy());
         let spec = |tool: SessionTool| ToolSpec {
             name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
+            description: self.session.describe(&*tool),
             input_schema: match &policy {
                 Some(policy) => with_metadata(tool.name(), tool.input_schema(), policy),
                 None => tool.input_schema(),
             },
         };
-        let tools = self.tools().into_iter().filter_map(|name| self.session.tool(name));
+        let tools = self.tools();
+        let tools = tools.iter().filter_map(|name| self.session.tool(name));
         request.tools = tools.map(spec).collect();
         request
     }

@@ -74,9 +74,22 @@ impl Session {
         self.call_as(ToolUseId::generate(), tool, input, cancel).await
     }
 
-    /// Takes one call all the way. An error means that the record could not be written, and says whether
-    /// the tool has run; everything that goes wrong with the call itself is in the report.
+    /// Takes one call all the way, when it is its turn. An error means that the record could not be written, and says
+    /// whether the tool has run; everything that goes wrong with the call itself is in the report.
     pub(crate) async fn call_as(
+        &mut self,
+        id: ToolUseId,
+        tool: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, CallError> {
+        self.enter().await;
+        let report = self.call_now(id, tool, input, cancel).await;
+        self.leave();
+        report
+    }
+
+    async fn call_now(
         &mut self,
         id: ToolUseId,
         tool: &str,
@@ -126,6 +139,7 @@ impl Session {
             .store
             .finish_call(&self.seat, &id, &outcome)
             .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
+        self.follow_phase(&done.output.changes);
         if let Some(cwd) = moved {
             self.governance.moved(&cwd);
             self.place.cwd = cwd;
@@ -184,7 +198,9 @@ impl Session {
                         content.push_str("\n(a hook says that it may be tried again)");
                     }
                 }
-                let output = ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
+                let mut output =
+                    ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
+                output.changes.extend(self.plan_to_keep(call, stage));
                 // Where something was asked, whose no it is: that of nobody is no human's.
                 return match call.answers.last().and_then(|answer| answer.detail["by"].as_str()) {
                     Some(who) if stage == Stage::Human => output.with_detail("decided_by", who),
@@ -194,6 +210,7 @@ impl Session {
         };
         let mut before = self.observe(call).await;
         let mut output = self.run_tool(call, permit, cancel).await;
+        self.announce(call, &mut output, cancel).await;
         // What a command changed is told before hooks add to it; what a tool wrote, as hooks leave it.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {
             self.attribute(call, tree, &mut output).await;

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use ona_hooks::Fired;
 use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
 use ona_store::{Steering, Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
@@ -255,7 +256,10 @@ impl Agent {
             agent_type: None,
             model: Some(self.mind.model.wire.clone()),
         };
-        let mut fired = self.fire(detail, cancel).await;
+        let mut fired = match &self.session.agent {
+            Some(_) => Fired::default(),
+            None => self.fire(detail, cancel).await,
+        };
         hooks.append(&mut fired.rows);
         entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
         self.take_watch_paths(&fired);

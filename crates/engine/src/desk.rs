@@ -1,20 +1,93 @@
 //! What a session does for its tools.
 
-use ona_tools::{Desk, Waits, WebFound, WebQuery};
+use std::path::PathBuf;
+
+use ona_store::TaskRow;
+use ona_tools::{AgentOrder, Deferred, Desk, TaskEnd, TaskView, Waits, WebFound, WebQuery};
+use ona_types::{Event, Phase, TaskId, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::session::Session;
+
+fn view(row: TaskRow) -> TaskView {
+    TaskView {
+        id: row.id.to_string(),
+        kind: row.kind,
+        command: row.command,
+        output_path: row.output_path,
+        end: row.end.map(|end| TaskEnd { exit_code: end.exit_code, reason: end.reason }),
+    }
+}
 
 impl Desk for Session {
     fn setting(&self, key: &str) -> Value {
         self.governance.settings()[key].clone()
     }
 
+    fn todos(&self) -> Result<Vec<Todo>, String> {
+        self.engine.store.todos(&self.seat).map_err(|error| error.to_string())
+    }
+
+    fn phase(&self) -> Result<Phase, String> {
+        let standing = self.engine.store.standing(&self.seat.conversation);
+        standing.map(|standing| standing.phase).map_err(|error| error.to_string())
+    }
+
+    fn say(&self, message: &str, attachments: &[PathBuf], status: &str) {
+        let redactor = &self.governance.redactor;
+        let shown = |path: &PathBuf| redactor.mask(&path.display().to_string()).into_owned();
+        self.front.tell(Event::Said {
+            message: redactor.mask(message).into_owned(),
+            attachments: attachments.iter().map(shown).collect(),
+            status: status.to_owned(),
+        });
+    }
+
+    fn task(&self, id: &str) -> Result<Option<TaskView>, String> {
+        let id = TaskId::from_existing(id.to_owned());
+        let found = self.engine.store.task(&self.seat.conversation, &id);
+        found.map(|row| row.map(view)).map_err(|error| error.to_string())
+    }
+
+    fn running_tasks(&self) -> Result<Vec<TaskView>, String> {
+        let running = self.engine.store.running_tasks(&self.seat.conversation);
+        let running = running.map_err(|error| error.to_string())?;
+        Ok(running.into_iter().map(view).collect())
+    }
+
+    fn stop_task<'a>(&'a self, task: &'a TaskView) -> Waits<'a, Result<(), String>> {
+        Box::pin(self.end_task(task))
+    }
+
+    fn agent<'a>(
+        &'a self,
+        order: AgentOrder,
+        call: &'a ToolUseId,
+        cancel: &'a CancellationToken,
+    ) -> Waits<'a, ToolOutput> {
+        Box::pin(self.start_agent(order, call, cancel))
+    }
+
+    fn skill<'a>(
+        &'a self,
+        name: &'a str,
+        _args: &'a str,
+        _call: &'a ToolUseId,
+        _cancel: &'a CancellationToken,
+    ) -> Waits<'a, ToolOutput> {
+        Box::pin(async move { ToolOutput::rejected(format!("there is no skill `{name}`")) })
+    }
+
+    fn deferred(&self) -> Vec<Deferred> {
+        Vec::new()
+    }
+
     fn digest<'a>(&'a self, prompt: &'a str, text: &'a str) -> Waits<'a, Result<String, String>> {
-        Box::pin(async move { self.ask_aside(prompt, text).await })
+        Box::pin(self.ask_aside(prompt, text))
     }
 
     fn search<'a>(&'a self, query: &'a WebQuery) -> Waits<'a, Option<Result<WebFound, String>>> {
-        Box::pin(async move { self.search_aside(query).await })
+        Box::pin(self.search_aside(query))
     }
 }

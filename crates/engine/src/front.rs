@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ona_types::{AskRequest, Event, HumanAnswer, Op};
+use ona_types::{AskRequest, Event, HumanAnswer, Op, ToolUseId};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+
+use crate::crew::AgentLog;
 
 /// Who stands behind a session, for what the rules say to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct Front {
     events: mpsc::UnboundedSender<Event>,
     orders: mpsc::UnboundedReceiver<Op>,
     shared: Arc<Shared>,
+    /// The call whose agent speaks here, if one does.
+    of: Option<ToolUseId>,
+    /// Where what it does is noted down.
+    log: Option<Arc<AgentLog>>,
 }
 
 /// What a front-end holds to speak to the core.
@@ -58,7 +64,7 @@ pub fn table(human: Human) -> (Front, Remote, mpsc::UnboundedReceiver<Event>) {
     let (events, receiver) = mpsc::unbounded_channel();
     let (sender, orders) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared::default());
-    let front = Front { human, events, orders, shared: Arc::clone(&shared) };
+    let front = Front { human, events, orders, shared: Arc::clone(&shared), of: None, log: None };
     (front, Remote { orders: sender, shared }, receiver)
 }
 
@@ -87,7 +93,42 @@ impl Remote {
 impl Front {
     /// Tells the front-end something. One that has gone away misses nothing that is not on the record.
     pub(crate) fn tell(&self, event: Event) {
+        if let Some(log) = &self.log {
+            log.hear(&event);
+        }
+        // Whoever is asked answers by the number alone, whoever asks.
+        let event = match (&self.of, event) {
+            (None, event) | (Some(_), event @ Event::Ask { .. }) => event,
+            (Some(call), event) => Event::OfAgent { call: call.clone(), what: Box::new(event) },
+        };
         let _ = self.events.send(event);
+    }
+
+    /// The same table, for an agent that a call started. It takes no orders; in the background there is nobody to
+    /// ask.
+    pub(crate) fn for_agent(&self, call: &ToolUseId, log: Option<Arc<AgentLog>>) -> Self {
+        let (_, orders) = mpsc::unbounded_channel();
+        Self {
+            human: if log.is_some() { Human::Nobody } else { self.human },
+            events: self.events.clone(),
+            orders,
+            shared: Arc::clone(&self.shared),
+            of: Some(call.clone()),
+            log,
+        }
+    }
+
+    /// The same place at the same table.
+    pub(crate) fn beside(&self) -> Self {
+        let (_, orders) = mpsc::unbounded_channel();
+        Self {
+            human: self.human,
+            events: self.events.clone(),
+            orders,
+            shared: Arc::clone(&self.shared),
+            of: self.of.clone(),
+            log: self.log.clone(),
+        }
     }
 
     /// The next operation in its turn; nothing if there will be none.

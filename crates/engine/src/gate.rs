@@ -7,7 +7,7 @@ use ona_hooks::{About, Fired, Judge};
 use ona_intents::TraceEntry;
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
-use ona_tools::Tool;
+use ona_tools::{Asks, Tool};
 use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
 use ona_types::{AskRequest, Behavior, Event, HumanAnswer, ToolUseId};
 use serde_json::{Value, json};
@@ -219,6 +219,20 @@ impl Session {
     fn ask_rules(&self, call: &PendingCall<'_>) -> Answer {
         let ruling = self.governance.permissions.judge(&call.as_call());
         let (reason, detail) = explain::ruling(&ruling);
+        let hook_answers =
+            call.by_hooks == Some(Behavior::Allow) && ona_tools::is_answered(&call.input);
+        match call.tool.asks() {
+            _ if ruling.behavior == Behavior::Deny => {}
+            Asks::AHuman => {
+                let why = "only a human can approve it";
+                return Answer::new(Stage::Rules, Verdict::Ask, why).with(detail);
+            }
+            Asks::AnAnswer if !hook_answers => {
+                let why = "the user has to answer";
+                return Answer::new(Stage::Rules, Verdict::Ask, why).with(detail);
+            }
+            Asks::AnAnswer | Asks::ByRules => {}
+        }
         let verdict = match (ruling.behavior, &ruling.by) {
             (Behavior::Deny, _) => Verdict::Deny,
             (Behavior::Allow, _) => Verdict::Allow,
@@ -261,6 +275,10 @@ impl Session {
                     suggestions,
                 };
                 let answer = match self.ask_request_hooks(call, &request, cancel).await {
+                    // What only a human can approve no hook approves.
+                    Some((_, HumanAnswer::Allow { .. })) if call.tool.asks() == Asks::AHuman => {
+                        ("human", self.front.ask(request, cancel).await)
+                    }
                     Some(answer) => answer,
                     None => {
                         self.notify_of(call, &request, cancel).await;
@@ -313,9 +331,10 @@ impl Session {
             RequestDecision::Allow { updated_input, updated_permissions } => {
                 match updated_input.map(|input| self.replace_input(call, Value::Object(input))) {
                     Some(Err(why)) => HumanAnswer::no(why),
-                    None | Some(Ok(())) => {
-                        HumanAnswer::Allow { always: updated_permissions.unwrap_or_default() }
-                    }
+                    None | Some(Ok(())) => HumanAnswer::Allow {
+                        always: updated_permissions.unwrap_or_default(),
+                        input: None,
+                    },
                 }
             }
         };
@@ -352,8 +371,18 @@ impl Session {
         reason: &str,
         (who, answer): (&'static str, HumanAnswer),
     ) -> Answer {
+        // What the human put in the place of the input, such as answers, is judged like anything else.
+        let answer = match answer {
+            HumanAnswer::Allow { always, input: Some(input) } => {
+                match self.replace_input(call, input) {
+                    Ok(()) => HumanAnswer::Allow { always, input: None },
+                    Err(why) => HumanAnswer::no(why),
+                }
+            }
+            other => other,
+        };
         let (verdict, words, detail) = match answer {
-            HumanAnswer::Allow { always } => {
+            HumanAnswer::Allow { always, .. } => {
                 let mut kept = Vec::new();
                 for update in &always {
                     let store = &self.engine.store;
@@ -475,8 +504,8 @@ impl Session {
             runtime_db_path: self.engine.store.path().display().to_string(),
             cwd: self.place.cwd.display().to_string(),
             permission_mode: Some(self.governance.permissions.mode()),
-            agent_id: None,
-            agent_type: None,
+            agent_id: self.agent.as_ref().map(|agent| agent.id.to_string()),
+            agent_type: self.agent.as_ref().map(|agent| agent.kind.clone()),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! relative to the directory that is asked about, which may lie below the checkout's top.
 
 mod history;
+pub(crate) mod worktrees;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

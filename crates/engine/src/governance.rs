@@ -433,6 +433,53 @@ impl Governance {
         self.basis.refuses(mode).is_none()
     }
 
+    /// The same for an agent of this session's, the second seat: its mode can only be stricter, and hooks of its own come
+    /// last.
+    pub(crate) fn for_agent(
+        &self,
+        engine: &Engine,
+        (own, theirs): (&Seat, &Seat),
+        place: &mut Place,
+        mode: Option<PermissionMode>,
+        hooks: Option<&Value>,
+    ) -> Result<Self, StoreError> {
+        let mut basis = self.basis.clone();
+        basis.outputs = engine.host.outputs_of(&theirs.session);
+        let mine = self.permissions.mode();
+        basis.mode = Some(mode.map_or(mine, |mode| basis::stricter(mine, mode)));
+        if let Some(hooks) = hooks {
+            let mut json = Map::new();
+            json.insert("hooks".to_owned(), hooks.clone());
+            let source = Source::of(Scope::Session);
+            basis.layers.push(Layer { source, base: basis.roots.project_dir.clone(), json });
+        }
+        if own.session != theirs.session
+            && let Some(snapshot) = engine.store.snapshot(&session_settings(own))?
+        {
+            engine.store.keep_snapshot(&session_settings(theirs), &snapshot)?;
+        }
+        let watch = Watch::default();
+        Ok(Self::of(&engine.config, &engine.host, place, basis, Vec::new(), watch))
+    }
+
+    /// Reads anew what this session was allowed for good.
+    pub(crate) fn take_session_rules(
+        &mut self,
+        engine: &Engine,
+        seat: &Seat,
+        place: &mut Place,
+    ) -> Result<(), StoreError> {
+        let Some(rules) = engine.store.snapshot(&session_rules(seat))? else { return Ok(()) };
+        if let Ok(Value::Object(json)) = serde_json::from_str(&rules) {
+            let source = Source::of(Scope::Session);
+            self.basis.layers.retain(|layer| layer.source != source);
+            let base = self.basis.roots.project_dir.clone();
+            self.basis.layers.push(Layer { source, base, json });
+            self.permissions = Arc::new(self.basis.permissions(place, &mut Vec::new()));
+        }
+        Ok(())
+    }
+
     /// The settings in force, merged.
     pub(crate) fn settings(&self) -> Value {
         settings::merge(&self.basis.layers)
@@ -504,5 +551,9 @@ fn session_rules(seat: &Seat) -> String {
 }
 
 fn keep(store: &Store, seat: &Seat, snapshot: &Value) -> Result<(), StoreError> {
-    store.keep_snapshot(&format!("session:{}", seat.session), &snapshot.to_string())
+    store.keep_snapshot(&session_settings(seat), &snapshot.to_string())
+}
+
+fn session_settings(seat: &Seat) -> String {
+    format!("session:{}", seat.session)
 }

@@ -81,7 +81,7 @@ impl ModelJudge<'_> {
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = event {
                 for used in end.used {
-                    self.mind.add_aside(used);
+                    self.mind.tell_aside(used);
                 }
                 return match end.ending {
                     Ending::Done => Ok(end.text),

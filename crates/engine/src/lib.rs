@@ -5,10 +5,12 @@
 //! The engine never prints and reads neither terminal nor environment.
 
 mod agent;
+mod announce;
 mod aside;
 mod call;
 mod changes;
 mod compact;
+mod crew;
 mod desk;
 mod doctor;
 mod explain;
@@ -19,7 +21,9 @@ pub mod git;
 mod governance;
 pub mod instructions;
 mod intents;
+mod isolation;
 mod judge;
+mod kinds;
 pub mod own;
 mod partial;
 mod phase;
@@ -28,6 +32,8 @@ mod prompt;
 mod session;
 pub mod settings;
 mod structured;
+mod subagents;
+mod tasks;
 #[cfg(test)]
 mod testing;
 mod thread;
@@ -36,9 +42,10 @@ mod turn;
 mod watch;
 mod worktree;
 
-pub use agent::{Agent, AgentError, AgentOptions, Aside, FindModel, Mind};
+pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse};
 pub use call::{CallError, CallReport};
 pub use compact::Room;
+pub use crew::Crew;
 pub use doctor::examine;
 pub use explain::Explanation;
 pub use front::{Front, Human, Remote, table};

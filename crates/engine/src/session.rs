@@ -6,17 +6,20 @@ use std::sync::Arc;
 use ona_intents::Workspace;
 use ona_policy::secrets::masks;
 use ona_sandbox::{Liveness, Owner};
-use ona_store::{Join, NewSession, Seat, Store};
+use ona_store::{Join, NewSession, Seat, Store, StoreError};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
 use ona_types::{ConversationId, PermissionMode, SessionId};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Mind;
+use crate::agent::{AgentOptions, Mind};
+use crate::crew::Crew;
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
 use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent};
+use crate::subagents::Identity;
 
 /// What every session of this process shares.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub struct Engine {
     pub host: Host,
     /// How settings are found.
     pub config: Config,
+    /// Agents that work in the background.
+    pub crew: Crew,
 }
 
 /// Which session to join.
@@ -56,6 +61,14 @@ pub struct Session {
     pub(crate) answers: Option<Arc<StructuredOutput>>,
     /// The workspace whose intents the work is for, where the project has any.
     pub(crate) workspace: Option<Arc<Workspace>>,
+    /// The mode the session was in before planning.
+    pub(crate) mode_before: Option<PermissionMode>,
+    /// Who works here, where a call started it.
+    pub(crate) agent: Option<Identity>,
+    /// How the agent here is to work, for agents that it starts.
+    pub(crate) work: Option<Arc<AgentOptions>>,
+    /// Only one call at a time is judged, run and recorded, however many agents are waited for.
+    pub(crate) door: Arc<Semaphore>,
 }
 
 /// A tool of a session.
@@ -156,9 +169,86 @@ impl Session {
             tools: None,
             answers: None,
             workspace: None,
+            mode_before: None,
+            agent: None,
+            work: None,
+            door: Arc::new(Semaphore::new(1)),
         };
         session.find_workspace();
         Ok(session)
+    }
+
+    /// Another session with the same model behind it.
+    pub(crate) fn another(
+        &self,
+        seat: Seat,
+        place: Place,
+        governance: Governance,
+        front: Front,
+    ) -> Self {
+        Self {
+            engine: Arc::clone(&self.engine),
+            front,
+            seat,
+            place,
+            governance,
+            mind: self.mind.clone(),
+            tools: None,
+            answers: None,
+            workspace: None,
+            mode_before: None,
+            agent: None,
+            work: None,
+            door: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// The same session, for somebody who works beside this one.
+    pub(crate) fn beside(&self) -> Result<Self, StoreError> {
+        let mut place = self.place.clone();
+        let seats = (&self.seat, &self.seat);
+        let governance = self.governance.for_agent(&self.engine, seats, &mut place, None, None)?;
+        let same = self.another(self.seat.clone(), place, governance, self.front.beside());
+        Ok(Self {
+            tools: self.tools.clone(),
+            answers: self.answers.clone(),
+            workspace: self.workspace.clone(),
+            mode_before: self.mode_before,
+            agent: self.agent.clone(),
+            work: self.work.clone(),
+            door: Arc::clone(&self.door),
+            ..same
+        })
+    }
+
+    /// Takes over what was allowed for good in a session beside this one.
+    pub(crate) fn take_rules(&mut self) -> Result<(), StoreError> {
+        let mut place = self.place.clone();
+        let engine = Arc::clone(&self.engine);
+        self.governance.take_session_rules(&engine, &self.seat, &mut place)?;
+        self.place = place;
+        Ok(())
+    }
+
+    /// Waits for something while others may pass the gate.
+    pub(crate) async fn outside<T>(&self, waiting: impl Future<Output = T>) -> T {
+        self.door.add_permits(1);
+        let done = waiting.await;
+        self.enter().await;
+        done
+    }
+
+    /// Waits for its turn at the gate.
+    pub(crate) async fn enter(&self) {
+        // It is never closed.
+        if let Ok(permit) = self.door.acquire().await {
+            permit.forget();
+        }
+    }
+
+    /// Leaves the gate to the next.
+    pub(crate) fn leave(&self) {
+        self.door.add_permits(1);
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
@@ -180,6 +270,12 @@ impl Session {
     #[must_use]
     pub fn judged_by(self, mind: Arc<Mind>) -> Self {
         Self { mind: Some(mind), ..self }
+    }
+
+    /// The session for agents that its calls start.
+    #[must_use]
+    pub fn working(self, options: AgentOptions) -> Self {
+        Self { work: Some(Arc::new(options)), ..self }
     }
 
     /// Whether some hook would ask a model.
@@ -254,6 +350,15 @@ impl Session {
         let own = self.answering().into_iter().chain(self.selecting());
         let built_in = ona_tools::find(name).map(SessionTool::BuiltIn);
         built_in.or_else(|| own.into_iter().find(|tool| tool.name() == name))
+    }
+
+    /// The names of the tools the model may call here.
+    pub(crate) fn offered_names(&self) -> Vec<String> {
+        let names = self.tool_names().into_iter();
+        let offered = |name: &String| {
+            self.tools.as_ref().is_none_or(|tools| tools.contains(name)) && !self.denies_tool(name)
+        };
+        names.filter(offered).collect()
     }
 
     /// The names of all its tools.

@@ -52,6 +52,7 @@ impl World {
                 outputs: root.join("outputs"),
             },
             config,
+            crew: Crew::default(),
         });
         Self { engine, project, _dir: dir }
     }

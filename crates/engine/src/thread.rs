@@ -40,6 +40,8 @@ pub(crate) struct Thread {
     opaque: Vec<(usize, Block)>,
     /// Instruction files that came into context.
     files: Vec<String>,
+    /// Tools that were looked for and found.
+    loaded: Vec<String>,
     /// The number of the next row.
     next: i64,
 }
@@ -95,6 +97,7 @@ impl Thread {
             open: None,
             opaque: Vec::new(),
             files: Vec::new(),
+            loaded: Vec::new(),
             next: 0,
         }
     }
@@ -108,6 +111,11 @@ impl Thread {
     /// The number of the first row that was not read.
     pub(crate) fn next(&self) -> i64 {
         self.next
+    }
+
+    /// Tools whose definitions the model is given because it looked for them, in that order.
+    pub(crate) fn loaded(&self) -> &[String] {
+        &self.loaded
     }
 
     /// Instruction files the model has been told of.
@@ -249,6 +257,7 @@ impl Thread {
                     (self.recent, self.open, self.opaque) = (Vec::new(), None, Vec::new());
                     self.history = History::new(self.provider);
                     self.files.clear();
+                    self.loaded.clear();
                     self.say(Block::Text(summary));
                     if !restored.is_empty() {
                         self.say(Block::Text(restored));
@@ -266,17 +275,21 @@ impl Thread {
         match note {
             SystemNote::Prompt { blocks } => self.system = blocks,
             // Between the calls of one answer nothing may stand but their results.
-            SystemNote::Instructions { text, .. } | SystemNote::Context { text, .. } => {
-                match &mut self.open {
-                    Some(open) => open.after.push(Block::Text(text)),
-                    None => self.say(Block::Text(text)),
-                }
-            }
+            SystemNote::Instructions { text, .. }
+            | SystemNote::Context { text, .. }
+            | SystemNote::Skill { text, .. } => match &mut self.open {
+                Some(open) => open.after.push(Block::Text(text)),
+                None => self.say(Block::Text(text)),
+            },
             SystemNote::ProviderBlocks { provider, blocks } => {
                 if let Ok(provider) = provider.parse::<ProviderKind>() {
                     let opaque = |(at, value)| (at, Block::Opaque { provider, value });
                     self.opaque = blocks.into_iter().map(opaque).collect();
                 }
+            }
+            SystemNote::ToolsLoaded { names } => {
+                self.loaded.retain(|known| !names.contains(known));
+                self.loaded.extend(names);
             }
             SystemNote::Interrupted => self.say(Block::Text(INTERRUPTED.to_owned())),
             SystemNote::TurnFailed { .. } => {}

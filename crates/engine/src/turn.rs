@@ -1,10 +1,12 @@
 //! One turn (S0 §2.5): a prompt, answers and calls in their order, and an end. Every step is committed before
 //! the next one begins, so a crash loses nothing that was shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::time::Instant;
 
+use futures_util::future::join_all;
+use ona_hooks::Fired;
 use ona_policy::Stage;
 use ona_policy::secrets::masks;
 use ona_provider::{Answer, AskError, Block, Live, StopReason};
@@ -18,10 +20,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind, millis};
-use crate::call::CallError;
+use crate::call::{CallError, CallReport};
 use crate::compact::{CompactError, Squeeze};
+use crate::front::Front;
 use crate::partial::Partial;
 use crate::structured::{ShapedAnswer, Unanswered};
+use crate::subagents;
 use crate::thread::NOT_RUN;
 
 /// Told where an answer ends in `refusal` or `content_filter`.
@@ -116,6 +120,22 @@ impl Cuts {
     }
 }
 
+/// A call that the model wants.
+struct Wanted {
+    id: ToolUseId,
+    tool: String,
+    /// What runs.
+    input: Value,
+    /// As the record has it.
+    shown: Value,
+}
+
+impl Wanted {
+    fn is_agent(&self) -> bool {
+        self.tool == "Agent"
+    }
+}
+
 /// Why a turn ended other than by having nothing more to do.
 enum Halt {
     Ending(Ending),
@@ -170,7 +190,7 @@ impl Agent {
         &mut self,
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
-    ) {
+    ) -> TurnEnd {
         let started = Instant::now();
         let mut account = Account::default();
         self.squeeze = Squeeze::default();
@@ -200,7 +220,8 @@ impl Agent {
                 TurnEnd { ending: Ending::RecordLost { message: error.to_string() }, ..end }
             }
         };
-        self.session.front.tell(Event::TurnEnded { end: Box::new(end) });
+        self.session.front.tell(Event::TurnEnded { end: Box::new(end.clone()) });
+        end
     }
 
     fn end_of_turn(&mut self, end: &TurnEnd) -> Result<(), StoreError> {
@@ -235,6 +256,7 @@ impl Agent {
         }
         let (mut sent_back, mut compacted) = (0, false);
         loop {
+            self.heed_tasks(cancel).await?;
             self.heed_files(cancel).await?;
             self.check_limits(account)?;
             let spent = self.spent();
@@ -288,10 +310,11 @@ impl Agent {
                 Some(answer) => answer.to_string(),
                 None => account.text.clone(),
             };
-            if !self.sent_back(&said, sent_back, cancel).await? {
+            if self.sent_back(&said, sent_back, cancel).await? {
+                sent_back += 1;
+            } else if !self.wait_for_agents(cancel).await {
                 return Ok(());
             }
-            sent_back += 1;
         }
     }
 
@@ -308,8 +331,14 @@ impl Agent {
         self.heed_settings(cancel).await?;
         self.turn += 1;
         self.session.front.tell(Event::TurnStarted { turn: self.turn });
-        let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
-        let fired = self.fire(detail, cancel).await;
+        let fired = match &self.session.agent {
+            // No user said it.
+            Some(_) => Fired::default(),
+            None => {
+                let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
+                self.fire(detail, cancel).await
+            }
+        };
         let refused = fired.denies().then(|| fired.denial());
         if refused.is_some() || fired.stop.is_some() || cancel.is_cancelled() {
             self.turn -= 1;
@@ -436,7 +465,7 @@ impl Agent {
                 cost_usd: self.mind.model.cost(cut),
                 ..ModelCall::default()
             };
-            self.cost_usd += call.cost_usd.unwrap_or_default();
+            self.mind.purse.spend(call.cost_usd.unwrap_or_default());
             used(&call).add_to(&mut account.used);
             self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
         }
@@ -444,7 +473,7 @@ impl Agent {
     }
 
     fn account(&mut self, call: &ModelCall, account: &mut Account) {
-        self.cost_usd += call.cost_usd.unwrap_or_default();
+        self.mind.purse.spend(call.cost_usd.unwrap_or_default());
         used(call).add_to(&mut account.used);
         self.context_tokens = call.used.context_tokens();
         let full = self.is_full();
@@ -511,62 +540,114 @@ impl Agent {
         entries
     }
 
-    /// Step 6: the calls of the last answer, in the order they were asked for.
+    /// Step 6: the calls of the last answer, in the order they were asked for. Agents that stand next to each other
+    /// work side by side.
     async fn finish_calls(
         &mut self,
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
+        let mut calls: VecDeque<Wanted> = VecDeque::new();
         for id in self.thread.unanswered() {
-            if cancel.is_cancelled() {
-                return Err(Halt::Ending(Ending::Interrupted));
-            }
             let Some((tool, input)) = self.thread.call(&id) else { continue };
-            let (tool, recorded) = (tool.to_owned(), Value::Object(input.clone()));
+            let (tool, shown) = (tool.to_owned(), Value::Object(input.clone()));
             // What runs is what the model asked for; the record may show it masked. After a crash only the
             // record is left, and a mask must not run in a secret's place.
             let input = match self.inputs.remove(&id) {
                 Some(input) => input,
-                None if masks(&recorded.to_string()).next().is_some() => continue,
-                None => recorded.clone(),
+                None if masks(&shown.to_string()).next().is_some() => continue,
+                None => shown.clone(),
             };
-            let shown = recorded;
-            self.session.front.tell(Event::ToolStarted {
-                id: id.clone(),
-                tool: tool.clone(),
-                input: shown.clone(),
-            });
+            calls.push_back(Wanted { id, tool, input, shown });
+        }
+        while let Some(call) = calls.pop_front() {
+            let mut group = vec![call];
+            while group[0].is_agent() && calls.front().is_some_and(Wanted::is_agent) {
+                group.extend(calls.pop_front());
+            }
+            if cancel.is_cancelled() {
+                return Err(Halt::Ending(Ending::Interrupted));
+            }
             let old_cwd = self.session.place.cwd.clone();
-            let report = self.session.call_as(id.clone(), &tool, &input, cancel).await?;
-            // Input that no tool could take was never held against a rule.
-            let judged = report.denied
-                && self.session.engine.store.denied_at(&id)?.as_deref()
-                    != Some(Stage::Input.as_str());
-            if judged {
-                account.denials.push(DeniedCall {
-                    tool_name: tool.clone(),
-                    tool_use_id: id.clone(),
-                    tool_input: shown,
-                });
+            let reports = self.call_all(&group, cancel).await?;
+            let mut stop = None;
+            for (call, report) in group.into_iter().zip(reports) {
+                stop = stop.or(report.stop.clone());
+                self.called(call, report, account, cancel).await?;
             }
-            account.answer.hear(&tool, &report, &self.session.governance.redactor);
-            self.session.front.tell(Event::ToolEnded {
-                id,
-                tool: tool.clone(),
-                content: report.content.clone(),
-                is_error: report.is_error,
-            });
-            self.catch_up()?;
             self.moved_from(&old_cwd, cancel).await?;
-            if !report.is_error && tool == "Read" {
-                self.heed_nested(&input, cancel).await?;
-            }
-            if let Some(reason) = report.stop {
+            if let Some(reason) = stop {
                 return Err(Halt::Ending(match cancel.is_cancelled() {
                     true => Ending::Interrupted,
                     false => Ending::Stopped { reason },
                 }));
             }
+        }
+        Ok(())
+    }
+
+    /// Takes calls all the way: one, or agents side by side. They are judged one after the other all the same.
+    async fn call_all(
+        &mut self,
+        group: &[Wanted],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CallReport>, Halt> {
+        let started = |front: &Front, call: &Wanted| {
+            front.tell(Event::ToolStarted {
+                id: call.id.clone(),
+                tool: call.tool.clone(),
+                input: call.shown.clone(),
+            });
+        };
+        if let [call] = group {
+            started(&self.session.front, call);
+            let done =
+                self.session.call_as(call.id.clone(), &call.tool, &call.input, cancel).await?;
+            return Ok(vec![done]);
+        }
+        let mut sides = Vec::new();
+        for call in group {
+            sides.push((self.session.beside()?, call));
+        }
+        let calls = sides.iter_mut().map(|(session, call)| async move {
+            started(&session.front, call);
+            session.call_as(call.id.clone(), &call.tool, &call.input, cancel).await
+        });
+        let done = join_all(calls).await;
+        // Somebody may have said "always" to one of them.
+        self.session.take_rules()?;
+        Ok(done.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// A call has come to its end: who wants to know of it.
+    async fn called(
+        &mut self,
+        call: Wanted,
+        report: CallReport,
+        account: &mut Account,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
+        let Wanted { id, tool, input, shown } = call;
+        // Input that no tool could take was never held against a rule.
+        let judged = report.denied
+            && self.session.engine.store.denied_at(&id)?.as_deref() != Some(Stage::Input.as_str());
+        if judged {
+            account.denials.push(DeniedCall {
+                tool_name: tool.clone(),
+                tool_use_id: id.clone(),
+                tool_input: shown,
+            });
+        }
+        account.answer.hear(&tool, &report, &self.session.governance.redactor);
+        self.session.front.tell(Event::ToolEnded {
+            id,
+            tool: tool.clone(),
+            content: report.content.clone(),
+            is_error: report.is_error,
+        });
+        self.catch_up()?;
+        if !report.is_error && tool == "Read" {
+            self.heed_nested(&input, cancel).await?;
         }
         Ok(())
     }
@@ -624,7 +705,10 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
-        let detail = HookDetail::Stop { stop_hook_active: before > 0, last_assistant_message };
+        let detail = match &self.session.agent {
+            Some(identity) => subagents::stopped(identity, before > 0, last_assistant_message),
+            None => HookDetail::Stop { stop_hook_active: before > 0, last_assistant_message },
+        };
         let fired = self.fire(detail, cancel).await;
         if let Some(reason) = fired.stop.clone() {
             self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;

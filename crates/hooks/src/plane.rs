@@ -10,8 +10,8 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Anchors, Call, Effects, Rule};
 use ona_sandbox::Marker;
 use ona_types::hook::{
-    Decision, HookBase, HookDetail, HookEvent, HookInput, HookInvocation, HookSpecificOutput,
-    PermissionDecision, RequestDecision, SyncOutput,
+    Decision, ElicitationAction, HookBase, HookDetail, HookEvent, HookInput, HookInvocation,
+    HookSpecificOutput, PermissionDecision, RequestDecision, SyncOutput,
 };
 use ona_types::{Behavior, ToolUseId};
 use serde_json::{Map, Value};
@@ -114,6 +114,10 @@ pub struct Fired {
     pub initial_message: Option<String>,
     /// The files that hooks want to hear of from now on.
     pub watch_paths: Option<Vec<String>>,
+    /// What an Elicitation or ElicitationResult hook answers a server; of several the first.
+    pub elicitation: Option<(ElicitationAction, Option<Map<String, Value>>)>,
+    /// Where a WorktreeCreate hook has made the worktree; of several the first.
+    pub worktree_path: Option<String>,
     /// The hook that the user did not wait for.
     pub interrupted: Option<String>,
     /// The failures at full length, for the user: which hook, where it is set up, what to do.
@@ -574,9 +578,15 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
             answer_request(fired, decision);
         }
         HookSpecificOutput::PermissionDenied { retry } => fired.retry |= retry == Some(true),
-        HookSpecificOutput::Elicitation { .. }
-        | HookSpecificOutput::ElicitationResult { .. }
-        | HookSpecificOutput::WorktreeCreate { .. } => {}
+        HookSpecificOutput::Elicitation { action, content }
+        | HookSpecificOutput::ElicitationResult { action, content } => {
+            if let (None, Some(action)) = (&fired.elicitation, action) {
+                fired.elicitation = Some((action, content));
+            }
+        }
+        HookSpecificOutput::WorktreeCreate { worktree_path } => {
+            fired.worktree_path.get_or_insert(worktree_path);
+        }
     }
 }
 

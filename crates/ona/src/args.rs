@@ -10,6 +10,7 @@ use crate::agent_args::AgentArgs;
 use crate::error::CliError;
 use crate::init::Init;
 use crate::intent::Intent;
+use crate::plan::Plan;
 use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
@@ -193,6 +194,10 @@ pub enum Command {
         #[arg(long)]
         live: bool,
     },
+
+    /// Read plans that agents have handed in, approve them or send them back
+    #[command(subcommand)]
+    Plan(Plan),
 
     /// List, show, export, rename, delete and search sessions
     #[command(subcommand)]

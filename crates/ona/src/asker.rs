@@ -7,6 +7,7 @@ use ona_engine::Remote;
 use ona_types::{
     AskRequest, Behavior, Event, HumanAnswer, Op, PermissionUpdate, UpdateDestination,
 };
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::output::{complain, plain};
@@ -24,6 +25,12 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
                     });
                     remote.send(Op::Answer { ask, answer });
                 });
+            }
+            Event::Said { message, attachments, .. } => {
+                complain(&format!("{}\n", plain(&message)));
+                for file in attachments {
+                    complain(&format!("[{}]\n", plain(&file)));
+                }
             }
             Event::HookMessage { text } => complain(&format!("hook: {text}\n")),
             Event::Warning { text } => complain(&format!("warning: {text}\n")),
@@ -47,6 +54,9 @@ pub fn line(question: &str) -> std::io::Result<String> {
 const ALWAYS_IN: &str = ".claude/settings.local.json";
 
 fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
+    if request.tool == "AskUserQuestion" {
+        return answers(&request.input);
+    }
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
     let always = match rules.len() {
         0 => String::new(),
@@ -65,7 +75,7 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         }
         match line.trim() {
             "" => {}
-            "y" | "yes" => return Ok(HumanAnswer::Allow { always: Vec::new() }),
+            "y" | "yes" => return Ok(HumanAnswer::yes()),
             "n" | "no" => return Ok(HumanAnswer::no("")),
             "a" | "always" if rules.is_empty() => {}
             "a" | "always" => {
@@ -74,19 +84,70 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
                     behavior: Behavior::Allow,
                     destination: UpdateDestination::LocalSettings,
                 };
-                return Ok(HumanAnswer::Allow { always: vec![always] });
+                return Ok(HumanAnswer::Allow { always: vec![always], input: None });
             }
             feedback => return Ok(HumanAnswer::no(feedback)),
         }
     }
 }
 
-/// As much of an input is shown. A command is shown whole: what is hidden could be what matters.
+/// Puts questions to the user one by one, and the answers into the input.
+fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
+    let mut given = Map::new();
+    for question in input["questions"].as_array().into_iter().flatten() {
+        let text = question["question"].as_str().unwrap_or_default();
+        let options: Vec<&Value> = question["options"].as_array().into_iter().flatten().collect();
+        let several = question["multiSelect"] == true || question["multiSelect"] == "true";
+        let mut asked = format!("\n{text}\n");
+        for (number, option) in (1..).zip(&options) {
+            let label = option["label"].as_str().unwrap_or_default();
+            let about = option["description"].as_str().unwrap_or_default();
+            asked.push_str(&format!("  {number}. {label}  {about}\n"));
+        }
+        asked.push_str(match several {
+            true => "Numbers with commas between, or an answer of your own: ",
+            false => "A number, or an answer of your own: ",
+        });
+        let answer = loop {
+            let line = line(&asked)?;
+            if line.is_empty() {
+                return Ok(HumanAnswer::no("the terminal was closed"));
+            }
+            if let Some(answer) = chosen(line.trim(), &options, several) {
+                break answer;
+            }
+        };
+        given.insert(text.to_owned(), answer.into());
+    }
+    let mut input = input.clone();
+    input["answers"] = Value::Object(given);
+    Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(input) })
+}
+
+/// What a line answers: the labels of the numbers in it, else the line itself. Nothing if it has to be asked again.
+fn chosen(line: &str, options: &[&Value], several: bool) -> Option<String> {
+    let label = |word: &str| -> Option<&str> {
+        let number: usize = word.trim().parse().ok()?;
+        options.get(number.checked_sub(1)?)?["label"].as_str()
+    };
+    let numbers = line.split(',').all(|word| word.trim().parse::<usize>().is_ok());
+    if line.is_empty() || (numbers && !several && line.contains(',')) {
+        return None;
+    }
+    if numbers {
+        let labels: Option<Vec<&str>> = line.split(',').map(label).collect();
+        return labels.map(|labels| labels.join(", "));
+    }
+    Some(line.to_owned())
+}
+
+/// As much of an input is shown. A command and a plan are shown whole: what is hidden could be what matters.
 const SHOWN: usize = 4000;
 
-fn shown(input: &serde_json::Value) -> String {
-    if let Some(command) = input.get("command").and_then(serde_json::Value::as_str) {
-        return plain(command);
+fn shown(input: &Value) -> String {
+    let whole = ["command", "plan"].iter().find_map(|key| input.get(key)?.as_str());
+    if let Some(whole) = whole {
+        return plain(whole);
     }
     let text = plain(&input.to_string());
     let length = text.chars().count();
@@ -95,4 +156,25 @@ fn shown(input: &serde_json::Value) -> String {
     }
     let cut: String = text.chars().take(SHOWN).collect();
     format!("{cut}\n[{} more characters are not shown]", length - SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_choose_and_everything_else_is_an_answer() {
+        let (red, blue) = (json!({"label": "Red"}), json!({"label": "Blue"}));
+        let options = [&red, &blue];
+        let one = |line: &str| chosen(line, &options, false);
+        assert_eq!(one("2").as_deref(), Some("Blue"));
+        assert_eq!(one("none of them").as_deref(), Some("none of them"));
+        for again in ["", "3", "0", "1,2"] {
+            assert_eq!(one(again), None, "{again}");
+        }
+        assert_eq!(chosen("1, 2", &options, true).as_deref(), Some("Red, Blue"));
+        assert_eq!(chosen("1,3", &options, true), None);
+    }
 }

@@ -161,6 +161,7 @@ fn scripted(server: &Server) -> Result<Mind, CliError> {
         thinking: None,
         find: Arc::new(find),
         aside: Arc::default(),
+        purse: Arc::default(),
     })
 }
 

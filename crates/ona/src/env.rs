@@ -63,6 +63,16 @@ const READ_TOKENS: Variable = Variable {
     default: "25000",
     meaning: "Read refuses to show more than about this many tokens at once.",
 };
+const AGENT_OUTPUT: Variable = Variable {
+    name: "TASK_MAX_OUTPUT_LENGTH",
+    default: "32000",
+    meaning: "As many characters of an agent's answer are told to its caller, at most 160000; the whole is in a file.",
+};
+const SUBAGENT_MODEL: Variable = Variable {
+    name: "CLAUDE_CODE_SUBAGENT_MODEL",
+    default: "unset",
+    meaning: "The model of all agents that calls start, whatever they or their callers say.",
+};
 const BASH_TIMEOUT: Variable = Variable {
     name: "BASH_DEFAULT_TIMEOUT_MS",
     default: "120000",
@@ -167,6 +177,8 @@ const READ: &[&Variable] = &[
     &HOST_PROJECT,
     &NO_COLOR,
     &READ_TOKENS,
+    &AGENT_OUTPUT,
+    &SUBAGENT_MODEL,
     &BASH_TIMEOUT,
     &BASH_MAX_TIMEOUT,
     &KEEP_DIR,
@@ -276,6 +288,11 @@ pub fn colour() -> bool {
         && std::io::stdout().is_terminal()
 }
 
+/// The model of all agents that calls start, where it is set.
+pub fn subagent_model() -> Result<Option<String>, CliError> {
+    text(&SUBAGENT_MODEL)
+}
+
 /// The tools' settings with what the operator adjusted.
 pub fn tool_settings() -> Result<ToolSettings, CliError> {
     let defaults = ToolSettings::default();
@@ -284,6 +301,9 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
     };
     Ok(ToolSettings {
         read_max_tokens: number(&READ_TOKENS)?.unwrap_or(defaults.read_max_tokens),
+        agent_output_chars: number(&AGENT_OUTPUT)?
+            .and_then(|most| usize::try_from(most).ok())
+            .map_or(defaults.agent_output_chars, |most| most.min(160_000)),
         bash_timeout: duration(&BASH_TIMEOUT, Duration::from_millis, defaults.bash_timeout)?,
         bash_max_timeout: duration(
             &BASH_MAX_TIMEOUT,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_engine::{
-    Engine, GovernanceError, Human, JoinRequest, Remote, Session, TransitionError, table,
+    AgentOptions, Crew, Engine, GovernanceError, Human, JoinRequest, Remote, Session,
+    TransitionError, table,
 };
 use ona_store::{Join, Store};
 use ona_tools::Host;
@@ -22,6 +23,7 @@ use crate::error::CliError;
 use crate::governed;
 use crate::mind::mind;
 use crate::output::{complain, print_line};
+use crate::print;
 use crate::trust;
 
 /// What `--eval` takes.
@@ -29,6 +31,9 @@ pub struct Call {
     pub tool: String,
     pub input: Value,
 }
+
+/// Tools that ask a model themselves.
+const ASK_A_MODEL: &[&str] = &["Agent", "Skill", "WebFetch", "WebSearch"];
 
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
@@ -41,11 +46,20 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     };
     let (front, remote, events) = table(human);
     let mut session = join(&engine, cli)?.facing(front);
-    if session.wants_model() {
-        // Without one, those hooks are skipped, and that is recorded.
+    if session.wants_model() || ASK_A_MODEL.contains(&call.tool.as_str()) {
+        // Without one, such hooks are skipped, which is recorded, and such tools say so.
         match mind(&cli.agent, &session.settings(), None) {
-            Ok((mind, ..)) => session = session.judged_by(Arc::new(mind)),
-            Err(error) => complain(&format!("warning: hooks that ask a model do not run: {error}")),
+            Ok((mind, ..)) => {
+                let options = AgentOptions {
+                    today: print::today(),
+                    model_of_agents: env::subagent_model()?,
+                    waits: true,
+                    max_budget_usd: cli.agent.max_budget_usd,
+                    ..AgentOptions::default()
+                };
+                session = session.judged_by(Arc::new(mind)).working(options);
+            }
+            Err(error) => complain(&format!("warning: there is no model to ask: {error}")),
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,6 +71,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         let shown = tokio::spawn(asker::show(events, remote));
         let cancel = session.going_on();
         let report = session.call(&call.tool, &call.input, &cancel).await;
+        session.wait_for_agents(&cancel).await;
         drop(session);
         // What was said on the way is on the terminal before the answer.
         let _ = shown.await;
@@ -105,6 +120,7 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
         config: env::config(cli)?,
         host: Host { program, child_env, outputs },
         store,
+        crew: Crew::default(),
     })
 }
 

@@ -137,6 +137,7 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
+        Some(Command::Plan(plan)) if plan.is_the_operators() => "a plan",
         Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
         Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
         Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",

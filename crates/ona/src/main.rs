@@ -22,6 +22,7 @@ mod init;
 mod intent;
 mod mind;
 mod output;
+mod plan;
 mod print;
 mod schema;
 mod serve;
@@ -80,6 +81,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
         Some(Command::Untrust) => trust::untrust(cli),
         Some(Command::Demo { live }) => demo::run(cli, *live),
+        Some(Command::Plan(command)) => plan::run(cli, command),
         Some(Command::Sessions(command)) => sessions::run(cli, command),
         Some(Command::Hook { host, rules }) => hook::run(cli, host, *rules),
         Some(Command::Config(command)) => config::run(cli, command),

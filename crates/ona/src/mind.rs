@@ -69,8 +69,15 @@ pub fn mind(
     let find: FindModel = Arc::new(move |name| {
         resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
     });
-    let mind =
-        Mind { client: Arc::new(client), max_output, thinking, model, find, aside: Arc::default() };
+    let mind = Mind {
+        client: Arc::new(client),
+        max_output,
+        thinking,
+        model,
+        find,
+        aside: Arc::default(),
+        purse: Arc::default(),
+    };
     Ok((mind, env, source))
 }
 

@@ -345,6 +345,8 @@ fn options(
             ..session.instruction_roots(&engine.config)
         },
         today: today(),
+        model_of_agents: env::subagent_model()?,
+        waits: true,
         ..AgentOptions::default()
     })
 }
@@ -424,7 +426,7 @@ fn feed(
 struct Printer {
     format: OutputFormat,
     shown: Shown,
-    tools: Vec<&'static str>,
+    tools: Vec<String>,
     hooks: bool,
     verbose: bool,
     /// Whether there will be a session to go on with.
@@ -432,7 +434,7 @@ struct Printer {
 }
 
 impl Printer {
-    fn new(args: &AgentArgs, shown: Shown, tools: Vec<&'static str>) -> Self {
+    fn new(args: &AgentArgs, shown: Shown, tools: Vec<String>) -> Self {
         Self {
             format: args.output_format,
             shown,
@@ -471,6 +473,17 @@ impl Printer {
             }
             (OutputFormat::Json, Event::TurnEnded { end }) => self.line(&self.shown.result(end))?,
             (OutputFormat::Text, Event::TurnEnded { end }) => self.text(end)?,
+            (OutputFormat::Text, Event::Said { message, attachments, .. }) => {
+                print_line(message).map_err(unprintable)?;
+                for file in attachments {
+                    print_line(&format!("[{}]", plain(file))).map_err(unprintable)?;
+                }
+            }
+            (OutputFormat::Text, Event::OfAgent { what, .. })
+                if matches!(**what, Event::Said { .. }) =>
+            {
+                return self.event(what);
+            }
             _ => {}
         }
         self.aside(event);
@@ -480,6 +493,7 @@ impl Printer {
     /// What is said on standard error.
     fn aside(&self, event: &Event) {
         let text = match event {
+            Event::OfAgent { what, .. } => return self.aside(what),
             Event::Warning { text } => format!("warning: {text}"),
             Event::HookMessage { text } => format!("hook: {text}"),
             Event::Retry { attempt, max_retries, delay_ms, error, .. } => {
@@ -509,7 +523,7 @@ impl Printer {
         if !text.is_empty() {
             print_line(&text).map_err(unprintable)?;
         }
-        if let Some(why) = problem(&end.ending) {
+        if let Some(why) = end.ending.problem() {
             complain(&format!("error: {}\n", plain(&why)));
             if matches!(end.ending, Ending::RecordLost { .. }) {
                 complain(
@@ -542,25 +556,6 @@ fn final_text(end: &TurnEnd) -> String {
         (Ending::Done, Some(answer)) => answer.to_string(),
         _ => end.text.clone(),
     }
-}
-
-/// What went wrong with a turn, in words.
-fn problem(ending: &Ending) -> Option<String> {
-    Some(match ending {
-        Ending::Done => return None,
-        Ending::Interrupted => "interrupted".to_owned(),
-        Ending::Blocked { reason } => format!("a hook did not let the prompt through: {reason}"),
-        Ending::Stopped { reason } => format!("stopped: {reason}"),
-        Ending::Failed { error, message } => format!("{message} ({error})"),
-        Ending::MaxTurns { most } => {
-            format!("the model was asked {most} times, which is the limit")
-        }
-        Ending::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
-        Ending::NoAnswerThatFits { tries, last } => format!(
-            "the model tried {tries} times and gave no answer that fits the schema; the last time: {last}"
-        ),
-        Ending::RecordLost { message } => format!("the record could not be written: {message}"),
-    })
 }
 
 impl From<AgentError> for CliError {

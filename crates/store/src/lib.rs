@@ -19,6 +19,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is the crate that sees SQLite")]
 
+mod agents;
+mod changes;
 mod conversations;
 mod error;
 mod foreign;
@@ -27,6 +29,7 @@ mod intents;
 mod look;
 mod memories;
 mod phases;
+mod plans;
 mod schema;
 mod sessions;
 mod settings;
@@ -38,6 +41,7 @@ mod transcript;
 mod trust;
 mod turns;
 
+pub use agents::{AgentRun, NewAgent};
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};
@@ -45,6 +49,7 @@ pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
 pub use intents::{ScopeRequest, Selection};
 pub use memories::Memory;
 pub use phases::{Standing, Steering};
+pub use plans::{PlanMoved, PlanRow};
 pub use schema::LATEST_MIGRATION;
 pub use sessions::{Found, Hit, NewSession, SessionRow};
 pub use store::Store;

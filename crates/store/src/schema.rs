@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_gate.sql"),
     include_str!("../migrations/0003_agent.sql"),
     include_str!("../migrations/0004_intents.sql"),
+    include_str!("../migrations/0005_agents.sql"),
 ];
 
 /// The number of the latest migration.

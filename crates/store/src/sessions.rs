@@ -12,7 +12,8 @@ use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
 /// Tables whose rows belong to a session by `session_id`. What others point at comes last.
-const OF_SESSION: [&str; 12] = [
+const OF_SESSION: [&str; 13] = [
+    "agent_runs",
     "selected_intents",
     "foreign_calls",
     "running_calls",

@@ -2,8 +2,10 @@
 //!
 //! Either may come first, so each fills in its part of the row.
 
-use ona_types::{SessionId, TaskId, TaskStarted, ToolUseId};
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::path::PathBuf;
+
+use ona_types::{ConversationId, SessionId, TaskId, TaskKind, TaskStarted, ToolUseId};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::Value;
 
 use crate::error::StoreError;
@@ -13,8 +15,16 @@ use crate::tool_calls::path_text;
 /// A background task as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRow {
+    /// The task.
+    pub id: TaskId,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// What it is.
+    pub kind: TaskKind,
     /// What runs.
     pub command: String,
+    /// Where its output is.
+    pub output_path: PathBuf,
     /// How it ended, if it did.
     pub end: Option<TaskEnd>,
 }
@@ -24,8 +34,8 @@ pub struct TaskRow {
 pub struct TaskEnd {
     /// The exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
-    /// `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
-    /// `supervisor_died`.
+    /// Of commands `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
+    /// `supervisor_died`; of agents how their turn ended; `stopped` where somebody ended it.
     pub reason: String,
 }
 
@@ -88,24 +98,64 @@ impl Store {
         })
     }
 
-    /// A task by its id.
-    pub fn task(&self, id: &TaskId) -> Result<Option<TaskRow>, StoreError> {
+    /// A task by its id, if it belongs to the conversation.
+    pub fn task(
+        &self,
+        conversation: &ConversationId,
+        id: &TaskId,
+    ) -> Result<Option<TaskRow>, StoreError> {
         self.read(|c| {
-            Ok(c.query_row(
-                "SELECT command, exit_code, end_reason FROM background_tasks WHERE task_id = ?1",
-                [id.as_str()],
-                |row| {
-                    let exit_code = row.get(1)?;
-                    let reason: Option<String> = row.get(2)?;
-                    Ok(TaskRow {
-                        command: row.get(0)?,
-                        end: reason.map(|reason| TaskEnd { exit_code, reason }),
-                    })
-                },
-            )
-            .optional()?)
+            let sql = format!("{TASKS} AND s.conversation_id = ?1 AND t.task_id = ?2");
+            let mut found = c.prepare_cached(&sql)?;
+            Ok(found.query_row((conversation.as_str(), id.as_str()), task_row).optional()?)
         })
     }
+
+    /// The tasks of a conversation that go on.
+    pub fn running_tasks(&self, conversation: &ConversationId) -> Result<Vec<TaskRow>, StoreError> {
+        self.tasks_where("s.conversation_id = ?1 AND t.ended_at IS NULL", conversation.as_str())
+    }
+
+    /// The tasks of a session that have ended, and nobody was told.
+    pub fn untold_tasks(&self, session: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
+        let untold = "t.session_id = ?1 AND t.ended_at IS NOT NULL AND t.told_at IS NULL";
+        self.tasks_where(untold, session.as_str())
+    }
+
+    fn tasks_where(&self, which: &str, of: &str) -> Result<Vec<TaskRow>, StoreError> {
+        self.read(|c| {
+            let mut statement =
+                c.prepare_cached(&format!("{TASKS} AND {which} ORDER BY t.rowid"))?;
+            let rows = statement.query_map([of], task_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+const TASKS: &str =
+    "SELECT t.task_id, t.session_id, t.kind, t.command, t.output_path, t.exit_code, t.end_reason
+    FROM background_tasks t JOIN sessions s ON s.session_id = t.session_id WHERE true";
+
+fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    let (exit_code, reason): (_, Option<String>) = (row.get(5)?, row.get(6)?);
+    let kind: String = row.get(2)?;
+    Ok(TaskRow {
+        id: TaskId::from_existing(row.get::<_, String>(0)?),
+        session: SessionId::from_existing(row.get::<_, String>(1)?),
+        kind: if kind == TaskKind::Agent.as_str() { TaskKind::Agent } else { TaskKind::Shell },
+        command: row.get(3)?,
+        output_path: row.get::<_, String>(4)?.into(),
+        end: reason.map(|reason| TaskEnd { exit_code, reason }),
+    })
+}
+
+/// The model has been told how a task ended.
+pub(crate) fn told(tx: &Transaction<'_>, task: &TaskId) -> Result<(), Failure> {
+    tx.execute(
+        "UPDATE background_tasks SET told_at = datetime('now') WHERE task_id = ?1",
+        [task.as_str()],
+    )?;
+    Ok(())
 }
 
 /// Tasks that have a supervisor and no end, of one session or of all.
@@ -136,9 +186,9 @@ pub(crate) fn started(
 ) -> Result<(), Failure> {
     // A supervisor may be slower than whoever deletes the session: nothing of it comes back.
     tx.execute(
-        "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path)
-         SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",
-        (task.id.as_str(), session.as_str(), call.as_str(), &task.command, path_text(&task.output_path)),
+        "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path, kind)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",
+        (task.id.as_str(), session.as_str(), call.as_str(), &task.command, path_text(&task.output_path), task.kind.as_str()),
     )?;
     Ok(())
 }
@@ -162,47 +212,68 @@ mod tests {
     fn task() -> TaskStarted {
         TaskStarted {
             id: TaskId::from_existing("k"),
+            kind: TaskKind::Shell,
             command: "true".into(),
             output_path: "/log".into(),
         }
     }
 
-    fn store() -> (tempfile::TempDir, Store, SessionId, ToolUseId) {
+    fn store() -> (tempfile::TempDir, Store, crate::Seat, ToolUseId) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("agent.db")).unwrap();
         let seat = store.join(&crate::Join { project_dir: "/a", conversation: None }).unwrap();
-        (dir, store, seat.session, ToolUseId::from_existing("t"))
+        (dir, store, seat, ToolUseId::from_existing("t"))
     }
 
     #[test]
     fn a_supervisor_that_comes_late_brings_nothing_back() {
-        let (_dir, store, session, call) = store();
-        let seat = store.join(&crate::Join { project_dir: "/a", conversation: None }).unwrap();
+        let (_dir, store, seat, call) = store();
+        let session = seat.session.clone();
         store.delete_session(&seat, |_| true).unwrap();
         store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
-        assert_eq!(store.task(&task().id).unwrap(), None);
+        assert_eq!(store.task(&seat.conversation, &task().id).unwrap(), None);
     }
 
     #[test]
     fn the_supervisor_may_write_before_the_call_does() {
-        let (_dir, store, session, call) = store();
-        store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
+        let (_dir, store, seat, call) = store();
+        let session = &seat.session;
+        store.watch_task(session, &call, &task(), &json!({"pid": 1})).unwrap();
         let end = TaskEnd { exit_code: Some(0), reason: "exited".into() };
         store.finish_task(&task().id, &end).unwrap();
-        store.write(|tx| started(tx, &session, &call, &task())).unwrap();
-        assert_eq!(store.task(&task().id).unwrap().unwrap().end, Some(end));
-        assert_eq!(store.task(&TaskId::from_existing("none")).unwrap(), None);
+        store.write(|tx| started(tx, session, &call, &task())).unwrap();
+        assert_eq!(store.task(&seat.conversation, &task().id).unwrap().unwrap().end, Some(end));
+        assert_eq!(store.task(&seat.conversation, &TaskId::from_existing("none")).unwrap(), None);
+        let other = ConversationId::from_existing("other");
+        assert_eq!(store.task(&other, &task().id).unwrap(), None, "another conversation's");
+    }
+
+    #[test]
+    fn the_end_of_a_task_is_told_once() {
+        let (_dir, store, seat, call) = store();
+        let session = &seat.session;
+        store.watch_task(session, &call, &task(), &json!({"pid": 1})).unwrap();
+        assert_eq!(store.running_tasks(&seat.conversation).unwrap().len(), 1);
+        assert!(store.untold_tasks(session).unwrap().is_empty(), "it goes on");
+        let end = TaskEnd { exit_code: Some(0), reason: "exited".into() };
+        store.finish_task(&task().id, &end).unwrap();
+        assert!(store.running_tasks(&seat.conversation).unwrap().is_empty());
+        assert_eq!(store.untold_tasks(session).unwrap().len(), 1);
+        let step = crate::Step { told: &[task().id], ..crate::Step::default() };
+        store.keep_step(&seat, &step).unwrap();
+        assert!(store.untold_tasks(session).unwrap().is_empty());
     }
 
     #[test]
     fn a_task_whose_supervisor_died_has_ended() {
-        let (_dir, store, session, call) = store();
-        store.watch_task(&session, &call, &task(), &json!({"pid": 1})).unwrap();
-        assert!(store.settle_tasks(&session, |_| false).unwrap().is_empty());
-        let settled = store.settle_tasks(&session, |owner| owner["pid"] == 1).unwrap();
+        let (_dir, store, seat, call) = store();
+        let session = &seat.session;
+        store.watch_task(session, &call, &task(), &json!({"pid": 1})).unwrap();
+        assert!(store.settle_tasks(session, |_| false).unwrap().is_empty());
+        let settled = store.settle_tasks(session, |owner| owner["pid"] == 1).unwrap();
         assert_eq!(settled.len(), 1);
-        let end = store.task(&task().id).unwrap().unwrap().end.unwrap();
+        let end = store.task(&seat.conversation, &task().id).unwrap().unwrap().end.unwrap();
         assert_eq!(end.reason, "supervisor_died");
-        assert!(store.settle_tasks(&session, |_| true).unwrap().is_empty(), "once");
+        assert!(store.settle_tasks(session, |_| true).unwrap().is_empty(), "once");
     }
 }

@@ -7,11 +7,13 @@ use std::path::Path;
 
 use ona_types::hook::HookInvocation;
 use ona_types::{
-    ContentHash, Entry, FileView, IntentSelected, Seen, SessionId, ToolOutput, ToolUseId,
+    ContentHash, ConversationId, Entry, FileView, IntentSelected, Seen, SessionId, ToolOutput,
+    ToolUseId,
 };
 use rusqlite::{OptionalExtension, Transaction};
 use serde_json::{Map, Value, json};
 
+use crate::changes;
 use crate::conversations::{Seat, cwd_key};
 use crate::error::StoreError;
 use crate::intents;
@@ -256,6 +258,9 @@ pub(crate) fn finish(
     if let Some(IntentSelected { workspace, intent_id }) = &output.intent {
         intents::select(tx, seat, &workspace.to_string_lossy(), intent_id)?;
     }
+    for change in &output.changes {
+        changes::apply(tx, seat, change)?;
+    }
     for (kind, what) in outcome.events {
         event(tx, seat, kind, &json!({"tool_use_id": id, "what": what}))?;
     }
@@ -377,10 +382,26 @@ pub(crate) fn event(
     kind: &str,
     detail: &Value,
 ) -> Result<(), Failure> {
+    event_of(tx, &seat.conversation, Some(&seat.session), kind, detail)
+}
+
+/// The same, for what need not belong to a session.
+pub(crate) fn event_of(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    session: Option<&SessionId>,
+    kind: &str,
+    detail: &Value,
+) -> Result<(), Failure> {
     tx.prepare_cached(
         "INSERT INTO events(conversation_id, session_id, event_type, detail) VALUES (?1, ?2, ?3, ?4)",
     )?
-    .execute((seat.conversation.as_str(), seat.session.as_str(), kind, detail.to_string()))?;
+    .execute((
+        conversation.as_str(),
+        session.map(SessionId::as_str),
+        kind,
+        detail.to_string(),
+    ))?;
     Ok(())
 }
 
@@ -448,6 +469,7 @@ mod tests {
         output.attachments =
             vec![Attachment::Image { media_type: "image/png".into(), data: "AA==".into() }];
         output.task = Some(TaskStarted {
+            kind: ona_types::TaskKind::Shell,
             id: TaskId::from_existing("task1"),
             command: "make".into(),
             output_path: "/a/log".into(),
@@ -463,7 +485,14 @@ mod tests {
         assert_eq!(store.last_view(&seat.session, Path::new("/a/x")).unwrap(), output.views.pop());
         let again = store.join(&Join { project_dir: "/a", conversation: None }).unwrap();
         assert_eq!(again.cwd.as_deref(), Some("/a/sub"));
-        assert_eq!(store.task(&TaskId::from_existing("task1")).unwrap().unwrap().command, "make");
+        assert_eq!(
+            store
+                .task(&seat.conversation, &TaskId::from_existing("task1"))
+                .unwrap()
+                .unwrap()
+                .command,
+            "make"
+        );
     }
 
     #[test]

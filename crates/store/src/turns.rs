@@ -1,7 +1,7 @@
 //! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
 
 use ona_types::hook::HookInvocation;
-use ona_types::{Entry, SessionId, ToolUseId, Usage};
+use ona_types::{Entry, SessionId, TaskId, ToolUseId, Usage};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
+use crate::tasks;
 use crate::tool_calls::{event, keep_hook, touch};
 use crate::transcript::{EntryView, append, view};
 
@@ -61,6 +62,8 @@ pub struct Step<'a> {
     pub model_call: Option<&'a ModelCall>,
     /// What happened, for the log.
     pub event: Option<(&'a str, &'a Value)>,
+    /// Background tasks whose end the entries tell of.
+    pub told: &'a [TaskId],
 }
 
 impl Store {
@@ -78,6 +81,9 @@ impl Store {
             }
             if let Some((kind, detail)) = step.event {
                 event(tx, seat, kind, detail)?;
+            }
+            for task in step.told {
+                tasks::told(tx, task)?;
             }
             touch(tx, seat)
         })

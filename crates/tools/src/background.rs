@@ -8,7 +8,9 @@ use std::io;
 use std::path::PathBuf;
 
 use ona_sandbox::{Marker, Supervised, SupervisedEnd};
-use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId, TaskStarted, ToolOutput, ToolUseId};
+use ona_types::{
+    SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bash::{bash, start_dir};
@@ -44,6 +46,7 @@ impl TaskSpec {
     pub fn started(&self) -> TaskStarted {
         TaskStarted {
             id: self.id.clone(),
+            kind: TaskKind::Shell,
             command: self.command.clone(),
             output_path: self.output_path.clone(),
         }

@@ -64,6 +64,8 @@ pub struct ToolSettings {
     pub no_background: Option<&'static str>,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
+    /// As many characters of an agent's answer are told.
+    pub agent_output_chars: usize,
     /// A file to source before every shell command.
     pub bash_env_file: Option<PathBuf>,
     /// `BASH_ENV` as ona itself found it: shells get it as if ona were not there.
@@ -86,6 +88,7 @@ impl Default for ToolSettings {
             bash_keep_project_dir: false,
             no_background: None,
             background_output_limit: 5_000_000_000,
+            agent_output_chars: 32_000,
             bash_env_file: None,
             inherited_bash_env: None,
             glob_hidden: true,

@@ -6,7 +6,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use std::path::PathBuf;
+
+use ona_types::{Phase, TaskKind, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 /// An answer of the desk's, to be awaited.
 pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -42,10 +46,102 @@ pub struct WebFound {
     pub remarks: String,
 }
 
+/// Something that goes on in the background, or did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskView {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: TaskKind,
+    /// What runs, or what it is for.
+    pub command: String,
+    /// Where its output is.
+    pub output_path: PathBuf,
+    /// How it ended; nothing while it goes on.
+    pub end: Option<TaskEnd>,
+}
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskEnd {
+    /// The exit code of a command that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The word of the record, such as `exited` or `stopped`.
+    pub reason: String,
+}
+
+/// What an agent is wanted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOrder {
+    /// In a few words.
+    pub description: String,
+    /// What it is to do.
+    pub prompt: String,
+    /// Which kind of agent.
+    pub subagent_type: String,
+    /// The model, where the caller wants a certain one.
+    pub model: Option<String>,
+    /// Whether the caller goes on meanwhile; as the kind of agent says if it is not said.
+    pub background: Option<bool>,
+    /// What it is called, so that it can be told something again.
+    pub name: Option<String>,
+    /// Whether it works in a worktree of its own.
+    pub worktree: bool,
+    /// The permission mode that is wanted; it only ever narrows.
+    pub mode: Option<String>,
+}
+
+/// A tool that exists but is not shown to the model until it is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deferred {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+}
+
 /// The session's side of a call.
 pub trait Desk: Send + Sync {
     /// A value of the settings in force, such as `webSearch`; null where nothing is set.
     fn setting(&self, key: &str) -> Value;
+
+    /// The session's list of things to do.
+    fn todos(&self) -> Result<Vec<Todo>, String>;
+
+    /// Where the conversation stands.
+    fn phase(&self) -> Result<Phase, String>;
+
+    /// Shows the user something beside the answer.
+    fn say(&self, message: &str, attachments: &[PathBuf], status: &str);
+
+    /// A background task of this conversation.
+    fn task(&self, id: &str) -> Result<Option<TaskView>, String>;
+
+    /// Those that go on.
+    fn running_tasks(&self) -> Result<Vec<TaskView>, String>;
+
+    /// Ends one.
+    fn stop_task<'a>(&'a self, task: &'a TaskView) -> Waits<'a, Result<(), String>>;
+
+    /// Has an agent do something.
+    fn agent<'a>(
+        &'a self,
+        order: AgentOrder,
+        call: &'a ToolUseId,
+        cancel: &'a CancellationToken,
+    ) -> Waits<'a, ToolOutput>;
+
+    /// Takes up a skill.
+    fn skill<'a>(
+        &'a self,
+        name: &'a str,
+        args: &'a str,
+        call: &'a ToolUseId,
+        cancel: &'a CancellationToken,
+    ) -> Waits<'a, ToolOutput>;
+
+    /// Tools that can be looked for.
+    fn deferred(&self) -> Vec<Deferred>;
 
     /// Has the provider's small model answer a prompt about a text.
     fn digest<'a>(&'a self, prompt: &'a str, text: &'a str) -> Waits<'a, Result<String, String>>;

@@ -12,10 +12,12 @@
 //! assert_eq!(effects.reads[0].named, std::path::Path::new("/tmp/notes.txt"));
 //! ```
 
+mod agent;
 mod atomic;
 mod attached;
 mod background;
 mod bash;
+mod brief;
 mod context;
 mod desk;
 mod edit;
@@ -27,10 +29,16 @@ mod notebook;
 mod notebook_edit;
 pub mod pdf;
 mod picture;
+mod plan;
+mod question;
 mod read;
+mod skill;
 mod structured;
+mod task;
 mod text;
+mod todo;
 mod tool;
+mod tool_search;
 mod walk;
 mod write;
 
@@ -38,11 +46,15 @@ pub use attached::{AttachError, attach_pdf, attach_picture};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
-pub use desk::{Desk, Waits, WebFound, WebHit, WebQuery};
+pub use desk::{AgentOrder, Deferred, Desk, TaskEnd, TaskView, Waits, WebFound, WebHit, WebQuery};
 pub use input::InputError;
+pub use plan::plan_of;
+pub use question::is_answered;
 pub use read::PDF_TEXT;
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput};
-pub use tool::{Running, Tool};
+pub use task::end_of as end_of_file;
+pub use tool::{Asks, Running, Tool};
+pub use tool_search::rank;
 pub use walk::is_ignored;
 
 use tool::Adapter;
@@ -56,6 +68,16 @@ pub static TOOLS: &[&dyn Tool] = &[
     &Adapter::<bash::Bash>::new(),
     &Adapter::<glob::Glob>::new(),
     &Adapter::<grep::Grep>::new(),
+    &Adapter::<question::AskUserQuestion>::new(),
+    &Adapter::<todo::TodoWrite>::new(),
+    &Adapter::<task::TaskOutput>::new(),
+    &Adapter::<agent::Agent>::new(),
+    &Adapter::<skill::Skill>::new(),
+    &Adapter::<plan::EnterPlanMode>::new(),
+    &Adapter::<plan::ExitPlanMode>::new(),
+    &Adapter::<tool_search::ToolSearch>::new(),
+    &Adapter::<brief::Brief>::new(),
+    &Adapter::<task::TaskStop>::new(),
 ];
 
 /// The built-in tool of this name; names are case-sensitive.

@@ -17,6 +17,18 @@ use crate::input::{self, InputError};
 /// A tool's run, to be awaited.
 pub type Running<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
 
+/// Who has to be asked before a tool runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    /// Whoever the rules name.
+    #[default]
+    ByRules,
+    /// A human, whatever rules, modes and hooks say.
+    AHuman,
+    /// A human for an answer, unless a hook has given it.
+    AnAnswer,
+}
+
 /// Something the model, or the operator, can call.
 pub trait Tool: Send + Sync {
     /// The name in calls, rules and matchers.
@@ -27,6 +39,11 @@ pub trait Tool: Send + Sync {
 
     /// The JSON Schema of its input.
     fn input_schema(&self) -> Value;
+
+    /// Who has to be asked.
+    fn asks(&self) -> Asks {
+        Asks::ByRules
+    }
 
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError>;
@@ -74,6 +91,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) trait BuiltIn: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
+    const ASKS: Asks = Asks::ByRules;
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn effects(input: &Self::Input, place: &Place) -> Result<Effects, InputError>;
@@ -104,6 +122,10 @@ impl<T: BuiltIn> Tool for Adapter<T> {
 
     fn input_schema(&self) -> Value {
         schemars::schema_for!(T::Input).to_value()
+    }
+
+    fn asks(&self) -> Asks {
+        T::ASKS
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {

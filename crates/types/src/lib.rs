@@ -29,8 +29,8 @@ pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
 pub use near::nearest;
 pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd};
 pub use outcome::{
-    Attachment, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
-    TaskStarted, ToolOutput,
+    Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
+    TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,
 };
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,

@@ -147,6 +147,22 @@ pub enum Event {
         /// How.
         end: Box<TurnEnd>,
     },
+    /// The agent says something to the user beside its answer (Brief).
+    Said {
+        /// Markdown.
+        message: String,
+        /// Files that belong to it.
+        attachments: Vec<String>,
+        /// `normal`, or `proactive` where nobody asked.
+        status: String,
+    },
+    /// Something that happens in an agent that a call started.
+    OfAgent {
+        /// The call.
+        call: ToolUseId,
+        /// What happens.
+        what: Box<Event>,
+    },
     /// A hook has something to say to the user.
     HookMessage {
         /// What it says.
@@ -208,6 +224,27 @@ pub enum Ending {
     },
 }
 
+impl Ending {
+    /// What went wrong, in words; nothing if it is done.
+    pub fn problem(&self) -> Option<String> {
+        Some(match self {
+            Self::Done => return None,
+            Self::Interrupted => "interrupted".to_owned(),
+            Self::Blocked { reason } => format!("a hook did not let the prompt through: {reason}"),
+            Self::Stopped { reason } => format!("stopped: {reason}"),
+            Self::Failed { error, message } => format!("{message} ({error})"),
+            Self::MaxTurns { most } => {
+                format!("the model was asked {most} times, which is the limit")
+            }
+            Self::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
+            Self::NoAnswerThatFits { tries, last } => format!(
+                "the model tried {tries} times and gave no answer that fits the schema; the last time: {last}"
+            ),
+            Self::RecordLost { message } => format!("the record could not be written: {message}"),
+        })
+    }
+}
+
 /// How a turn ended, and what it took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnd {
@@ -231,6 +268,25 @@ pub struct TurnEnd {
     pub cost_usd: f64,
     /// Calls that were not let through.
     pub denials: Vec<DeniedCall>,
+}
+
+impl TurnEnd {
+    /// How it all ended, where one turn came after another and both count as one.
+    #[must_use]
+    pub fn after(mut self, before: Self) -> Self {
+        for used in before.used {
+            used.add_to(&mut self.used);
+        }
+        if self.text.is_empty() {
+            self.text = before.text;
+        }
+        self.asked += before.asked;
+        self.duration_ms += before.duration_ms;
+        self.api_ms += before.api_ms;
+        self.cost_usd += before.cost_usd;
+        self.denials.splice(0..0, before.denials);
+        self
+    }
 }
 
 /// What was used of one model.
@@ -280,13 +336,16 @@ pub struct AskRequest {
 }
 
 /// What the human says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "behavior", rename_all = "lowercase")]
 pub enum HumanAnswer {
     /// Yes; with changes to keep, if it is to be yes from now on.
     Allow {
         /// Changes of the permissions.
         always: Vec<PermissionUpdate>,
+        /// What to run instead, such as the same questions with answers.
+        #[serde(default)]
+        input: Option<Value>,
     },
     /// No; with something to tell the model.
     Deny {
@@ -298,6 +357,11 @@ pub enum HumanAnswer {
 }
 
 impl HumanAnswer {
+    /// A yes to this once.
+    pub fn yes() -> Self {
+        Self::Allow { always: Vec::new(), input: None }
+    }
+
     /// A no with a reason, after which the agent may go on.
     pub fn no(feedback: impl Into<String>) -> Self {
         Self::Deny { feedback: feedback.into(), stop: false }

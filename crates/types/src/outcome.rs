@@ -75,11 +75,33 @@ impl Attachment {
     }
 }
 
+/// What goes on in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// A shell command.
+    Shell,
+    /// An agent.
+    Agent,
+}
+
+impl TaskKind {
+    /// The word of the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Agent => "agent",
+        }
+    }
+}
+
 /// A background task that a call has started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStarted {
     /// The task's id, as told to the model.
     pub id: TaskId,
+    /// What it is.
+    pub kind: TaskKind,
     /// What runs.
     pub command: String,
     /// Where its output goes.
@@ -93,6 +115,52 @@ pub struct IntentSelected {
     pub workspace: PathBuf,
     /// The intent.
     pub intent_id: String,
+}
+
+/// How far something to do has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    /// Nobody has begun.
+    Pending,
+    /// Somebody is at it.
+    InProgress,
+    /// It is done.
+    Completed,
+}
+
+/// Something to do, as TodoWrite keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    /// What is to be done.
+    pub content: String,
+    /// How far it has come.
+    pub status: TodoStatus,
+    /// The same, as it is said while somebody is at it.
+    pub active_form: String,
+}
+
+/// Something a call changes in the session beside files. It is committed with the call's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The session's list of things to do, whole.
+    Todos(Vec<Todo>),
+    /// The conversation goes into planning; plans of an earlier round count no more.
+    Planning,
+    /// A plan that nobody has approved yet.
+    PlanSubmitted(String),
+    /// A plan that a human has approved: the conversation goes on to implement it.
+    PlanApproved(String),
+    /// Tools whose definitions the model is given from now on.
+    ToolsLoaded(Vec<String>),
+    /// A skill the model is to follow, and what it says.
+    SkillTold {
+        /// Its name.
+        name: String,
+        /// As the model is told.
+        text: String,
+    },
 }
 
 /// Everything that came of one tool call.
@@ -112,6 +180,8 @@ pub struct ToolOutput {
     pub task: Option<TaskStarted>,
     /// The intent the session works for from now on, where it was selected.
     pub intent: Option<IntentSelected>,
+    /// What else it changes.
+    pub changes: Vec<Change>,
     /// Facts for the event log that the model need not see, such as an exit code.
     pub detail: Map<String, Value>,
 }
@@ -126,6 +196,7 @@ impl ToolOutput {
             cwd: None,
             task: None,
             intent: None,
+            changes: Vec::new(),
             detail: Map::new(),
         }
     }
@@ -150,6 +221,13 @@ impl ToolOutput {
     #[must_use]
     pub fn with_view(mut self, view: FileView) -> Self {
         self.views.push(view);
+        self
+    }
+
+    /// Adds a change.
+    #[must_use]
+    pub fn with_change(mut self, change: Change) -> Self {
+        self.changes.push(change);
         self
     }
 

@@ -169,6 +169,18 @@ pub enum SystemNote {
         /// Each with its place among the answer's blocks.
         blocks: Vec<(usize, Value)>,
     },
+    /// Tools whose definitions the model is given from here on.
+    ToolsLoaded {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A skill the model is to follow.
+    Skill {
+        /// Its name.
+        name: String,
+        /// As the model is told.
+        text: String,
+    },
     /// The user interrupted the turn.
     Interrupted,
     /// The turn ended in an error of the provider's.

@@ -11,7 +11,7 @@ use crate::settings::{self, Layer, Roots};
 use crate::trust;
 
 /// What the permissions are made of, and made of again when one of them changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Basis {
     pub(super) roots: Roots,
     pub(super) layers: Vec<Layer>,
@@ -44,6 +44,11 @@ const PERMISSIVENESS: [PermissionMode; 5] = [
 
 fn permissiveness(mode: PermissionMode) -> Option<usize> {
     PERMISSIVENESS.iter().position(|known| *known == mode)
+}
+
+/// The stricter of two modes.
+pub(super) fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
+    if permissiveness(other) < permissiveness(one) { other } else { one }
 }
 
 impl Basis {

@@ -4,7 +4,7 @@ use ona_provider::Model;
 use ona_types::{Ending, Event, ModelUsed, TurnEnd, Usage, fresh_uuid};
 use serde_json::{Map, Value, json};
 
-use super::{final_text, problem};
+use super::final_text;
 
 /// What every line needs to know.
 pub(super) struct Shown {
@@ -40,7 +40,7 @@ impl Shown {
         value
     }
 
-    pub(super) fn init(&self, tools: &[&str]) -> Value {
+    pub(super) fn init(&self, tools: &[String]) -> Value {
         self.line(json!({
             "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": [],
             "model": self.model.wire, "permissionMode": self.mode, "slash_commands": [],
@@ -91,6 +91,21 @@ impl Shown {
                     "outcome": if *exit_code == Some(0) { "success" } else { "error" },
                 })
             }
+            Event::Said { message, attachments, status } => json!({
+                "type": "system", "subtype": "brief", "message": message, "attachments": attachments,
+                "status": status, "parent_tool_use_id": null,
+            }),
+            // Of an agent that a call started: what it says and does, not how it ends, which the call's result tells.
+            Event::OfAgent { call, what } => {
+                let mut lines = match **what {
+                    Event::TurnEnded { .. } => Vec::new(),
+                    _ => self.lines(what, hooks),
+                };
+                for line in &mut lines {
+                    line["parent_tool_use_id"] = json!(call);
+                }
+                return lines;
+            }
             Event::TurnEnded { end } => return vec![self.result(end)],
             _ => return Vec::new(),
         };
@@ -113,7 +128,7 @@ impl Shown {
             "stop_reason": end.stop_reason, "total_cost_usd": end.cost_usd, "usage": total,
             "modelUsage": self.model_usage(end), "permission_denials": end.denials,
         });
-        match problem(&end.ending) {
+        match end.ending.problem() {
             None => {
                 result["result"] = final_text(end).into();
                 if let Some(answer) = &end.answer {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
+mod agents;
 mod answers;
 mod bad_input;
 mod bash;

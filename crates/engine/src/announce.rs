@@ -1,0 +1,111 @@
+//! What a call's changes mean to others: hooks hear of things to do and of tasks, and may refuse them; the session's mode
+//! follows the phase.
+
+use ona_policy::Stage;
+use ona_tools::TaskView;
+use ona_types::{Change, PermissionMode, Phase, Todo, TodoStatus, ToolOutput};
+use tokio_util::sync::CancellationToken;
+
+use crate::gate::PendingCall;
+use crate::session::Session;
+use crate::tasks::{completed, created};
+
+impl Session {
+    /// Tells hooks of what a call would change, before it is on the record. One that says no undoes it.
+    pub(crate) async fn announce(
+        &self,
+        call: &mut PendingCall<'_>,
+        output: &mut ToolOutput,
+        cancel: &CancellationToken,
+    ) {
+        if let Some(task) = output.task.clone() {
+            let fired = self.fire(call, created(task.id.as_str(), &task.command), cancel).await;
+            if fired.denies() {
+                let view = TaskView {
+                    id: task.id.to_string(),
+                    kind: task.kind,
+                    command: task.command,
+                    output_path: task.output_path,
+                    end: None,
+                };
+                let stopped = match self.end_task(&view).await {
+                    Ok(()) => String::new(),
+                    Err(why) => format!(" (and it goes on: {why})"),
+                };
+                let content = format!("a TaskCreated hook refuses it{stopped}: {}", fired.denial());
+                *output = ToolOutput { task: output.task.take(), ..ToolOutput::rejected(content) };
+            }
+        }
+        let todos = output.changes.iter().find_map(|change| match change {
+            Change::Todos(todos) => Some(todos.clone()),
+            _ => None,
+        });
+        if let Some(todos) = todos
+            && let Some(refused) = self.announce_todos(call, &todos, cancel).await
+        {
+            *output = ToolOutput::rejected(refused);
+        }
+    }
+
+    /// Things to do that appear, and those that become done. Why the list stays as it is, if it does.
+    async fn announce_todos(
+        &self,
+        call: &mut PendingCall<'_>,
+        todos: &[Todo],
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let before = match self.engine.store.todos(&self.seat) {
+            Ok(before) => before,
+            Err(error) => return Some(error.to_string()),
+        };
+        let done = |todo: &Todo| todo.status == TodoStatus::Completed;
+        for (at, todo) in todos.iter().enumerate() {
+            let id = format!("todo-{}", at + 1);
+            let known = before.iter().find(|known| known.content == todo.content);
+            let mut events = Vec::new();
+            if known.is_none() {
+                events.push(("TaskCreated", created(&id, &todo.content)));
+            }
+            if done(todo) && !known.is_some_and(done) {
+                events.push(("TaskCompleted", completed(&id, &todo.content)));
+            }
+            for (name, detail) in events {
+                let fired = self.fire(call, detail, cancel).await;
+                if fired.denies() {
+                    return Some(format!(
+                        "a {name} hook refuses \"{}\", and the list stays as it was: {}",
+                        todo.content,
+                        fired.denial()
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    /// A plan that nobody has approved is kept as a draft: somebody can still read it, and `ona plan approve` it.
+    pub(crate) fn plan_to_keep(&self, call: &PendingCall<'_>, stage: Stage) -> Option<Change> {
+        let plan = ona_tools::plan_of(call.tool.name(), &call.input)?;
+        let standing = self.engine.store.standing(&self.seat.conversation).ok()?;
+        (stage == Stage::Human && standing.phase == Phase::Planning)
+            .then_some(Change::PlanSubmitted(plan))
+    }
+
+    /// The mode follows the phase: planning is plan mode, and an approved plan is worked on as before it.
+    pub(crate) fn follow_phase(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Planning if self.mode() != PermissionMode::Plan => {
+                    self.mode_before = Some(self.mode());
+                    self.governance.use_mode(PermissionMode::Plan, &mut self.place);
+                }
+                Change::PlanApproved(_) if self.mode() == PermissionMode::Plan => {
+                    let before = self.mode_before.take().unwrap_or_default();
+                    let before = if self.governance.may_use(before) { before } else { self.mode() };
+                    self.governance.use_mode(before, &mut self.place);
+                }
+                _ => {}
+            }
+        }
+    }
+}

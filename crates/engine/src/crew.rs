@@ -1,0 +1,160 @@
+//! The agents that work in the background of this process.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ona_types::{Event, SessionId, TRUNCATED_SUFFIX, TaskId};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Who works, by task.
+#[derive(Debug, Default)]
+pub struct Crew {
+    at_work: Mutex<HashMap<TaskId, Worker>>,
+    /// Rung when somebody has ended.
+    bell: Notify,
+}
+
+#[derive(Debug)]
+struct Worker {
+    parent: SessionId,
+    cancel: CancellationToken,
+}
+
+impl Crew {
+    fn at_work(&self) -> MutexGuard<'_, HashMap<TaskId, Worker>> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody begins; cancelling ends it.
+    pub(crate) fn joins(&self, task: &TaskId, parent: &SessionId) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let worker = Worker { parent: parent.clone(), cancel: cancel.clone() };
+        self.at_work().insert(task.clone(), worker);
+        cancel
+    }
+
+    /// Somebody has ended, and that is on the record.
+    pub(crate) fn leaves(&self, task: &TaskId) {
+        self.at_work().remove(task);
+        self.bell.notify_waiters();
+    }
+
+    /// Ends one; false if it does not work here.
+    pub(crate) fn stop(&self, task: &TaskId) -> bool {
+        let at_work = self.at_work();
+        let worker = at_work.get(task);
+        worker.inspect(|worker| worker.cancel.cancel()).is_some()
+    }
+
+    /// Ends everybody a session has started.
+    pub(crate) fn stop_all(&self, parent: &SessionId) {
+        for worker in self.at_work().values().filter(|worker| worker.parent == *parent) {
+            worker.cancel.cancel();
+        }
+    }
+
+    /// How many a session has at work.
+    pub(crate) fn of(&self, parent: &SessionId) -> usize {
+        self.at_work().values().filter(|worker| worker.parent == *parent).count()
+    }
+
+    /// Waits until one of a session's has ended; at once if none is at work.
+    pub(crate) async fn one_ended(&self, parent: &SessionId) {
+        let before = self.of(parent);
+        loop {
+            let rung = self.bell.notified();
+            tokio::pin!(rung);
+            rung.as_mut().enable();
+            if before == 0 || self.of(parent) < before {
+                return;
+            }
+            rung.await;
+        }
+    }
+}
+
+/// What an agent in the background says and does, in a file that is kept within a limit.
+#[derive(Debug)]
+pub(crate) struct AgentLog {
+    file: Mutex<(File, u64)>,
+    limit: u64,
+}
+
+impl AgentLog {
+    pub(crate) fn new(file: File, limit: u64) -> Self {
+        Self { file: Mutex::new((file, 0)), limit }
+    }
+
+    pub(crate) fn hear(&self, event: &Event) {
+        match event {
+            Event::Answered { message } => {
+                let blocks = message["content"].as_array().into_iter().flatten();
+                for text in blocks.filter_map(|block| block["text"].as_str()) {
+                    self.write(text);
+                }
+            }
+            Event::ToolStarted { tool, input, .. } => {
+                self.write(&format!("[{tool} {}]", short(input)))
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds lines. What cannot be written is lost to the file and to nothing else.
+    pub(crate) fn write(&self, text: &str) {
+        let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, written) = &mut *kept;
+        if *written >= self.limit {
+            return;
+        }
+        *written += text.len() as u64 + 1;
+        let text = if *written >= self.limit { TRUNCATED_SUFFIX } else { text };
+        let _ = writeln!(file, "{text}");
+    }
+}
+
+fn short(input: &Value) -> String {
+    let text = input.to_string();
+    match text.char_indices().nth(200) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_waits_hears_of_an_end_and_of_nobody_elses() {
+        let (crew, mine) = (Crew::default(), SessionId::from_existing("mine"));
+        crew.one_ended(&mine).await;
+        let (one, two) = (TaskId::from_existing("1"), TaskId::from_existing("2"));
+        let cancel = crew.joins(&one, &mine);
+        crew.joins(&two, &SessionId::from_existing("other"));
+        assert_eq!(crew.of(&mine), 1);
+        let end = async {
+            crew.leaves(&two);
+            assert!(crew.stop(&one) && cancel.is_cancelled());
+            crew.leaves(&one);
+        };
+        tokio::join!(crew.one_ended(&mine), end);
+        assert!(!crew.stop(&one), "it is gone");
+    }
+
+    #[test]
+    fn a_log_ends_at_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = AgentLog::new(File::create(&path).unwrap(), 20);
+        for text in ["one", "two", "a line that is too long", "four"] {
+            log.write(text);
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(kept, format!("one\ntwo\n{TRUNCATED_SUFFIX}\n"));
+    }
+}

@@ -1,0 +1,424 @@
+//! Agents that calls start: a session of its own in the same conversation, the same gate and settings, a narrower hand
+//! (S0 §2, §7).
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ona_sandbox::Owner;
+use ona_store::{NewAgent, Seat, StoreError, TaskEnd};
+use ona_tools::AgentOrder;
+use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
+use ona_types::{
+    Ending, PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput,
+    ToolUseId, TurnEnd,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, AgentOptions, Mind, millis};
+use crate::crew::AgentLog;
+use crate::isolation::Isolation;
+use crate::kinds::{AgentKind, offered};
+use crate::prompt::PromptOptions;
+use crate::session::Session;
+
+/// Who works in a session that a call started, as hooks are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The session's id, which is the agent's.
+    pub(crate) id: SessionId,
+    /// What kind of agent it is.
+    pub(crate) kind: String,
+    /// What it is called.
+    pub(crate) name: Option<String>,
+}
+
+/// How often a TeammateIdle hook may send an agent back.
+const MOST_SENT_ON: u32 = 8;
+
+/// A helper who is ready to begin.
+struct Helper {
+    agent: Box<Agent>,
+    prompt: String,
+    isolation: Option<Isolation>,
+    identity: Identity,
+}
+
+/// What came of a helper's work.
+struct Work {
+    end: TurnEnd,
+    /// What became of its worktree.
+    left: Option<String>,
+    duration_ms: u64,
+}
+
+impl Session {
+    /// Has an agent do something, here or in the background.
+    pub(crate) async fn start_agent(
+        &self,
+        order: AgentOrder,
+        call: &ToolUseId,
+        cancel: &CancellationToken,
+    ) -> ToolOutput {
+        if self.agent.is_some() {
+            return ToolOutput::rejected(
+                "an agent that a call started can start no agents itself: do the work, or say at your end what is left",
+            );
+        }
+        let kind = match self.kind(&order.subagent_type) {
+            Ok(kind) => kind,
+            Err(why) => return ToolOutput::rejected(why),
+        };
+        let background = order.background.unwrap_or(kind.background);
+        if background && let Some(why) = self.engine.settings.no_background {
+            return ToolOutput::rejected(format!(
+                "there are no background tasks: {why}. Start the agent in the foreground"
+            ));
+        }
+        if background {
+            return self.launch(kind, order, call).await;
+        }
+        let helper = match self.helper(&kind, &order, call, None, cancel).await {
+            Ok(helper) => helper,
+            Err(why) => return ToolOutput::rejected(why),
+        };
+        let (id, kind) = (helper.identity.id.clone(), helper.identity.kind.clone());
+        // While it works, others may pass the gate.
+        let work = self.outside(helper.work(self, cancel)).await;
+        match work {
+            Err(error) => ToolOutput::internal(error.to_string()),
+            Ok(work) => self.told(&id, &kind, work),
+        }
+    }
+
+    /// Starts it and goes on.
+    async fn launch(&self, kind: AgentKind, order: AgentOrder, call: &ToolUseId) -> ToolOutput {
+        let id = TaskId::generate();
+        let file = self.engine.host.new_output(&self.seat.session, &format!("{id}.log"));
+        let (output_path, file) = match file {
+            Ok(made) => made,
+            Err(error) => {
+                return ToolOutput::internal(format!("no file for the agent's output: {error}"));
+            }
+        };
+        let log = Arc::new(AgentLog::new(file, self.engine.settings.background_output_limit));
+        let cancel = self.engine.crew.joins(&id, &self.seat.session);
+        let helper = self.helper(&kind, &order, call, Some(Arc::clone(&log)), &cancel).await;
+        let helper = match helper {
+            Ok(helper) => helper,
+            Err(why) => {
+                self.engine.crew.leaves(&id);
+                return ToolOutput::rejected(why);
+            }
+        };
+        let command = match &helper.identity.name {
+            Some(name) => format!("{name}: {}", order.description),
+            None => order.description.clone(),
+        };
+        let task = TaskStarted { id: id.clone(), kind: TaskKind::Agent, command, output_path };
+        let (store, owner) = (&self.engine.store, json!(Owner::current()));
+        let watched = store.watch_task(&self.seat.session, call, &task, &owner);
+        let beside = match watched.and_then(|()| self.beside()) {
+            Ok(beside) => beside,
+            Err(error) => {
+                self.engine.crew.leaves(&id);
+                return ToolOutput::internal(error.to_string());
+            }
+        };
+        let mut output = ToolOutput::success(format!(
+            "Started the agent {} ({}) as background task {id}\nIts output goes to {}\nYou are told when it has ended",
+            helper.identity.id,
+            helper.identity.kind,
+            task.output_path.display(),
+        ))
+        .with_detail("task_id", id.as_str())
+        .with_detail("agent_id", helper.identity.id.as_str());
+        tokio::spawn(async move {
+            let end = beside.in_background(helper, &log, &cancel).await;
+            // Where that cannot be written, whoever opens the session next says that nobody saw its end.
+            let _ = beside.engine.store.finish_task(&id, &end);
+            beside.engine.crew.leaves(&id);
+        });
+        output.task = Some(task);
+        output
+    }
+
+    /// Works to the end in the background, and says how it was.
+    async fn in_background(
+        &self,
+        helper: Helper,
+        log: &AgentLog,
+        cancel: &CancellationToken,
+    ) -> TaskEnd {
+        let ended = |reason: &str| TaskEnd { exit_code: None, reason: reason.to_owned() };
+        match helper.work(self, cancel).await {
+            Err(error) => {
+                log.write(&format!("[the record failed: {error}]"));
+                ended("failed")
+            }
+            Ok(work) => {
+                if let Some(left) = &work.left {
+                    log.write(&format!("[{left}]"));
+                }
+                if let Some(why) = work.end.ending.problem() {
+                    log.write(&format!("[{why}]"));
+                }
+                ended(word(&work.end.ending))
+            }
+        }
+    }
+
+    /// Makes an agent ready: its session, its rules, its model and its tools.
+    async fn helper(
+        &self,
+        kind: &AgentKind,
+        order: &AgentOrder,
+        call: &ToolUseId,
+        log: Option<Arc<AgentLog>>,
+        cancel: &CancellationToken,
+    ) -> Result<Helper, String> {
+        let Some((mind, options)) = self.mind.as_ref().zip(self.work.as_ref()) else {
+            return Err("there is no model in this session that an agent could ask".to_owned());
+        };
+        let mind = self.mind_for(mind, kind, order)?;
+        let store = &self.engine.store;
+        let text = |error: StoreError| error.to_string();
+        // One of this name that waits is told something more.
+        let known = match &order.name {
+            Some(name) => store.agent_named(&self.seat.session, name).map_err(text)?,
+            None => None,
+        };
+        let known = known.filter(|run| run.agent_type == kind.name && run.worktree.is_none());
+        let (seat, source) = match &known {
+            Some(run) if run.ending.is_none() => {
+                return Err(format!(
+                    "the agent {} is still at work: wait for its end, or start one of another name",
+                    order.name.as_deref().unwrap_or_default()
+                ));
+            }
+            Some(run) => {
+                let seat = store.seat_of(&run.session).map_err(text)?;
+                let (seat, _) = seat.ok_or("the agent's session is gone")?;
+                store.agent_ended(&seat.session, None).map_err(text)?;
+                (seat, StartSource::Resume)
+            }
+            None => {
+                let new = NewAgent {
+                    parent: &self.seat,
+                    call,
+                    agent_type: &kind.name,
+                    name: order.name.as_deref(),
+                    worktree: None,
+                };
+                (store.new_agent(&new).map_err(text)?, StartSource::Startup)
+            }
+        };
+        let identity = Identity {
+            id: seat.session.clone(),
+            kind: kind.name.clone(),
+            name: order.name.clone(),
+        };
+        let isolation = match order.worktree || kind.worktree {
+            true => Some(self.isolate(&seat.session, cancel).await.map_err(|why| {
+                let _ = store.agent_ended(&seat.session, Some("failed"));
+                format!("there is no worktree for the agent: {why}")
+            })?),
+            false => None,
+        };
+        let wanted = order.mode.as_deref().and_then(|mode| mode.parse().ok()).or(kind.mode);
+        let session = self
+            .narrowed(seat, wanted, kind, isolation.as_ref(), call, log, identity.clone())
+            .map_err(text)?;
+        let options = AgentOptions {
+            prompt: PromptOptions { replace: kind.prompt.clone(), append: None },
+            tools: Some(offered(kind, &self.offered_names())),
+            shape: None,
+            source: Some(source),
+            setup: None,
+            max_turns: kind.max_turns.or(options.max_turns),
+            partial: options.partial,
+            instructions: session.instruction_roots(&self.engine.config),
+            waits: true,
+            ..AgentOptions::clone(options)
+        };
+        let agent = Agent::start(session, Arc::new(mind), options).await;
+        let agent = Box::new(agent.map_err(|error| error.to_string())?);
+        Ok(Helper { agent, prompt: order.prompt.clone(), isolation, identity })
+    }
+
+    /// The model of an agent: the operator's word, else the caller's, else its own, else the caller's own.
+    fn mind_for(&self, mind: &Mind, kind: &AgentKind, order: &AgentOrder) -> Result<Mind, String> {
+        let fixed = self.work.as_ref().and_then(|options| options.model_of_agents.clone());
+        let wanted = fixed.or_else(|| order.model.clone()).or_else(|| kind.model.clone());
+        let wanted = wanted.filter(|name| name != "inherit");
+        let mind = match wanted {
+            Some(name) => match mind.called(&name) {
+                Ok(mind) => mind,
+                // A kind of agent names a model that this provider may not have.
+                Err(_) if order.model.is_none() && kind.model.as_ref() == Some(&name) => {
+                    mind.clone()
+                }
+                Err(why) => return Err(format!("the agent's model: {why}")),
+            },
+            None => mind.clone(),
+        };
+        // What it spends it tells of at its own end; out of the same purse.
+        Ok(Mind { aside: Arc::default(), ..mind })
+    }
+
+    /// A session for an agent: what it may do is never more than what its caller may.
+    #[allow(clippy::too_many_arguments, reason = "each of them is what makes it another session")]
+    fn narrowed(
+        &self,
+        seat: Seat,
+        mode: Option<PermissionMode>,
+        kind: &AgentKind,
+        isolation: Option<&Isolation>,
+        call: &ToolUseId,
+        log: Option<Arc<AgentLog>>,
+        identity: Identity,
+    ) -> Result<Self, StoreError> {
+        let mut place = self.place.clone();
+        if let Some(isolation) = isolation {
+            (place.cwd, place.project_dir) = (isolation.path.clone(), isolation.path.clone());
+        } else {
+            place.cwd.clone_from(&place.project_dir);
+        }
+        let governance = self.governance.for_agent(
+            &self.engine,
+            (&self.seat, &seat),
+            &mut place,
+            mode,
+            kind.hooks.as_ref(),
+        )?;
+        let front = self.front.for_agent(call, log);
+        let mut session = self.another(seat, place, governance, front);
+        session.agent = Some(identity);
+        session.find_workspace();
+        self.hand_on_intent(&session)?;
+        Ok(session)
+    }
+
+    /// An agent works for the intent of whoever started it, until it selects another.
+    fn hand_on_intent(&self, helper: &Self) -> Result<(), StoreError> {
+        let (Some(own), Some(theirs)) = (&self.workspace, &helper.workspace) else { return Ok(()) };
+        let Some(intent) = self.selected_intent(own)? else { return Ok(()) };
+        let root = theirs.root().to_string_lossy();
+        let session = Some(&helper.seat.session);
+        self.engine.store.select_intent(&root, session, Some(&intent), "agent")?;
+        Ok(())
+    }
+
+    /// What the caller is told of a helper's work.
+    fn told(&self, id: &SessionId, kind: &str, work: Work) -> ToolOutput {
+        let Work { end, left, duration_ms } = work;
+        if let Some(mind) = &self.mind {
+            for used in end.used.iter().cloned() {
+                mind.tell_aside(used);
+            }
+        }
+        let mut content = match (&end.ending, end.text.trim().is_empty()) {
+            (Ending::Done, true) => "The agent ended without a word".to_owned(),
+            (_, true) => String::new(),
+            (_, false) => self.capped(end.text),
+        };
+        let failed = end.ending.problem();
+        if let Some(why) = &failed {
+            let before = if content.is_empty() { "" } else { "\n\n" };
+            content.push_str(&format!("{before}The agent did not come to its end: {why}"));
+        }
+        if let Some(left) = left {
+            content.push_str(&format!("\n\n{left}"));
+        }
+        let tokens: u64 = end.used.iter().map(|one| one.used.context_tokens()).sum();
+        content
+            .push_str(&format!("\n\n(agent {id}, {kind}: {} answers, {tokens} tokens)", end.asked));
+        let output = match failed {
+            None => ToolOutput::success(content),
+            Some(_) => ToolOutput::rejected(content),
+        };
+        output
+            .with_detail("agent_id", id.as_str())
+            .with_detail("agent_type", kind)
+            .with_detail("agent_duration_ms", duration_ms)
+            .with_detail("agent_tokens", tokens)
+    }
+
+    /// A long answer is cut; the whole is in a file.
+    pub(crate) fn capped(&self, text: String) -> String {
+        let most = self.engine.settings.agent_output_chars;
+        let Some((cut, _)) = text.char_indices().nth(most) else { return text };
+        let name = format!("agent-{}.txt", ToolUseId::generate());
+        let kept =
+            self.engine.host.new_output(&self.seat.session, &name).and_then(|(path, mut file)| {
+                file.write_all(text.as_bytes())?;
+                Ok(path)
+            });
+        let whole = match kept {
+            Ok(path) => format!("the whole is in {}", path.display()),
+            Err(error) => format!("the whole could not be kept: {error}"),
+        };
+        format!("{}\n{TRUNCATED_SUFFIX} ({whole})", &text[..cut])
+    }
+}
+
+impl Helper {
+    /// Works to the end. A named agent that has ended waits; a TeammateIdle hook may have it go on.
+    async fn work(self, parent: &Session, cancel: &CancellationToken) -> Result<Work, StoreError> {
+        let Self { mut agent, prompt, isolation, identity } = self;
+        let started = Instant::now();
+        let mut end = Box::pin(agent.turn(Some((prompt, Vec::new())), cancel)).await;
+        let mut sent_on = 0;
+        while let (Ending::Done, Some(name)) = (&end.ending, &identity.name) {
+            let detail = HookDetail::TeammateIdle {
+                teammate_name: name.clone(),
+                team_name: parent.seat.session.to_string(),
+            };
+            let fired = agent.fire(detail, cancel).await;
+            agent.keep(&ona_store::Step { hooks: &fired.rows, ..Default::default() })?;
+            if !fired.denies() || fired.stop.is_some() || sent_on >= MOST_SENT_ON {
+                break;
+            }
+            sent_on += 1;
+            let more = Box::pin(agent.turn(Some((fired.denial(), Vec::new())), cancel)).await;
+            end = more.after(end);
+        }
+        parent.engine.store.agent_ended(&identity.id, Some(word(&end.ending)))?;
+        agent.end(SessionEndReason::Other).await?;
+        let left = match &isolation {
+            Some(isolation) => Some(parent.release(isolation, cancel).await),
+            None => None,
+        };
+        Ok(Work { end, left, duration_ms: millis(started) })
+    }
+}
+
+/// The record's word for how an agent ended.
+fn word(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Done => "completed",
+        Ending::Interrupted => "stopped",
+        _ => "failed",
+    }
+}
+
+/// Tells of an agent that began.
+pub(crate) fn began(identity: &Identity) -> HookDetail {
+    HookDetail::SubagentStart {
+        agent_id: identity.id.to_string(),
+        agent_type: identity.kind.clone(),
+    }
+}
+
+/// Tells of an agent that has nothing more to do.
+pub(crate) fn stopped(identity: &Identity, before: bool, last: Option<String>) -> HookDetail {
+    HookDetail::SubagentStop {
+        stop_hook_active: before,
+        agent_id: identity.id.to_string(),
+        // S0 §6: transcripts are in the record.
+        agent_transcript_path: String::new(),
+        agent_type: identity.kind.clone(),
+        last_assistant_message: last,
+    }
+}

@@ -1,0 +1,148 @@
+//! What goes on in the background: the model is told how it ended, once.
+
+use ona_store::{Step, StoreError, TaskRow};
+use ona_types::hook::HookDetail;
+use ona_types::{Entry, SystemNote, TaskId, TaskKind};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::session::Session;
+
+/// As much of what an agent said is told at once.
+const LONGEST: u64 = 10_000;
+
+impl Agent {
+    /// Tells the model of tasks that have ended since it was last asked; hooks hear of each.
+    pub(crate) async fn heed_tasks(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let ended = self.session.engine.store.untold_tasks(&self.session.seat.session)?;
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let (mut entries, mut hooks) = (Vec::new(), Vec::new());
+        for task in &ended {
+            let mut fired = self.fire(completed(task.id.as_str(), &task.command), cancel).await;
+            hooks.append(&mut fired.rows);
+            let mut text = told(task);
+            self.session.governance.redactor.mask_string(&mut text);
+            let from = "background task".to_owned();
+            entries.push(Entry::system(&SystemNote::Context { text, from }));
+            entries.extend(self.contexts(&fired.contexts, "TaskCompleted hook"));
+            if fired.denies() {
+                entries.extend(self.contexts(&[fired.denial()], "TaskCompleted hook"));
+            }
+        }
+        let told: Vec<TaskId> = ended.into_iter().map(|task| task.id).collect();
+        self.keep(&Step { entries: &entries, hooks: &hooks, told: &told, ..Step::default() })
+    }
+
+    /// Waits until an agent in the background has ended, if one is at work and the turn is to wait. Whether there is
+    /// something to tell the model.
+    pub(crate) async fn wait_for_agents(&mut self, cancel: &CancellationToken) -> bool {
+        let (crew, session) = (&self.session.engine.crew, &self.session.seat.session);
+        if !self.options.waits {
+            return false;
+        }
+        // One may have ended while the model answered.
+        let untold = self.session.engine.store.untold_tasks(session);
+        if untold.is_ok_and(|tasks| tasks.iter().any(|task| task.kind == TaskKind::Agent)) {
+            return true;
+        }
+        if crew.of(session) == 0 {
+            return false;
+        }
+        tokio::select! {
+            () = crew.one_ended(session) => true,
+            () = cancel.cancelled() => false,
+        }
+    }
+}
+
+impl Session {
+    /// Waits for the agents in the background, if there are any; an interrupt ends them.
+    pub async fn wait_for_agents(&self, cancel: &CancellationToken) {
+        let (crew, session) = (&self.engine.crew, &self.seat.session);
+        while crew.of(session) > 0 {
+            tokio::select! {
+                () = crew.one_ended(session) => {}
+                () = cancel.cancelled() => {
+                    crew.stop_all(session);
+                    crew.one_ended(session).await;
+                }
+            }
+        }
+    }
+
+    /// Ends a task.
+    pub(crate) async fn end_task(&self, task: &ona_tools::TaskView) -> Result<(), String> {
+        let id = TaskId::from_existing(task.id.clone());
+        match task.kind {
+            TaskKind::Agent => {
+                if !self.engine.crew.stop(&id) {
+                    return Err(format!("the agent {id} works in another process of ona"));
+                }
+            }
+            TaskKind::Shell => {
+                let marker = ona_tools::task_marker(&id);
+                let killed = tokio::task::spawn_blocking(move || {
+                    ona_sandbox::kill_tree(None, Some(&marker));
+                });
+                killed.await.map_err(|error| format!("it could not be ended: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn told(task: &TaskRow) -> String {
+    let end = task.end.as_ref();
+    let how = match end {
+        Some(end) => match end.exit_code {
+            Some(code) => format!("exited with code {code}"),
+            None => end.reason.replace('_', " "),
+        },
+        None => "goes on".to_owned(),
+    };
+    let (what, file) = (&task.command, task.output_path.display());
+    match task.kind {
+        TaskKind::Shell => {
+            format!(
+                "[background command {} ended: {how}; it was `{what}`; its output is in {file}]",
+                task.id
+            )
+        }
+        TaskKind::Agent => {
+            let said = ona_tools::end_of_file(&task.output_path, LONGEST);
+            let said =
+                said.map_or_else(|error| format!("(it cannot be read: {error})"), |(said, _)| said);
+            format!(
+                "[background agent {} ended: {how}; it was to do: {what}; all it said is in {file}; at its end:]\n{said}",
+                task.id
+            )
+        }
+    }
+}
+
+/// A task has begun.
+pub(crate) fn created(id: &str, subject: &str) -> HookDetail {
+    HookDetail::TaskCreated {
+        task_id: id.to_owned(),
+        task_subject: subject.to_owned(),
+        task_description: None,
+        teammate_name: None,
+        team_name: None,
+    }
+}
+
+/// A task has ended.
+pub(crate) fn completed(id: &str, subject: &str) -> HookDetail {
+    HookDetail::TaskCompleted {
+        task_id: id.to_owned(),
+        task_subject: subject.to_owned(),
+        task_description: None,
+        teammate_name: None,
+        team_name: None,
+    }
+}

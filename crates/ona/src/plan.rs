@@ -1,0 +1,139 @@
+//! `ona plan`: reads plans that agents have handed in, and approves them or sends them back.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use ona_store::{PlanMoved, PlanRow, Store};
+use serde_json::json;
+
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::{plain, print};
+
+#[derive(Debug, Subcommand)]
+pub enum Plan {
+    /// List the plans of this directory, the latest first
+    List {
+        /// Of all directories
+        #[arg(long)]
+        all: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a plan
+    Show {
+        /// Its number; the latest of this directory if left out
+        id: Option<i64>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approve a plan: its conversation goes on to implement it
+    #[command(
+        after_help = "Examples:\n  ona plan show\n  ona plan approve 3 && ona -p --continue \"the plan is approved: go on\""
+    )]
+    Approve {
+        /// Its number; the latest draft of this directory if left out
+        id: Option<i64>,
+    },
+    /// Send a plan back: its conversation stays in planning
+    Reject {
+        /// Its number; the latest draft of this directory if left out
+        id: Option<i64>,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+    },
+}
+
+impl Plan {
+    /// Whether only the operator may do that.
+    pub fn is_the_operators(&self) -> bool {
+        matches!(self, Self::Approve { .. } | Self::Reject { .. })
+    }
+}
+
+pub fn run(cli: &Cli, command: &Plan) -> Result<ExitCode, CliError> {
+    let store = Store::open(&env::database()?)?;
+    let here = directory(cli.cwd.as_ref())?;
+    let here = here.to_string_lossy();
+    let text = match command {
+        Plan::List { all, json } => {
+            let plans = store.plans((!all).then_some(&*here))?;
+            if *json { format!("{}\n", json!(plans)) } else { plans.iter().map(line).collect() }
+        }
+        Plan::Show { id, json } => {
+            let plan = find(&store, *id, &here, |_| true)?;
+            match json {
+                true => format!("{}\n", json!(plan)),
+                false => format!("{}\n{}\n", line(&plan).trim_end(), plain(&plan.content)),
+            }
+        }
+        Plan::Approve { id } => {
+            let plan = find(&store, *id, &here, is_draft)?;
+            let plan = moved(store.approve_plan(plan.id)?, plan.id)?;
+            format!(
+                "plan {} is approved; the conversation {} is in {}\n",
+                plan.id, plan.conversation_id, plan.phase
+            )
+        }
+        Plan::Reject { id, reason } => {
+            let plan = find(&store, *id, &here, is_draft)?;
+            let plan = moved(store.reject_plan(plan.id, reason)?, plan.id)?;
+            format!(
+                "plan {} was sent back; the conversation {} stays in {}\n",
+                plan.id, plan.conversation_id, plan.phase
+            )
+        }
+    };
+    print(&text)
+        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_draft(plan: &PlanRow) -> bool {
+    plan.status == "draft"
+}
+
+fn find(
+    store: &Store,
+    id: Option<i64>,
+    here: &str,
+    fits: impl Fn(&PlanRow) -> bool,
+) -> Result<PlanRow, CliError> {
+    let found = match id {
+        Some(id) => store.plan(id)?,
+        None => store.plans(Some(here))?.into_iter().find(fits),
+    };
+    found.ok_or_else(|| {
+        let what = match id {
+            Some(id) => format!("there is no plan {id}"),
+            None => format!("no plan waits in {here}"),
+        };
+        CliError::usage(what).hint("`ona plan list --all` shows all of them")
+    })
+}
+
+fn moved(moved: PlanMoved, id: i64) -> Result<PlanRow, CliError> {
+    match moved {
+        PlanMoved::Done(plan) => Ok(plan),
+        PlanMoved::NotADraft(plan) => Err(CliError::usage(format!(
+            "plan {id} is {}, and only a draft can be approved or sent back",
+            plan.status
+        ))),
+        PlanMoved::NotInPlanning(plan) => Err(CliError::usage(format!(
+            "the conversation of plan {id} is in {}, not in planning",
+            plan.phase
+        ))),
+        PlanMoved::Unknown => Err(CliError::usage(format!("there is no plan {id}"))),
+    }
+}
+
+fn line(plan: &PlanRow) -> String {
+    let first = plan.content.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let first: String = plain(first.trim_start_matches('#').trim()).chars().take(60).collect();
+    format!("{:>4}  {:<10}  {}  {first}\n", plan.id, plan.status, plan.created_at)
+}

@@ -1,0 +1,411 @@
+//! Agents that calls start: sessions of their own, the same gate, a narrower hand.
+
+use ona_provider::scripted::{Recorded, Reply, Script, Server};
+use ona_testkit::{Project, Ran, run};
+use serde_json::{Value, json};
+
+use crate::print::{anthropic, lines};
+use crate::project;
+
+/// What the model was asked first in this conversation with it.
+fn first_prompt(request: &Recorded) -> String {
+    request.body["messages"][0]["content"].to_string()
+}
+
+/// How many results of calls it was told.
+fn results(request: &Recorded) -> usize {
+    request.body["messages"].to_string().matches("\"type\":\"tool_result\"").count()
+}
+
+/// A server whose main agent follows one script and whose others follow another, by what they were told first.
+fn server(
+    main: impl Fn(usize, &Recorded) -> Reply + Send + 'static,
+    helper: impl Fn(&str, usize) -> Reply + Send + 'static,
+) -> Server {
+    Server::start(Script::choose(move |request| {
+        let first = first_prompt(request);
+        match first.contains("MAIN") {
+            true => main(results(request), request),
+            false => helper(&first, results(request)),
+        }
+    }))
+    .unwrap()
+}
+
+fn agent(id: &str, input: Value) -> Reply {
+    Reply::new().call(id, "Agent", input)
+}
+
+fn go(project: &Project, server: &Server, args: &[&str]) -> Ran {
+    run(anthropic(project, server, &["-p", "MAIN: go"]).args(args))
+}
+
+fn look_around(kind: &str) -> Value {
+    json!({"description": "look around", "prompt": "HELP: what is there?", "subagent_type": kind})
+}
+
+#[test]
+fn an_agent_works_in_a_session_of_its_own_and_tells_its_caller_what_it_found() {
+    let project = project();
+    project.file("notes.txt", "one line\n");
+    let seen = r#"cat >> seen.log; echo >> seen.log"#;
+    let hook = |event: &str| {
+        (event.to_owned(), json!([{"hooks": [{"type": "command", "command": seen}]}]))
+    };
+    let events = ["SubagentStart", "SubagentStop", "UserPromptSubmit", "PreToolUse", "Stop"];
+    let hooks: serde_json::Map<String, Value> = events.into_iter().map(hook).collect();
+    project.file(".claude/settings.json", json!({"hooks": hooks}).to_string());
+    let server = server(
+        |results, _| match results {
+            0 => agent("toolu_a1", look_around("Explore")),
+            _ => Reply::say("It says there is one line."),
+        },
+        |_, results| match results {
+            0 => Reply::new().call("toolu_r1", "Read", json!({"file_path": "notes.txt"})),
+            _ => Reply::say("There is one line in notes.txt:1."),
+        },
+    );
+    let ran = go(&project, &server, &["--trust"]);
+    assert_eq!(ran.stdout, "It says there is one line.\n", "{}", ran.stderr);
+    let told = server.requests().last().unwrap().body.to_string();
+    assert!(told.contains("There is one line in notes.txt:1."), "{told}");
+
+    let sessions = project.sql("SELECT count(DISTINCT conversation_id), count(*) FROM sessions");
+    assert_eq!(sessions, ["1|2"]);
+    let run = project.sql("SELECT agent_type, ending, tool_use_id FROM agent_runs");
+    assert_eq!(run, ["Explore|completed|toolu_a1"]);
+    // It reads and does not write, and starts nobody.
+    let helper = server.requests().into_iter().find(|r| !first_prompt(r).contains("MAIN")).unwrap();
+    let tools = helper.body["tools"].to_string();
+    assert!(tools.contains("\"Read\"") && tools.contains("\"Grep\""), "{tools}");
+    for not in ["Write", "Edit", "Bash", "Agent"] {
+        assert!(!tools.contains(&format!("\"name\":\"{not}\"")), "{not} in {tools}");
+    }
+    assert!(
+        !helper.body.to_string().contains("MAIN"),
+        "it sees nothing of its caller's conversation"
+    );
+
+    let log = project.content("seen.log");
+    let seen: Vec<Value> =
+        log.lines().filter(|l| !l.is_empty()).map(|l| serde_json::from_str(l).unwrap()).collect();
+    let of = |event: &str| -> Vec<&Value> {
+        seen.iter().filter(|s| s["hook_event_name"] == event).collect()
+    };
+    let id = project.sql("SELECT session_id FROM agent_runs").remove(0);
+    assert_eq!(of("SubagentStart").len(), 1);
+    assert_eq!(of("SubagentStart")[0]["agent_type"], "Explore");
+    assert_eq!(of("SubagentStop")[0]["agent_id"], id.as_str());
+    assert_eq!(of("SubagentStop")[0]["agent_transcript_path"], "");
+    assert_eq!(of("UserPromptSubmit").len(), 1, "the user said one thing");
+    assert_eq!(of("Stop").len(), 1, "of the main agent");
+    let reads: Vec<_> = of("PreToolUse").into_iter().filter(|s| s["tool_name"] == "Read").collect();
+    assert_eq!((&reads[0]["agent_id"], &reads[0]["session_id"]), (&json!(id), &json!(id)));
+}
+
+#[test]
+fn agents_of_one_answer_work_side_by_side() {
+    let project = project();
+    let wait = |own: &str, other: &str| json!({"command": format!("touch {own}; until [ -e {other} ]; do sleep 0.01; done")});
+    let server = server(
+        |results, _| match results {
+            0 => Reply::new()
+                .call("toolu_1", "Agent", json!({"description": "one", "prompt": "HELP one"}))
+                .call("toolu_2", "Agent", json!({"description": "two", "prompt": "HELP two"})),
+            _ => Reply::say("Both are back."),
+        },
+        move |first, results| match (first.contains("one"), results) {
+            (true, 0) => Reply::new().call("toolu_b1", "Bash", wait("a", "b")),
+            (false, 0) => Reply::new().call("toolu_b2", "Bash", wait("b", "a")),
+            (one, _) => Reply::say(if one { "First." } else { "Second." }),
+        },
+    );
+    let ran = go(&project, &server, &["--permission-mode", "bypassPermissions"]);
+    assert_eq!(ran.stdout, "Both are back.\n", "{}", ran.stderr);
+    assert_eq!(project.sql("SELECT count(*) FROM agent_runs WHERE ending = 'completed'"), ["2"]);
+    assert_eq!(project.sql("SELECT count(DISTINCT session_id) FROM sessions"), ["3"]);
+    // Whoever ended first, the model is told in the order it asked.
+    let told = server.requests().last().unwrap().body["messages"].to_string();
+    assert!(told.find("First.").unwrap() < told.find("Second.").unwrap(), "{told}");
+}
+
+#[test]
+fn an_agent_in_the_background_is_waited_for_and_told_of() {
+    let project = project();
+    let server = server(
+        |results, request| {
+            let told = request.body["messages"].to_string();
+            match (results, told.contains("background agent")) {
+                (0, _) => agent(
+                    "toolu_bg",
+                    json!({"description": "count", "prompt": "HELP count", "run_in_background": true}),
+                ),
+                (_, false) => Reply::say("It is at work."),
+                (_, true) => Reply::say("It counted three."),
+            }
+        },
+        |_, _| Reply::say("I counted three."),
+    );
+    let ran = go(&project, &server, &[]);
+    assert_eq!(ran.stdout, "It counted three.\n", "{}", ran.stderr);
+    let task = project.sql("SELECT kind, end_reason, told_at IS NOT NULL FROM background_tasks");
+    assert_eq!(task, ["agent|completed|1"]);
+    let file = project.sql("SELECT output_path FROM background_tasks").remove(0);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "I counted three.\n");
+    let told = server.requests().last().unwrap().body["messages"].to_string();
+    assert_eq!(told.matches("I counted three.").count(), 1, "once: {told}");
+}
+
+#[test]
+fn a_background_agent_can_be_looked_at_and_stopped() {
+    let project = project();
+    let server = server(
+        |results, request| {
+            let told = request.body["messages"].to_string();
+            let id = told
+                .split("background task ")
+                .nth(1)
+                .and_then(|rest| rest.split(['\\', ' ']).next());
+            let id = id.unwrap_or_default().to_owned();
+            match results {
+                0 => agent(
+                    "toolu_bg",
+                    json!({"description": "wait", "prompt": "HELP wait", "run_in_background": true}),
+                ),
+                1 => Reply::new().call(
+                    "toolu_o",
+                    "TaskOutput",
+                    json!({"task_id": id, "block": false}),
+                ),
+                2 => Reply::new().call("toolu_s", "TaskStop", json!({"task_id": id})),
+                3 => Reply::new().call("toolu_w", "TaskOutput", json!({"task_id": id})),
+                4 => Reply::new().call("toolu_n", "TaskStop", json!({"task_id": id})),
+                _ => Reply::say("Stopped."),
+            }
+        },
+        |_, _| Reply::new().call("toolu_z", "Bash", json!({"command": "sleep 600"})),
+    );
+    let ran = go(&project, &server, &["--allowedTools", "Bash(sleep *)"]);
+    assert_eq!(ran.stdout, "Stopped.\n", "{}", ran.stderr);
+    let content = |id: &str| {
+        project
+            .sql(&format!("SELECT json_extract(payload_json, '$.content') FROM transcript_entries WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"))
+            .remove(0)
+    };
+    assert!(content("toolu_o").contains("(running)"), "{}", content("toolu_o"));
+    assert!(content("toolu_s").contains("Stopped agent"), "{}", content("toolu_s"));
+    assert!(content("toolu_w").contains("(stopped)"), "{}", content("toolu_w"));
+    assert!(content("toolu_n").contains("does not run any more"), "{}", content("toolu_n"));
+    assert_eq!(project.sql("SELECT count(*) FROM running_calls"), ["0"]);
+}
+
+#[test]
+fn an_agent_can_do_no_more_than_its_caller() {
+    let project = project();
+    let server = server(
+        |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "write", "prompt": "HELP", "mode": "bypassPermissions"}),
+            ),
+            1 => agent(
+                "toolu_b",
+                json!({"description": "x", "prompt": "HELP", "subagent_type": "nobody"}),
+            ),
+            2 => agent("toolu_c", look_around("Explore")),
+            _ => Reply::say("done"),
+        },
+        |_, results| match results {
+            0 => Reply::new().call("toolu_w", "Write", json!({"file_path": "x", "content": "x"})),
+            1 => agent("toolu_d", look_around("Explore")),
+            _ => Reply::say("It was refused."),
+        },
+    );
+    let ran = go(&project, &server, &["--disallowedTools", "Agent(Explore)"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!project.path("x").exists());
+    let content = |id: &str| {
+        project
+            .sql(&format!("SELECT json_extract(payload_json, '$.content') FROM transcript_entries WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"))
+            .remove(0)
+    };
+    assert!(content("toolu_w").contains("there is nobody to ask"), "{}", content("toolu_w"));
+    assert!(content("toolu_d").contains("there is no tool `Agent`"), "{}", content("toolu_d"));
+    assert!(
+        content("toolu_b").contains("general-purpose, Explore, Plan"),
+        "{}",
+        content("toolu_b")
+    );
+    assert!(content("toolu_c").contains("Agent(Explore)"), "{}", content("toolu_c"));
+}
+
+#[test]
+fn agents_spend_out_of_one_purse() {
+    let project = project();
+    let dear = ona_provider::Usage { output_tokens: 100_000, ..Default::default() };
+    let server = server(
+        |results, _| match results {
+            0 => agent("toolu_a", json!({"description": "spend", "prompt": "HELP"})),
+            _ => Reply::say("never asked"),
+        },
+        move |_, results| match results {
+            0 => Reply::new().call("toolu_g", "Glob", json!({"pattern": "*"})).usage(dear),
+            _ => Reply::say("never asked either"),
+        },
+    );
+    let ran = go(&project, &server, &["--max-budget-usd", "0.5", "--output-format", "json"]);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(result["subtype"], "error_max_budget_usd", "{result}");
+    assert!(result["total_cost_usd"].as_f64().unwrap() > 0.5, "{result}");
+    assert_eq!(server.requests().len(), 2, "neither was asked again");
+}
+
+#[test]
+fn a_stream_tells_which_call_an_agent_works_for() {
+    let project = project();
+    let server = server(
+        |results, _| match results {
+            0 => agent("toolu_a1", json!({"description": "say", "prompt": "HELP"})),
+            _ => Reply::say("done"),
+        },
+        |_, results| match results {
+            0 => Reply::new().call("toolu_b", "Brief", json!({"message": "half way"})),
+            _ => Reply::say("from the helper"),
+        },
+    );
+    let ran = go(&project, &server, &["--output-format", "stream-json", "--verbose"]);
+    let lines = lines(&ran);
+    let said =
+        |text: &str| lines.iter().find(|line| line.to_string().contains(text)).unwrap().clone();
+    assert_eq!(said("from the helper")["parent_tool_use_id"], "toolu_a1");
+    let brief = lines.iter().find(|line| line["subtype"] == "brief").unwrap();
+    assert_eq!(
+        (&brief["message"], &brief["parent_tool_use_id"]),
+        (&json!("half way"), &json!("toolu_a1"))
+    );
+    assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
+}
+
+fn git(project: &Project, args: &[&str]) -> String {
+    let ran = run(project.command("git").args(args));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.stdout
+}
+
+#[test]
+fn a_worktree_is_kept_only_if_something_was_changed_in_it() {
+    for changes in [false, true] {
+        let project = project();
+        project.file("a.txt", "a\n");
+        git(&project, &["init", "-q", "-b", "main"]);
+        git(&project, &["add", "."]);
+        let who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        git(&project, &[&who[..], &["commit", "-qm", "one"]].concat());
+        let server = server(
+            |results, _| match results {
+                0 => agent(
+                    "toolu_a",
+                    json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+                ),
+                _ => Reply::say("done"),
+            },
+            move |_, results| match (results, changes) {
+                (0, true) => Reply::new().call(
+                    "toolu_w",
+                    "Write",
+                    json!({"file_path": "b.txt", "content": "b\n"}),
+                ),
+                (0, false) => Reply::new().call("toolu_r", "Read", json!({"file_path": "a.txt"})),
+                _ => Reply::say("did it"),
+            },
+        );
+        let ran = go(&project, &server, &["--permission-mode", "acceptEdits"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!project.path("b.txt").exists(), "the main checkout is untouched");
+        let told = server.requests().last().unwrap().body["messages"].to_string();
+        let branches = git(&project, &["branch", "--list", "worktree-*"]);
+        if changes {
+            assert!(told.contains("on the branch worktree-agent-"), "{told}");
+            let kept: Vec<_> =
+                std::fs::read_dir(project.path(".claude/worktrees")).unwrap().collect();
+            assert_eq!(kept.len(), 1);
+            assert!(kept[0].as_ref().unwrap().path().join("b.txt").exists());
+            assert_eq!(branches.lines().count(), 1);
+        } else {
+            assert!(told.contains("which is gone again"), "{told}");
+            assert_eq!(branches, "");
+            assert_eq!(git(&project, &["worktree", "list"]).lines().count(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_hook_can_make_the_worktree() {
+    let project = project();
+    let make = r#"mkdir -p "$CLAUDE_PROJECT_DIR/elsewhere"; echo "$CLAUDE_PROJECT_DIR/elsewhere""#;
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let hooks = json!({"hooks": {"WorktreeCreate": hook(make), "WorktreeRemove": hook("cat > removed.json")}});
+    project.file(".claude/settings.json", hooks.to_string());
+    let server = server(
+        |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+            ),
+            _ => Reply::say("done"),
+        },
+        |_, results| match results {
+            0 => Reply::new().call(
+                "toolu_w",
+                "Write",
+                json!({"file_path": "b.txt", "content": "b\n"}),
+            ),
+            _ => Reply::say("did it"),
+        },
+    );
+    let ran = go(&project, &server, &["--trust", "--permission-mode", "acceptEdits"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(project.content("elsewhere/b.txt"), "b\n");
+    assert!(project.content("removed.json").contains("elsewhere"));
+}
+
+#[test]
+fn a_named_agent_waits_hooks_can_send_it_on_and_its_name_reaches_it_again() {
+    let project = project();
+    let idle =
+        r#"if [ -e told ]; then exit 0; fi; touch told; echo "also count the tests" >&2; exit 2"#;
+    let hooks =
+        json!({"hooks": {"TeammateIdle": [{"hooks": [{"type": "command", "command": idle}]}]}});
+    project.file(".claude/settings.json", hooks.to_string());
+    let server = server(
+        |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "count", "prompt": "HELP count", "name": "counter"}),
+            ),
+            1 => agent(
+                "toolu_b",
+                json!({"description": "more", "prompt": "and the docs", "name": "counter"}),
+            ),
+            _ => Reply::say("done"),
+        },
+        |_, _| Reply::say("counted"),
+    );
+    let ran = go(&project, &server, &["--trust"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(
+        project.sql("SELECT name, ending FROM agent_runs"),
+        ["counter|completed"],
+        "one agent"
+    );
+    let helper: Vec<Recorded> =
+        server.requests().into_iter().filter(|r| !first_prompt(r).contains("MAIN")).collect();
+    assert_eq!(helper.len(), 3, "its task, what the hook said, and what it was told again");
+    let last = helper[2].body["messages"].to_string();
+    assert!(
+        last.contains("HELP count")
+            && last.contains("also count the tests")
+            && last.contains("and the docs"),
+        "{last}"
+    );
+}

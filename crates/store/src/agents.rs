@@ -1,0 +1,113 @@
+//! Agents that calls have started, and which session each works in.
+
+use ona_types::{SessionId, ToolUseId};
+use rusqlite::{OptionalExtension, Row};
+
+use crate::conversations::Seat;
+use crate::error::StoreError;
+use crate::sessions::NewSession;
+use crate::store::Store;
+
+/// An agent about to be started.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAgent<'a> {
+    /// Who starts it.
+    pub parent: &'a Seat,
+    /// By which call.
+    pub call: &'a ToolUseId,
+    /// What kind of agent it is.
+    pub agent_type: &'a str,
+    /// What it is called.
+    pub name: Option<&'a str>,
+    /// Where it works, if not where its parent does.
+    pub worktree: Option<&'a str>,
+}
+
+/// An agent as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentRun {
+    /// The session it works in.
+    pub session: SessionId,
+    /// What kind of agent it is.
+    pub agent_type: String,
+    /// What it is called.
+    pub name: Option<String>,
+    /// Where it works, if not where its parent does.
+    pub worktree: Option<String>,
+    /// How its last turn ended, if it did.
+    pub ending: Option<String>,
+}
+
+impl Store {
+    /// Makes a session for an agent, in the conversation of whoever starts it.
+    pub fn new_agent(&self, new: &NewAgent<'_>) -> Result<Seat, StoreError> {
+        let seat = self.new_session(&NewSession {
+            project_dir: &new.parent.project_dir,
+            conversation: Some(&new.parent.conversation),
+            id: None,
+            origin: "subagent",
+            name: None,
+        })?;
+        self.write(|tx| {
+            tx.execute(
+                "INSERT INTO agent_runs(session_id, parent_session, tool_use_id, agent_type, name, worktree)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                (
+                    seat.session.as_str(),
+                    new.parent.session.as_str(),
+                    new.call.as_str(),
+                    new.agent_type,
+                    new.name,
+                    new.worktree,
+                ),
+            )?;
+            Ok(())
+        })?;
+        Ok(seat)
+    }
+
+    /// An agent goes on, or has ended its turn.
+    pub fn agent_ended(&self, session: &SessionId, ending: Option<&str>) -> Result<(), StoreError> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE agent_runs SET ending = ?2, ended_at = iif(?2 IS NULL, NULL, datetime('now'))
+                 WHERE session_id = ?1",
+                (session.as_str(), ending),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The agent of this name that a session started last.
+    pub fn agent_named(
+        &self,
+        parent: &SessionId,
+        name: &str,
+    ) -> Result<Option<AgentRun>, StoreError> {
+        self.read(|c| {
+            let sql = format!("{RUNS} WHERE parent_session = ?1 AND name = ?2 ORDER BY rowid DESC");
+            let mut found = c.prepare_cached(&sql)?;
+            Ok(found.query_row((parent.as_str(), name), run).optional()?)
+        })
+    }
+
+    /// The agent that works in a session, if one does.
+    pub fn agent_of(&self, session: &SessionId) -> Result<Option<AgentRun>, StoreError> {
+        self.read(|c| {
+            let mut found = c.prepare_cached(&format!("{RUNS} WHERE session_id = ?1"))?;
+            Ok(found.query_row([session.as_str()], run).optional()?)
+        })
+    }
+}
+
+const RUNS: &str = "SELECT session_id, agent_type, name, worktree, ending FROM agent_runs";
+
+fn run(row: &Row<'_>) -> rusqlite::Result<AgentRun> {
+    Ok(AgentRun {
+        session: SessionId::from_existing(row.get::<_, String>(0)?),
+        agent_type: row.get(1)?,
+        name: row.get(2)?,
+        worktree: row.get(3)?,
+        ending: row.get(4)?,
+    })
+}

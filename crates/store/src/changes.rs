@@ -1,0 +1,125 @@
+//! What a call changes in the session beside files: committed with its result.
+
+use ona_types::{Change, ContentHash, ConversationId, Entry, Phase, SessionId, SystemNote, Todo};
+use rusqlite::{OptionalExtension, Transaction};
+use serde_json::json;
+
+use crate::conversations::Seat;
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tool_calls::event_of;
+use crate::transcript::append;
+
+fn todos_key(session: &SessionId) -> String {
+    format!("todos/{session}")
+}
+
+impl Store {
+    /// The session's list of things to do.
+    pub fn todos(&self, seat: &Seat) -> Result<Vec<Todo>, StoreError> {
+        self.read(|c| {
+            let kept: Option<String> = c
+                .prepare_cached("SELECT value FROM state WHERE conversation_id = ?1 AND key = ?2")?
+                .query_row((seat.conversation.as_str(), todos_key(&seat.session)), |row| row.get(0))
+                .optional()?;
+            // A list that was written by hand and cannot be read is none.
+            Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()).unwrap_or_default())
+        })
+    }
+}
+
+/// Carries a change out.
+pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Result<(), Failure> {
+    match change {
+        Change::Todos(todos) => {
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO state(conversation_id, key, value) VALUES (?1, ?2, ?3)",
+            )?
+            .execute((
+                seat.conversation.as_str(),
+                todos_key(&seat.session),
+                json!(todos).to_string(),
+            ))?;
+            Ok(())
+        }
+        Change::Planning => {
+            // A new round: what was approved before allows nothing in it.
+            tx.execute(
+                "UPDATE plans SET status = 'superseded'
+                 WHERE conversation_id = ?1 AND status IN ('draft', 'approved')",
+                [seat.conversation.as_str()],
+            )?;
+            move_to(tx, &seat.conversation, Some(&seat.session), Phase::Planning)
+        }
+        Change::PlanSubmitted(content) => submit(tx, &seat.conversation, content).map(drop),
+        Change::PlanApproved(content) => {
+            let plan = submit(tx, &seat.conversation, content)?;
+            approve(tx, plan)?;
+            move_to(tx, &seat.conversation, Some(&seat.session), Phase::Implement)
+        }
+        Change::ToolsLoaded(names) => {
+            let note = SystemNote::ToolsLoaded { names: names.clone() };
+            append(tx, &seat.session, None, &Entry::system(&note)).map(drop)
+        }
+        Change::SkillTold { name, text } => {
+            let note = SystemNote::Skill { name: name.clone(), text: text.clone() };
+            append(tx, &seat.session, None, &Entry::system(&note)).map(drop)
+        }
+    }
+}
+
+/// A plan as it is handed in; the same one is not handed in twice.
+fn submit(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    content: &str,
+) -> Result<i64, Failure> {
+    let hash = ContentHash::of(content.as_bytes());
+    let known: Option<i64> = tx
+        .query_row(
+            "SELECT id FROM plans WHERE conversation_id = ?1 AND hash = ?2 AND status = 'draft'",
+            (conversation.as_str(), hash.as_str()),
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    tx.execute(
+        "UPDATE plans SET status = 'superseded' WHERE conversation_id = ?1 AND status = 'draft'",
+        [conversation.as_str()],
+    )?;
+    tx.execute(
+        "INSERT INTO plans(conversation_id, content, hash) VALUES (?1, ?2, ?3)",
+        (conversation.as_str(), content, hash.as_str()),
+    )?;
+    Ok(tx.last_insert_rowid())
+}
+
+pub(crate) fn approve(tx: &Transaction<'_>, plan: i64) -> Result<(), Failure> {
+    tx.execute(
+        "UPDATE plans SET status = 'approved', approved_at = datetime('now') WHERE id = ?1",
+        [plan],
+    )?;
+    Ok(())
+}
+
+/// Moves the conversation, with the event that says so.
+pub(crate) fn move_to(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    session: Option<&SessionId>,
+    to: Phase,
+) -> Result<(), Failure> {
+    let from: String = tx.query_row(
+        "SELECT phase FROM conversations WHERE id = ?1",
+        [conversation.as_str()],
+        |row| row.get(0),
+    )?;
+    tx.execute(
+        "UPDATE conversations SET phase = ?2, last_active = datetime('now') WHERE id = ?1",
+        (conversation.as_str(), to.as_str()),
+    )?;
+    let detail = json!({"from": from, "to": to, "detail": {}});
+    event_of(tx, conversation, session, "phase.changed", &detail)
+}

@@ -1,0 +1,129 @@
+//! Plans: handed in by an agent, approved or sent back by a human (S0 §8.2).
+
+use ona_types::{ConversationId, Phase};
+use rusqlite::{OptionalExtension, Row};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::changes::{approve, move_to};
+use crate::error::StoreError;
+use crate::store::{Failure, Store};
+use crate::tool_calls::event_of;
+
+/// A plan as recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanRow {
+    /// Its number.
+    pub id: i64,
+    /// The conversation it is for.
+    pub conversation_id: String,
+    /// The project of that conversation.
+    pub project_dir: String,
+    /// `draft`, `approved`, `completed` or `superseded`.
+    pub status: String,
+    /// Its text.
+    pub content: String,
+    /// The hash of that.
+    pub hash: String,
+    /// When it was handed in.
+    pub created_at: String,
+    /// When it was approved.
+    pub approved_at: Option<String>,
+    /// Where its conversation stands.
+    pub phase: String,
+}
+
+/// What became of an order about a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanMoved {
+    /// It is done.
+    Done(PlanRow),
+    /// The plan is no draft.
+    NotADraft(PlanRow),
+    /// The conversation is elsewhere.
+    NotInPlanning(PlanRow),
+    /// There is no such plan.
+    Unknown,
+}
+
+impl Store {
+    /// The plans of a project, or of all, latest first.
+    pub fn plans(&self, project_dir: Option<&str>) -> Result<Vec<PlanRow>, StoreError> {
+        self.read(|c| {
+            let sql = format!("{PLANS} WHERE ?1 IS NULL OR c.project_dir = ?1 ORDER BY p.id DESC");
+            let mut statement = c.prepare(&sql)?;
+            let rows = statement.query_map([project_dir], plan_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// A plan by its number.
+    pub fn plan(&self, id: i64) -> Result<Option<PlanRow>, StoreError> {
+        self.read(|c| find(c, id))
+    }
+
+    /// A human approves a plan: it counts, and its conversation goes on to implement it, in one commit.
+    pub fn approve_plan(&self, id: i64) -> Result<PlanMoved, StoreError> {
+        self.write(|tx| {
+            let plan = match open(find(tx, id)?) {
+                Ok(plan) => plan,
+                Err(why) => return Ok(why),
+            };
+            approve(tx, id)?;
+            let conversation = conversation(&plan);
+            let detail = json!({"plan": id, "hash": plan.hash, "by": "human"});
+            event_of(tx, &conversation, None, "plan.approved", &detail)?;
+            move_to(tx, &conversation, None, Phase::Implement)?;
+            Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
+        })
+    }
+
+    /// A human sends a plan back, with a reason: the conversation stays in planning.
+    pub fn reject_plan(&self, id: i64, reason: &str) -> Result<PlanMoved, StoreError> {
+        self.write(|tx| {
+            let plan = match open(find(tx, id)?) {
+                Ok(plan) => plan,
+                Err(why) => return Ok(why),
+            };
+            tx.execute("UPDATE plans SET status = 'superseded' WHERE id = ?1", [id])?;
+            let detail = json!({"plan": id, "hash": plan.hash, "by": "human", "reason": reason});
+            event_of(tx, &conversation(&plan), None, "plan.rejected", &detail)?;
+            Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
+        })
+    }
+}
+
+fn open(plan: Option<PlanRow>) -> Result<PlanRow, PlanMoved> {
+    match plan {
+        None => Err(PlanMoved::Unknown),
+        Some(plan) if plan.status != "draft" => Err(PlanMoved::NotADraft(plan)),
+        Some(plan) if plan.phase != Phase::Planning.as_str() => Err(PlanMoved::NotInPlanning(plan)),
+        Some(plan) => Ok(plan),
+    }
+}
+
+fn conversation(plan: &PlanRow) -> ConversationId {
+    ConversationId::from_existing(plan.conversation_id.clone())
+}
+
+const PLANS: &str = "SELECT p.id, p.conversation_id, c.project_dir, p.status, p.content, p.hash,
+        p.created_at, p.approved_at, c.phase
+    FROM plans p JOIN conversations c ON c.id = p.conversation_id";
+
+fn find(c: &rusqlite::Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
+    Ok(c.query_row(&format!("{PLANS} WHERE p.id = ?1"), [id], plan_row).optional()?)
+}
+
+fn plan_row(row: &Row<'_>) -> rusqlite::Result<PlanRow> {
+    Ok(PlanRow {
+        id: row.get(0)?,
+        conversation_id: row.get(1)?,
+        project_dir: row.get(2)?,
+        status: row.get(3)?,
+        content: row.get(4)?,
+        hash: row.get(5)?,
+        created_at: row.get(6)?,
+        approved_at: row.get(7)?,
+        phase: row.get(8)?,
+    })
+}

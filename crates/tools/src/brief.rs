@@ -1,0 +1,91 @@
+//! Brief: the agent says something to the user while it works.
+
+use ona_policy::{Effects, path};
+use ona_types::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::tool::{BuiltIn, Refusal};
+
+/// As much is shown at once.
+const LONGEST: usize = 100_000;
+/// As many files belong to one message.
+const MOST_FILES: usize = 20;
+
+pub(crate) struct Brief;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BriefInput {
+    /// What to tell the user, in Markdown.
+    message: String,
+    /// Files that belong to it, by path.
+    #[serde(default)]
+    attachments: Vec<String>,
+    /// `proactive` where the user has not asked for it.
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    #[default]
+    Normal,
+    Proactive,
+}
+
+impl BuiltIn for Brief {
+    const NAME: &'static str = "Brief";
+    const DESCRIPTION: &'static str = "Shows the user a message at once, while you go on working: something they \
+        should know before you are done, or a file they asked for. Markdown is rendered. Your final answer needs no \
+        Brief.";
+    type Input = BriefInput;
+
+    fn effects(input: &BriefInput, place: &Place) -> Result<Effects, InputError> {
+        let wrong = |why: String| Err(InputError::new(Self::NAME, why));
+        if input.message.trim().is_empty() {
+            return wrong("`message` is empty".to_owned());
+        }
+        if input.message.len() > LONGEST {
+            return wrong(format!("`message` is longer than {LONGEST} bytes: attach a file"));
+        }
+        if input.attachments.len() > MOST_FILES {
+            return wrong(format!("`attachments`: more than {MOST_FILES} files"));
+        }
+        let mut effects = Effects::default();
+        for file in &input.attachments {
+            let target = path::Target::of(&place.cwd, file)
+                .map_err(|error| InputError::path(Self::NAME, "attachments", &error))?;
+            effects.reads.push(target);
+        }
+        Ok(effects)
+    }
+
+    async fn run(input: BriefInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let mut files = Vec::new();
+        for file in &input.attachments {
+            let path = path::resolve(&cx.place.cwd, file)
+                .map_err(|error| Refusal::rejected(format!("`attachments`: {error}")))?;
+            if !path.is_file() {
+                let why = format!("{} is no file: nothing was shown", path.display());
+                return Err(Refusal::rejected(why));
+            }
+            files.push(path);
+        }
+        let status = match input.status {
+            Status::Normal => "normal",
+            Status::Proactive => "proactive",
+        };
+        cx.desk.say(&input.message, &files, status);
+        let with = match files.len() {
+            0 => String::new(),
+            1 => " with 1 file".to_owned(),
+            many => format!(" with {many} files"),
+        };
+        Ok(ToolOutput::success(format!("The message{with} was shown to the user"))
+            .with_detail("status", status))
+    }
+}

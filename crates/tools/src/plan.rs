@@ -1,0 +1,89 @@
+//! EnterPlanMode and ExitPlanMode: into planning, and out of it with a plan that a human has approved (S0 §8.2).
+
+use ona_policy::Effects;
+use ona_types::{Change, Phase, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::tool::{Asks, BuiltIn, Refusal};
+
+/// A plan is read by a human before it is approved.
+const LONGEST_PLAN: usize = 200_000;
+
+pub(crate) struct EnterPlanMode;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EnterInput {}
+
+impl BuiltIn for EnterPlanMode {
+    const NAME: &'static str = "EnterPlanMode";
+    const DESCRIPTION: &'static str = "Goes into planning: from here on nothing may be written and no command run, \
+        until a plan is approved. Use it before work that is larger than it looked, or whose way is not settled. Look \
+        around, then hand the plan in with ExitPlanMode.";
+    type Input = EnterInput;
+
+    fn effects(_: &EnterInput, _: &Place) -> Result<Effects, InputError> {
+        Ok(Effects::default())
+    }
+
+    async fn run(_: EnterInput, _: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let content = "The conversation is in planning. Read what you need, make a plan, and hand it in with \
+                       ExitPlanMode; nothing is written until a human has approved it.";
+        Ok(ToolOutput::success(content).with_change(Change::Planning))
+    }
+}
+
+pub(crate) struct ExitPlanMode;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case, reason = "the keys are written so")]
+pub(crate) struct ExitInput {
+    /// The plan, in Markdown: what will be done and how it is seen that it is done.
+    plan: String,
+    /// Taken, and without effect: an approved plan allows no command.
+    #[serde(default)]
+    #[allow(dead_code, reason = "hosts send it")]
+    allowedPrompts: Option<Vec<serde_json::Value>>,
+}
+
+impl BuiltIn for ExitPlanMode {
+    const NAME: &'static str = "ExitPlanMode";
+    const DESCRIPTION: &'static str = "Hands in the plan, whole, for the user to approve. Approved, the work begins; \
+        otherwise you are told what to change, or that nobody was there to read it: then say what you would do and \
+        stop.";
+    /// Nothing certifies itself: no rule, mode or hook stands in for whoever answers for the work.
+    const ASKS: Asks = Asks::AHuman;
+    type Input = ExitInput;
+
+    fn effects(input: &ExitInput, _: &Place) -> Result<Effects, InputError> {
+        let wrong = |why: String| Err(InputError::new(Self::NAME, why));
+        if input.plan.trim().is_empty() {
+            return wrong("`plan` is empty".to_owned());
+        }
+        if input.plan.len() > LONGEST_PLAN {
+            return wrong(format!("`plan` is longer than {LONGEST_PLAN} bytes"));
+        }
+        Ok(Effects::default())
+    }
+
+    async fn run(input: ExitInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let phase = cx.desk.phase().map_err(Refusal::Internal)?;
+        if phase != Phase::Planning {
+            return Err(Refusal::rejected(format!(
+                "the conversation is not in planning but in {phase}: there is nothing to leave"
+            )));
+        }
+        let content = "The plan is approved. Do what it says, and no more.";
+        Ok(ToolOutput::success(content).with_change(Change::PlanApproved(input.plan)))
+    }
+}
+
+/// The plan that a call of ExitPlanMode hands in, if that is what it is.
+pub fn plan_of(tool: &str, input: &serde_json::Value) -> Option<String> {
+    let plan = input.get("plan")?.as_str()?;
+    (tool == ExitPlanMode::NAME && !plan.trim().is_empty()).then(|| plan.to_owned())
+}

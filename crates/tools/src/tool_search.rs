@@ -1,0 +1,199 @@
+//! ToolSearch: finds tools that are not shown to the model, and has them shown.
+
+use ona_policy::Effects;
+use ona_types::{Change, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::context::{Place, ToolContext};
+use crate::desk::Deferred;
+use crate::input::{InputError, lenient_count};
+use crate::tool::{BuiltIn, Refusal};
+
+/// As many are loaded if the call does not say.
+const FOUND: u64 = 5;
+/// And at most.
+const MOST_FOUND: u64 = 50;
+/// A query that begins so names tools.
+const SELECT: &str = "select:";
+
+pub(crate) struct ToolSearch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchInput {
+    /// Words that tell what the tool is for; or `select:` and exact names with commas between.
+    query: String,
+    /// How many at most; the default is 5.
+    #[serde(default, deserialize_with = "lenient_count")]
+    max_results: Option<u64>,
+}
+
+impl BuiltIn for ToolSearch {
+    const NAME: &'static str = "ToolSearch";
+    const DESCRIPTION: &'static str = "Finds tools that you are not shown yet, and shows them to you: you can call \
+        them from your next answer on. Search by what a tool is for, such as `create github issue`, or load by name \
+        with `select:mcp__server__tool`.";
+    type Input = SearchInput;
+
+    fn effects(input: &SearchInput, _: &Place) -> Result<Effects, InputError> {
+        let words = input.query.strip_prefix(SELECT).unwrap_or(&input.query);
+        if words.trim().is_empty() {
+            return Err(InputError::new(Self::NAME, "`query` is empty"));
+        }
+        if input.max_results == Some(0) {
+            return Err(InputError::new(Self::NAME, "`max_results` is 0"));
+        }
+        Ok(Effects::default())
+    }
+
+    async fn run(input: SearchInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let tools = cx.desk.deferred();
+        if tools.is_empty() {
+            return Ok(ToolOutput::success("There are no tools beside those you are shown"));
+        }
+        if let Some(names) = input.query.strip_prefix(SELECT) {
+            return select(names, &tools);
+        }
+        let most = input.max_results.unwrap_or(FOUND).min(MOST_FOUND);
+        let found = rank(&input.query, &tools, usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(shown(&found, tools.len(), &[]))
+    }
+}
+
+fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        match tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => found.push(tool),
+            None => missing.push(name.to_owned()),
+        }
+    }
+    if found.is_empty() {
+        let near = rank(names, tools, 3);
+        let near: Vec<&str> = near.iter().map(|tool| tool.name.as_str()).collect();
+        let hint = match near.is_empty() {
+            true => String::new(),
+            false => format!("; near it are {}", near.join(", ")),
+        };
+        return Err(Refusal::rejected(format!("there is no tool `{}`{hint}", missing.join(", "))));
+    }
+    Ok(shown(&found, tools.len(), &missing))
+}
+
+fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
+    if found.is_empty() {
+        return ToolOutput::success(format!(
+            "None of {of} tools fits: try other words, or fewer of them"
+        ));
+    }
+    let mut lines = vec![format!("{} of {of} tools, which you can call now:", found.len())];
+    for tool in found {
+        let about = tool.description.lines().next().unwrap_or_default();
+        let about: String = about.chars().take(200).collect();
+        lines.push(format!("- {}: {about}", tool.name));
+    }
+    if !missing.is_empty() {
+        lines.push(format!("There is no {}", missing.join(", ")));
+    }
+    let names = found.iter().map(|tool| tool.name.clone()).collect();
+    ToolOutput::success(lines.join("\n")).with_change(Change::ToolsLoaded(names))
+}
+
+/// What a hit is worth: in the name, at the beginning of a word of the name, in the description.
+const IN_NAME: f64 = 4.0;
+const BEGINS_NAME: f64 = 2.0;
+const IN_DESCRIPTION: f64 = 1.0;
+const BEGINS_DESCRIPTION: f64 = 0.5;
+
+/// The tools that fit a query best, by how rare the words are that they share with it; ties by name.
+pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Deferred> {
+    let mut wanted: Vec<String> = words(query).collect();
+    wanted.sort();
+    wanted.dedup();
+    let worth = |tool: &Deferred| -> Vec<f64> {
+        let mut worth = vec![0.0_f64; wanted.len()];
+        let mut held = |text: &str, whole: f64, begins: f64| {
+            for word in words(text) {
+                for (wanted, worth) in wanted.iter().zip(&mut worth) {
+                    if word == *wanted {
+                        *worth = worth.max(whole);
+                    } else if wanted.len() > 2 && word.starts_with(wanted.as_str()) {
+                        *worth = worth.max(begins);
+                    }
+                }
+            }
+        };
+        held(&tool.name, IN_NAME, BEGINS_NAME);
+        held(&tool.description, IN_DESCRIPTION, BEGINS_DESCRIPTION);
+        worth
+    };
+    let worths: Vec<Vec<f64>> = tools.iter().map(worth).collect();
+    let rarity: Vec<f64> = (0..wanted.len())
+        .map(|at| {
+            let having = worths.iter().filter(|worth| worth[at] > 0.0).count();
+            (1.0 + tools.len() as f64 / (1.0 + having as f64)).ln()
+        })
+        .collect();
+    let mut ranked: Vec<(f64, &Deferred)> = worths
+        .iter()
+        .zip(tools)
+        .map(|(worth, tool)| (worth.iter().zip(&rarity).map(|(w, r)| w * r).sum(), tool))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    ranked.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| one.name.cmp(&other.name)));
+    ranked.into_iter().take(most).map(|(_, tool)| tool).collect()
+}
+
+/// The words of a text, in lower case; `createIssue` and `create_issue` are two.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric()).flat_map(|run| {
+        let mut parts = Vec::new();
+        let mut part = String::new();
+        let mut was_lower = false;
+        for c in run.chars() {
+            if c.is_uppercase() && was_lower {
+                parts.push(std::mem::take(&mut part));
+            }
+            was_lower = c.is_lowercase();
+            part.extend(c.to_lowercase());
+        }
+        parts.push(part);
+        parts.into_iter().filter(|part| !part.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(list: &[(&str, &str)]) -> Vec<Deferred> {
+        let tool = |(name, description): &(&str, &str)| Deferred {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+        };
+        list.iter().map(tool).collect()
+    }
+
+    #[test]
+    fn names_count_more_than_descriptions_and_rare_words_more_than_common_ones() {
+        let tools = tools(&[
+            ("mcp__git__createIssue", "Creates an issue"),
+            ("mcp__git__list_issues", "Lists the issues of a repository"),
+            ("mcp__git__close", "Closes an issue of a repository"),
+            ("mcp__mail__send", "Sends a mail, for an issue or not"),
+        ]);
+        let found = |query: &str| -> Vec<&str> {
+            rank(query, &tools, 5).iter().map(|tool| tool.name.as_str()).collect()
+        };
+        assert_eq!(found("create issue")[0], "mcp__git__createIssue");
+        assert_eq!(found("mail"), ["mcp__mail__send"]);
+        assert_eq!(
+            found("repo"),
+            ["mcp__git__close", "mcp__git__list_issues"],
+            "beginnings, by name"
+        );
+        assert!(found("database").is_empty());
+        assert_eq!(rank("issue", &tools, 2).len(), 2);
+    }
+}
