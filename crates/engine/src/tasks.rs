@@ -1,6 +1,6 @@
 //! What goes on in the background: the model is told how it ended, once.
 
-use ona_store::{Step, StoreError, TaskRow};
+use ona_store::{Step, StoreError, TaskEnd, TaskRow};
 use ona_types::hook::HookDetail;
 use ona_types::{Entry, SystemNote, TaskId, TaskKind};
 use tokio_util::sync::CancellationToken;
@@ -85,6 +85,10 @@ impl Session {
                 }
             }
             TaskKind::Shell => {
+                // First of all: what its supervisor sees of it then is no end of its own.
+                let end = TaskEnd { exit_code: None, reason: "stopped".to_owned() };
+                let kept = self.engine.store.finish_task(&id, &end);
+                kept.map_err(|error| error.to_string())?;
                 let marker = ona_tools::task_marker(&id);
                 let killed = tokio::task::spawn_blocking(move || {
                     ona_sandbox::kill_tree(None, Some(&marker));

@@ -33,6 +33,7 @@ mod read;
 mod search;
 mod secrets;
 mod serve;
+mod session_tools;
 mod sessions;
 mod settings;
 mod spending;
