@@ -1,0 +1,92 @@
+//! What can go wrong with a vault, and what to do about it. Nothing that was kept is ever lost by it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a vault could not be opened, read or written. What was in it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// Somebody else could have put anything there.
+    #[error(
+        "{} belongs to user {uid}, and you are {own}: whoever owns it could change it. Move it away, or run as its owner",
+        path.display()
+    )]
+    NotOurs {
+        /// The file or directory.
+        path: PathBuf,
+        /// Whose it is.
+        uid: u32,
+        /// Who asks.
+        own: u32,
+    },
+    /// Others could have read it.
+    #[error(
+        "{} is open to other users (mode {mode:03o}): change what was in it, then `chmod {wanted:03o} {}`",
+        path.display(),
+        path.display()
+    )]
+    Open {
+        /// The file or directory.
+        path: PathBuf,
+        /// What its mode is.
+        mode: u32,
+        /// What it should be.
+        wanted: u32,
+    },
+    /// A link, a pipe, or something else that is no file.
+    #[error("{} is no regular file: move it away", .0.display())]
+    NotAFile(PathBuf),
+    /// The directory is none.
+    #[error("{} is no directory: move it away", .0.display())]
+    NotADirectory(PathBuf),
+    /// There are secrets and no key to them.
+    #[error(
+        "{} is missing, and without it {} cannot be read: put it back from a backup, or move the vault away to begin anew",
+        key.display(),
+        vault.display()
+    )]
+    NoKey {
+        /// Where the key should be.
+        key: PathBuf,
+        /// What it is the key to.
+        vault: PathBuf,
+    },
+    /// The key file holds something else.
+    #[error("{} holds no key of 32 bytes: put it back from a backup", .0.display())]
+    BadKey(PathBuf),
+    /// It was changed, cut off, or sealed with another key.
+    #[error(
+        "{} cannot be unsealed: it was changed or cut off, or its key is another one. It is left as it is; put it or its \
+         key back from a backup, or move it away to begin anew",
+        .0.display()
+    )]
+    Damaged(PathBuf),
+    /// A later ona's.
+    #[error("{} was written by a newer ona: use that one", .0.display())]
+    Newer(PathBuf),
+    /// No secret can be called so.
+    #[error("`{}` cannot be a secret's name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
+    BadName(String),
+    /// More than a vault takes.
+    #[error("the vault would be larger than {} KiB: secrets are short", .0 / 1024)]
+    TooLarge(usize),
+    /// Another process keeps it locked.
+    #[error("{} stayed locked by another process for {seconds} s: try again when it has ended", path.display())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The system gave no random bytes.
+    #[error("the system gives no random numbers: {0}")]
+    NoRandom(String),
+    /// The disk or the system said no.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was said.
+        error: io::Error,
+    },
+}

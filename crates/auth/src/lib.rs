@@ -1,0 +1,28 @@
+//! Secrets at rest.
+//!
+//! A [`Vault`] keeps named secrets in one encrypted file, for credentials that must outlive a process where the system
+//! has no keyring. They never go into the record.
+//!
+//! What it protects from: the key stands in a file of its own, so a copy or a backup of the vault alone is of no use, a
+//! changed byte is noticed, and other users can read neither. It does not protect from whoever runs programs as the same
+//! user: what can read the one file can read the other.
+//!
+//! It knows nothing of where credentials come from, which of them wins, or what they are for.
+//!
+//! ```
+//! # let dir = std::env::temp_dir().join(format!("ona-auth-doc-{}", std::process::id()));
+//! use ona_auth::Vault;
+//! use secrecy::{ExposeSecret, SecretString};
+//! let vault = Vault::open(&dir).unwrap();
+//! vault.put("mcp/tracker", &SecretString::from("token")).unwrap();
+//! assert_eq!(vault.get("mcp/tracker").unwrap().unwrap().expose_secret(), "token");
+//! # std::fs::remove_dir_all(&dir).unwrap();
+//! ```
+
+mod disk;
+mod error;
+mod sealed;
+mod vault;
+
+pub use error::VaultError;
+pub use vault::Vault;

@@ -1,0 +1,313 @@
+//! The vault: named secrets in one sealed file, its key in another, and a lock for who changes it.
+
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+use zeroize::Zeroizing;
+
+use crate::disk::{self, Lock};
+use crate::error::VaultError;
+use crate::sealed::{self, Key, Secrets, Unsealable};
+
+/// The files of a vault's directory.
+const VAULT: &str = "vault";
+const KEY: &str = "vault.key";
+const LOCK: &str = "vault.lock";
+
+/// All secrets together, and a file, may be this large.
+const LARGEST: usize = 1024 * 1024;
+const LONGEST_NAME: usize = 200;
+
+/// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
+/// there is seen.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    dir: PathBuf,
+}
+
+impl Vault {
+    /// Opens the vault in a directory, which is made if it is missing, with mode 0700. Nothing else is made before
+    /// the first secret is put in.
+    pub fn open(dir: &Path) -> Result<Self, VaultError> {
+        disk::directory(dir)?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// The secret of this name.
+    pub fn get(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
+        Ok(self.secrets()?.remove(name))
+    }
+
+    /// The names of all secrets, in the order of the alphabet.
+    pub fn names(&self) -> Result<Vec<String>, VaultError> {
+        Ok(self.secrets()?.into_keys().collect())
+    }
+
+    /// Keeps a secret, in place of one of the same name.
+    pub fn put(&self, name: &str, secret: &SecretString) -> Result<(), VaultError> {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+            return Err(VaultError::BadName(name.to_owned()));
+        }
+        let _lock = self.lock()?;
+        let mut secrets = self.secrets()?;
+        secrets.insert(name.to_owned(), secret.clone());
+        self.keep(&secrets)
+    }
+
+    /// Removes a secret; false if there was none of this name.
+    pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
+        let _lock = self.lock()?;
+        let mut secrets = self.secrets()?;
+        if secrets.remove(name).is_none() {
+            return Ok(false);
+        }
+        self.keep(&secrets)?;
+        Ok(true)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn lock(&self) -> Result<Lock, VaultError> {
+        disk::lock(&self.file(LOCK))
+    }
+
+    /// What is in the vault. The file is replaced whole, and never before its key is there: no lock is needed.
+    fn secrets(&self) -> Result<Secrets, VaultError> {
+        let vault = self.file(VAULT);
+        let Some(bytes) = disk::read(&vault, 2 * LARGEST)? else { return Ok(Secrets::new()) };
+        let key = self.key()?;
+        let key =
+            key.ok_or_else(|| VaultError::NoKey { key: self.file(KEY), vault: vault.clone() })?;
+        sealed::unseal(&bytes, &key).map_err(|why| match why {
+            Unsealable::Damaged => VaultError::Damaged(vault),
+            Unsealable::Newer => VaultError::Newer(vault),
+        })
+    }
+
+    fn key(&self) -> Result<Option<Key>, VaultError> {
+        let path = self.file(KEY);
+        let Some(bytes) = disk::read(&path, size_of::<Key>())? else { return Ok(None) };
+        match <[u8; 32]>::try_from(bytes.as_slice()) {
+            Ok(key) => Ok(Some(Zeroizing::new(key))),
+            Err(_) => Err(VaultError::BadKey(path)),
+        }
+    }
+
+    /// Seals the secrets, with a new key if there is none yet. Whoever calls has the lock, and has read what is there:
+    /// secrets whose key is gone are never written over.
+    fn keep(&self, secrets: &Secrets) -> Result<(), VaultError> {
+        if sealed::size(secrets) > LARGEST {
+            return Err(VaultError::TooLarge(LARGEST));
+        }
+        let key = match self.key()? {
+            Some(key) => key,
+            None => {
+                let key = sealed::random().map_err(VaultError::NoRandom)?;
+                disk::replace(&self.file(KEY), key.as_slice())?;
+                key
+            }
+        };
+        let bytes = sealed::seal(secrets, &key).map_err(VaultError::NoRandom)?;
+        disk::replace(&self.file(VAULT), &bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn vault() -> (tempfile::TempDir, Vault) {
+        let dir = tempfile::tempdir().unwrap();
+        let vault = Vault::open(&dir.path().join("below/secrets")).unwrap();
+        (dir, vault)
+    }
+
+    fn put(vault: &Vault, name: &str, secret: &str) {
+        vault.put(name, &SecretString::from(secret)).unwrap();
+    }
+
+    fn shown(vault: &Vault, name: &str) -> Option<String> {
+        vault.get(name).unwrap().map(|secret| secret.expose_secret().to_owned())
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn secrets_are_kept_replaced_and_removed() {
+        let (_dir, vault) = vault();
+        assert_eq!(vault.names().unwrap(), Vec::<String>::new());
+        assert!(!vault.remove("a").unwrap());
+        assert!(
+            !vault.file(KEY).exists() && !vault.file(VAULT).exists(),
+            "nothing is made for nothing"
+        );
+        put(&vault, "b", "two");
+        put(&vault, "a", "one");
+        put(&vault, "b", "three");
+        let again = Vault::open(&vault.dir).unwrap();
+        assert_eq!(again.names().unwrap(), ["a", "b"]);
+        assert_eq!(
+            (shown(&again, "a"), shown(&again, "b")),
+            (Some("one".into()), Some("three".into()))
+        );
+        assert_eq!(shown(&again, "c"), None);
+        assert!(vault.remove("a").unwrap());
+        assert_eq!(again.names().unwrap(), ["b"]);
+    }
+
+    #[test]
+    fn nothing_on_the_disk_or_in_debug_shows_a_secret() {
+        let (dir, vault) = vault();
+        put(&vault, "the-name", "the-secret");
+        for file in fs::read_dir(&vault.dir).unwrap() {
+            let path = file.unwrap().path();
+            let bytes = fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(
+                !text.contains("the-secret") && !text.contains("the-name"),
+                "{}",
+                path.display()
+            );
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+        assert_eq!((mode(&vault.dir), mode(&dir.path().join("below"))), (0o700, 0o700));
+        assert_eq!(
+            fs::read_dir(&vault.dir).unwrap().count(),
+            3,
+            "nothing is left of what was written aside"
+        );
+        let debug = format!("{vault:?} {:?}", vault.get("the-name").unwrap());
+        assert!(!debug.contains("the-secret"), "{debug}");
+    }
+
+    #[test]
+    fn what_cannot_be_unsealed_is_told_and_left_as_it_is() {
+        let (_dir, vault) = vault();
+        put(&vault, "a", "one");
+        let (file, key) = (vault.file(VAULT), vault.file(KEY));
+        let (sound, own_key) = (fs::read(&file).unwrap(), fs::read(&key).unwrap());
+        let mut changed = sound.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        let cut = &sound[..sound.len() / 2];
+        for bytes in [&changed[..], cut, b"", b"something else"] {
+            fs::write(&file, bytes).unwrap();
+            for error in [
+                vault.get("a").unwrap_err(),
+                vault.put("b", &SecretString::from("x")).unwrap_err(),
+                vault.remove("a").unwrap_err(),
+            ] {
+                assert!(matches!(error, VaultError::Damaged(_)), "{error}");
+            }
+            assert_eq!(fs::read(&file).unwrap(), bytes);
+        }
+        fs::write(&file, "ona-vault 2\n…").unwrap();
+        assert!(matches!(vault.names().unwrap_err(), VaultError::Newer(_)));
+        fs::write(&file, &sound).unwrap();
+
+        fs::write(&key, [7; 32]).unwrap();
+        assert!(matches!(vault.get("a").unwrap_err(), VaultError::Damaged(_)), "another key");
+        for bytes in [&b"short"[..], &[7; 33]] {
+            fs::write(&key, bytes).unwrap();
+            assert!(matches!(vault.get("a").unwrap_err(), VaultError::BadKey(_)));
+        }
+        fs::remove_file(&key).unwrap();
+        assert!(matches!(vault.get("a").unwrap_err(), VaultError::NoKey { .. }));
+        let put_anyway = vault.put("b", &SecretString::from("x"));
+        assert!(matches!(put_anyway.unwrap_err(), VaultError::NoKey { .. }));
+        assert!(!key.exists(), "no new key for old secrets");
+        fs::write(&key, own_key).unwrap();
+        fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(shown(&vault, "a").as_deref(), Some("one"), "nothing was lost");
+    }
+
+    #[test]
+    fn what_others_can_read_is_refused() {
+        let (_dir, vault) = vault();
+        put(&vault, "a", "one");
+        for name in [VAULT, KEY] {
+            let path = vault.file(name);
+            for open in [0o640, 0o604, 0o660, 0o610] {
+                fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+                let error = vault.get("a").unwrap_err();
+                assert!(matches!(error, VaultError::Open { .. }), "{error}");
+                assert!(error.to_string().contains("chmod 600"), "{error}");
+            }
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        }
+        fs::set_permissions(&vault.dir, Permissions::from_mode(0o750)).unwrap();
+        let error = Vault::open(&vault.dir).unwrap_err();
+        assert!(error.to_string().contains("chmod 700"), "{error}");
+    }
+
+    #[test]
+    fn links_and_pipes_are_not_followed() {
+        let (dir, vault) = vault();
+        put(&vault, "a", "one");
+        let elsewhere = dir.path().join("elsewhere");
+        fs::rename(vault.file(VAULT), &elsewhere).unwrap();
+        symlink(&elsewhere, vault.file(VAULT)).unwrap();
+        assert!(matches!(vault.get("a").unwrap_err(), VaultError::NotAFile(_)));
+        fs::remove_file(vault.file(VAULT)).unwrap();
+        nix::unistd::mkfifo(&vault.file(VAULT), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(matches!(vault.get("a").unwrap_err(), VaultError::NotAFile(_)));
+        fs::write(dir.path().join("file"), "").unwrap();
+        let error = Vault::open(&dir.path().join("file")).unwrap_err();
+        assert!(matches!(error, VaultError::NotADirectory(_)), "{error}");
+    }
+
+    #[test]
+    fn names_and_sizes_have_bounds() {
+        let (_dir, vault) = vault();
+        for name in ["", "a\nb", "\0", &"n".repeat(201)] {
+            let error = vault.put(name, &SecretString::from("x")).unwrap_err();
+            assert!(matches!(error, VaultError::BadName(_)), "{error}");
+        }
+        put(&vault, &"n".repeat(200), "");
+        let large = SecretString::from("x".repeat(LARGEST));
+        assert!(matches!(vault.put("a", &large).unwrap_err(), VaultError::TooLarge(_)));
+        put(&vault, "a", &"x".repeat(LARGEST / 2));
+        assert_eq!(vault.names().unwrap().len(), 2);
+    }
+
+    /// Where the other process of the next test is told to write.
+    const TOLD: &str = "ONA_VAULT_TEST_DIR";
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test starts itself a second time")]
+    fn many_who_write_at_once_lose_nothing() {
+        let write = |vault: &Vault, who: &str| {
+            for n in 0..10 {
+                put(vault, &format!("{who}-{n}"), "x");
+                assert!(shown(vault, &format!("{who}-{n}")).is_some());
+            }
+        };
+        if let Some(dir) = std::env::var_os(TOLD) {
+            write(&Vault::open(Path::new(&dir)).unwrap(), "process");
+            return;
+        }
+        let (_dir, vault) = vault();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "vault::tests::many_who_write_at_once_lose_nothing"])
+            .env(TOLD, &vault.dir)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::scope(|scope| {
+            for who in ["one", "two", "three"] {
+                let vault = &vault;
+                scope.spawn(move || write(&Vault::open(&vault.dir).unwrap(), who));
+            }
+        });
+        assert!(child.wait().unwrap().success());
+        assert_eq!(vault.names().unwrap().len(), 40);
+    }
+}
