@@ -1,17 +1,25 @@
 //! A tool set as `rmcp` wants it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
+    ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tracing::debug;
 
-use crate::{Answer, ToolSet, ToolSpec, UnknownTool};
+use crate::{Answer, Call, Progress, ToolSet, ToolSpec, UnknownTool};
+
+/// Steps that wait to be sent to a client; what comes while so many do is left out.
+const MOST_STEPS: usize = 64;
+/// How long an answer waits for steps that were said before it.
+const STEPS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Answers requests of one client.
 #[derive(Clone)]
@@ -39,14 +47,23 @@ impl ServerHandler for Handler {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tools = Arc::clone(&self.tools);
         let name = request.name.into_owned();
         debug!(target: "ona::mcp", tool = name, "called");
-        let arguments = request.arguments.unwrap_or_default();
-        let called = name.clone();
-        let answered = tokio::task::spawn_blocking(move || tools.call(&called, arguments)).await;
+        let (progress, steps) = Reporter::new(&context);
+        let call = Call {
+            name: name.clone(),
+            arguments: request.arguments.unwrap_or_default(),
+            cancel: context.ct.clone(),
+            progress,
+        };
+        // A task of its own: a tool that panics is an answer too.
+        let answered = tokio::spawn(Arc::clone(&self.tools).call(call)).await;
+        if let Some(steps) = steps {
+            // What was said before the answer is heard before it.
+            let _ = tokio::time::timeout(STEPS_WITHIN, steps).await;
+        }
         match answered {
             Ok(Ok(Answer { texts, is_error })) => {
                 let blocks: Vec<ContentBlock> = texts.into_iter().map(ContentBlock::text).collect();
@@ -64,6 +81,38 @@ impl ServerHandler for Handler {
     }
 }
 
+/// Tells a client how far its call got, if it wants to know. It never waits: what a slow client does not take in is left
+/// out.
+#[derive(Debug)]
+pub struct Reporter(Option<mpsc::Sender<Progress>>);
+
+impl Reporter {
+    /// For the call of this context, and the task that sends what is reported; that one ends with the reporter.
+    fn new(context: &RequestContext<RoleServer>) -> (Self, Option<JoinHandle<()>>) {
+        let Some(token) = context.meta.get_progress_token() else { return (Self(None), None) };
+        let (sender, mut steps) = mpsc::channel::<Progress>(MOST_STEPS);
+        let peer = context.peer.clone();
+        let forwarding = tokio::spawn(async move {
+            while let Some(step) = steps.recv().await {
+                let mut said = ProgressNotificationParam::new(token.clone(), step.done);
+                said.total = step.total;
+                said.message = step.message;
+                if peer.notify_progress(said).await.is_err() {
+                    return;
+                }
+            }
+        });
+        (Self(Some(sender)), Some(forwarding))
+    }
+
+    /// Says how far the call got. Each step has to be further than the one before.
+    pub fn report(&self, step: Progress) {
+        if let Some(sender) = &self.0 {
+            let _ = sender.try_send(step);
+        }
+    }
+}
+
 fn tool(spec: ToolSpec) -> Tool {
     let hints = ToolAnnotations::new()
         .read_only(spec.reads_only)
@@ -71,4 +120,110 @@ fn tool(spec: ToolSpec) -> Tool {
         .idempotent(true)
         .open_world(false);
     Tool::new(spec.name, spec.description, Arc::new(spec.schema)).with_annotations(hints)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use rmcp::model::{ClientRequest, PingRequest};
+    use rmcp::service::{NotificationContext, PeerRequestOptions};
+    use rmcp::{ClientHandler, RoleClient, ServiceExt as _};
+    use serde_json::Map;
+
+    use super::*;
+    use crate::BoxFuture;
+
+    /// One tool that reports steps, one that waits to be cancelled, one that panics.
+    #[derive(Default)]
+    struct Tools {
+        cancelled: tokio::sync::Notify,
+    }
+
+    impl ToolSet for Tools {
+        fn name(&self) -> &str {
+            "tools"
+        }
+
+        fn version(&self) -> &str {
+            "1"
+        }
+
+        fn instructions(&self) -> &str {
+            ""
+        }
+
+        fn tools(&self) -> Vec<ToolSpec> {
+            let named = |name: String| ToolSpec {
+                name: name.into(),
+                description: "A tool".into(),
+                schema: Map::new(),
+                reads_only: true,
+            };
+            vec![named("st".to_owned() + "eps")]
+        }
+
+        fn call(self: Arc<Self>, call: Call) -> BoxFuture<'static, Result<Answer, UnknownTool>> {
+            Box::pin(async move {
+                match call.name.as_str() {
+                    "steps" => {
+                        for done in [1.0, 2.0] {
+                            let message = Some(format!("step {done}"));
+                            call.progress.report(Progress { done, total: Some(2.0), message });
+                        }
+                    }
+                    "waits" => {
+                        call.cancel.cancelled().await;
+                        self.cancelled.notify_one();
+                    }
+                    "panics" => panic!("as it was told"),
+                    _ => return Err(UnknownTool),
+                }
+                Ok(Answer { texts: vec!["done".to_owned()], is_error: false })
+            })
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Client(Arc<Mutex<Vec<String>>>);
+
+    impl ClientHandler for Client {
+        async fn on_progress(
+            &self,
+            said: ProgressNotificationParam,
+            _context: NotificationContext<RoleClient>,
+        ) {
+            self.0.lock().unwrap().push(said.message.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_report_steps_are_cancelled_and_may_panic() {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let tools = Arc::new(Tools::default());
+        let handler = Handler { tools: Arc::<Tools>::clone(&tools) };
+        tokio::spawn(async move { handler.serve(far).await.unwrap().waiting().await });
+        let heard = Client::default();
+        let client = heard.clone().serve(near).await.unwrap();
+        assert_eq!(client.list_all_tools().await.unwrap()[0].name, "steps");
+
+        client.call_tool(CallToolRequestParams::new("steps")).await.unwrap();
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        client.send_request(ping).await.unwrap();
+        let mut steps = heard.0.lock().unwrap().clone();
+        steps.sort();
+        assert_eq!(steps, ["step 1", "step 2"]);
+
+        let waits = rmcp::model::CallToolRequest::new(CallToolRequestParams::new("waits"));
+        let request = ClientRequest::CallToolRequest(waits);
+        let options = PeerRequestOptions::no_options();
+        let handle = client.send_cancellable_request(request, options).await.unwrap();
+        handle.cancel(None).await.unwrap();
+        tools.cancelled.notified().await;
+
+        let broken = client.call_tool(CallToolRequestParams::new("panics")).await.unwrap_err();
+        assert!(broken.to_string().contains("panic"), "{broken}");
+        let unknown = client.call_tool(CallToolRequestParams::new("other")).await.unwrap_err();
+        assert!(unknown.to_string().contains("there is no tool `other`"), "{unknown}");
+    }
 }

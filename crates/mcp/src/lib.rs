@@ -1,17 +1,30 @@
-//! MCP: offering tools to other agents.
+//! MCP, both ways: tools of others for ona, and tools of ona for others.
 //!
-//! Whoever has tools to offer implements [`ToolSet`]; [`serve_stdio`] and [`serve_http`] speak the protocol. The
-//! library behind it (`rmcp`) moves fast and shows nowhere outside this crate.
+//! A [`Pool`] connects servers and calls their tools. Whoever has tools to offer implements [`ToolSet`]; [`serve_stdio`]
+//! and [`serve_http`] speak the protocol. The library behind it (`rmcp`) moves fast and shows nowhere outside this crate.
 //!
 //! It knows nothing of what the tools do, and neither prints nor reads the environment.
 
+mod client;
 mod handler;
 mod http;
 mod spec;
 mod stdio;
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
 
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+pub use client::{
+    AuthorizeError, Body, Browser, CallOptions, CallOutcome, ContentPart, Desk, ElicitAnswer,
+    ElicitForm, Elicitation, McpError, McpPrompt, McpResource, McpTool, OnProgress, Pool,
+    PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerInfo,
+    ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
+};
+pub use handler::Reporter;
 pub use http::serve_http;
 pub use spec::{CALL_TIMEOUT, OauthClient, Remote, START_TIMEOUT, ServerSpec, Way};
 pub use stdio::serve_stdio;
@@ -19,13 +32,27 @@ pub use stdio::serve_stdio;
 /// The largest message that is taken in. What ona's tools are asked fits many times over.
 pub const LARGEST_MESSAGE: usize = 4 << 20;
 
+/// Something that is awaited.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// How far a call got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// So far; more than the time before.
+    pub done: f64,
+    /// Of how much, if that is known.
+    pub total: Option<f64>,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
 /// A tool, as clients are told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is for, to a model.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// The JSON schema of its arguments, an object.
     pub schema: Map<String, Value>,
     /// Whether it only reads.
@@ -46,6 +73,20 @@ pub struct Answer {
 #[error("there is no such tool")]
 pub struct UnknownTool;
 
+/// A call of a tool that is offered.
+#[derive(Debug)]
+pub struct Call {
+    /// The tool's name.
+    pub name: String,
+    /// What it is called with.
+    pub arguments: Map<String, Value>,
+    /// Cancelled when the client takes the call back, or goes. Nobody reads the answer then, so that a tool may stop as
+    /// soon as what it did is on the record.
+    pub cancel: CancellationToken,
+    /// Where to say how far it got.
+    pub progress: Reporter,
+}
+
 /// Tools that are offered together.
 pub trait ToolSet: Send + Sync + 'static {
     /// What the server is called.
@@ -60,8 +101,9 @@ pub trait ToolSet: Send + Sync + 'static {
     /// The tools.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Calls one. It may block: calls run beside each other, each on a thread of its own.
-    fn call(&self, name: &str, arguments: Map<String, Value>) -> Result<Answer, UnknownTool>;
+    /// Calls one. Calls run beside each other; one that blocks a thread has to find itself one. It is awaited to its end
+    /// even if the client has taken it back.
+    fn call(self: Arc<Self>, call: Call) -> BoxFuture<'static, Result<Answer, UnknownTool>>;
 }
 
 /// Why serving ended that should not have.

@@ -1,0 +1,36 @@
+//! The client: the servers that ona is connected to, and what they offer.
+//!
+//! A [`Pool`] connects the servers it is given ([`crate::ServerSpec`]), each by a task of its own, and keeps them
+//! connected. What a server sends is bounded in size and in number, what it does is bounded in time; one that misbehaves
+//! harms nobody but itself.
+
+mod bound;
+mod call;
+mod child;
+mod connect;
+mod content;
+mod desk;
+mod ears;
+mod error;
+mod keeper;
+mod lists;
+mod names;
+mod oauth;
+mod pool;
+mod reading;
+mod server;
+mod sse;
+mod tap;
+mod web;
+
+pub use call::CallOptions;
+pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent};
+pub use desk::{Browser, Desk, ElicitAnswer, ElicitForm, Elicitation, TokenStore, token_key};
+pub use ears::Root;
+pub use error::McpError;
+pub use lists::{McpPrompt, McpResource, McpTool, PromptArgument};
+pub use names::{slug, tool_name};
+pub use oauth::AuthorizeError;
+pub use pool::{Pool, PoolOptions, ServerStatus};
+pub use server::{Retry, ServerInfo, ServerState};
+pub use tap::OnProgress;

@@ -1,0 +1,149 @@
+//! A server that is a program: started in a process group of its own, and ended with all of it.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a server's pipes live as long as its connection, which is this crate's to keep"
+)]
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+/// How long a program may take to end after its input was closed.
+const GRACE: Duration = Duration::from_secs(1);
+/// What is kept of what a program last said on its standard error.
+const LAST_WORDS: usize = 4 << 10;
+/// How long its last words are waited for once it has ended.
+const WORDS_WITHIN: Duration = Duration::from_millis(200);
+
+/// The process groups that run. Whoever drops the pool kills what is listed here, whatever the tasks are doing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups(Arc<Mutex<BTreeSet<i32>>>);
+
+impl Groups {
+    fn add(&self, group: i32) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(group);
+    }
+
+    /// Kills a group, if that has not happened yet: its number may be another's later.
+    fn kill(&self, group: i32) {
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&group) {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+    }
+
+    /// Kills every group.
+    pub(crate) fn kill_all(&self) {
+        let groups = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for group in groups {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+    }
+}
+
+/// A program that runs. When this is dropped, its whole group is killed.
+pub(crate) struct Program {
+    child: Child,
+    group: i32,
+    groups: Groups,
+    words: Arc<Mutex<VecDeque<u8>>>,
+    listening: JoinHandle<()>,
+}
+
+/// What ona asks models and searches with: no server gets it unless its settings name it.
+const KEYS: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "BRAVE_API_KEY",
+    "TAVILY_API_KEY",
+];
+
+/// What a program is started with.
+pub(crate) struct Start<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) args: &'a [String],
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) cwd: &'a Path,
+}
+
+impl Program {
+    /// Starts a program, and gives its input and output.
+    pub(crate) fn start(
+        start: &Start<'_>,
+        groups: &Groups,
+    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
+        let mut command = Command::new(start.command);
+        for name in KEYS {
+            command.env_remove(name);
+        }
+        let mut child = command
+            .args(start.args)
+            .envs(start.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(start.cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+        let (Some(group), (Some(output), Some(input), Some(errors))) = (id, pipes) else {
+            return Err(io::Error::other("it was started without pipes"));
+        };
+        groups.add(group);
+        let words = Arc::new(Mutex::new(VecDeque::new()));
+        let listening = tokio::spawn(listen(errors, Arc::clone(&words)));
+        Ok((Self { child, group, groups: groups.clone(), words, listening }, output, input))
+    }
+
+    /// What it last said on its standard error.
+    pub(crate) fn last_words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = words.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+
+    /// How it ended, once its output has; nothing if it goes on.
+    pub(crate) async fn ending(&mut self) -> Option<ExitStatus> {
+        let ended = tokio::time::timeout(WORDS_WITHIN, self.child.wait()).await.ok()?.ok();
+        let _ = tokio::time::timeout(WORDS_WITHIN, &mut self.listening).await;
+        ended
+    }
+
+    /// Ends it, after its input was closed: on its own if it does so soon, by force if not; and in any case whatever it
+    /// has started in its group.
+    pub(crate) async fn end(mut self) {
+        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
+        self.groups.kill(self.group);
+        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.listening.abort();
+        self.groups.kill(self.group);
+    }
+}
+
+/// Takes in whatever a program says on its standard error, and keeps the end of it.
+async fn listen(mut errors: ChildStderr, words: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = [0; 4 << 10];
+    while let Ok(length @ 1..) = errors.read(&mut buffer).await {
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend(&buffer[..length]);
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+    }
+}

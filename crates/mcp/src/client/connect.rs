@@ -1,0 +1,338 @@
+//! From what is known of a server to a connection with it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::RoleClient;
+use rmcp::model::{ErrorCode, ProtocolVersion};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use rmcp::transport::{AuthorizationManager, Transport};
+use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::io::{ReaderStream, StreamReader};
+use tokio_util::sync::CancellationToken;
+
+use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
+use super::child::{Groups, Program, Start};
+use super::desk::{Desk, TokenStore};
+use super::ears::{Ears, Roots, Stale};
+use super::error::{chain, failure};
+use super::oauth::{Tokens, signed_in};
+use super::sse::{SseFault, SseTransport, Way as SseWay};
+use super::tap::{Listeners, Tap};
+use super::web::{Web, header_map, says_who};
+use crate::spec::{Remote, ServerSpec, Way};
+
+/// How long the command that prints headers may take.
+const HELPER_WITHIN: Duration = Duration::from_secs(10);
+/// How long the library may take to let go of a connection.
+const LET_GO_WITHIN: Duration = Duration::from_secs(2);
+
+/// What all connections of a pool have in common.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) tokens: Option<Arc<dyn TokenStore>>,
+    pub(crate) roots: Roots,
+    pub(crate) groups: Groups,
+    /// Made with the first server that listens at an address.
+    pub(crate) web: Arc<OnceLock<Result<Web, String>>>,
+}
+
+/// A connection.
+pub(crate) struct Link {
+    pub(crate) running: RunningService<RoleClient, Ears>,
+    /// Cancelled when it is over.
+    pub(crate) gone: CancellationToken,
+    pub(crate) listeners: Listeners,
+    pub(crate) stale: Arc<Stale>,
+    /// How many of the server's questions are before the human.
+    pub(crate) asking: watch::Receiver<usize>,
+}
+
+impl Link {
+    /// Ends the connection, and the program behind it.
+    pub(crate) async fn end(&self, program: Option<Program>) {
+        self.running.cancellation_token().cancel();
+        let _ = tokio::time::timeout(LET_GO_WITHIN, self.gone.cancelled()).await;
+        if let Some(program) = program {
+            program.end().await;
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The server wants to know who asks, and how it said so.
+    NeedsAuth(Option<String>),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// Connects, until a deadline.
+pub(crate) async fn connect(
+    spec: &ServerSpec,
+    common: &Common,
+    deadline: Instant,
+) -> Result<(Link, Option<Program>), Fault> {
+    let attempt = Attempt { spec, common, deadline };
+    match attempt.make(ClientLifecycleMode::Initialize).await {
+        // It may know only the protocol that has no such greeting.
+        Err(Failure::NoGreeting(why)) => {
+            let preferred_versions = vec![ProtocolVersion::LATEST];
+            let newer = attempt.make(ClientLifecycleMode::Discover { preferred_versions }).await;
+            newer.map_err(|_| Fault::Failed(why))
+        }
+        Err(Failure::Fault(fault)) => Err(fault),
+        Ok(made) => Ok(made),
+    }
+}
+
+/// The way to a server at an address, its headers, and who asks.
+type Reach = (Web, HashMap<HeaderName, HeaderValue>, Option<AuthorizationManager>);
+
+/// How an attempt failed.
+enum Failure {
+    /// The server does not know how it was greeted.
+    NoGreeting(String),
+    /// Anything else.
+    Fault(Fault),
+}
+
+impl<T: Into<Fault>> From<T> for Failure {
+    fn from(fault: T) -> Self {
+        Self::Fault(fault.into())
+    }
+}
+
+struct Attempt<'a> {
+    spec: &'a ServerSpec,
+    common: &'a Common,
+    deadline: Instant,
+}
+
+impl Attempt<'_> {
+    async fn make(&self, mode: ClientLifecycleMode) -> Result<(Link, Option<Program>), Failure> {
+        match &self.spec.way {
+            Way::Stdio { command, args, env, cwd } => {
+                self.by_stdio(&Start { command, args, env, cwd }, mode).await
+            }
+            Way::Http(remote) => Ok((self.by_http(remote, mode).await?, None)),
+            Way::Sse(remote) => Ok((self.by_sse(remote, mode).await?, None)),
+        }
+    }
+
+    async fn by_stdio(
+        &self,
+        start: &Start<'_>,
+        mode: ClientLifecycleMode,
+    ) -> Result<(Link, Option<Program>), Failure> {
+        let (mut program, output, input) = Program::start(start, &self.common.groups)
+            .map_err(|error| not_started(start, &error))?;
+        let noise = Noise::default();
+        let lines = ReaderStream::new(output);
+        let lines = Bounded::new(lines, Frame::Line, LARGEST_ANSWER, Arc::clone(&noise));
+        // What comes out of there is bounded already; an end of a line more is fine.
+        let transport = AsyncRwTransport::new_client(StreamReader::new(lines), input)
+            .with_max_line_length(LARGEST_ANSWER + 2);
+        let failure = match self.greet(transport, mode).await {
+            Ok(link) => return Ok((link, Some(program))),
+            Err(failure) => failure,
+        };
+        let Greeting { why, closed, no_greeting, .. } = failure;
+        let ending = if closed { program.ending().await } else { None };
+        let mut said = match ending {
+            Some(ending) => format!("the program ended at once ({ending})"),
+            None if closed => "the program closed its output".to_owned(),
+            None => why,
+        };
+        if let Some(noise) = noise.lock().ok().and_then(|noise| noise.clone()) {
+            said.push_str(&format!("; it printed what is no MCP: `{noise}`"));
+        }
+        let words = program.last_words();
+        if !words.is_empty() {
+            said.push_str(&format!("; its last words: {words}"));
+        }
+        Err(match no_greeting {
+            true => Failure::NoGreeting(said),
+            false => said.into(),
+        })
+    }
+
+    async fn by_http(&self, remote: &Remote, mode: ClientLifecycleMode) -> Result<Link, Failure> {
+        let (web, headers, manager) = self.reach(remote).await?;
+        let mut config = StreamableHttpClientTransportConfig::with_uri(&*remote.url);
+        config.custom_headers = headers;
+        config.max_sse_event_size = LARGEST_ANSWER;
+        let greeted = match manager {
+            Some(manager) => {
+                let client = AuthClient::new(web, manager);
+                self.greet(StreamableHttpClientTransport::with_client(client, config), mode).await
+            }
+            None => self.greet(StreamableHttpClientTransport::with_client(web, config), mode).await,
+        };
+        greeted.map_err(Greeting::failure)
+    }
+
+    async fn by_sse(&self, remote: &Remote, mode: ClientLifecycleMode) -> Result<Link, Failure> {
+        let (web, headers, manager) = self.reach(remote).await?;
+        let tokens = manager.map(|manager| Arc::new(Tokens::new(manager)));
+        let way = SseWay { web, headers, tokens };
+        let opened = self.in_time(SseTransport::open(&remote.url, way)).await?;
+        let transport = opened.map_err(|error| match error {
+            SseFault::Auth(challenge) => Fault::NeedsAuth(Some(challenge.www_authenticate_header)),
+            error => Fault::Failed(chain(&error)),
+        })?;
+        self.greet(transport, mode).await.map_err(Greeting::failure)
+    }
+
+    async fn reach(&self, remote: &Remote) -> Result<Reach, Fault> {
+        let web = self.common.web.get_or_init(Web::new).clone()?;
+        let mut headers = remote.headers.clone();
+        if let Some(command) = &remote.headers_helper {
+            // What is printed wins over what is written.
+            headers.extend(self.helped(command).await?);
+        }
+        let headers = header_map(&headers)?;
+        let manager = match &self.common.tokens {
+            Some(store) if !says_who(&headers) => {
+                self.in_time(signed_in(&self.spec.name, remote, store)).await??
+            }
+            _ => None,
+        };
+        Ok((web, headers, manager))
+    }
+
+    async fn helped(&self, command: &str) -> Result<Vec<(String, String)>, Fault> {
+        let asked = self.common.desk.headers(&self.spec.name, command);
+        let printed = tokio::time::timeout(HELPER_WITHIN, asked)
+            .await
+            .map_err(|_| format!("headersHelper took longer than {} s", HELPER_WITHIN.as_secs()))?
+            .map_err(|why| format!("headersHelper failed: {why}"))?;
+        let headers: Map<String, Value> = serde_json::from_str(&printed)
+            .map_err(|error| format!("headersHelper printed no JSON object: {error}"))?;
+        let header = |(name, value): (String, Value)| match value {
+            Value::String(value) => Ok((name, value)),
+            _ => Err(format!("headersHelper printed a header `{name}` that is no text").into()),
+        };
+        headers.into_iter().map(header).collect()
+    }
+
+    async fn in_time<T>(&self, what: impl Future<Output = T>) -> Result<T, Fault> {
+        let done = tokio::time::timeout_at(self.deadline, what).await;
+        done.map_err(|_| Fault::Failed(self.too_late()))
+    }
+
+    fn too_late(&self) -> String {
+        let seconds = self.spec.start_timeout.as_secs_f64();
+        format!("it gave no answer within {seconds} s")
+    }
+
+    /// Greets the server.
+    async fn greet<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        mode: ClientLifecycleMode,
+    ) -> Result<Link, Greeting> {
+        let (listeners, gone) = (Listeners::default(), CancellationToken::new());
+        let tap = Tap::new(transport, listeners.clone(), gone.clone());
+        let stale = Arc::<Stale>::default();
+        let (sender, asking) = watch::channel(0);
+        let ears = Ears {
+            server: self.spec.name.clone(),
+            desk: Arc::clone(&self.common.desk),
+            roots: Arc::clone(&self.common.roots),
+            stale: Arc::clone(&stale),
+            asking: sender,
+            turn: Semaphore::new(1),
+        };
+        let greeting =
+            serve_client_with_lifecycle_and_ct(ears, tap, mode, CancellationToken::new());
+        match tokio::time::timeout_at(self.deadline, greeting).await {
+            Ok(Ok(running)) => Ok(Link { running, gone, listeners, stale, asking }),
+            Ok(Err(error)) => Err(Greeting::of(&error)),
+            Err(_) => Err(Greeting { why: self.too_late(), ..Greeting::default() }),
+        }
+    }
+}
+
+/// Why a greeting came to nothing.
+#[derive(Default)]
+struct Greeting {
+    why: String,
+    /// The server wants to know who asks.
+    needs_auth: bool,
+    challenge: Option<String>,
+    /// The other end was closed.
+    closed: bool,
+    /// The server does not know the greeting.
+    no_greeting: bool,
+}
+
+impl Greeting {
+    fn of(error: &ClientInitializeError) -> Self {
+        let why = match error {
+            ClientInitializeError::TransportError { error, .. } => failure(error),
+            ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
+            ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
+            ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::ExpectedInitResponse(_) => {
+                "its answer to the greeting is none".to_owned()
+            }
+            error => error.to_string(),
+        };
+        let code = match error {
+            ClientInitializeError::JsonRpcError(error) => Some(error.code),
+            _ => None,
+        };
+        let unknown = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION];
+        Self {
+            why,
+            needs_auth: error.is_authorization_required(),
+            challenge: error.auth_challenge().map(str::to_owned),
+            closed: matches!(
+                error,
+                ClientInitializeError::ConnectionClosed(_)
+                    | ClientInitializeError::TransportError { .. }
+            ),
+            no_greeting: code.is_some_and(|code| unknown.contains(&code)),
+        }
+    }
+
+    fn failure(self) -> Failure {
+        match self {
+            Self { needs_auth: true, challenge, .. } => Fault::NeedsAuth(challenge).into(),
+            Self { no_greeting: true, why, .. } => Failure::NoGreeting(why),
+            Self { why, .. } => why.into(),
+        }
+    }
+}
+
+fn not_started(start: &Start<'_>, error: &std::io::Error) -> Fault {
+    let Start { command, cwd, .. } = start;
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotFound if !cwd.is_dir() => {
+            format!(" (the directory {} is not there)", cwd.display())
+        }
+        std::io::ErrorKind::NotFound => " (is it installed, and on PATH?)".to_owned(),
+        _ => String::new(),
+    };
+    Fault::Failed(format!("`{command}` cannot be started: {error}{hint}"))
+}

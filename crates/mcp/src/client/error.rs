@@ -1,0 +1,170 @@
+//! Why a server could not be asked.
+
+use std::time::Duration;
+
+use rmcp::ServiceError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::{AuthRequiredError, StreamableHttpError};
+
+use super::bound::TOO_LARGE;
+use super::sse::SseFault;
+
+/// Why a call, or anything else that was asked of a server, came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum McpError {
+    /// No server is called so.
+    #[error("there is no MCP server `{name}`; there is {known}")]
+    UnknownServer {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The server has no such tool, or no longer.
+    #[error("the MCP server `{server}` has no tool `{tool}`")]
+    UnknownTool {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+    /// There is no connection at the moment.
+    #[error("the MCP server `{server}` is not connected: {why}")]
+    NotConnected {
+        /// The server.
+        server: String,
+        /// Why not.
+        why: String,
+    },
+    /// It wants to know who asks.
+    #[error("the MCP server `{server}` wants you to sign in")]
+    NeedsAuth {
+        /// The server.
+        server: String,
+    },
+    /// There was no answer in time. The server was told that nobody waits any more.
+    #[error("the MCP server `{server}` gave no answer within {} s", after.as_secs_f64())]
+    Timeout {
+        /// The server.
+        server: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// Whoever asked takes it back. The server was told.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The answer is larger than what is taken in.
+    #[error("the answer of the MCP server `{server}` is too large: {message}")]
+    TooLarge {
+        /// The server.
+        server: String,
+        /// How large it may be.
+        message: String,
+    },
+    /// The server says no, or something that is no answer.
+    #[error("the MCP server says: {message} ({code})")]
+    Protocol {
+        /// The code of JSON-RPC.
+        code: i32,
+        /// What it says.
+        message: String,
+    },
+}
+
+/// The code for answers that are none.
+const NO_ANSWER: i32 = -32_603;
+
+impl McpError {
+    /// Of what the library says about a request to this server.
+    pub(crate) fn of(server: &str, error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) if error.code.0 == TOO_LARGE => {
+                Self::TooLarge { server: server.to_owned(), message: error.message.into_owned() }
+            }
+            ServiceError::McpError(error) => {
+                Self::Protocol { code: error.code.0, message: error.message.into_owned() }
+            }
+            ServiceError::TransportSend(error) if needs_auth(&error) => {
+                Self::NeedsAuth { server: server.to_owned() }
+            }
+            ServiceError::TransportSend(error) if refuses(&error) => {
+                Self::Protocol { code: NO_ANSWER, message: failure(&error) }
+            }
+            ServiceError::TransportSend(error) => {
+                Self::NotConnected { server: server.to_owned(), why: failure(&error) }
+            }
+            ServiceError::TransportClosed => {
+                let why = "the connection broke off".to_owned();
+                Self::NotConnected { server: server.to_owned(), why }
+            }
+            ServiceError::Cancelled { .. } => Self::Cancelled,
+            ServiceError::Timeout { timeout } => {
+                Self::Timeout { server: server.to_owned(), after: timeout }
+            }
+            ServiceError::UnexpectedResponse => {
+                let message = "its answer is not one to what it was asked".to_owned();
+                Self::Protocol { code: NO_ANSWER, message }
+            }
+            error => Self::Protocol { code: NO_ANSWER, message: error.to_string() },
+        }
+    }
+
+    /// Whether the connection is to blame, so that a new one may help.
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self, Self::NotConnected { .. } | Self::NeedsAuth { .. })
+    }
+}
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// Whether a request reached the server, which would not have it.
+fn refuses(error: &DynamicTransportError) -> bool {
+    let refused = |error: &HttpError| {
+        matches!(
+            error,
+            StreamableHttpError::HttpStatus(_)
+                | StreamableHttpError::UnexpectedServerResponse(_)
+                | StreamableHttpError::UnexpectedContentType(_)
+                | StreamableHttpError::InsufficientScope(_)
+        )
+    };
+    error.error.downcast_ref().is_some_and(refused)
+        || matches!(error.error.downcast_ref(), Some(SseFault::Status(_)))
+}
+
+/// Why a request was not sent, with all causes.
+pub(crate) fn failure(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<HttpError>() {
+        // The library keeps the cause to itself.
+        Some(StreamableHttpError::Client(error)) => chain(error),
+        _ => chain(&*error.error),
+    }
+}
+
+/// Whether a request failed because the server wants to know who asks.
+fn needs_auth(error: &DynamicTransportError) -> bool {
+    let mut cause = Some(&*error.error as &(dyn std::error::Error + 'static));
+    while let Some(error) = cause {
+        let unknown = matches!(error.downcast_ref(), Some(AuthError::AuthorizationRequired));
+        if unknown || error.is::<AuthRequiredError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// An error with all its causes, each said once.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let further = error.to_string();
+        if !said.contains(&further) {
+            said = format!("{said}: {further}");
+        }
+        cause = error.source();
+    }
+    said
+}

@@ -1,0 +1,327 @@
+//! Signing in to servers that want to know who asks: discovery, registration, the browser, tokens and their renewal.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
+    CredentialRefreshGuard, CredentialStore, StoredCredentials,
+};
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::desk::{Browser, TokenStore, token_key};
+use super::error::McpError;
+use crate::spec::Remote;
+
+/// How long the human may take.
+const SIGN_IN_WITHIN: Duration = Duration::from_secs(300);
+/// How long a browser may take to say what it wants.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// How long a visit may take.
+const VISIT_WITHIN: Duration = Duration::from_secs(15);
+/// Visitors at a time; more are sent away.
+const MOST_VISITORS: usize = 32;
+/// Where a browser is sent back to.
+const BACK: &str = "/callback";
+
+/// Why signing in came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorizeError {
+    /// The server cannot be asked.
+    #[error(transparent)]
+    Server(#[from] McpError),
+    /// There is nothing to sign in to.
+    #[error("the MCP server `{0}` is a program on this machine; there is nothing to sign in to")]
+    NotRemote(String),
+    /// The port that the browser is to come back to cannot be had.
+    #[error(
+        "port {port} cannot be listened on: {why}; end what uses it, or set another callbackPort"
+    )]
+    Port {
+        /// The port.
+        port: u16,
+        /// Why not.
+        why: String,
+    },
+    /// The authorization server does not go along.
+    #[error("`{server}` cannot be signed in to: {why}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// Why not.
+        why: String,
+    },
+    /// The human was not sent to the authorization server.
+    #[error("the browser could not be opened: {0}")]
+    Browser(String),
+    /// The human, or the authorization server, said no.
+    #[error("the sign-in was refused: {0}")]
+    Denied(String),
+    /// The human did not come back.
+    #[error("nobody came back from the browser within {} minutes", SIGN_IN_WITHIN.as_secs() / 60)]
+    TooLate,
+}
+
+/// The tokens of one server, in the words of the library.
+struct Kept {
+    store: Arc<dyn TokenStore>,
+    key: String,
+}
+
+impl Kept {
+    /// Has the store do something on a thread that may wait.
+    async fn with<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&dyn TokenStore, &str) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, AuthError> {
+        let (store, key) = (Arc::clone(&self.store), self.key.clone());
+        let done = tokio::task::spawn_blocking(move || what(&*store, &key)).await;
+        done.map_err(|error| AuthError::CredentialStoreError(error.to_string()))?
+            .map_err(AuthError::CredentialStoreError)
+    }
+}
+
+#[async_trait]
+impl CredentialStore for Kept {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        let kept = self.with(|store, key| store.load(key)).await?;
+        // What cannot be read is as good as nothing: the human signs in anew.
+        Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()))
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let secret = serde_json::to_string(&credentials)
+            .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
+        self.with(move |store, key| store.save(key, &secret)).await
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        self.with(|store, key| store.forget(key)).await
+    }
+
+    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let held = self.with(|store, key| store.lock(key)).await?;
+        Ok(held.map(CredentialRefreshGuard::new))
+    }
+}
+
+async fn manager(
+    server: &str,
+    remote: &Remote,
+    store: &Arc<dyn TokenStore>,
+) -> Result<AuthorizationManager, AuthError> {
+    let mut manager = AuthorizationManager::new_allowing_private_addresses(&*remote.url).await?;
+    let key = token_key(server, &remote.url);
+    manager.set_credential_store(Kept { store: Arc::clone(store), key });
+    Ok(manager)
+}
+
+/// What is known of who asks this server, ready to be used; nothing if nobody has signed in.
+pub(crate) async fn signed_in(
+    server: &str,
+    remote: &Remote,
+    store: &Arc<dyn TokenStore>,
+) -> Result<Option<AuthorizationManager>, String> {
+    let key = token_key(server, &remote.url);
+    let kept = Kept { store: Arc::clone(store), key };
+    let has_token = kept.load().await.map_err(|error| error.to_string())?;
+    if has_token.is_none_or(|kept| kept.token_response.is_none()) {
+        return Ok(None);
+    }
+    let ready = async {
+        let mut manager = manager(server, remote, store).await?;
+        Ok(manager.initialize_from_store().await?.then_some(manager))
+    };
+    ready.await.map_err(|error: AuthError| format!("the sign-in cannot be used: {error}"))
+}
+
+/// Tokens for requests that are not the library's own.
+pub(crate) struct Tokens(Mutex<AuthorizationManager>);
+
+impl Tokens {
+    pub(crate) fn new(manager: AuthorizationManager) -> Self {
+        Self(Mutex::new(manager))
+    }
+
+    /// The token; a new one if the old one is about to end, none if that takes a new sign-in.
+    pub(crate) async fn current(&self) -> Result<Option<String>, String> {
+        match self.0.lock().await.get_access_token().await {
+            Ok(token) => Ok(Some(token)),
+            Err(AuthError::AuthorizationRequired) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// A token in place of one that the server will not have.
+    pub(crate) async fn renewed(&self, old: &str) -> Result<Option<String>, String> {
+        let manager = self.0.lock().await;
+        match manager.refresh_token().await {
+            Ok(_) => {}
+            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        let token = manager.get_access_token().await.map_err(|error| error.to_string())?;
+        Ok(Some(token).filter(|token| token != old))
+    }
+}
+
+/// Signs in: sends the human to the authorization server, and keeps the tokens that come of it.
+pub(crate) async fn sign_in(
+    server: &str,
+    remote: &Remote,
+    store: &Arc<dyn TokenStore>,
+    challenge: Option<&str>,
+    browser: &dyn Browser,
+) -> Result<(), AuthorizeError> {
+    let refused =
+        |error: AuthError| AuthorizeError::Refused { server: server.to_owned(), why: said(&error) };
+    let client = remote.oauth.clone().unwrap_or_default();
+    let port = client.callback_port.unwrap_or(0);
+    let unheard = |error: std::io::Error| AuthorizeError::Port { port, why: error.to_string() };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = TcpListener::bind(address).await.map_err(unheard)?;
+    let bound = listener.local_addr().map_err(unheard)?.port();
+    // Clients that were registered by hand were registered with this name.
+    let host = if client.client_id.is_some() { "localhost" } else { "127.0.0.1" };
+    let back = format!("http://{host}:{bound}{BACK}");
+
+    let mut manager = manager(server, remote, store).await.map_err(refused)?;
+    let found = match challenge {
+        Some(challenge) => manager.resolve_metadata_from_challenge(Some(challenge)).await,
+        None => manager.resolve_metadata().await,
+    };
+    manager.set_metadata(found.map_err(refused)?.metadata);
+    let mut request = AuthorizationRequest::new(&back).with_client_name("ona");
+    request = match client.scopes.is_empty() {
+        true => request.with_initial_scope_selection(),
+        false => request.with_scopes(client.scopes),
+    };
+    if let Some(id) = client.client_id {
+        request = request.with_preregistered_client(id);
+    }
+    let session =
+        AuthorizationSession::new(manager, request).await.map_err(|(_, error)| refused(error))?;
+
+    let page = session.get_authorization_url();
+    let state = state_of(page).ok_or_else(|| AuthorizeError::Refused {
+        server: server.to_owned(),
+        why: format!("`{page}` is no address of a page to sign in"),
+    })?;
+    browser.open(page).map_err(AuthorizeError::Browser)?;
+    let came = came_back(listener, &back, state);
+    let url = tokio::time::timeout(SIGN_IN_WITHIN, came)
+        .await
+        .map_err(|_| AuthorizeError::TooLate)?
+        .map_err(AuthorizeError::Denied)?;
+    session.handle_callback_url(&url).await.map_err(refused)?;
+    Ok(())
+}
+
+/// An error of the library's without what it calls itself.
+fn said(error: &AuthError) -> String {
+    match error {
+        AuthError::RegistrationFailed(why) => {
+            format!("{why}; if its operator gave you a client id, put it into the settings")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// The state that a page to sign in is opened with, if it is a page.
+fn state_of(page: &str) -> Option<String> {
+    let page = Url::parse(page).ok().filter(|page| ["http", "https"].contains(&page.scheme()))?;
+    let state = page.query_pairs().find(|(key, _)| key == "state")?;
+    Some(state.1.into_owned())
+}
+
+/// Waits for the browser to come back, and gives the address it came with; or what the authorization server says
+/// instead. Who comes with another state was not sent by us.
+async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<String, String> {
+    let base = Arc::new((back.to_owned(), state));
+    let (sender, mut found) = mpsc::channel::<Result<String, String>>(1);
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            Some(came) = found.recv() => return came,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => return Err(format!("nothing more can be heard: {error}")),
+            },
+        };
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= MOST_VISITORS {
+            continue;
+        }
+        let (base, sender) = (Arc::clone(&base), sender.clone());
+        connections.spawn(async move {
+            let (told, mut came) = mpsc::channel(1);
+            let answer = service_fn(move |request: Request<Incoming>| {
+                let (text, status, came) = visit(&request, &base.0, &base.1);
+                if let Some(came) = came {
+                    let _ = told.try_send(came);
+                }
+                async move { Ok::<_, Infallible>(page(text, status)) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADERS_WITHIN)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), answer);
+            let _ = tokio::time::timeout(VISIT_WITHIN, connection).await;
+            // Only now: the human is to see the page before anything ends.
+            if let Ok(came) = came.try_recv() {
+                let _ = sender.send(came).await;
+            }
+        });
+    }
+}
+
+/// What a visitor is told, and what has come of the visit.
+fn visit(
+    request: &Request<Incoming>,
+    back: &str,
+    state: &str,
+) -> (&'static str, StatusCode, Option<Result<String, String>>) {
+    let query = request.uri().query().unwrap_or_default();
+    let Ok(url) = Url::parse(&format!("{back}?{query}")) else {
+        return ("This is no address.", StatusCode::BAD_REQUEST, None);
+    };
+    let value = |name: &str| {
+        url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    if request.uri().path() != BACK {
+        return ("There is nothing here.", StatusCode::NOT_FOUND, None);
+    }
+    if value("state").as_deref() != Some(state) {
+        return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);
+    }
+    if let Some(error) = value("error") {
+        let why = value("error_description").map_or(error.clone(), |why| format!("{error}: {why}"));
+        let text = "The sign-in was refused. You can close this page.";
+        return (text, StatusCode::OK, Some(Err(why)));
+    }
+    let text = "You are signed in. You can close this page, and go back to ona.";
+    (text, StatusCode::OK, Some(Ok(url.into())))
+}
+
+fn page(text: &'static str, status: StatusCode) -> Response<Full<Bytes>> {
+    let mut page = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *page.status_mut() = status;
+    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    page
+}

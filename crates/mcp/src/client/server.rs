@@ -1,0 +1,133 @@
+//! A server, as the pool knows it: how it stands with it, and what it offers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::connect::Link;
+use super::lists::{McpPrompt, McpResource, McpTool};
+use crate::spec::ServerSpec;
+
+/// When a connection that broke is made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How often it is tried.
+    pub most: u32,
+    /// How long is waited before the first try; each further one waits twice as long.
+    pub first: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { most: 5, first: Duration::from_secs(1) }
+    }
+}
+
+/// How it stands with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// It is being connected.
+    Pending,
+    /// It can be asked.
+    Connected,
+    /// It could not be connected, and nothing is tried any more.
+    Failed,
+    /// It wants the human to sign in.
+    NeedsAuth,
+    /// Nobody wants it to be connected.
+    Disabled,
+}
+
+/// What a server says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// What it calls itself.
+    pub name: String,
+    /// What humans know it by.
+    pub title: Option<String>,
+    /// Its version.
+    pub version: String,
+    /// The version of the protocol that is spoken.
+    pub protocol: String,
+}
+
+/// What is known of a server at a moment.
+#[derive(Default)]
+pub(crate) struct View {
+    pub(crate) state: Option<ServerState>,
+    pub(crate) error: Option<String>,
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) info: Option<ServerInfo>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) tools: Arc<Vec<McpTool>>,
+    pub(crate) prompts: Arc<Vec<McpPrompt>>,
+    pub(crate) resources: Arc<Vec<McpResource>>,
+    /// How the server said that it wants to know who asks.
+    pub(crate) challenge: Option<String>,
+}
+
+/// What a keeper can be told.
+pub(crate) enum Command {
+    /// Connect, in place of what there is. The answer comes when that is begun.
+    Connect(oneshot::Sender<()>),
+    /// Do not connect any more. The answer comes when nobody can ask it any more.
+    Disable(oneshot::Sender<()>),
+    /// A request found the connection broken.
+    Broken(Arc<Link>, String),
+}
+
+/// A server, as the pool knows it.
+pub(crate) struct Server {
+    pub(crate) spec: ServerSpec,
+    pub(crate) slug: String,
+    pub(crate) commands: mpsc::Sender<Command>,
+    view: Mutex<View>,
+    news: News,
+}
+
+/// Tells of changes.
+#[derive(Clone)]
+pub(crate) struct News {
+    /// Counts changes of any kind.
+    pub(crate) any: watch::Sender<u64>,
+    /// Counts changes of tools.
+    pub(crate) tools: watch::Sender<u64>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        slug: String,
+        commands: mpsc::Sender<Command>,
+        news: News,
+    ) -> Self {
+        let view = View { state: Some(ServerState::Pending), ..View::default() };
+        Self { spec, slug, commands, view: Mutex::new(view), news }
+    }
+
+    pub(crate) fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut View)) {
+        let tools_changed = {
+            let mut view = self.view();
+            let before = Arc::clone(&view.tools);
+            change(&mut view);
+            !Arc::ptr_eq(&before, &view.tools) && before != view.tools
+        };
+        if tools_changed {
+            self.news.tools.send_modify(|version| *version += 1);
+        }
+        self.news.any.send_modify(|version| *version += 1);
+    }
+
+    /// Without a connection, and how that is.
+    pub(crate) fn without(&self, state: ServerState, error: Option<String>) {
+        self.change(|view| {
+            let challenge = view.challenge.take();
+            *view = View { state: Some(state), error, challenge, ..View::default() };
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! Between the library and a server: steps of progress are handed on as they come, and the end of a connection is told.
+//!
+//! The library would hand each step to a task of its own, after which neither their order is kept nor that they come
+//! before the answer. It would also take in requests without end from a server that reads none of the answers; here only
+//! so many are open at a time.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, GetExtensions as _, GetMeta as _, JsonRpcMessage, ProgressNotificationParam,
+    ProgressToken, RequestId, ServerNotification,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::debug;
+
+use crate::Progress;
+
+/// Requests of a server that are not answered yet; more are not heard.
+const MOST_OPEN: usize = 256;
+
+/// Hears how far a call got. It must not wait for anything.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Who hears of the progress of which request.
+#[derive(Clone, Default)]
+pub(crate) struct Listeners(Arc<Mutex<HashMap<ProgressToken, Listener>>>);
+
+struct Listener {
+    hears: OnProgress,
+    so_far: f64,
+}
+
+/// Goes along with a request, and is found when that is sent: its token is known only then.
+#[derive(Clone)]
+struct Hears(OnProgress);
+
+impl Listeners {
+    /// Has somebody hear of the progress of a request that will be sent.
+    pub(crate) fn attach(request: &mut ClientRequest, hears: OnProgress) {
+        request.extensions_mut().insert(Hears(hears));
+    }
+
+    /// Nobody hears of it any more.
+    pub(crate) fn detach(&self, token: &ProgressToken) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
+    }
+
+    fn sent(&self, message: &TxJsonRpcMessage<RoleClient>) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let Some(Hears(hears)) = request.request.extensions().get::<Hears>() else { return };
+        let Some(token) = request.request.get_meta().get_progress_token() else { return };
+        let listener = Listener { hears: Arc::clone(hears), so_far: f64::NEG_INFINITY };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token, listener);
+    }
+
+    fn received(&self, said: ProgressNotificationParam) {
+        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(listener) = listeners.get_mut(&said.progress_token) else { return };
+        // Steps go forward; anything else is no step.
+        if said.progress > listener.so_far {
+            listener.so_far = said.progress;
+            let hears = Arc::clone(&listener.hears);
+            drop(listeners);
+            hears(Progress { done: said.progress, total: said.total, message: said.message });
+        }
+    }
+}
+
+/// Requests of a server whose answers it has not read yet.
+#[derive(Clone, Default)]
+struct Open(Arc<Mutex<HashSet<RequestId>>>);
+
+impl Open {
+    /// Whether a request is heard. A second one of the same name is none.
+    fn add(&self, id: &RequestId) -> bool {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.len() < MOST_OPEN && open.insert(id.clone())
+    }
+
+    fn remove(&self, id: Option<&RequestId>) {
+        if let Some(id) = id {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        }
+    }
+}
+
+/// A transport that is listened to.
+pub(crate) struct Tap<T> {
+    inner: T,
+    listeners: Listeners,
+    open: Open,
+    _gone: DropGuard,
+}
+
+impl<T> Tap<T> {
+    /// `gone` is cancelled when the library has let go of the transport.
+    pub(crate) fn new(inner: T, listeners: Listeners, gone: CancellationToken) -> Self {
+        Self { inner, listeners, open: Open::default(), _gone: gone.drop_guard() }
+    }
+}
+
+impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.listeners.sent(&message);
+        let answered = match &message {
+            JsonRpcMessage::Response(answer) => Some(answer.id.clone()),
+            JsonRpcMessage::Error(answer) => answer.id.clone(),
+            _ => None,
+        };
+        let (open, sent) = (self.open.clone(), self.inner.send(message));
+        async move {
+            let sent = sent.await;
+            open.remove(answered.as_ref());
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            match self.inner.receive().await? {
+                JsonRpcMessage::Notification(message) => match message.notification {
+                    ServerNotification::ProgressNotification(said) => {
+                        self.listeners.received(said.params);
+                    }
+                    notification => {
+                        // What is taken back is not answered.
+                        if let ServerNotification::CancelledNotification(said) = &notification {
+                            self.open.remove(said.params.request_id.as_ref());
+                        }
+                        return Some(JsonRpcMessage::notification(notification));
+                    }
+                },
+                JsonRpcMessage::Request(request) if !self.open.add(&request.id) => {
+                    debug!(target: "ona::mcp", id = %request.id, "a request too many");
+                }
+                message => return Some(message),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_requests_are_open() {
+        let open = Open::default();
+        let id = |n: usize| RequestId::Number(n as i64);
+        assert!((0..MOST_OPEN).all(|n| open.add(&id(n))));
+        assert!(!open.add(&id(MOST_OPEN)), "one too many");
+        open.remove(Some(&id(7)));
+        open.remove(None);
+        assert!(open.add(&id(MOST_OPEN)), "there is room again");
+        open.remove(Some(&id(1)));
+        assert!(!open.add(&id(2)), "it is open already");
+    }
+}

@@ -1,0 +1,278 @@
+//! Streamable HTTP, with answers that are no larger than they may be.
+//!
+//! The library reads a plain JSON answer to its end, however long it is; so what is posted goes through here.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, StatusCode};
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise, TOO_LARGE};
+
+/// How long a connection may take to come about.
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
+/// Hops to other places of the same server.
+const MOST_REDIRECTS: usize = 5;
+/// What is read of an answer that says no.
+const LONGEST_REFUSAL: usize = 64 << 10;
+/// What is shown of it.
+const SHOWN_REFUSAL: usize = 300;
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: &str = "mcp-session-id";
+
+/// Headers that the protocol sets itself.
+const RESERVED: [&str; 5] =
+    ["accept", "content-type", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+
+type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+
+/// The way to servers that listen at an address.
+#[derive(Clone, Debug)]
+pub(crate) struct Web(pub(crate) Client);
+
+impl Web {
+    pub(crate) fn new() -> Result<Self, String> {
+        let client = Client::builder()
+            .user_agent(concat!("ona/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_WITHIN)
+            .redirect(Policy::custom(within_server))
+            .build();
+        client.map(Self).map_err(|error| format!("cannot set up HTTP: {error}"))
+    }
+}
+
+/// A redirect is followed within the server only, and only if the message goes with it: headers are for nobody else.
+fn within_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_message = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT]
+        .contains(&attempt.status());
+    let first = attempt.previous().first();
+    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
+    match keeps_message && same && attempt.previous().len() <= MOST_REDIRECTS {
+        true => attempt.follow(),
+        false => attempt.stop(),
+    }
+}
+
+/// Headers of settings, as HTTP takes them.
+pub(crate) fn header_map(
+    headers: &[(String, String)],
+) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let mut map = HashMap::new();
+    for (name, value) in headers {
+        let key = HeaderName::try_from(name.as_str())
+            .map_err(|_| format!("`{name}` cannot be the name of a header"))?;
+        if RESERVED.contains(&key.as_str()) {
+            return Err(format!("the header `{name}` is MCP's own; take it out of the settings"));
+        }
+        // What it holds is likely a secret.
+        let mut value = HeaderValue::try_from(value.trim())
+            .map_err(|_| format!("the header `{name}` has a value that HTTP cannot carry"))?;
+        value.set_sensitive(true);
+        map.insert(key, value);
+    }
+    Ok(map)
+}
+
+/// Whether settings say already who asks.
+pub(crate) fn says_who(headers: &HashMap<HeaderName, HeaderValue>) -> bool {
+    headers.contains_key(&AUTHORIZATION)
+}
+
+/// The challenge of a server that wants to know who asks.
+pub(crate) fn challenge(headers: &HeaderMap) -> AuthRequiredError {
+    let said = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    AuthRequiredError::new(said.unwrap_or("Bearer").to_owned())
+}
+
+/// A body, as long as it is not too long; nothing if it is.
+pub(crate) async fn body(response: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut chunks = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        if body.len() + chunk.len() > most {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+impl StreamableHttpClient for Web {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let has_session = session.is_some();
+        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENTS}"));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = session {
+            request = request.header(SESSION, &*session);
+        }
+        let response = request.json(&message).send().await.map_err(StreamableHttpError::Client)?;
+        let status = response.status();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                let challenge = challenge(response.headers());
+                return Err(StreamableHttpError::AuthRequired(challenge));
+            }
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
+            StatusCode::NOT_FOUND if has_session => {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            _ => {}
+        }
+        if !status.is_success() {
+            return refused(&message, response).await;
+        }
+        answered(&message, response).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        _most: usize,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        self.post_message(uri, message, session, token, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<()> {
+        self.0.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LARGEST_ANSWER)
+            .await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        most: usize,
+    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+        self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, most).await
+    }
+}
+
+/// An answer with a status of success.
+async fn answered(
+    message: &ClientJsonRpcMessage,
+    response: Response,
+) -> Outcome<StreamableHttpPostResponse> {
+    let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let session = header(SESSION).map(str::to_owned);
+    let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default().to_ascii_lowercase();
+    if kind.starts_with(EVENTS) {
+        let chunks = response.bytes_stream().boxed();
+        let events = Bounded::new(chunks, Frame::Event, LARGEST_ANSWER, Noise::default());
+        let events = SseStream::from_bytes_stream(events).boxed();
+        return Ok(StreamableHttpPostResponse::Sse(events, session));
+    }
+    if !kind.starts_with(JSON) {
+        // There is nothing to be read where nothing was asked.
+        return match wants_answer {
+            true => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+            false => Ok(StreamableHttpPostResponse::Accepted),
+        };
+    }
+    let body = body(response, LARGEST_ANSWER).await.map_err(StreamableHttpError::Client)?;
+    let parsed = match (&body, message) {
+        (None, ClientJsonRpcMessage::Request(request)) => {
+            let said = format!("the answer is larger than {} MiB", LARGEST_ANSWER >> 20);
+            let error = ErrorData::new(ErrorCode(TOO_LARGE), said, None);
+            return Ok(StreamableHttpPostResponse::Json(
+                ServerJsonRpcMessage::error(error, Some(request.id.clone())),
+                session,
+            ));
+        }
+        (None, _) => return Ok(StreamableHttpPostResponse::Accepted),
+        (Some(body), _) => serde_json::from_slice::<ServerJsonRpcMessage>(body),
+    };
+    match parsed {
+        Ok(parsed) => Ok(StreamableHttpPostResponse::Json(parsed, session)),
+        Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+        Err(error) => Err(unexpected(format!("the answer is no MCP message: {error}"))),
+    }
+}
+
+/// An answer with a status of failure: JSON-RPC's own error if there is one in it.
+async fn refused(
+    message: &ClientJsonRpcMessage,
+    response: Response,
+) -> Outcome<StreamableHttpPostResponse> {
+    let status = response.status();
+    let body = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
+    if let (Ok(ServerJsonRpcMessage::Error(error)), ClientJsonRpcMessage::Request(request)) =
+        (parsed, message)
+    {
+        // Middleware that says no before it has read the request cannot know its id.
+        let error = ServerJsonRpcMessage::error(error.error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(error, None));
+    }
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        return Err(HttpStatusError::new(status.as_u16(), None).into());
+    }
+    let said = String::from_utf8_lossy(&body);
+    let shown: String = said.trim().chars().take(SHOWN_REFUSAL).collect();
+    Err(unexpected(match shown.is_empty() {
+        true => format!("HTTP {status}"),
+        false => format!("HTTP {status}: {shown}"),
+    }))
+}
+
+fn unexpected(said: String) -> StreamableHttpError<reqwest::Error> {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(said))
+}
