@@ -13,6 +13,7 @@ use crate::failure::{Complaint, Trouble};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Block, StopReason, ToolInput};
 use crate::model::ProviderKind;
+use crate::web_search::Citation;
 use ona_types::Usage;
 
 /// An answer in the making.
@@ -26,13 +27,26 @@ pub(crate) struct Assembly {
     ids: HashSet<String>,
     stop_reason: Option<StopReason>,
     usage: Usage,
+    /// Pages that blocks of text cite, by the blocks' numbers.
+    cited: Vec<(u64, String)>,
+    web_searches: u64,
     stopped: bool,
 }
 
 #[derive(Debug)]
 enum Building {
     Text(String),
-    ToolUse { id: ToolUseId, name: String, given: Value, text: String },
+    ToolUse {
+        id: ToolUseId,
+        name: String,
+        given: Value,
+        text: String,
+    },
+    /// A call that the provider runs itself.
+    ServerCall {
+        block: Value,
+        text: String,
+    },
     Opaque(Value),
 }
 
@@ -47,6 +61,8 @@ impl Assembly {
             ids: HashSet::new(),
             stop_reason: None,
             usage: Usage::default(),
+            cited: Vec::new(),
+            web_searches: 0,
             stopped: false,
         }
     }
@@ -104,6 +120,7 @@ impl Assembly {
             return Err(Trouble::cut("the stream ended before the answer did"));
         }
         let provider = self.provider;
+        let citations = self.citations();
         let blocks = self.blocks.into_iter().map(|(_, building)| match building {
             Building::Text(text) => Block::Text(text),
             Building::ToolUse { id, name, given, text } => {
@@ -113,6 +130,12 @@ impl Assembly {
                     (false, _) => ToolInput::parse(&text),
                 };
                 Block::ToolUse { id, name, input }
+            }
+            Building::ServerCall { mut block, text } => {
+                if !text.is_empty() {
+                    block["input"] = ToolInput::parse(&text).to_object();
+                }
+                Block::Opaque { provider, value: block }
             }
             Building::Opaque(value) => Block::Opaque { provider, value },
         });
@@ -125,7 +148,36 @@ impl Assembly {
         } else {
             StopReason::EndTurn
         });
-        Ok(Answer { id: self.id, model: self.model, content, stop_reason, usage: self.usage })
+        Ok(Answer {
+            id: self.id,
+            model: self.model,
+            content,
+            stop_reason,
+            usage: self.usage,
+            citations,
+            web_searches: self.web_searches,
+        })
+    }
+
+    /// The citations, by where the text before them ends.
+    fn citations(&self) -> Vec<Citation> {
+        let (mut at, mut citations) = (0, Vec::new());
+        for (index, building) in &self.blocks {
+            let Building::Text(text) = building else { continue };
+            at += text.len();
+            let here = self.cited.iter().filter(|(cited, _)| cited == index);
+            citations.extend(here.map(|(_, url)| Citation { at, url: url.clone() }));
+        }
+        citations
+    }
+
+    fn cite(&mut self, index: u64, citation: &Value) {
+        if let Some(url) = citation["url"].as_str() {
+            let cited = (index, url.to_owned());
+            if !self.cited.contains(&cited) {
+                self.cited.push(cited);
+            }
+        }
     }
 
     /// The id itself where it can serve, else a fresh one: a result must lead to one call.
@@ -149,6 +201,9 @@ impl Assembly {
                 *figure = tokens;
             }
         }
+        if let Some(searches) = usage["server_tool_use"]["web_search_requests"].as_u64() {
+            self.web_searches = searches;
+        }
     }
 
     fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
@@ -163,7 +218,13 @@ impl Assembly {
                 if !text.is_empty() {
                     on(Live::Text(&text));
                 }
+                for citation in block["citations"].as_array().into_iter().flatten() {
+                    self.cite(index, citation);
+                }
                 Building::Text(text)
+            }
+            Some("server_tool_use") => {
+                Building::ServerCall { block: block.clone(), text: String::new() }
             }
             Some("tool_use") => {
                 let name = text(&block["name"]);
@@ -180,6 +241,9 @@ impl Assembly {
 
     fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
         let index = index(event)?;
+        if event["delta"]["type"] == "citations_delta" {
+            self.cite(index, &event["delta"]["citation"]);
+        }
         // The newest block is the one that grows.
         let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
         let Some((_, block)) = block else {
@@ -198,6 +262,9 @@ impl Assembly {
                     text.push_str(fragment);
                     on(Live::ToolInput { index, name, fragment });
                 }
+            }
+            ("input_json_delta", Building::ServerCall { text, .. }) => {
+                text.push_str(delta["partial_json"].as_str().unwrap_or_default());
             }
             ("thinking_delta", Building::Opaque(value)) => {
                 append(value, "thinking", &delta["thinking"]);

@@ -47,6 +47,7 @@ mod retry;
 pub mod scripted;
 pub mod sse;
 mod usage;
+mod web_search;
 mod wire;
 
 #[doc(hidden)]
@@ -65,3 +66,4 @@ pub use model::{Aliases, Model, ModelError, ProviderKind, UnknownProvider, allow
 pub use ona_types::Usage;
 pub use retry::{Backoff, Retry};
 pub use usage::Price;
+pub use web_search::{Citation, Found, SearchError, Searched, WebSearch};

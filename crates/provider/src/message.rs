@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::history::Written;
 use crate::json_text::JsonText;
 use crate::model::ProviderKind;
+use crate::web_search::{Citation, WebSearch};
 use ona_types::Usage;
 
 /// One question to a model. The same request always gives the same bytes on the wire.
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub tools: Vec<ToolSpec>,
     /// Whether it may, must or must not call one.
     pub tool_choice: ToolChoice,
+    /// Whether the provider may search the web for it; only for providers that do.
+    pub web_search: Option<WebSearch>,
     /// How the conversation began.
     pub earlier: Written<'a>,
     /// How it went on, where somebody keeps it.
@@ -44,6 +47,7 @@ impl Request<'_> {
             system: Vec::new(),
             tools: Vec::new(),
             tool_choice: ToolChoice::Auto,
+            web_search: None,
             earlier: Written::default(),
             recent: &[],
             messages: Vec::new(),
@@ -292,6 +296,10 @@ pub struct Answer {
     pub stop_reason: StopReason,
     /// What it used; zeros where the server did not say.
     pub usage: Usage,
+    /// What of its text is taken from pages that the provider found.
+    pub citations: Vec<Citation>,
+    /// How often the provider searched the web.
+    pub web_searches: u64,
 }
 
 impl Answer {
@@ -370,6 +378,8 @@ mod tests {
             ],
             stop_reason: StopReason::ToolUse,
             usage: Usage::default(),
+            citations: Vec::new(),
+            web_searches: 0,
         };
         insta::assert_snapshot!(answer.to_json(), @r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t1","name":"Read","input":{"b":1,"a":2}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}"#);
     }

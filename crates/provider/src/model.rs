@@ -36,6 +36,11 @@ impl ProviderKind {
     pub fn takes_documents(self) -> bool {
         self == Self::ClaudeCodeSubscription
     }
+
+    /// Whether it searches the web by itself while it answers.
+    pub fn searches_web(self) -> bool {
+        self == Self::ClaudeCodeSubscription
+    }
 }
 
 impl fmt::Display for ProviderKind {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::json_text::JsonText;
 use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
 use crate::model::{LEAST_THINKING, ProviderKind};
+use crate::web_search::WebSearch;
 use crate::wire;
 
 /// How many user messages, from the last, end a part of the prompt that is kept in the cache: with the tools
@@ -23,7 +24,7 @@ struct Before<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Offered<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }
@@ -38,6 +39,37 @@ struct After<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop_sequences: &'a [String],
     stream: bool,
+}
+
+/// A tool of ours, or one that the provider runs itself.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Offered<'a> {
+    Own(Tool<'a>),
+    Search(Search<'a>),
+}
+
+#[derive(Serialize)]
+struct Search<'a> {
+    r#type: &'static str,
+    name: &'static str,
+    max_uses: u32,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    allowed_domains: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    blocked_domains: &'a [String],
+}
+
+impl<'a> From<&'a WebSearch> for Search<'a> {
+    fn from(search: &'a WebSearch) -> Self {
+        Self {
+            r#type: "web_search_20250305",
+            name: "web_search",
+            max_uses: search.max_uses,
+            allowed_domains: &search.allowed_domains,
+            blocked_domains: &search.blocked_domains,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -140,6 +172,7 @@ pub(crate) fn encode(request: &Request<'_>, stream: bool) -> serde_json::Result<
         input_schema: &tool.input_schema,
         cache_control: (at + 1 == request.tools.len()).then_some(Ephemeral {}),
     });
+    let search = request.web_search.as_ref().map(|search| Offered::Search(search.into()));
     // Thinking must leave something of the answer, and does not go with a temperature.
     let budget = request.thinking.map(|budget| budget.min(request.max_tokens.saturating_sub(1)));
     let thinking = budget.filter(|budget| *budget >= LEAST_THINKING);
@@ -147,7 +180,7 @@ pub(crate) fn encode(request: &Request<'_>, stream: bool) -> serde_json::Result<
         model: &request.model,
         max_tokens: request.max_tokens,
         system,
-        tools: tools.collect(),
+        tools: tools.map(Offered::Own).chain(search).collect(),
         tool_choice: choice(request),
     };
     let after = After {

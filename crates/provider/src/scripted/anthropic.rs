@@ -46,8 +46,26 @@ pub(super) fn events(reply: &Reply, request: &Recorded, number: usize) -> Events
     });
     if let Some(usage) = &reply.usage {
         closing["usage"] = json!({"output_tokens": usage.output_tokens});
+        count_searches(reply, &mut closing["usage"]);
     }
     Events { said, end: vec![event(&closing), event(&json!({"type": "message_stop"}))] }
+}
+
+fn count_searches(reply: &Reply, usage: &mut Value) {
+    if reply.searches() > 0 {
+        usage["server_tool_use"] = json!({"web_search_requests": reply.searches()});
+    }
+}
+
+fn citation(url: &str) -> Value {
+    json!({
+        "type": "web_search_result_location", "url": url, "title": "", "cited_text": "",
+        "encrypted_index": "c2VjcmV0",
+    })
+}
+
+fn found(id: &str, content: &Value) -> Value {
+    json!({"type": "web_search_tool_result", "tool_use_id": id, "content": content})
 }
 
 /// A block as it begins, and what is then added to it.
@@ -74,6 +92,18 @@ fn unfold(reply: &Reply, piece: &Piece) -> (Value, Vec<Value>) {
             deltas.extend(each(arguments, "input_json_delta", "partial_json"));
             (block, deltas)
         }
+        Piece::Cited { text, url } => {
+            let mut deltas = vec![json!({"type": "citations_delta", "citation": citation(url)})];
+            deltas.extend(each(text, "text_delta", "text"));
+            (json!({"type": "text", "text": "", "citations": []}), deltas)
+        }
+        Piece::Search { id, query } => {
+            let block =
+                json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
+            let input = json!({"query": query}).to_string();
+            (block, each(&input, "input_json_delta", "partial_json"))
+        }
+        Piece::Searched { id, content } => (found(id, content), Vec::new()),
     }
 }
 
@@ -92,8 +122,18 @@ pub(super) fn message(reply: &Reply, request: &Recorded, number: usize) -> Value
             }
             block
         }
+        Piece::Cited { text, url } => {
+            json!({"type": "text", "text": text, "citations": [citation(url)]})
+        }
+        Piece::Search { id, query } => json!({
+            "type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": query},
+        }),
+        Piece::Searched { id, content } => found(id, content),
     });
     let mut message = frame(reply, request, number);
+    if reply.usage.is_some() {
+        count_searches(reply, &mut message["usage"]);
+    }
     message["content"] = content.collect();
     message["stop_reason"] = json!(reply.reason());
     message

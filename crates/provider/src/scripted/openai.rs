@@ -45,7 +45,7 @@ pub(super) fn events(reply: &Reply, request: &Recorded, number: usize) -> Events
     let mut index = 0;
     for piece in &reply.pieces {
         match piece {
-            Piece::Text(text) => {
+            Piece::Text(text) | Piece::Cited { text, .. } => {
                 said.extend(reply.cut_up(text).iter().map(|text| say(json!({"content": text}))));
             }
             Piece::Thinking { text, .. } => said.extend(
@@ -61,6 +61,7 @@ pub(super) fn events(reply: &Reply, request: &Recorded, number: usize) -> Events
                 }));
                 index += 1;
             }
+            Piece::Search { .. } | Piece::Searched { .. } => {}
         }
     }
     let closing = json!([{"index": 0, "delta": {}, "finish_reason": finish_reason(reply)}]);
@@ -101,7 +102,7 @@ pub(super) fn completion(reply: &Reply, request: &Recorded, number: usize) -> Va
     let mut calls = Vec::new();
     for piece in &reply.pieces {
         match piece {
-            Piece::Text(text) => content.push_str(text),
+            Piece::Text(text) | Piece::Cited { text, .. } => content.push_str(text),
             Piece::Thinking { text, .. } => reasoning.push_str(text),
             Piece::Call { id, tool, arguments } => {
                 let mut call = json!({
@@ -112,6 +113,7 @@ pub(super) fn completion(reply: &Reply, request: &Recorded, number: usize) -> Va
                 }
                 calls.push(call);
             }
+            Piece::Search { .. } | Piece::Searched { .. } => {}
         }
     }
     let mut message = json!({"role": "assistant", "content": content});

@@ -32,15 +32,36 @@ pub struct Reply {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Message,
-    Page { status: u16, content_type: &'static str, body: String },
+    Page { status: u16, content_type: String, body: String },
     HangUp,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Text(String),
-    Thinking { text: String, signature: String },
-    Call { id: Option<String>, tool: String, arguments: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Call {
+        id: Option<String>,
+        tool: String,
+        arguments: String,
+    },
+    /// Text that is taken from a page.
+    Cited {
+        text: String,
+        url: String,
+    },
+    /// A search that the server makes itself, and what came of it; Anthropic only.
+    Search {
+        id: String,
+        query: String,
+    },
+    Searched {
+        id: String,
+        content: Value,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -107,8 +128,8 @@ impl Reply {
     }
 
     /// Any other page, with this content type; an empty one is not said.
-    pub fn page(status: u16, content_type: &'static str, body: impl Into<String>) -> Self {
-        let kind = Kind::Page { status, content_type, body: body.into() };
+    pub fn page(status: u16, content_type: &str, body: impl Into<String>) -> Self {
+        let kind = Kind::Page { status, content_type: content_type.to_owned(), body: body.into() };
         Self { kind, ..Self::default() }
     }
 
@@ -143,6 +164,38 @@ impl Reply {
         let (id, tool) = (id.map(str::to_owned), tool.to_owned());
         let piece = Piece::Call { id, tool, arguments: arguments.into() };
         self.with(|reply| reply.pieces.push(piece))
+    }
+
+    /// Adds text that is taken from a page.
+    #[must_use]
+    pub fn cited(self, text: impl Into<String>, url: &str) -> Self {
+        let piece = Piece::Cited { text: text.into(), url: url.to_owned() };
+        self.with(|reply| reply.pieces.push(piece))
+    }
+
+    /// Adds a search that the server made itself, and the pages it found, each a title and an address.
+    #[must_use]
+    pub fn search(self, query: &str, pages: &[(&str, &str)]) -> Self {
+        let page = |(title, url): &(&str, &str)| {
+            json!({
+                "type": "web_search_result", "title": title, "url": url,
+                "encrypted_content": "c2VjcmV0", "page_age": null,
+            })
+        };
+        self.searched(query, pages.iter().map(page).collect())
+    }
+
+    /// Adds a search that failed, with the API's code.
+    #[must_use]
+    pub fn failed_search(self, query: &str, code: &str) -> Self {
+        let error = json!({"type": "web_search_tool_result_error", "error_code": code});
+        self.searched(query, error)
+    }
+
+    fn searched(self, query: &str, content: Value) -> Self {
+        let id = format!("srvtoolu_{}", self.pieces.len());
+        let search = Piece::Search { id: id.clone(), query: query.to_owned() };
+        self.with(|reply| reply.pieces.extend([search, Piece::Searched { id, content }]))
     }
 
     /// Sets why it stops, in Anthropic's words or, for Chat Completions, any other.
@@ -226,6 +279,11 @@ impl Reply {
 
     pub(super) fn calls(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }))
+    }
+
+    /// How often it searches.
+    pub(super) fn searches(&self) -> usize {
+        self.pieces.iter().filter(|piece| matches!(piece, Piece::Search { .. })).count()
     }
 
     /// Why it stops, if nobody said otherwise.

@@ -32,11 +32,11 @@ pub(super) fn events(reply: &Reply, request: &Recorded, number: usize) -> Events
 
 fn item(piece: &Piece, request: &Recorded, number: usize, at: usize) -> Option<Value> {
     match piece {
-        Piece::Text(text) => Some(json!({
+        Piece::Text(text) | Piece::Cited { text, .. } => Some(json!({
             "type": "message", "role": "assistant", "id": format!("msg_{number}_{at}"),
             "content": [{"type": "output_text", "text": text}],
         })),
-        Piece::Thinking { .. } => None,
+        Piece::Thinking { .. } | Piece::Search { .. } | Piece::Searched { .. } => None,
         Piece::Call { id, tool, arguments } => {
             let id = id.clone().unwrap_or_else(|| format!("call_{number}_{at}"));
             Some(match free_text(tool, arguments, request) {
