@@ -10,12 +10,14 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that starts processes")]
 
 mod child;
+mod editor;
 mod kill;
 mod leftover;
 mod owner;
 mod supervise;
 
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
+pub use editor::edit;
 pub use kill::{Marker, adopt_orphans, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};

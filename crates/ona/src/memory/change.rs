@@ -1,0 +1,185 @@
+//! `ona memory add`, `edit` and `forget`.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use ona_engine::memory::markdown::{self, Note};
+use ona_store::{Changed, Memory, MemoryChange, MemoryRow};
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::fields::{Fields, fresh_id};
+use super::{Add, Desk, Edit};
+use crate::env;
+use crate::error::CliError;
+use crate::governed::refused;
+use crate::output::plain;
+use crate::workspace::printed;
+
+pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
+    let mut fields = Fields::new();
+    let content = new.content.as_deref().map(|given| fields.given_content(given)).transpose()?;
+    let memory = Memory {
+        id: fresh_id(),
+        kind: fields.kind(&new.kind)?,
+        title: fields.title(&new.title)?,
+        content: content.flatten(),
+        keywords: fields.keywords(new.keywords.iter().map(String::as_str))?,
+        anticipated_queries: fields.questions(new.question.iter().map(String::as_str))?,
+        project_scope: desk.scope(&new.place)?,
+    };
+    desk.store.save_memory(&memory, &desk.author())?;
+    fields.warn();
+    let what = format!("{} is kept\n", memory.id);
+    tell(desk, &memory.id, &what, new.json)
+}
+
+pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
+    let row = desk.find(&edit.id)?;
+    let mut fields = Fields::new();
+    let keywords = edit.keywords.as_deref();
+    let mut change = MemoryChange {
+        kind: edit.kind.as_deref().map(|kind| fields.kind(kind)).transpose()?,
+        title: edit.title.as_deref().map(|title| fields.title(title)).transpose()?,
+        content: edit.content.as_deref().map(|given| fields.given_content(given)).transpose()?,
+        keywords: keywords.map(|words| fields.keywords(words.split(','))).transpose()?,
+        project_scope: edit.place.is_given().then(|| desk.scope(&edit.place)).transpose()?,
+        ..MemoryChange::default()
+    };
+    if !edit.question.is_empty() {
+        change.anticipated_queries =
+            Some(fields.questions(edit.question.iter().map(String::as_str))?);
+    }
+    if change == MemoryChange::default() {
+        return in_editor(desk, &row, fields, edit.json);
+    }
+    made(desk, &row, desk.store.change_memory(&row.memory.id, &change, &desk.author())?)?;
+    fields.warn();
+    tell(desk, &row.memory.id, &format!("{} is changed\n", row.memory.id), edit.json)
+}
+
+/// Lets the operator change all of it in an editor. What was written there is never lost: where it cannot be taken,
+/// the file stays.
+fn in_editor(
+    desk: &Desk,
+    row: &MemoryRow,
+    mut fields: Fields,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(CliError::usage(
+            "nothing is to be changed, and there is no terminal for an editor",
+        )
+        .hint("say what: --title, --content, --type, --keywords or --question"));
+    }
+    let id = &row.memory.id;
+    let mut file = tempfile::Builder::new()
+        .prefix("ona-memory-")
+        .suffix(".md")
+        .tempfile()
+        .map_err(|error| CliError::failed(format!("a file to edit cannot be made: {error}")))?;
+    let before = markdown::written(&note_of(&row.memory));
+    let unwritable =
+        |error| CliError::failed(format!("the file to edit cannot be written: {error}"));
+    file.write_all(before.as_bytes()).and_then(|()| file.flush()).map_err(unwritable)?;
+    let editor = env::editor();
+    let ended = ona_sandbox::edit(&editor, file.path()).map_err(|error| {
+        CliError::failed(format!("the editor `{editor}` cannot be started: {error}"))
+    })?;
+    if !ended {
+        return Err(CliError::failed(format!("the editor `{editor}` failed; {id} is as it was")));
+    }
+    // An editor may have put another file in its place.
+    let after = std::fs::read_to_string(file.path())
+        .map_err(|error| CliError::failed(format!("what was edited cannot be read: {error}")))?;
+    if after == before {
+        return tell(desk, id, "nothing is changed\n", as_json);
+    }
+    let taken = changed(&after, &mut fields).and_then(|mut change| {
+        change.read_at = Some(row.correction_count);
+        made(desk, row, desk.store.change_memory(id, &change, &desk.author())?)
+    });
+    if let Err(error) = taken {
+        return Err(kept(file, error));
+    }
+    fields.warn();
+    tell(desk, id, &format!("{id} is changed\n"), as_json)
+}
+
+/// What an edited file says.
+fn changed(text: &str, fields: &mut Fields) -> Result<MemoryChange, CliError> {
+    let note = markdown::note("", text).map_err(|error| {
+        CliError::usage(format!("what stands between the lines `---`: {error}"))
+    })?;
+    let Some(note) = note else {
+        return Err(
+            CliError::usage("nothing is left of it").hint("`ona memory forget` forgets one")
+        );
+    };
+    Ok(MemoryChange {
+        kind: Some(fields.kind(&note.kind)?),
+        title: Some(fields.title(&note.title)?),
+        content: Some(fields.content(&note.content)?),
+        keywords: Some(fields.keywords(note.keywords.iter().map(String::as_str))?),
+        anticipated_queries: Some(
+            fields.questions(note.description.iter().flat_map(|it| it.lines()))?,
+        ),
+        ..MemoryChange::default()
+    })
+}
+
+fn note_of(memory: &Memory) -> Note {
+    let keywords = memory.keywords.as_deref().unwrap_or_default();
+    Note {
+        kind: memory.kind.clone(),
+        title: memory.title.clone(),
+        content: memory.content.clone().unwrap_or_default(),
+        keywords: keywords.split(',').map(|word| word.trim().to_owned()).collect(),
+        description: memory.anticipated_queries.clone(),
+    }
+}
+
+/// The error, and where what was edited is.
+fn kept(file: NamedTempFile, error: CliError) -> CliError {
+    match file.keep() {
+        Ok((_, path)) => error.hint(format!("what you wrote is in {}", path.display())),
+        Err(_) => error,
+    }
+}
+
+pub fn forget(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let row = desk.find(word)?;
+    let id = &row.memory.id;
+    made(desk, &row, desk.store.forget_memory(id, &desk.author())?)?;
+    printed(&match as_json {
+        true => format!("{}\n", json!({"id": id, "forgotten": true})),
+        false => plain(&format!("{id} is forgotten: {}\n", row.memory.title)),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a change was made, in words.
+fn made(desk: &Desk, row: &MemoryRow, changed: Changed) -> Result<(), CliError> {
+    let id = &row.memory.id;
+    match (changed, &desk.starter) {
+        (Changed::Done, _) => Ok(()),
+        (Changed::NotTheirs, Some(starter)) => Err(refused("a memory that a human wrote", starter)),
+        (Changed::Meanwhile, _) => {
+            Err(CliError::failed(format!("{id} was changed by somebody else meanwhile"))
+                .hint("`ona memory show` shows what it says now"))
+        }
+        (Changed::Missing | Changed::NotTheirs, _) => {
+            Err(CliError::failed(format!("{id} was forgotten meanwhile")))
+        }
+    }
+}
+
+/// Prints what was done, or the memory as it is now.
+fn tell(desk: &Desk, id: &str, what: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let text = match as_json {
+        true => format!("{}\n", json!(desk.store.memory(id)?)),
+        false => what.to_owned(),
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

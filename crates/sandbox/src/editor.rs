@@ -1,0 +1,29 @@
+//! The operator's editor, in the operator's terminal.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs an editor, which may be a command line, on a file, and waits for it; says whether it ended well.
+///
+/// It shares our terminal, process group and environment: the operator started it, and no call did.
+pub fn edit(editor: &str, file: &Path) -> io::Result<bool> {
+    let line = format!("{editor} \"$@\"");
+    let status = Command::new("sh").arg("-c").arg(line).arg(editor).arg(file).status()?;
+    Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_is_a_command_line_that_gets_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("it's a file");
+        std::fs::write(&file, "one").unwrap();
+        assert!(edit("sed -i s/one/two/", &file).unwrap());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
+        assert!(!edit("false", &file).unwrap());
+    }
+}
