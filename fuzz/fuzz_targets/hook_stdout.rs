@@ -132,7 +132,7 @@ fn bomb(text: &str) -> String {
 
 fn hook(event: HookEvent) -> HookEntry {
     let hooks = json!([{"hook_event_name": event.as_str(), "command": "true"}]);
-    let layer = HookLayer { source: Source::of(Scope::User), hooks, off: false };
+    let layer = HookLayer { source: Source::of(Scope::User), hooks, off: false, env: Vec::new() };
     let (mut entries, _) = collect(&[layer]);
     let Some(entry) = entries.pop() else { panic!("a plain hook is read") };
     entry

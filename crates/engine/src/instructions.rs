@@ -13,8 +13,7 @@
 mod bounds;
 mod conditional;
 mod file;
-mod front;
-
+pub(crate) mod front;
 mod reader;
 mod render;
 mod rules;
@@ -30,6 +29,7 @@ use ona_types::hook::{HookDetail, LoadReason, MemoryType};
 pub use conditional::Conditional;
 use reader::{Find, Reader};
 pub use render::render;
+pub(crate) use rules::path_globs;
 
 /// Where instructions are looked for; all paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

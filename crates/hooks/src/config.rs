@@ -1,5 +1,6 @@
 //! Hooks as settings write them: three shapes, one order.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub struct HookEntry {
     pub source: Source,
     /// Switched off by settings: it is skipped, and that is recorded.
     pub off: bool,
+    /// Variables it gets besides those that every hook gets.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 impl HookEntry {
@@ -42,8 +45,10 @@ impl HookEntry {
         matches!(&self.handler, Handler::Command { command, .. } if own::host_of(command).is_some())
     }
 
-    fn identity(&self) -> (HookEvent, &str, &Handler, &Condition, bool) {
-        (self.event, &self.matcher_text, &self.handler, &self.condition, self.off)
+    fn identity(&self) -> (HookEvent, &str, &Handler, &Condition, bool, &[(OsString, OsString)]) {
+        // `${CLAUDE_PLUGIN_ROOT}/check` of two plugins are two hooks.
+        let (handler, condition) = (&self.handler, &self.condition);
+        (self.event, &self.matcher_text, handler, condition, self.off, &self.env)
     }
 }
 
@@ -68,6 +73,8 @@ pub struct HookLayer {
     pub hooks: Value,
     /// Whether settings switch them off.
     pub off: bool,
+    /// Variables they get: a plugin's know where it is.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// What a hook does.
@@ -163,6 +170,7 @@ pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
         reader.layer(&layer.source, &layer.hooks);
         for entry in &mut reader.entries[first..] {
             entry.off = layer.off;
+            entry.env.clone_from(&layer.env);
         }
     }
     // S0 §5.2: neighbours that are the same run once. One that is switched off takes nobody's place.
@@ -332,6 +340,7 @@ impl Reader {
             timeout,
             source: source.clone(),
             off: false,
+            env: Vec::new(),
         });
     }
 

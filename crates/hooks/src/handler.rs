@@ -62,6 +62,8 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) marker: Marker,
     /// The tool call it is about.
     pub(crate) call: Option<&'a ToolUseId>,
+    /// Variables of its own.
+    pub(crate) env: &'a [(OsString, OsString)],
 }
 
 /// Runs a command hook.
@@ -70,7 +72,7 @@ pub(crate) async fn run_command(
     host: &HookHost,
     cancel: &CancellationToken,
 ) -> Ran {
-    let CommandRun { command, shell, input, cwd, limit, marker, call } = run;
+    let CommandRun { command, shell, input, cwd, limit, marker, call, env } = run;
     // Not spawned: it would run somewhere it was not meant for.
     if !cwd.is_dir() {
         return Ran::failed(format!("the directory {} does not exist", cwd.display()))
@@ -82,7 +84,7 @@ pub(crate) async fn run_command(
             program: &program,
             args,
             cwd,
-            env: environment(host, call),
+            env: environment(host, call, env),
             marker: Some(marker.clone()),
             stdin: format!("{input}\n").into_bytes(),
             timeout: limit,
@@ -143,8 +145,13 @@ fn candidates(shell: Shell, command: &str) -> Vec<(PathBuf, Vec<OsString>)> {
     programs.iter().map(|program| (PathBuf::from(program), args.clone())).collect()
 }
 
-fn environment(host: &HookHost, call: Option<&ToolUseId>) -> Vec<(OsString, OsString)> {
+fn environment(
+    host: &HookHost,
+    call: Option<&ToolUseId>,
+    own: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
     let mut env = host.child_env.clone();
+    env.extend_from_slice(own);
     env.extend(call.map(|id| Marker::of_call(id).variable()));
     env.push(("SDLC_HOOK".into(), "1".into()));
     env.push(("CLAUDE_PROJECT_DIR".into(), host.project_dir.clone().into()));

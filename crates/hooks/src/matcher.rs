@@ -42,6 +42,8 @@ impl Matcher {
     /// Reads a matcher.
     pub fn parse(text: &str) -> Self {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        // Servers are meant however they are spelt: S0 §7 has their names in small letters.
+        let flags = if text.contains("mcp__") { "i" } else { "" };
         if matches!(text, "" | "*") {
             Self::Any
         } else if text.chars().all(is_word) {
@@ -52,7 +54,7 @@ impl Matcher {
             Self::Unjudged("it is longer than 2000 characters")
         } else {
             let text = text.to_owned();
-            match apart(TIME_TO_READ, move || Regex::new(&text)) {
+            match apart(TIME_TO_READ, move || Regex::with_flags(&text, flags)) {
                 Some(Ok(pattern)) => Self::Pattern(pattern),
                 Some(Err(_)) => Self::Nothing,
                 None => Self::Unjudged("it could not be read in time"),
@@ -65,7 +67,12 @@ impl Matcher {
     pub fn matches(&self, query: &str) -> bool {
         match self {
             Self::Any | Self::Unjudged(_) => true,
-            Self::OneOf(words) => words.iter().any(|word| word == query),
+            Self::OneOf(words) => words.iter().any(|word| {
+                word == query || (word.starts_with("mcp__") && word.eq_ignore_ascii_case(query))
+            }),
+            Self::Word(word) if word.contains("mcp__") => {
+                query.to_ascii_lowercase().contains(&word.to_ascii_lowercase())
+            }
             Self::Word(word) => query.contains(word),
             Self::Nothing => false,
             Self::Pattern(pattern) => bounded(pattern, query),
@@ -180,6 +187,9 @@ mod tests {
     fn to_the_letter() {
         for (matcher, query, expected) in [
             ("", "Bash", true),
+            ("mcp__GitHub__.*", "mcp__github__echo", true),
+            ("mcp__GitHub", "mcp__github__echo", true),
+            ("Read|mcp__GitHub__echo", "mcp__github__echo", true),
             ("*", "", true),
             ("Edit|Write", "Edit", true),
             ("Edit|Write", "NotebookEdit", false),

@@ -371,7 +371,8 @@ impl HookPlane {
                 let value = format!("{}-{}-{run}", base.session_id, std::process::id());
                 let marker = Marker { name: "ONA_HOOK_RUN", value };
                 let cwd = Path::new(&base.cwd);
-                let run = CommandRun { command, shell: *shell, input, cwd, limit, marker, call };
+                let (shell, env) = (*shell, entry.env.as_slice());
+                let run = CommandRun { command, shell, input, cwd, limit, marker, call, env };
                 handler::run_command(run, &self.host, cancel).await
             }
             Handler::Http { url, headers, allowed_env } => {

@@ -37,4 +37,4 @@ pub use effects::{Access, Effects, Skips, TrackedFiles, Tree};
 pub use gate::{Answer, STAGES, Stage, ToolPermit, Verdict};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
 pub use remedy::Change;
-pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES};
+pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, split_rules, tool_named};

@@ -4,6 +4,7 @@ mod command;
 mod domain;
 mod paths;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ pub enum Scope {
     Session,
     /// A snapshot the operator put into the database.
     Database,
+    /// A plugin.
+    Plugin,
 }
 
 impl Scope {
@@ -61,6 +64,7 @@ impl Scope {
             Self::Managed => "managed",
             Self::Session => "session",
             Self::Database => "database",
+            Self::Plugin => "plugin",
         }
     }
 }
@@ -179,6 +183,32 @@ const ALIASES: &[(&str, &str)] = &[
     ("SendUserMessage", "Brief"),
 ];
 
+/// The name a tool has today, if this is one of its names.
+pub fn tool_named(name: &str) -> Option<&'static str> {
+    let today = ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
+    TOOL_NAMES.into_iter().find(|known| *known == today)
+}
+
+/// Rules with commas or blanks between them; what stands in parentheses belongs together.
+pub fn split_rules(text: &str) -> Vec<String> {
+    let (mut rules, mut rule, mut open) = (Vec::new(), String::new(), 0);
+    for character in text.chars() {
+        match character {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        if open <= 0 && (character == ',' || character.is_whitespace()) {
+            rules.push(std::mem::take(&mut rule));
+        } else {
+            rule.push(character);
+        }
+    }
+    rules.push(rule);
+    rules.retain(|rule| !rule.trim().is_empty());
+    rules
+}
+
 /// The tools of S0 §7.
 pub const TOOL_NAMES: [&str; 21] = [
     "Read",
@@ -203,6 +233,21 @@ pub const TOOL_NAMES: [&str; 21] = [
     "Brief",
     "TaskStop",
 ];
+
+/// The name of a server's tool, or of a server, as S0 §7 writes it: `mcp__` and a slug in small letters.
+fn with_small_server(name: &str) -> Cow<'_, str> {
+    let Some(rest) = name.strip_prefix("mcp__") else { return name.into() };
+    let end = rest.find("__").unwrap_or(rest.len());
+    let (server, tool) = rest.split_at(end);
+    let plain = |c: char| match c {
+        c if c.is_ascii_alphanumeric() || "_-*".contains(c) => c.to_ascii_lowercase(),
+        _ => '_',
+    };
+    match server.chars().all(|c| plain(c) == c) {
+        true => name.into(),
+        false => format!("mcp__{}{tool}", server.chars().map(plain).collect::<String>()).into(),
+    }
+}
 
 impl Rule {
     /// Reads a rule. A second text is a warning about one that is kept.
@@ -290,10 +335,11 @@ impl Rule {
             "Edit" => matches!(tool, "Write" | "NotebookEdit"),
             _ => false,
         };
-        // A server's name stands for all its tools.
-        let server = self.tool.starts_with("mcp__")
-            && tool.strip_prefix(self.tool.as_str()).is_some_and(|rest| rest.starts_with("__"));
-        group || server || wildcard::matches(&self.tool, tool)
+        // A server's name stands for all its tools, and is meant however it is spelt: its tools have it in small letters.
+        let own = with_small_server(&self.tool);
+        let server = own.starts_with("mcp__")
+            && tool.strip_prefix(&*own).is_some_and(|rest| rest.starts_with("__"));
+        group || server || wildcard::matches(&own, tool)
     }
 
     /// As a rule that forbids or asks: is it about any part of the call?
@@ -389,4 +435,26 @@ fn check_tool(tool: &str, behavior: Behavior) -> Result<(), RuleError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_told_apart() {
+        assert_eq!(
+            split_rules("Bash(git log *),Read  Edit(a, b)"),
+            ["Bash(git log *)", "Read", "Edit(a, b)"]
+        );
+        assert!(split_rules(" , ").is_empty());
+    }
+
+    #[test]
+    fn tools_are_known_by_all_their_names() {
+        for (name, today) in [("Read", "Read"), ("Task", "Agent"), ("KillShell", "TaskStop")] {
+            assert_eq!(tool_named(name), Some(today));
+        }
+        assert_eq!(tool_named("read"), None);
+    }
 }

@@ -57,7 +57,7 @@ pub(super) fn split(text: &str) -> Front<'_> {
 }
 
 /// What stands between a first line `---` and the next such line, and what follows.
-fn fenced(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn fenced(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once('\n')?;
     if first.trim_end() != "---" {
         return None;
@@ -100,7 +100,7 @@ fn uncommented(value: &str) -> &str {
 }
 
 /// Splits at the commas that are not in braces.
-fn commas(text: &str) -> Vec<String> {
+pub(crate) fn commas(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|c| {
         match c {

@@ -114,6 +114,15 @@ impl Reader {
     }
 }
 
+/// Globs for paths below a base, for whoever else brings something for certain paths.
+pub(crate) fn path_globs(texts: &[String]) -> Result<GlobSet, String> {
+    let mut globs = GlobSetBuilder::new();
+    for text in texts {
+        globs.add(glob(&anchored(text)).map_err(|why| format!("the glob `{text}`: {why}"))?);
+    }
+    globs.build().map_err(|error| error.to_string())
+}
+
 /// A glob as it is held against a path below the base. `*.md` is for files right in it, as documented; `/x` and
 /// `./x` mean `x`, and `x/` means what is in it.
 fn anchored(glob: &str) -> String {

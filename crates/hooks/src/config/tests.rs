@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn layer(scope: Scope, hooks: Value, off: bool) -> HookLayer {
-    HookLayer { source: Source::of(scope), hooks, off }
+    HookLayer { source: Source::of(scope), hooks, off, env: Vec::new() }
 }
 
 type Row = (i64, HookEvent, String, String);
@@ -204,4 +204,22 @@ fn a_matcher_that_cannot_be_judged_matches_everything_and_is_named() {
     let expected = "user: hooks[0]: `matcher` cannot be used, it is longer than 2000 characters: \
                     the hook runs whatever it says";
     assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn the_same_hook_of_two_plugins_is_two_hooks() {
+    let of = |root: &str| HookLayer {
+        env: vec![("CLAUDE_PLUGIN_ROOT".into(), root.into())],
+        ..layer(
+            Scope::Plugin,
+            json!([{"hook_event_name": "Stop", "command": "${CLAUDE_PLUGIN_ROOT}/x"}]),
+            false,
+        )
+    };
+    let roots = |layers: &[HookLayer]| -> Vec<OsString> {
+        let (entries, _) = collect(layers);
+        entries.into_iter().map(|entry| entry.env[0].1.clone()).collect()
+    };
+    assert_eq!(roots(&[of("/a"), of("/b")]), ["/a", "/b"]);
+    assert_eq!(roots(&[of("/a"), of("/a")]), ["/a"]);
 }

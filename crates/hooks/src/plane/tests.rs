@@ -77,7 +77,7 @@ impl Bench {
 }
 
 fn layer(hooks: Value) -> HookLayer {
-    HookLayer { source: Source::of(Scope::User), hooks, off: false }
+    HookLayer { source: Source::of(Scope::User), hooks, off: false, env: Vec::new() }
 }
 
 fn pre(command: &str) -> HookDetail {

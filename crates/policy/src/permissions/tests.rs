@@ -150,6 +150,8 @@ fn match_rows() -> Vec<(u32, &'static str, Sample, bool, bool)> {
         (87, "mcp__puppeteer", named("mcp__puppeteer__navigate", json!({})), true, true),
         (88, "mcp__puppeteer__*", named("mcp__puppeteer__navigate", json!({})), true, true),
         (89, "mcp__puppeteer__navigate", named("mcp__puppeteer__click", json!({})), false, false),
+        (89, "mcp__Puppet.eer", named("mcp__puppet_eer__click", json!({})), true, true),
+        (89, "mcp__Puppeteer__click", named("mcp__puppeteer__click", json!({})), true, true),
         (90, "mcp__pup", named("mcp__puppeteer__click", json!({})), false, false),
         (91, "mcp__*", named("mcp__any__tool", json!({})), false, true),
         (92, "mcp__*", named("mcp__any__tool", json!({})), false, true),

@@ -1,0 +1,77 @@
+//! What in a repository's agents, skills and commands would run or permit something.
+
+use std::path::{Path, PathBuf};
+
+use ona_types::PermissionMode;
+use serde_json::{Map, Value};
+
+use super::files::{Bound, Files};
+use super::keys::{self, Keys};
+use crate::settings::Roots;
+
+/// Keys that make something run.
+const RUNS: [&str; 2] = ["hooks", "mcpServers"];
+
+/// What a file would do besides being read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Brings {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// What would run.
+    pub(crate) runs: Map<String, Value>,
+    /// What would go ahead unasked.
+    pub(crate) permits: Map<String, Value>,
+}
+
+impl Brings {
+    /// What the keys of a file bring.
+    pub(super) fn of(file: &Path, keys: &Keys) -> Self {
+        let mut brings = Self { file: file.to_owned(), ..Self::default() };
+        for key in RUNS {
+            brings.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
+        }
+        let rules = keys.value("allowed-tools");
+        brings.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules.clone())));
+        // A mode that forbids more needs nobody's consent.
+        let mode = keys.value("permissionMode").filter(|mode| {
+            let mode = mode.as_str().and_then(|mode| mode.trim().parse().ok());
+            matches!(mode, Some(PermissionMode::AcceptEdits | PermissionMode::BypassPermissions))
+        });
+        brings.permits.extend(mode.map(|mode| ("permissionMode".to_owned(), mode.clone())));
+        brings
+    }
+
+    /// Whether it is text and nothing else.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.runs.is_empty() && self.permits.is_empty()
+    }
+}
+
+/// What the project's own files bring. Those that cannot be read bring nothing: they are not used.
+pub(crate) fn of_project(roots: &Roots) -> Vec<Brings> {
+    let bound = Bound::Within(roots.checkout());
+    let mut files = Files::default();
+    let mut found = Vec::new();
+    for dir in project_dirs(roots) {
+        let mut paths = files.markdown(&dir.join("agents"), &bound);
+        paths.extend(files.in_each(&dir.join("skills"), "SKILL.md", &bound));
+        paths.extend(files.markdown(&dir.join("commands"), &bound));
+        for path in paths {
+            let Some(text) = files.read(&path, &bound) else { continue };
+            if let Ok(document) = keys::read(&text)
+                && let Some(keys) = document.keys
+            {
+                found.push(Brings::of(&path, &keys));
+            }
+        }
+    }
+    found.retain(|brings| !brings.is_nothing());
+    found
+}
+
+/// The project's directories `.claude`, from the root of the checkout down. In a home directory the user's own is not
+/// also the project's.
+pub(super) fn project_dirs(roots: &Roots) -> Vec<PathBuf> {
+    let dirs = roots.project_dirs().into_iter().map(|dir| dir.join(".claude"));
+    dirs.filter(|dir| *dir != roots.claude_dir).collect()
+}

@@ -1,0 +1,384 @@
+//! The plugins that the operator has added, and which of them act.
+//!
+//! Each has a directory of its own: `record.json` says where it came from and which of the directories beside it holds
+//! its files. A new version is put beside the old one and takes its place when the record is replaced, so whoever reads
+//! finds one or the other, whole. The version before the present one stays for sessions that still run on it.
+
+mod source;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tempfile::{NamedTempFile, TempDir};
+
+use super::super::{Warning, is_name};
+use super::{Plugin, PluginError};
+pub use source::{FetchError, PluginSource, SourceError};
+
+const RECORD: &str = "record.json";
+/// Where a plugin keeps data.
+const DATA: &str = "data";
+/// What the directories of versions begin with.
+const VERSION: &str = "v-";
+/// How long another process may take to change the registry.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The plugins that were added.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    dir: PathBuf,
+}
+
+/// What is kept of a plugin besides its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Where it came from, as it was named.
+    pub source: String,
+    /// The commit that was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The directory that holds it.
+    dir: String,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// The root of the only repository it is for; all, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The hash of what runs, as the operator agreed to it.
+    agreed: String,
+}
+
+impl Record {
+    /// Whether the operator has agreed to what this version of the plugin runs.
+    pub fn agrees_to(&self, plugin: &Plugin) -> bool {
+        self.agreed == plugin.runs_hash().as_str()
+    }
+}
+
+/// A plugin that was added, whether it can be used or not.
+#[derive(Debug)]
+pub struct Installed {
+    /// What it is called.
+    pub id: String,
+    /// Where it came from.
+    pub record: Record,
+    /// The plugin, or why it cannot be used.
+    pub plugin: Result<Plugin, PluginError>,
+}
+
+/// Why the registry cannot be read or changed. It is as it was.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum RegistryError {
+    #[error("there is no plugin `{0}`")]
+    Unknown(String),
+    #[error("there is a plugin `{0}` already")]
+    Exists(String),
+    #[error("{} cannot be read: {why}", file.display())]
+    Record { file: PathBuf, why: String },
+    #[error("another ona is changing {}", .0.display())]
+    Busy(PathBuf),
+    #[error("{}: {cause}", path.display())]
+    Io { path: PathBuf, cause: io::Error },
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> RegistryError + '_ {
+    move |cause| RegistryError::Io { path: path.to_owned(), cause }
+}
+
+/// Files of a plugin that are not yet part of the registry; gone if they do not become it.
+#[derive(Debug)]
+pub struct Staged {
+    dir: TempDir,
+}
+
+impl Staged {
+    /// Where the files are to be put.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("plugin")
+    }
+}
+
+impl Registry {
+    /// The registry in ona's own directory.
+    pub fn of(ona_config: &Path) -> Self {
+        Self { dir: ona_config.join("plugins") }
+    }
+
+    /// Where a plugin keeps data.
+    pub fn data(&self, id: &str) -> PathBuf {
+        self.dir.join(id).join(DATA)
+    }
+
+    /// Everything that was added, by id; what cannot be read is named instead.
+    pub fn installed(&self) -> (Vec<Installed>, Vec<RegistryError>) {
+        let (records, bad) = self.records();
+        let read = |(id, record): (String, Record)| {
+            let plugin = self.plugin(&id, &record);
+            Installed { id, record, plugin }
+        };
+        (records.into_iter().map(read).collect(), bad)
+    }
+
+    fn records(&self) -> (Vec<(String, Record)>, Vec<RegistryError>) {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Default::default(),
+            Err(error) => return (Vec::new(), vec![failed(&self.dir)(error)]),
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<String> = names.filter(|name| is_name(name)).collect();
+        ids.sort();
+        let (mut records, mut bad) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.record(&id) {
+                Ok(record) => records.push((id, record)),
+                // Data of a plugin that was given with --plugin-dir, or what a crash left.
+                Err(RegistryError::Unknown(_)) => {}
+                Err(error) => bad.push(error),
+            }
+        }
+        (records, bad)
+    }
+
+    /// What is kept of a plugin.
+    pub fn record(&self, id: &str) -> Result<Record, RegistryError> {
+        let file = self.dir.join(id).join(RECORD);
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound || !is_name(id) => {
+                return Err(RegistryError::Unknown(id.to_owned()));
+            }
+            Err(error) => return Err(failed(&file)(error)),
+        };
+        let wrong = |why: String| RegistryError::Record { file: file.clone(), why };
+        let record: Record =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        match record.dir.strip_prefix(VERSION).is_some_and(is_name) {
+            true => Ok(record),
+            false => Err(wrong(format!("`{}` is no directory of a version", record.dir))),
+        }
+    }
+
+    /// The plugin that a record is about. What runs and is not what was agreed to does not run.
+    fn plugin(&self, id: &str, record: &Record) -> Result<Plugin, PluginError> {
+        let root = self.dir.join(id).join(&record.dir);
+        let mut plugin = Plugin::read(&root, &self.data(id))?;
+        plugin.commit.clone_from(&record.commit);
+        if plugin.id != id {
+            let why = format!("its name is no longer `{id}` but `{}`", plugin.id);
+            return Err(PluginError::Manifest { file: root.join(super::MANIFEST), why });
+        }
+        if !record.agrees_to(&plugin) {
+            let why =
+                "its hooks or servers were changed since it was added, and do not run".to_owned();
+            let remedy = format!("look at them, then `ona plugin update {id}`");
+            plugin.warnings.push(Warning::of(&root, None, why, &remedy));
+            plugin.hold_back();
+        }
+        Ok(plugin)
+    }
+
+    /// A place for new files.
+    pub fn stage(&self) -> Result<Staged, RegistryError> {
+        fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
+        let dir = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.dir);
+        Ok(Staged { dir: dir.map_err(failed(&self.dir))? })
+    }
+
+    /// Adds what was staged, or puts it in the place of what was added before.
+    pub fn put(
+        &self,
+        staged: &Staged,
+        plugin: &Plugin,
+        source: &PluginSource,
+        project: Option<PathBuf>,
+        replaces: bool,
+    ) -> Result<Record, RegistryError> {
+        let _lock = self.lock()?;
+        let old = match self.record(&plugin.id) {
+            Ok(_) if !replaces => return Err(RegistryError::Exists(plugin.id.clone())),
+            Ok(old) => Some(old),
+            Err(RegistryError::Unknown(id)) if replaces => return Err(RegistryError::Unknown(id)),
+            // One that cannot be read is there to be replaced.
+            Err(_) => None,
+        };
+        let own = self.dir.join(&plugin.id);
+        fs::create_dir_all(own.join(DATA)).map_err(failed(&own))?;
+        let random =
+            staged.dir.path().file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let random = random.unwrap_or_default().replace(".new-", "");
+        let record = Record {
+            source: source.to_string(),
+            commit: plugin.commit.clone(),
+            dir: self.free(&own, &random),
+            enabled: old.as_ref().is_none_or(|old| old.enabled),
+            project,
+            agreed: plugin.runs_hash().to_string(),
+        };
+        let place = own.join(&record.dir);
+        fs::rename(staged.path(), &place).map_err(failed(&place))?;
+        self.write(&plugin.id, &record)?;
+        let before = old.map(|old| old.dir);
+        clear(&own, |name| {
+            name.starts_with(VERSION) && name != record.dir && Some(name) != before.as_deref()
+        });
+        Ok(record)
+    }
+
+    /// A name for a version that is not taken.
+    fn free(&self, own: &Path, random: &str) -> String {
+        let name = |at: usize| format!("{VERSION}{random}-{at}");
+        (0..).map(name).find(|name| own.join(name).symlink_metadata().is_err()).unwrap_or_default()
+    }
+
+    /// Switches a plugin on or off.
+    pub fn switch(&self, id: &str, on: bool) -> Result<(), RegistryError> {
+        let _lock = self.lock()?;
+        let record = Record { enabled: on, ..self.record(id)? };
+        self.write(id, &record)
+    }
+
+    /// Takes a plugin away, with its data.
+    pub fn remove(&self, id: &str) -> Result<(), RegistryError> {
+        let _lock = self.lock()?;
+        let own = self.dir.join(id);
+        let record = own.join(RECORD);
+        if !is_name(id) || record.symlink_metadata().is_err() {
+            return Err(RegistryError::Unknown(id.to_owned()));
+        }
+        // Without it there is no plugin, whatever becomes of the rest.
+        fs::remove_file(&record).map_err(failed(&record))?;
+        fs::remove_dir_all(&own).map_err(failed(&own))
+    }
+
+    fn write(&self, id: &str, record: &Record) -> Result<(), RegistryError> {
+        let own = self.dir.join(id);
+        let text = serde_json::to_string_pretty(record).unwrap_or_default();
+        let write = || -> io::Result<()> {
+            let mut file = NamedTempFile::new_in(&own)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(own.join(RECORD)).map_err(|error| error.error)?;
+            File::open(&own)?.sync_all()
+        };
+        write().map_err(failed(&own))
+    }
+
+    /// Keeps other processes from changing the registry meanwhile.
+    fn lock(&self) -> Result<File, RegistryError> {
+        fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
+        let path = self.dir.join(".lock");
+        let file = File::options().create(true).append(true).open(&path).map_err(failed(&path))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(fs::TryLockError::Error(cause)) => return Err(failed(&path)(cause)),
+                Err(fs::TryLockError::WouldBlock) if Instant::now() >= until => {
+                    return Err(RegistryError::Busy(self.dir.clone()));
+                }
+                Err(fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+}
+
+/// Takes away what was left in a directory; what cannot be taken away does no harm.
+fn clear(dir: &Path, goes: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(&goes) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Which plugins there are for a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// ona's own directory.
+    pub(crate) ona_config: &'a Path,
+    /// `--plugin-dir`.
+    pub(crate) given: &'a [PathBuf],
+    /// Whether those that were added count.
+    pub(crate) added: bool,
+    /// The root of the repository.
+    pub(crate) repository: &'a Path,
+    /// The setting `enabledPlugins`.
+    pub(crate) enabled: &'a Value,
+}
+
+/// The plugins that act, by id; of two with one name the one that was given for this session.
+pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Warning>) {
+    let registry = Registry::of(wanted.ona_config);
+    let mut warnings = Vec::new();
+    let mut plugins: Vec<Plugin> = Vec::new();
+    for dir in wanted.given {
+        // Its data goes by its name, which is known once it is read.
+        match Plugin::read(dir, dir) {
+            Ok(plugin) if plugins.iter().any(|known| known.id == plugin.id) => {
+                let why = format!("another plugin that was given is called `{}`", plugin.id);
+                warnings.push(Warning::of(dir, None, why, "give only one of them"));
+            }
+            Ok(plugin) => {
+                let data = registry.data(&plugin.id);
+                plugins.push(Plugin { data, ..plugin });
+            }
+            Err(error) => {
+                warnings.push(Warning::of(
+                    dir,
+                    None,
+                    error.to_string(),
+                    "see `ona plugin validate`",
+                ));
+            }
+        }
+    }
+    let (records, bad) = if wanted.added { registry.records() } else { Default::default() };
+    for error in bad {
+        warnings.push(Warning::of(&registry.dir, None, error.to_string(), "add the plugin anew"));
+    }
+    for (id, record) in records {
+        let here = record.project.as_deref().is_none_or(|root| root == wanted.repository);
+        let given = plugins.iter().any(|known| known.id == id);
+        if !record.enabled || !here || given || is_switched_off(wanted.enabled, &id) {
+            continue;
+        }
+        match registry.plugin(&id, &record) {
+            Ok(plugin) => plugins.push(plugin),
+            Err(error) => {
+                let remedy = format!("`ona plugin update {id}`, or `ona plugin remove {id}`");
+                warnings.push(Warning::of(
+                    &registry.dir.join(&id),
+                    None,
+                    error.to_string(),
+                    &remedy,
+                ));
+            }
+        }
+    }
+    plugins.retain(|plugin| !is_switched_off(wanted.enabled, &plugin.id));
+    plugins.sort_by(|a, b| a.id.cmp(&b.id));
+    for plugin in &plugins {
+        warnings.extend(plugin.warnings.iter().cloned());
+    }
+    (plugins, warnings)
+}
+
+/// Whether `enabledPlugins` switches a plugin off: by its name, or as `name@market`.
+pub fn is_switched_off(enabled: &Value, id: &str) -> bool {
+    if let Some(said) = enabled.get(id).and_then(Value::as_bool) {
+        return !said;
+    }
+    let named = |key: &str| key.split_once('@').is_some_and(|(name, _)| name == id);
+    let entries = enabled.as_object().into_iter().flatten();
+    entries.filter(|(key, _)| named(key)).any(|(_, said)| said == &Value::Bool(false))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Putting a value into a command so that it stays a value.
+//!
+//! The command is followed as far as quotes go. Where a value stands outside of quotes it is put into single ones,
+//! within quotes what would end them or mean something is escaped. Where the command does something else that a
+//! shell reads in a way of its own (substitutions, here-documents, arithmetic, comments), only a value of plain
+//! characters is put in; any other is refused.
+
+use ona_hooks::Shell;
+
+/// What a place in a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Plain,
+    Single,
+    Double,
+    /// Not followed any further.
+    Unclear,
+}
+
+/// Follows a command.
+#[derive(Debug)]
+pub(super) struct Quoting {
+    place: Place,
+    escaped: bool,
+    /// The character before, as far as it counts.
+    last: char,
+}
+
+impl Quoting {
+    pub(super) fn new(shell: Shell) -> Self {
+        // PowerShell quotes in another way.
+        let place = if shell == Shell::PowerShell { Place::Unclear } else { Place::Plain };
+        Self { place, escaped: false, last: ' ' }
+    }
+
+    /// Goes on over what the author wrote.
+    pub(super) fn passes(&mut self, text: &str) {
+        for c in text.chars() {
+            self.step(c);
+        }
+    }
+
+    fn step(&mut self, c: char) {
+        let last = std::mem::replace(&mut self.last, c);
+        if std::mem::take(&mut self.escaped) {
+            // What is escaped means nothing, not even to what follows.
+            self.last = 'x';
+            return;
+        }
+        self.place = match (self.place, c) {
+            (Place::Unclear, _) => Place::Unclear,
+            (Place::Single, '\'') => Place::Plain,
+            (Place::Single, _) => Place::Single,
+            (place, '\\') => {
+                self.escaped = true;
+                place
+            }
+            (_, '`') => Place::Unclear,
+            (_, '(' | '{' | '[' | '\'' | '"') if last == '$' => Place::Unclear,
+            (Place::Double, '"') => Place::Plain,
+            (Place::Double, _) => Place::Double,
+            (Place::Plain, '\'') => Place::Single,
+            (Place::Plain, '"') => Place::Double,
+            (Place::Plain, '<') if last == '<' => Place::Unclear,
+            (Place::Plain, '(') if last == '(' => Place::Unclear,
+            (Place::Plain, '[') if last == '[' => Place::Unclear,
+            (Place::Plain, '#') if last.is_whitespace() || ";|&()".contains(last) => Place::Unclear,
+            (Place::Plain, _) => Place::Plain,
+        };
+    }
+
+    /// A single value as it can stand here, if it can.
+    pub(super) fn one(&mut self, value: &str) -> Option<String> {
+        if value.contains('\0') {
+            return None;
+        }
+        // `$` or a backslash before a value would make something of it.
+        let clear = !self.escaped && self.last != '$';
+        if clear && is_plain(value) && !(value.is_empty() && self.place == Place::Plain) {
+            self.last = value.chars().next_back().unwrap_or(self.last);
+            return Some(value.to_owned());
+        }
+        if !clear {
+            return None;
+        }
+        let put = match self.place {
+            Place::Plain => format!("'{}'", value.replace('\'', r"'\''")),
+            Place::Single => value.replace('\'', r"'\''"),
+            Place::Double => {
+                let mut put = String::with_capacity(value.len());
+                for c in value.chars() {
+                    if matches!(c, '\\' | '"' | '$' | '`') {
+                        put.push('\\');
+                    }
+                    put.push(c);
+                }
+                put
+            }
+            Place::Unclear => return None,
+        };
+        self.last = 'x';
+        Some(put)
+    }
+
+    /// All arguments: each a word of its own outside of quotes, the text as it is within them.
+    pub(super) fn all(&mut self, text: &str, words: &[String]) -> Option<String> {
+        if self.place != Place::Plain {
+            return self.one(text);
+        }
+        let mut put = Vec::new();
+        for word in words {
+            put.push(self.one(word)?);
+            self.last = 'x';
+        }
+        Some(put.join(" "))
+    }
+}
+
+/// Whether a value means itself wherever it stands.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command with a value where `%` stands.
+    fn put(command: &str, value: &str) -> Option<String> {
+        let mut quoting = Quoting::new(Shell::Bash);
+        let mut out = String::new();
+        let mut parts = command.split('%');
+        let first = parts.next().unwrap();
+        quoting.passes(first);
+        out.push_str(first);
+        for part in parts {
+            out.push_str(&quoting.one(value)?);
+            quoting.passes(part);
+            out.push_str(part);
+        }
+        Some(out)
+    }
+
+    #[test]
+    fn a_value_stays_one_in_any_quotes() {
+        let value = "a'b\"; $(x) `y` \\";
+        let table = [
+            ("echo %", r#"echo 'a'\''b"; $(x) `y` \'"#),
+            ("echo '%'", r#"echo 'a'\''b"; $(x) `y` \'"#),
+            ("echo \"%\"", r#"echo "a'b\"; \$(x) \`y\` \\""#),
+            ("echo \"x\" '\"' %", r#"echo "x" '"' 'a'\''b"; $(x) `y` \'"#),
+            (r#"echo \" %"#, r#"echo \" 'a'\''b"; $(x) `y` \'"#),
+        ];
+        for (command, expected) in table {
+            assert_eq!(put(command, value).as_deref(), Some(expected), "{command}");
+        }
+    }
+
+    #[test]
+    fn where_it_is_unclear_only_plain_values_go() {
+        for command in [
+            "echo $(date %)",
+            "echo `date %`",
+            "echo \"$(date %)\"",
+            "cat <<E\n%\nE",
+            "cat <<<%",
+            "(( x = % ))",
+            "[[ x -eq % ]]",
+            "echo ${x:-%}",
+            "echo $'%'",
+            "echo # %",
+            "echo $%",
+            "echo \\%",
+        ] {
+            assert_eq!(put(command, "a b"), None, "{command}");
+        }
+        assert_eq!(put("echo $(date %)", "src/a-b_1.rs").unwrap(), "echo $(date src/a-b_1.rs)");
+        // Nothing may become the name of a variable.
+        assert_eq!(put("echo $%", "HOME"), None);
+        assert_eq!(put("echo %", "a\0b"), None);
+        assert_eq!(Quoting::new(Shell::PowerShell).one("a b"), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The extensions of a session.
+
+use ona_store::StoreError;
+
+use super::{
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, listing_room,
+    render,
+};
+use crate::session::Session;
+use crate::trust::Agreement;
+
+impl Session {
+    /// Reads the agents, skills, commands and plugins there are for this session.
+    pub fn extensions(&self) -> Result<Extensions, StoreError> {
+        let config = &self.engine.config;
+        let roots = config.roots(&self.place.project_dir, &self.place.cwd);
+        let agreed = match config.trust {
+            true => Agreement::to_everything(),
+            false => Agreement::find(&roots, &self.engine.store)?,
+        };
+        Ok(Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs: &self.place.additional_dirs,
+            agents: config.agents.as_deref(),
+            plugins: self.governance.plugins.clone(),
+            files: !config.is_bare(),
+            agreed,
+        }))
+    }
+
+    /// The room for the listing of skills, given how much the model takes in.
+    pub fn skill_listing_room(&self, context_tokens: Option<u64>) -> usize {
+        listing_room(context_tokens, self.engine.config.skill_listing_room)
+    }
+
+    /// Renders a skill for this session, with what followed its name.
+    pub fn render_skill(
+        &self,
+        skill: &SkillDefinition,
+        arguments: &str,
+    ) -> Result<Rendered, RenderError> {
+        let commands_off = self.settings()["disableSkillShellExecution"] == true;
+        let context = RenderContext { session_id: self.seat.session.as_str(), commands_off };
+        render(skill, arguments, &context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ona_hooks::Shell;
+    use serde_json::{Value, json};
+
+    use super::super::{Piece, SWITCHED_OFF};
+    use crate::testing::World;
+
+    fn rendered(settings: &Value) -> (Vec<Piece>, Vec<String>) {
+        let world = World::new(settings);
+        let dir = world.project().join(".claude/skills/s");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("SKILL.md"), "!`ls` in ${CLAUDE_SESSION_ID}").unwrap();
+        let session = world.session();
+        let extensions = session.extensions().unwrap();
+        let pieces = session.render_skill(extensions.skill("s").unwrap(), "").unwrap().pieces;
+        let id = session.seat().session.to_string();
+        let masked = pieces.into_iter().map(|piece| match piece {
+            Piece::Text(text) => Piece::Text(text.replace(&id, "ID")),
+            piece => piece,
+        });
+        (masked.collect(), session.warnings().to_vec())
+    }
+
+    #[test]
+    fn a_setting_switches_commands_in_skills_off() {
+        let ran = || Piece::Command { command: "ls".to_owned(), shell: Shell::Bash };
+        let text = |text: &str| Piece::Text(text.to_owned());
+        assert_eq!(rendered(&json!({})), (vec![ran(), text(" in ID")], vec![]));
+        let off = rendered(&json!({"disableSkillShellExecution": true}));
+        assert_eq!(off, (vec![text(&format!("{SWITCHED_OFF} in ID"))], vec![]));
+        let (pieces, warnings) = rendered(&json!({"disableSkillShellExecution": "yes"}));
+        assert_eq!(pieces, [ran(), text(" in ID")]);
+        assert!(warnings[0].contains("disableSkillShellExecution"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_operators_room_for_the_listing_counts() {
+        let session = World::new(&json!({})).session();
+        assert_eq!(session.skill_listing_room(Some(100_000)), 4000);
+    }
+}

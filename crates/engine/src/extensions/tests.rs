@@ -1,0 +1,318 @@
+//! Which extensions there are, which win, and what is said of the rest.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::settings::Roots;
+use crate::trust::Agreement;
+
+struct World {
+    dir: TempDir,
+}
+
+impl World {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let world = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(world.at("repo/.git")).unwrap();
+        fs::create_dir_all(world.at("repo/sub")).unwrap();
+        for (path, text) in files {
+            world.put(path, text);
+        }
+        world
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(path)
+    }
+
+    fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn load_with(
+        &self,
+        agents: Option<&str>,
+        plugins: Vec<Plugin>,
+        agreed: Agreement,
+    ) -> Extensions {
+        let roots = Roots {
+            project_dir: self.at("repo/sub"),
+            home: self.at("home"),
+            claude_dir: self.at("home/.claude"),
+            ona_config: self.at("home/.config/ona"),
+            managed_dirs: vec![self.at("managed")],
+            cwd: self.at("repo/sub"),
+        };
+        let additional_dirs = &[self.at("added")];
+        Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs,
+            agents,
+            plugins,
+            files: true,
+            agreed,
+        })
+    }
+
+    fn load(&self) -> Extensions {
+        self.load_with(None, Vec::new(), Agreement::to_everything())
+    }
+}
+
+fn agent(name: &str, whose: &str) -> String {
+    format!("---\nname: {name}\ndescription: {whose}\n---\n{whose}")
+}
+
+fn said(extensions: &Extensions) -> Vec<String> {
+    extensions.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn agents_win_in_their_order() {
+    let places = [
+        ("managed", "managed/.claude/agents/x.md"),
+        ("near", "repo/sub/.claude/agents/deep/er/x.md"),
+        ("root", "repo/.claude/agents/x.md"),
+        ("user", "home/.claude/agents/x.md"),
+    ];
+    let world = World::new(&[]);
+    for (whose, place) in places {
+        world.put(place, agent("same", whose));
+        world.put(&place.replace("x.md", "y.md"), agent(&format!("of-{whose}"), whose));
+    }
+    let given = r#"{"same": {"description": "given", "prompt": "p"},
+                    "Explore": {"description": "mine", "prompt": "p", "tools": ["Read"]}}"#;
+    let extensions = world.load_with(Some(given), Vec::new(), Agreement::to_everything());
+    assert_eq!(said(&extensions), [""; 0]);
+    assert_eq!(extensions.agent("same").unwrap().description, "managed");
+    for whose in ["near", "root", "user"] {
+        assert_eq!(extensions.agent(&format!("of-{whose}")).unwrap().prompt, whose);
+    }
+    let shadowed: Vec<_> =
+        extensions.shadowed.iter().map(|s| (s.name.as_str(), &s.origin, &s.by)).collect();
+    assert_eq!(
+        shadowed,
+        [
+            ("same", &Origin::Given, &Origin::Managed),
+            ("same", &Origin::Project, &Origin::Managed),
+            ("same", &Origin::Project, &Origin::Managed),
+            ("same", &Origin::User, &Origin::Managed),
+            ("Explore", &Origin::BuiltIn, &Origin::Given),
+        ]
+    );
+    assert_eq!(extensions.agent("Explore").unwrap().description, "mine");
+    assert_eq!(extensions.agent("general-purpose").unwrap().tools, None);
+    let plan = extensions.agent("Plan").unwrap();
+    assert!(
+        !tools_for(plan, &["Write".into(), "Edit".into(), "Bash".into(), "Read".into()])
+            .contains(&"Write".into())
+    );
+    let unknown = extensions.agent("explore").unwrap_err().to_string();
+    assert_eq!(unknown, "there is no agent `explore`: did you mean `Explore`?");
+}
+
+#[test]
+fn a_bad_file_costs_only_itself() {
+    let world = World::new(&[
+        ("repo/.claude/agents/a.md", "no keys"),
+        ("repo/.claude/agents/b.md", "---\nname: b\n"),
+        ("repo/.claude/agents/c.md", "---\nname: c\ndescription: x\ntools: [Read\n---\n"),
+        ("repo/.claude/agents/d.md", "---\nname: d\n---\n"),
+        ("repo/.claude/agents/e.md", "---\nname: E e\ndescription: x\n---\n"),
+        ("repo/.claude/agents/f.md", "---\nname: f\ndescription: x\npermissionMode: all\n---\n"),
+        ("repo/.claude/agents/good.md", "---\nname: good\ndescription: x\n---\n"),
+        // What a broken one hides may be freer than it was meant to be.
+        ("home/.claude/agents/f.md", "---\nname: f\ndescription: the user's\n---\n"),
+        ("repo/.claude/skills/s/SKILL.md", "---\nshell: fish\n---\n"),
+        ("repo/.claude/commands/s.md", "x"),
+    ]);
+    world.put("repo/.claude/agents/g.md", b"---\nname: g\xff\n---\n");
+    world.put("repo/.claude/agents/h.md", "x".repeat(2 << 20));
+    let extensions = world.load();
+    let said = said(&extensions);
+    let said_of =
+        |name: &str| -> Vec<&String> { said.iter().filter(|text| text.contains(name)).collect() };
+    for (file, why) in [
+        ("a.md:1: ", "an agent begins with front matter"),
+        ("b.md:1: ", "does not end"),
+        ("c.md", "no YAML"),
+        ("d.md: ", "`description` is missing"),
+        ("e.md:2: ", "`name` must be"),
+        ("f.md:4: ", "`all` is no permission mode"),
+        ("g.md: ", "it is not UTF-8"),
+        ("h.md: ", "it is larger than 1 MiB"),
+        ("SKILL.md:2: ", "`shell` must be one of"),
+    ] {
+        let found = said_of(file);
+        assert_eq!(found.len(), 1, "{file}: {said:#?}");
+        assert!(found[0].contains(why) && found[0].contains("; "), "{file}: {found:?}");
+    }
+    assert_eq!(said.len(), 9, "{said:#?}");
+    assert!(extensions.agent("good").is_ok());
+    let unusable = extensions.agent("f").unwrap_err().to_string();
+    assert_eq!(
+        unusable,
+        "the agent `f` cannot be used: `all` is no permission mode (default, acceptEdits, plan, dontAsk, \
+         bypassPermissions)"
+    );
+    assert!(extensions.skill("s").unwrap_err().to_string().contains("cannot be used"));
+}
+
+#[test]
+fn agents_that_are_given_are_checked() {
+    assert!(check_given("{").unwrap().contains("no JSON"));
+    assert!(check_given("[]").unwrap().contains("must be an object"));
+    assert_eq!(check_given("{}"), None);
+    let given = r#"{"a": {"description": "x"}, "b": 1, "c": {"description": "x", "prompt": "p", "tools": 5},
+                    "D d": {}, "e": {"description": "x", "prompt": "p", "disallowedTools": ["Bash"], "maxTurns": 2}}"#;
+    let world = World::new(&[]);
+    let extensions = world.load_with(Some(given), Vec::new(), Agreement::to_everything());
+    let said = said(&extensions);
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(said.iter().all(|text| text.starts_with("--agents: `")), "{said:?}");
+    let e = extensions.agent("e").unwrap();
+    assert_eq!((e.disallowed_tools.as_slice(), e.path.as_ref()), (&["Bash".to_owned()][..], None));
+    let broken = world.load_with(Some("x"), Vec::new(), Agreement::to_everything());
+    assert_eq!(broken.warnings.len(), 1);
+}
+
+#[test]
+fn skills_win_in_their_order_and_commands_lose() {
+    let world = World::new(&[
+        ("managed/.claude/skills/one/SKILL.md", "managed"),
+        ("home/.claude/skills/one/SKILL.md", "user"),
+        ("home/.claude/skills/two/SKILL.md", "user"),
+        ("repo/sub/.claude/skills/two/SKILL.md", "near"),
+        ("repo/sub/.claude/skills/three/SKILL.md", "near"),
+        ("repo/.claude/skills/three/SKILL.md", "root"),
+        ("added/.claude/skills/four/SKILL.md", "added"),
+        ("repo/.claude/commands/one.md", "command"),
+        ("repo/.claude/commands/front/card.md", "project's"),
+        ("home/.claude/commands/back/card.md", "user's"),
+        ("home/.claude/commands/plain.md", "user's"),
+    ]);
+    let extensions = world.load();
+    assert_eq!(said(&extensions), [""; 0]);
+    for (name, whose) in [
+        ("one", "managed"),
+        ("two", "user"),
+        ("three", "near"),
+        ("four", "added"),
+        ("plain", "user's"),
+        ("card", "user's"),
+        ("back:card", "user's"),
+        ("front:card", "project's"),
+    ] {
+        assert_eq!(extensions.skill(name).unwrap().body, whose, "{name}");
+    }
+    assert_eq!(extensions.skill("front:card").unwrap().label(), "project:front");
+    assert_eq!(
+        extensions.skill("thre").unwrap_err().to_string(),
+        "there is no skill `thre`: did you mean `three`?"
+    );
+    assert_eq!(extensions.shadowed.len(), 5, "{:#?}", extensions.shadowed);
+}
+
+#[test]
+fn skills_near_a_file_are_found_once() {
+    let world = World::new(&[
+        ("repo/pkg/a/.claude/skills/here/SKILL.md", "here"),
+        ("repo/pkg/.claude/skills/above/SKILL.md", "above"),
+        ("repo/.claude/skills/top/SKILL.md", "top"),
+        ("repo/.claude/skills/ts/SKILL.md", "---\npaths: '**/*.ts'\n---\nx"),
+        ("outside/.claude/skills/no/SKILL.md", "no"),
+    ]);
+    let mut extensions = world.load();
+    let listing = extensions.listing(8000);
+    assert!(listing.contains("- top: top") && !listing.contains("- ts"), "{listing}");
+    let mut near = |file: &str| -> Vec<String> {
+        extensions.near(&world.at(file)).iter().map(|skill| skill.name.clone()).collect()
+    };
+    assert_eq!(near("outside/x.rs"), [""; 0]);
+    assert_eq!(near("repo/pkg/a/src/x.rs"), ["here", "above"]);
+    assert_eq!(near("repo/pkg/a/src/y.rs"), [""; 0]);
+    assert_eq!(near("repo/sub/x.ts"), ["ts"]);
+    assert_eq!(near("repo/sub/y.ts"), [""; 0]);
+    assert!(extensions.listing(8000).contains("- ts: x"));
+    assert!(extensions.skill("above").is_ok());
+}
+
+#[test]
+fn what_a_repository_would_do_is_held_back() {
+    let world = World::new(&[
+        (
+            "repo/.claude/agents/a.md",
+            "---\nname: a\ndescription: x\nhooks: {Stop: []}\nmcpServers: [db]\npermissionMode: bypassPermissions\n---\n",
+        ),
+        ("repo/.claude/agents/b.md", "---\nname: b\ndescription: x\npermissionMode: plan\n---\n"),
+        ("repo/.claude/skills/s/SKILL.md", "---\nallowed-tools: Bash\nhooks: {Stop: []}\n---\nx"),
+        ("home/.claude/skills/u/SKILL.md", "---\nallowed-tools: Bash\n---\nx"),
+        ("added/.claude/skills/d/SKILL.md", "---\nallowed-tools: Bash\n---\nx"),
+    ]);
+    let held = world.load_with(None, Vec::new(), Agreement::default());
+    let a = held.agent("a").unwrap();
+    assert_eq!(a.held_back, ["hooks", "mcpServers", "permissionMode"]);
+    assert!(a.hooks.is_none() && a.mcp_servers.is_empty() && a.permission_mode.is_none());
+    let b = held.agent("b").unwrap();
+    assert!(b.held_back.is_empty() && b.permission_mode.is_some(), "what forbids always acts");
+    let s = held.skill("s").unwrap();
+    assert!(s.allowed_tools.is_empty() && s.hooks.is_none());
+    assert_eq!(held.skill("u").unwrap().allowed_tools, ["Bash"]);
+    assert_eq!(held.skill("d").unwrap().held_back, ["allowed-tools"]);
+    let agreed = world.load();
+    assert!(agreed.agent("a").unwrap().held_back.is_empty());
+    assert_eq!(agreed.skill("s").unwrap().allowed_tools, ["Bash"]);
+}
+
+#[test]
+fn a_plugin_has_a_namespace_of_its_own() {
+    let world = World::new(&[
+        ("kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#),
+        ("kit/agents/a.md", &agent("a", "at ${CLAUDE_PLUGIN_ROOT}")),
+        ("kit/skills/s/SKILL.md", "skill in ${CLAUDE_PLUGIN_ROOT}"),
+        ("kit/commands/c.md", "command"),
+        ("kit/commands/s.md", "loses"),
+        ("home/.claude/skills/s/SKILL.md", "user's"),
+    ]);
+    let plugin = Plugin::read(&world.at("kit"), &world.at("data")).unwrap();
+    let extensions = world.load_with(None, vec![plugin], Agreement::default());
+    let root = world.at("kit");
+    assert_eq!(extensions.agent("kit:a").unwrap().prompt, format!("at {}", root.display()));
+    assert_eq!(extensions.skill("s").unwrap().body, "user's");
+    assert_eq!(extensions.skill("kit:c").unwrap().kind, SkillKind::Command);
+    let skill = extensions.skill("kit:s").unwrap();
+    let context = RenderContext { session_id: "x", commands_off: false };
+    let rendered = render(skill, "", &context).unwrap();
+    assert_eq!(rendered.pieces, [Piece::Text(format!("skill in {}", root.display()))]);
+    assert_eq!(extensions.plugins.len(), 1);
+}
+
+#[test]
+fn the_listing_keeps_names_longest() {
+    let world = World::new(&[]);
+    for at in 0..20 {
+        let text = format!("---\ndescription: {}\n---\n", "word ".repeat(100));
+        world.put(&format!("home/.claude/skills/skill-{at:02}/SKILL.md"), text);
+    }
+    let hidden = "---\ndisable-model-invocation: true\n---\nhidden";
+    world.put("home/.claude/skills/hidden/SKILL.md", hidden);
+    let extensions = world.load();
+    for room in [0, 10, 100, 260, 300, 500, 1000, 3000, 8000] {
+        let listing = extensions.listing(room);
+        assert!(!listing.contains("hidden"));
+        assert!(listing.chars().count() <= room.max(16), "{room}: {}", listing.len());
+        if room >= 300 {
+            assert_eq!(listing.lines().count(), 20, "{room}: {listing}");
+        }
+    }
+    let full = extensions.listing(8000);
+    assert!(full.lines().all(|line| line.chars().count() <= 250 + "- skill-00: ".len()));
+    assert!(extensions.listing(100).ends_with(" more"));
+    assert_eq!(listing_room(Some(200_000), None), 8000);
+    assert_eq!(listing_room(Some(200_000), Some(5)), 5);
+    assert_eq!(listing_room(None, None), 8000);
+}

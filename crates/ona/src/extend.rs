@@ -1,0 +1,119 @@
+//! `ona agents` and `ona skills`: what extends a session here, and what is wrong with it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ona_engine::extensions::{Extensions, Kind, Shadowed, SkillKind};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::eval;
+use crate::output::{complain, plain};
+use crate::workspace::printed;
+
+fn load(cli: &Cli) -> Result<Extensions, CliError> {
+    let engine = Arc::new(eval::engine(cli)?);
+    let extensions = eval::look(&engine, cli)?.extensions()?;
+    for warning in &extensions.warnings {
+        complain(&format!("warning: {warning}\n"));
+    }
+    Ok(extensions)
+}
+
+/// What is hidden by others of the same name.
+fn hidden(extensions: &Extensions, kind: Kind) -> Vec<&Shadowed> {
+    extensions.shadowed.iter().filter(|shadowed| shadowed.kind == kind).collect()
+}
+
+fn hidden_json(extensions: &Extensions, kind: Kind) -> Value {
+    let one = |shadowed: &&Shadowed| {
+        json!({"name": shadowed.name, "source": shadowed.origin.to_string(), "path": shadowed.path,
+               "hidden_by": shadowed.by.to_string()})
+    };
+    hidden(extensions, kind).iter().map(one).collect()
+}
+
+/// A line for each: name, whose it is, the beginning of what it is for.
+fn table(rows: &[(String, String, String)], extensions: &Extensions, kind: Kind) -> String {
+    let width = |column: fn(&(String, String, String)) -> &String| {
+        rows.iter().map(|row| column(row).chars().count()).max().unwrap_or_default()
+    };
+    let (names, owners) = (width(|row| &row.0), width(|row| &row.1));
+    let mut text = String::new();
+    for (name, owner, description) in rows {
+        let description: String = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let description: String = description.chars().take(100).collect();
+        text.push_str(&format!("{name:<names$}  {owner:<owners$}  {description}\n"));
+    }
+    for shadowed in hidden(extensions, kind) {
+        let place = shadowed.path.as_ref().map(|path| format!(" ({})", path.display()));
+        text.push_str(&format!(
+            "hidden: {} of {}{}, by that of {}\n",
+            shadowed.name,
+            shadowed.origin,
+            place.unwrap_or_default(),
+            shadowed.by
+        ));
+    }
+    plain(&text)
+}
+
+fn held(keys: &[&str]) -> String {
+    match keys {
+        [] => String::new(),
+        keys => format!(" [held back until `ona trust`: {}]", keys.join(", ")),
+    }
+}
+
+pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+    let extensions = load(cli)?;
+    let text = if as_json {
+        let agents = extensions.agents.iter().map(|agent| {
+            json!({"name": agent.name, "description": agent.description, "source": agent.origin.to_string(),
+                   "path": agent.path, "tools": agent.tools, "disallowed_tools": agent.disallowed_tools,
+                   "model": agent.model, "held_back": agent.held_back})
+        });
+        let agents: Value = agents.collect();
+        let hidden = hidden_json(&extensions, Kind::Agent);
+        format!("{}\n", json!({"agents": agents, "hidden": hidden}))
+    } else {
+        let row = |agent: &ona_engine::extensions::AgentDefinition| {
+            let description = format!("{}{}", agent.description, held(&agent.held_back));
+            (agent.name.clone(), agent.origin.to_string(), description)
+        };
+        let rows: Vec<_> = extensions.agents.iter().map(row).collect();
+        table(&rows, &extensions, Kind::Agent)
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+    let extensions = load(cli)?;
+    let text = if as_json {
+        let skills = extensions.skills.iter().map(|skill| {
+            let kind = match skill.kind {
+                SkillKind::Skill => "skill",
+                SkillKind::Command => "command",
+            };
+            json!({"name": skill.name, "full_name": skill.full_name(), "kind": kind,
+                   "description": skill.description, "source": skill.label(), "path": skill.path,
+                   "argument_hint": skill.argument_hint, "model_invocable": skill.model_invocable,
+                   "user_invocable": skill.user_invocable, "allowed_tools": skill.allowed_tools,
+                   "held_back": skill.held_back})
+        });
+        let skills: Value = skills.collect();
+        let hidden = hidden_json(&extensions, Kind::Skill);
+        format!("{}\n", json!({"skills": skills, "hidden": hidden}))
+    } else {
+        let row = |skill: &ona_engine::extensions::SkillDefinition| {
+            let description = format!("{}{}", skill.description, held(&skill.held_back));
+            (format!("/{}", skill.name), skill.label(), description)
+        };
+        let rows: Vec<_> = extensions.skills.iter().map(row).collect();
+        table(&rows, &extensions, Kind::Skill)
+    };
+    printed(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

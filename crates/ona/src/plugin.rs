@@ -1,0 +1,441 @@
+//! `ona plugin`: what the operator adds to ona, and agrees to by that.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+use ona_engine::extensions::plugin::registry::{
+    FetchError, Installed, PluginSource, Record, Registry, RegistryError, Staged, is_switched_off,
+};
+use ona_engine::extensions::{self, Extensions, Origin, SkillDefinition, SkillKind, Sources};
+use ona_engine::{Agreement, repository_root, settings};
+use serde_json::{Value, json};
+
+use crate::args::Cli;
+use crate::asker;
+use crate::config::in_force;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::{complain, plain};
+use crate::workspace::{counted, printed, runtime};
+
+#[derive(Debug, Subcommand)]
+pub enum Plugin {
+    /// Add a plugin from a directory or a git repository
+    ///
+    /// Its files are copied; nothing in them is run meanwhile. What it brings that would run (hooks, MCP servers) or go
+    /// ahead unasked is shown, and asked about on the terminal, or agreed to with --yes.
+    #[command(
+        after_help = "Examples:\n  ona plugin add ./my-plugin\n  ona plugin add https://example.com/team/kit.git#v1.2\n  ona plugin add git@example.com:team/kit.git --scope project --yes"
+    )]
+    Add {
+        /// A directory, or the address of a repository (https, ssh, file), with #REF for a branch, tag or commit
+        source: String,
+        /// Whether it acts everywhere, or in this repository only
+        #[arg(long, value_enum, default_value_t)]
+        scope: Scope,
+        /// Agree to what it brings without being asked
+        #[arg(long)]
+        yes: bool,
+    },
+    /// List the plugins that were added
+    #[command(after_help = "Examples:\n  ona plugin list\n  ona plugin list --json | jq '.[].id'")]
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch a plugin anew from where it came from; all of them if none is named
+    #[command(after_help = "Examples:\n  ona plugin update\n  ona plugin update kit --yes")]
+    Update {
+        /// Its id
+        id: Option<String>,
+        /// Agree to what it brings without being asked
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove a plugin, with the data it keeps
+    Remove {
+        /// Its id
+        id: String,
+    },
+    /// Switch a plugin on
+    Enable {
+        /// Its id
+        id: String,
+    },
+    /// Switch a plugin off
+    Disable {
+        /// Its id
+        id: String,
+    },
+    /// Check a plugin: manifest, paths, hooks, servers, agents, skills and commands
+    ///
+    /// Changes nothing and runs nothing. Exits 1 if something is wrong with it.
+    #[command(after_help = "Examples:\n  ona plugin validate ./my-plugin")]
+    Validate {
+        /// Its directory
+        dir: PathBuf,
+    },
+}
+
+/// Where a plugin acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Everywhere.
+    #[default]
+    User,
+    /// In this repository.
+    Project,
+}
+
+impl Plugin {
+    /// Whether only the operator may do it.
+    pub fn is_the_operators(&self) -> bool {
+        !matches!(self, Self::List { .. } | Self::Validate { .. })
+    }
+}
+
+pub fn run(cli: &Cli, command: &Plugin) -> Result<ExitCode, CliError> {
+    let here = directory(cli.cwd.as_ref())?;
+    let config = env::config(cli)?;
+    let registry = Registry::of(&config.ona_config);
+    let roots = config.roots(&here, &here);
+    let shop = Shop { registry: &registry, roots: &roots };
+    match command {
+        Plugin::Add { source, scope, yes } => {
+            let source = PluginSource::parse(source, &here).map_err(|error| {
+                CliError::usage(error.to_string())
+                    .hint("such as ./my-plugin, https://example.com/kit.git#v1 or git@example.com:kit.git")
+            })?;
+            let project = (*scope == Scope::Project).then(|| repository_root(&here));
+            shop.add(&source, project, *yes)?;
+        }
+        Plugin::List { json } => {
+            let settings = settings::merge(&in_force(cli, &roots, None)?);
+            shop.list(&settings["enabledPlugins"], *json)?;
+        }
+        Plugin::Update { id, yes } => return shop.update(id.as_deref(), *yes),
+        Plugin::Remove { id } => {
+            registry.remove(id).map_err(refused)?;
+            printed(&format!("removed {id}\n"))?;
+        }
+        Plugin::Enable { id } | Plugin::Disable { id } => {
+            let on = matches!(command, Plugin::Enable { .. });
+            registry.switch(id, on).map_err(refused)?;
+            printed(&format!("{id} is {}\n", if on { "on" } else { "off" }))?;
+        }
+        Plugin::Validate { dir } => return shop.validate(&here.join(dir)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why the registry stays as it is, and what to do.
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn refused(error: RegistryError) -> CliError {
+    let said = error.to_string();
+    match error {
+        RegistryError::Unknown(_) => {
+            CliError::usage(said).hint("`ona plugin list` shows what there is")
+        }
+        RegistryError::Exists(id) => CliError::usage(said).hint(format!(
+            "`ona plugin update {id}` fetches it anew, `ona plugin remove {id}` removes it"
+        )),
+        RegistryError::Busy(_) => CliError::failed(said).hint("try again when it is done"),
+        RegistryError::Record { .. } => {
+            CliError::failed(said).hint("remove it, and add the plugin anew")
+        }
+        RegistryError::Io { .. } => CliError::failed(said),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn not_fetched(error: FetchError) -> CliError {
+    let failed = CliError::failed(format!("the plugin cannot be fetched: {error}"));
+    match error {
+        FetchError::Git(_) => failed
+            .hint("nothing was added; `git ls-remote` with the address shows whether git reaches it, and its refs"),
+        _ => failed.hint("nothing was added"),
+    }
+}
+
+struct Shop<'a> {
+    registry: &'a Registry,
+    roots: &'a settings::Roots,
+}
+
+/// A plugin's files, fetched and read, with what it brings.
+struct Fetched {
+    staged: Staged,
+    plugin: extensions::Plugin,
+    parts: Extensions,
+}
+
+impl Shop<'_> {
+    fn fetch(&self, source: &PluginSource) -> Result<Fetched, CliError> {
+        let staged = self.registry.stage().map_err(refused)?;
+        let commit = runtime()?.block_on(source.fetch(&staged.path())).map_err(not_fetched)?;
+        let (mut plugin, parts) = self.read(&staged.path())?;
+        plugin.commit = commit;
+        for warning in plugin.warnings.iter().chain(&parts.warnings) {
+            complain(&format!("warning: {warning}\n"));
+        }
+        Ok(Fetched { staged, plugin, parts })
+    }
+
+    /// A plugin with all its parts, and none but those.
+    fn read(&self, dir: &Path) -> Result<(extensions::Plugin, Extensions), CliError> {
+        let plugin = extensions::Plugin::read(dir, dir).map_err(|error| {
+            CliError::failed(error.to_string())
+                .hint("docs/EXTENSIONS.md says what a plugin looks like")
+        })?;
+        let parts = Extensions::load(Sources {
+            roots: self.roots,
+            additional_dirs: &[],
+            agents: None,
+            plugins: vec![plugin.clone()],
+            files: false,
+            agreed: Agreement::default(),
+        });
+        Ok((plugin, parts))
+    }
+
+    fn add(
+        &self,
+        source: &PluginSource,
+        project: Option<PathBuf>,
+        yes: bool,
+    ) -> Result<(), CliError> {
+        let fetched = self.fetch(source)?;
+        let id = &fetched.plugin.id;
+        if self.registry.record(id).is_ok() {
+            return Err(refused(RegistryError::Exists(id.clone())));
+        }
+        agree(&fetched, yes)?;
+        let Fetched { staged, plugin, .. } = &fetched;
+        self.registry.put(staged, plugin, source, project, false).map_err(refused)?;
+        printed(&told("added", &fetched, source))
+    }
+
+    fn update(&self, id: Option<&str>, yes: bool) -> Result<ExitCode, CliError> {
+        let ids: Vec<String> = match id {
+            Some(id) => vec![id.to_owned()],
+            None => self.registry.installed().0.into_iter().map(|installed| installed.id).collect(),
+        };
+        let mut code = ExitCode::SUCCESS;
+        for one in &ids {
+            match self.update_one(one, yes) {
+                Ok(()) => {}
+                // The others are not to suffer.
+                Err(error) if id.is_none() => {
+                    complain(&format!("{one}: {error}"));
+                    code = ExitCode::FAILURE;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(code)
+    }
+
+    fn update_one(&self, id: &str, yes: bool) -> Result<(), CliError> {
+        let record = self.registry.record(id).map_err(refused)?;
+        let source = PluginSource::parse(&record.source, Path::new("/")).map_err(|error| {
+            CliError::failed(format!("{id} cannot be fetched anew: {error}"))
+                .hint(format!("`ona plugin remove {id}`, and add it from where it is now"))
+        })?;
+        let fetched = self.fetch(&source)?;
+        if fetched.plugin.id != id {
+            return Err(CliError::failed(format!(
+                "what {source} holds now is called `{}`, not `{id}`",
+                fetched.plugin.id
+            ))
+            .hint("the plugin is as it was; add the other one by itself"));
+        }
+        let same = record.commit.is_some() && record.commit == fetched.plugin.commit;
+        if same && record.agrees_to(&fetched.plugin) && self.is_whole(id) {
+            return printed(&format!("{id} is what {source} holds, commit {}\n", commit(&fetched)));
+        }
+        if !record.agrees_to(&fetched.plugin) || self.permitted(id) != permits(&fetched.parts) {
+            agree(&fetched, yes)?;
+        }
+        let Fetched { staged, plugin, .. } = &fetched;
+        self.registry.put(staged, plugin, &source, record.project, true).map_err(refused)?;
+        printed(&told("updated", &fetched, &source))
+    }
+
+    /// What the plugin that is there lets go ahead unasked.
+    fn permitted(&self, id: &str) -> Vec<String> {
+        let installed = self.registry.installed().0.into_iter().find(|one| one.id == id);
+        let plugin = installed.and_then(|one| one.plugin.ok());
+        let parts = plugin.and_then(|plugin| self.read(&plugin.root).ok());
+        parts.map(|(_, parts)| permits(&parts)).unwrap_or_default()
+    }
+
+    /// Whether what is there can be used as it is.
+    fn is_whole(&self, id: &str) -> bool {
+        let (installed, _) = self.registry.installed();
+        let is_whole = |one: &Installed| {
+            one.id == id && one.plugin.as_ref().is_ok_and(|plugin| one.record.agrees_to(plugin))
+        };
+        installed.iter().any(is_whole)
+    }
+
+    fn validate(&self, dir: &Path) -> Result<ExitCode, CliError> {
+        let (plugin, parts) = self.read(dir)?;
+        let mut text = String::new();
+        for warning in plugin.warnings.iter().chain(&parts.warnings) {
+            text.push_str(&format!("{warning}\n"));
+        }
+        let wrong = plugin.warnings.len() + parts.warnings.len();
+        text.push_str(&format!("{}: {}\n", plugin.id, brings(&plugin, &parts)));
+        text.push_str(&match wrong {
+            0 => "nothing is wrong with it\n".to_owned(),
+            wrong => format!("{} found\n", counted(wrong, "problem")),
+        });
+        printed(&plain(&text))?;
+        Ok(ExitCode::from(u8::from(wrong > 0)))
+    }
+
+    fn list(&self, enabled: &Value, as_json: bool) -> Result<(), CliError> {
+        let (installed, bad) = self.registry.installed();
+        for error in bad {
+            complain(&format!("warning: {error}\n"));
+        }
+        if as_json {
+            let all: Value = installed.iter().map(|one| self.json(one, enabled)).collect();
+            return printed(&format!("{all}\n"));
+        }
+        let mut text = String::new();
+        for one in &installed {
+            let Record { source, commit, .. } = &one.record;
+            let version =
+                one.plugin.as_ref().ok().and_then(|plugin| plugin.manifest.version.clone());
+            let commit = commit.as_ref().map(|commit| format!(" commit {}", short(commit)));
+            text.push_str(&format!(
+                "{} {}  {}  {source}{}\n",
+                one.id,
+                version.unwrap_or_default(),
+                self.state(one, enabled),
+                commit.unwrap_or_default(),
+            ));
+            match &one.plugin {
+                Ok(plugin) => {
+                    let runs = plugin.runs();
+                    text.extend(runs.iter().map(|what| format!("    {what}\n")));
+                    text.extend(
+                        plugin.warnings.iter().map(|warning| format!("    warning: {warning}\n")),
+                    );
+                }
+                Err(error) => text.push_str(&format!("    it cannot be used: {error}\n")),
+            }
+        }
+        printed(&plain(&text))
+    }
+
+    /// Whether a plugin acts here, and if not why.
+    fn state(&self, one: &Installed, enabled: &Value) -> String {
+        let here = repository_root(&self.roots.project_dir);
+        match &one.record.project {
+            _ if one.plugin.is_err() => "broken".to_owned(),
+            _ if !one.record.enabled => "off".to_owned(),
+            _ if is_switched_off(enabled, &one.id) => "off by enabledPlugins".to_owned(),
+            None => "on".to_owned(),
+            Some(project) if *project == here => "on here".to_owned(),
+            Some(project) => format!("on in {}", project.display()),
+        }
+    }
+
+    fn json(&self, one: &Installed, enabled: &Value) -> Value {
+        let Installed { id, record, plugin } = one;
+        let mut json = json!({
+            "id": id, "source": record.source, "commit": record.commit, "enabled": record.enabled,
+            "project": record.project, "state": self.state(one, enabled),
+        });
+        match plugin {
+            Ok(plugin) => {
+                json["manifest"] = json!(plugin.manifest);
+                json["path"] = json!(plugin.root);
+                json["runs"] = json!(plugin.runs());
+            }
+            Err(error) => json["error"] = error.to_string().into(),
+        }
+        json
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+fn commit(fetched: &Fetched) -> &str {
+    fetched.plugin.commit.as_deref().unwrap_or_default()
+}
+
+/// What a plugin brings, counted.
+fn brings(plugin: &extensions::Plugin, parts: &Extensions) -> String {
+    let of_plugin = |origin: &Origin| matches!(origin, Origin::Plugin(_));
+    let agents = parts.agents.iter().filter(|agent| of_plugin(&agent.origin)).count();
+    let kinds = |kind: SkillKind| parts.skills.iter().filter(|skill| skill.kind == kind).count();
+    let runs = plugin.runs();
+    let hooks = runs.iter().filter(|what| what.starts_with("hook ")).count();
+    [
+        counted(agents, "agent"),
+        counted(kinds(SkillKind::Skill), "skill"),
+        counted(kinds(SkillKind::Command), "command"),
+        counted(hooks, "hook"),
+        counted(runs.len() - hooks, "MCP server"),
+    ]
+    .join(", ")
+}
+
+fn told(what: &str, fetched: &Fetched, source: &PluginSource) -> String {
+    let plugin = &fetched.plugin;
+    let version = plugin.manifest.version.as_ref().map(|version| format!(" {version}"));
+    let commit = plugin.commit.as_ref().map(|commit| format!(", commit {commit}"));
+    plain(&format!(
+        "{what} {}{} from {source}{}\n  {}\n",
+        plugin.id,
+        version.unwrap_or_default(),
+        commit.unwrap_or_default(),
+        brings(plugin, &fetched.parts)
+    ))
+}
+
+/// What skills let go ahead unasked.
+fn permits(parts: &Extensions) -> Vec<String> {
+    let skills = parts.skills.iter().filter(|skill| !skill.allowed_tools.is_empty());
+    let line = |skill: &SkillDefinition| {
+        format!("/{} goes ahead unasked with {}", skill.name, skill.allowed_tools.join(", "))
+    };
+    skills.map(line).collect()
+}
+
+/// Asks whether what a plugin brings may run, and go ahead unasked.
+fn agree(fetched: &Fetched, yes: bool) -> Result<(), CliError> {
+    let runs = fetched.plugin.runs();
+    let permits = permits(&fetched.parts);
+    if yes || (runs.is_empty() && permits.is_empty()) {
+        return Ok(());
+    }
+    let all: Vec<String> = runs.into_iter().chain(permits).collect();
+    let question = format!(
+        "\nThe plugin {} brings:\n  {}\nThey would run with your rights.\nDo you agree? [y/N] ",
+        fetched.plugin.id,
+        all.join("\n  ")
+    );
+    match asker::line(&question) {
+        Ok(line) if matches!(line.trim(), "y" | "yes") => Ok(()),
+        Ok(_) => {
+            Err(CliError::failed(format!("nobody agreed to the plugin {}", fetched.plugin.id))
+                .hint("nothing was changed"))
+        }
+        Err(_) => Err(CliError::usage(format!(
+            "the plugin {} brings {}, and there is no terminal to ask on",
+            fetched.plugin.id,
+            all.join(", ")
+        ))
+        .hint("look at it, then agree with --yes")
+        .hint("nothing was changed")),
+    }
+}
