@@ -1,0 +1,439 @@
+//! What stands in a file of servers under one name, made a way to reach the server, or a reason why it is none.
+
+use std::path::Path;
+
+use ona_mcp::{OauthClient, Remote, Way};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::expand::{Missing, expand};
+use crate::own;
+
+/// The longest name: a model's API takes 64 characters for a tool, its server included.
+const LONGEST_NAME: usize = 40;
+
+/// Types, as people write them, and what is meant.
+const TYPES: &[(&str, Kind)] = &[
+    ("stdio", Kind::Stdio),
+    ("http", Kind::Http),
+    ("streamable-http", Kind::Http),
+    ("streamableHttp", Kind::Http),
+    ("sse", Kind::Sse),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// Why an entry is no server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum BadEntry {
+    #[error("it is no object")]
+    NotAnObject,
+    #[error("the name `{name}` {why}")]
+    Name { name: String, why: &'static str },
+    #[error("the type `{0}` is none: stdio, http and sse are")]
+    Type(String),
+    #[error("it has neither a command nor a url")]
+    Nothing,
+    #[error("it has a url and no type: write \"type\": \"http\", or \"sse\"")]
+    NoType,
+    #[error("it has no `{0}`")]
+    Lacks(&'static str),
+    #[error("`{key}`: {why}")]
+    Value { key: String, why: String },
+    #[error("`{key}`: {missing}")]
+    Variable { key: String, missing: Missing },
+}
+
+fn bad(key: impl Into<String>, why: impl Into<String>) -> BadEntry {
+    BadEntry::Value { key: key.into(), why: why.into() }
+}
+
+/// Refuses a name that could not be part of a tool's, `mcp__<server>__<tool>`.
+pub fn check_name(name: &str) -> Result<(), BadEntry> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let why = if name.is_empty() {
+        "is empty"
+    } else if name.len() > LONGEST_NAME {
+        "is longer than 40 characters"
+    } else if !name.bytes().all(plain) {
+        "may hold letters, digits, `-` and `_`, and nothing else"
+    } else if name.contains("__") || name.starts_with('_') || name.ends_with('_') {
+        "may have `_` only between other characters, and one at a time: `mcp__server__tool` is told apart by them"
+    } else if name.eq_ignore_ascii_case(own::SERVER) {
+        "is ona's own"
+    } else {
+        return Ok(());
+    };
+    Err(BadEntry::Name { name: name.to_owned(), why })
+}
+
+/// Refuses what could be no server, whatever the variables in it are.
+pub fn check(entry: &Value) -> Result<(), BadEntry> {
+    // A variable may stand for any of these, and for an address as well.
+    let anything = |_: &str| Some("http://variable".to_owned());
+    let strict = read(entry, Path::new("/"), &anything);
+    match strict {
+        Err(BadEntry::Value { key, .. }) if key == "url" && has_variable(entry) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+fn has_variable(entry: &Value) -> bool {
+    entry.get("url").and_then(Value::as_str).is_some_and(|url| url.contains("${"))
+}
+
+/// What is odd about an entry that is used: each with its key.
+type Odd = Vec<(String, String)>;
+
+/// How the server is reached.
+pub(super) fn read(
+    entry: &Value,
+    cwd: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Way, Odd), BadEntry> {
+    let Value::Object(entry) = entry else { return Err(BadEntry::NotAnObject) };
+    let reader = Reader { entry, variable };
+    let mut odd = Odd::new();
+    let way = match reader.kind()? {
+        Kind::Stdio => {
+            let command = reader.text("command")?.ok_or(BadEntry::Lacks("command"))?;
+            if command.trim().is_empty() {
+                return Err(bad("command", "it is empty"));
+            }
+            let args = reader.texts("args")?;
+            let env = reader.table("env", variable_name)?;
+            Way::Stdio { command, args, env, cwd: cwd.to_owned() }
+        }
+        kind => {
+            let remote = Remote {
+                url: reader.url()?,
+                headers: reader.table("headers", header)?,
+                headers_helper: reader.plain_text("headersHelper")?,
+                oauth: reader.oauth(&mut odd)?,
+            };
+            if kind == Kind::Http { Way::Http(remote) } else { Way::Sse(remote) }
+        }
+    };
+    Ok((way, odd))
+}
+
+struct Reader<'a> {
+    entry: &'a Map<String, Value>,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Reader<'_> {
+    /// What stands there; a null is as good as nothing.
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.entry.get(key).filter(|value| !value.is_null())
+    }
+
+    fn kind(&self) -> Result<Kind, BadEntry> {
+        let has = |key| self.get(key).is_some();
+        match self.get("type") {
+            None if has("command") => Ok(Kind::Stdio),
+            None if has("url") => Err(BadEntry::NoType),
+            None => Err(BadEntry::Nothing),
+            Some(Value::String(name)) => {
+                let known = TYPES.iter().find(|(known, _)| known == name);
+                known.map(|(_, kind)| *kind).ok_or_else(|| BadEntry::Type(name.clone()))
+            }
+            Some(_) => Err(bad("type", "a text is expected")),
+        }
+    }
+
+    fn expand(&self, key: &str, text: &str) -> Result<String, BadEntry> {
+        let text = expand(text, self.variable)
+            .map_err(|missing| BadEntry::Variable { key: key.to_owned(), missing })?;
+        if text.contains('\0') {
+            return Err(bad(key, "it holds a NUL, which nothing can be given"));
+        }
+        Ok(text)
+    }
+
+    /// A text that is taken as it stands.
+    fn plain_text(&self, key: &str) -> Result<Option<String>, BadEntry> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(bad(key, "a text is expected")),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, BadEntry> {
+        self.plain_text(key)?.map(|text| self.expand(key, &text)).transpose()
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, BadEntry> {
+        let list = match self.get(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(list)) => list,
+            Some(_) => return Err(bad(key, "a list of texts is expected")),
+        };
+        let text = |(at, value): (usize, &Value)| match value {
+            Value::String(text) => self.expand(&format!("{key}[{at}]"), text),
+            other => Err(bad(format!("{key}[{at}]"), not_text(other))),
+        };
+        list.iter().enumerate().map(text).collect()
+    }
+
+    fn table(
+        &self,
+        key: &str,
+        check: fn(&str, &str) -> Result<(), &'static str>,
+    ) -> Result<Vec<(String, String)>, BadEntry> {
+        let table = match self.get(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Object(table)) => table,
+            Some(_) => return Err(bad(key, "an object of texts is expected")),
+        };
+        let pair = |(name, value): (&String, &Value)| {
+            let key = format!("{key}.{name}");
+            let Value::String(text) = value else { return Err(bad(key, not_text(value))) };
+            let text = self.expand(&key, text)?;
+            check(name, &text).map_err(|why| bad(key, why))?;
+            Ok((name.clone(), text))
+        };
+        table.iter().map(pair).collect()
+    }
+
+    fn url(&self) -> Result<String, BadEntry> {
+        let url = self.text("url")?.ok_or(BadEntry::Lacks("url"))?;
+        let wrong = |why: String| Err(bad("url", why));
+        match Url::parse(url.trim()) {
+            Err(error) => wrong(format!("it is no address: {error}")),
+            Ok(parsed) if !matches!(parsed.scheme(), "http" | "https") => {
+                wrong("it must begin with http:// or https://".to_owned())
+            }
+            Ok(_) => Ok(url.trim().to_owned()),
+        }
+    }
+
+    fn oauth(&self, odd: &mut Odd) -> Result<Option<OauthClient>, BadEntry> {
+        let oauth = match self.get("oauth") {
+            None => return Ok(None),
+            Some(Value::Object(oauth)) => oauth,
+            Some(_) => return Err(bad("oauth", "an object is expected")),
+        };
+        let inside = Reader { entry: oauth, variable: self.variable };
+        let named = |error| match error {
+            BadEntry::Value { key, why } => bad(format!("oauth.{key}"), why),
+            BadEntry::Variable { key, missing } => {
+                BadEntry::Variable { key: format!("oauth.{key}"), missing }
+            }
+            other => other,
+        };
+        let port = match inside.get("callbackPort") {
+            None => None,
+            Some(port) => match port.as_u64().and_then(|port| u16::try_from(port).ok()) {
+                Some(port) if port > 0 => Some(port),
+                _ => return Err(bad("oauth.callbackPort", "a port from 1 to 65535 is expected")),
+            },
+        };
+        for key in oauth.keys() {
+            if !matches!(key.as_str(), "clientId" | "callbackPort" | "scopes") {
+                let reason = "ona knows no such key: it finds the authorization server by itself";
+                odd.push((format!("oauth.{key}"), reason.to_owned()));
+            }
+        }
+        Ok(Some(OauthClient {
+            client_id: inside.text("clientId").map_err(named)?,
+            callback_port: port,
+            scopes: inside.texts("scopes").map_err(named)?,
+        }))
+    }
+}
+
+fn not_text(value: &Value) -> String {
+    match value {
+        Value::Number(_) | Value::Bool(_) => format!("a text is expected: write \"{value}\""),
+        _ => "a text is expected".to_owned(),
+    }
+}
+
+/// What no process can be started with, and what ona tells its children by itself.
+fn variable_name(name: &str, _: &str) -> Result<(), &'static str> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err("no variable can have this name");
+    }
+    let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
+    if own { Err("ona sets it itself") } else { Ok(()) }
+}
+
+/// What no request can carry.
+fn header(name: &str, value: &str) -> Result<(), &'static str> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err("no header can have this name");
+    }
+    let control = |c: char| c.is_control() && c != '\t';
+    if value.contains(control) { Err("no header can hold a line break") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
+    fn read_entry(entry: Value) -> Result<Way, String> {
+        let variable = |name: &str| (name == "TOKEN").then(|| "t0".to_owned());
+        let read = read(&entry, Path::new("/p"), &variable);
+        read.map(|(way, _)| way).map_err(|error| error.to_string())
+    }
+
+    fn remote(url: &str) -> Remote {
+        Remote { url: url.to_owned(), ..Remote::default() }
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn what_stands_there_becomes_a_way() {
+        let stdio = |command: &str, args: &[&str], env: &[(String, String)]| Way::Stdio {
+            command: command.to_owned(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            env: env.to_vec(),
+            cwd: "/p".into(),
+        };
+        for (entry, way) in [
+            (json!({"command": "x"}), stdio("x", &[], &[])),
+            (
+                json!({"type": "stdio", "command": "${C:-npx}", "args": ["-y", "a ${TOKEN}"],
+                    "env": {"K": "${TOKEN}"}, "unknown": 1}),
+                stdio("npx", &["-y", "a t0"], &[pair("K", "t0")]),
+            ),
+            (json!({"command": "x", "args": null, "env": null}), stdio("x", &[], &[])),
+            (json!({"type": "http", "url": "https://a/b"}), Way::Http(remote("https://a/b"))),
+            (
+                json!({"type": "streamable-http", "url": "http://${H:-[::1]}:1/"}),
+                Way::Http(remote("http://[::1]:1/")),
+            ),
+            (
+                json!({"type": "sse", "url": "http://a", "headers": {"X-K": "Bearer ${TOKEN}"},
+                    "headersHelper": "echo ${TOKEN}",
+                    "oauth": {"clientId": "me", "callbackPort": 8080, "scopes": ["a"]}}),
+                Way::Sse(Remote {
+                    headers: vec![pair("X-K", "Bearer t0")],
+                    headers_helper: Some("echo ${TOKEN}".to_owned()),
+                    oauth: Some(OauthClient {
+                        client_id: Some("me".to_owned()),
+                        callback_port: Some(8080),
+                        scopes: vec!["a".to_owned()],
+                    }),
+                    ..remote("http://a")
+                }),
+            ),
+        ] {
+            assert_eq!(read_entry(entry.clone()), Ok(way), "{entry}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_server_is_said_with_its_key() {
+        for (entry, why) in [
+            (json!("x"), "it is no object"),
+            (json!({}), "it has neither a command nor a url"),
+            (
+                json!({"url": "http://a"}),
+                "it has a url and no type: write \"type\": \"http\", or \"sse\"",
+            ),
+            (
+                json!({"type": "ws", "url": "ws://a"}),
+                "the type `ws` is none: stdio, http and sse are",
+            ),
+            (json!({"type": 1}), "`type`: a text is expected"),
+            (json!({"type": "stdio"}), "it has no `command`"),
+            (json!({"type": "http", "command": "x"}), "it has no `url`"),
+            (json!({"command": ["x"]}), "`command`: a text is expected"),
+            (json!({"command": " "}), "`command`: it is empty"),
+            (json!({"command": "x\0"}), "`command`: it holds a NUL, which nothing can be given"),
+            (json!({"command": "x", "args": "a"}), "`args`: a list of texts is expected"),
+            (
+                json!({"command": "x", "args": ["a", 5]}),
+                "`args[1]`: a text is expected: write \"5\"",
+            ),
+            (
+                json!({"command": "x", "env": {"A": true}}),
+                "`env.A`: a text is expected: write \"true\"",
+            ),
+            (
+                json!({"command": "x", "env": {"A=": ""}}),
+                "`env.A=`: no variable can have this name",
+            ),
+            (
+                json!({"command": "x", "env": {"ONA_TOOL_USE_ID": ""}}),
+                "`env.ONA_TOOL_USE_ID`: ona sets it itself",
+            ),
+            (
+                json!({"command": "x", "args": ["${NONE}"]}),
+                "`args[0]`: the variable NONE is not set: set it, or write ${NONE:-a default}",
+            ),
+            (
+                json!({"type": "http", "url": "file:///x"}),
+                "`url`: it must begin with http:// or https://",
+            ),
+            (
+                json!({"type": "http", "url": "nowhere"}),
+                "`url`: it is no address: relative URL without a base",
+            ),
+            (
+                json!({"type": "http", "url": "http://a", "headers": {"a b": ""}}),
+                "`headers.a b`: no header can have this name",
+            ),
+            (
+                json!({"type": "http", "url": "http://a", "headers": {"a": "b\r\nc: d"}}),
+                "`headers.a`: no header can hold a line break",
+            ),
+            (
+                json!({"type": "http", "url": "http://a", "oauth": {"callbackPort": 0}}),
+                "`oauth.callbackPort`: a port from 1 to 65535 is expected",
+            ),
+            (
+                json!({"type": "http", "url": "http://a", "oauth": {"clientId": 1}}),
+                "`oauth.clientId`: a text is expected",
+            ),
+        ] {
+            assert_eq!(read_entry(entry.clone()), Err(why.to_owned()), "{entry}");
+        }
+        let entry =
+            json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "x"}});
+        let (_, odd) = read(&entry, Path::new("/"), &|_| None).unwrap();
+        assert_eq!(odd[0].0, "oauth.authServerMetadataUrl");
+    }
+
+    #[test]
+    fn what_is_kept_is_checked_without_its_variables() {
+        for entry in [
+            json!({"command": "${A}", "args": ["${B}"]}),
+            json!({"type": "http", "url": "${A}"}),
+            json!({"type": "http", "url": "http://${A}/x", "headers": {"K": "${B}"}}),
+        ] {
+            assert_eq!(check(&entry), Ok(()), "{entry}");
+        }
+        for entry in [json!({"type": "http", "url": "x"}), json!({"command": 1}), json!(null)] {
+            assert!(check(&entry).is_err(), "{entry}");
+        }
+    }
+
+    #[test]
+    fn names_can_be_part_of_a_tools() {
+        for name in ["a", "GitHub", "my-db_2"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in
+            ["", "a b", "a.b", "a__b", "_a", "a_", "ona", "ONA", "ä", "a/b", &"a".repeat(41)]
+        {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `ona mcp`: which MCP servers there are, and ona's own tools as one of them.
+
+mod add;
+mod live;
+mod mask;
+mod serve;
+mod show;
+pub mod tokens;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use ona_engine::servers::{self, KeptIn, Servers};
+use ona_engine::settings::Roots;
+use ona_engine::{name_of, repository_root};
+
+use crate::args::Cli;
+use crate::config;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::directory;
+use crate::output::complain;
+
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Add a server, for yourself in this project, for yourself everywhere, or for everybody on the project
+    ///
+    /// What stands behind `--` goes to the program as it is. In every value ${VAR} and ${VAR:-default} stand for a
+    /// variable of the environment, which is looked up when the server is started: that keeps secrets out of files.
+    #[command(
+        after_help = "Examples:\n  ona mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ona mcp add db -e 'DB_URL=${DB_URL}' --scope user -- db-server --read-only\n  ona mcp add --transport http docs https://docs.example/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'"
+    )]
+    Add(Box<add::Add>),
+    /// Add a server as it stands in a file of servers
+    #[command(
+        after_help = "Examples:\n  ona mcp add-json files '{\"command\": \"npx\", \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}'\n  ona mcp add-json docs '{\"type\": \"http\", \"url\": \"https://docs.example/mcp\"}' --scope project"
+    )]
+    AddJson(add::AddJson),
+    /// Show a server: where it stands, how it is reached, whether a session starts it
+    ///
+    /// Values of variables and headers are masked.
+    #[command(
+        after_help = "Examples:\n  ona mcp get files\n  ona mcp get files --json | jq .state"
+    )]
+    Get {
+        /// Its name
+        name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the servers: those that a session starts, and those that it does not, with the reason
+    #[command(
+        after_help = "Examples:\n  ona mcp list\n  ona mcp list --json | jq -r '.servers[] | select(.state == \"ready\") | .name'"
+    )]
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Connect to none of them
+        #[arg(long)]
+        offline: bool,
+    },
+    /// Connect to a server, and say how that went; exits 1 if it is not there
+    #[command(
+        after_help = "Examples:\n  ona mcp reconnect files\n  ona mcp reconnect files --json | jq .error"
+    )]
+    Reconnect {
+        /// Its name
+        name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sign in to a server with OAuth; what comes of it is kept in the vault
+    Login {
+        /// Its name
+        name: String,
+    },
+    /// Forget how to sign in to a server
+    Logout {
+        /// Its name
+        name: String,
+    },
+    /// Take a server out of the file it stands in
+    #[command(
+        after_help = "Examples:\n  ona mcp remove files\n  ona mcp remove files --scope project"
+    )]
+    Remove {
+        /// Its name
+        name: String,
+        /// local, user or project; needed only where it stands in more than one
+        #[arg(long)]
+        scope: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Offer ona's own tools to another agent, each call through the whole gate and on the record
+    ///
+    /// Nobody can be asked: what the rules would ask about is denied, recorded as headless. Ends with exit 0 when the
+    /// client closes its end, and on Ctrl-C.
+    #[command(
+        after_help = "Examples:\n  ona mcp serve\n  ona --cwd ~/project --permission-mode acceptEdits mcp serve\n  ona mcp serve --http 0"
+    )]
+    Serve(serve::Serve),
+}
+
+impl Mcp {
+    /// Whether only the operator may say so.
+    pub fn is_the_operators(&self) -> bool {
+        matches!(
+            self,
+            Self::Add(_)
+                | Self::AddJson(_)
+                | Self::Remove { .. }
+                | Self::Login { .. }
+                | Self::Logout { .. }
+        )
+    }
+}
+
+pub fn run(cli: &Cli, command: &Mcp) -> Result<ExitCode, CliError> {
+    match command {
+        Mcp::Add(given) => add::add(cli, given),
+        Mcp::AddJson(given) => add::add_json(cli, given),
+        Mcp::Remove { name, scope, json } => add::remove(cli, name, scope.as_deref(), *json),
+        Mcp::Get { name, json } => show::get(cli, name, *json),
+        Mcp::List { json, offline } => show::list(cli, *json, &|specs| {
+            if *offline {
+                return Vec::new();
+            }
+            let known = live::statuses(cli, specs).unwrap_or_else(|error| {
+                complain(&error.to_string());
+                Vec::new()
+            });
+            known.iter().map(|status| (status.name.clone(), live::word(status))).collect()
+        }),
+        Mcp::Reconnect { name, json } => live::reconnect(cli, name, *json),
+        Mcp::Login { name } => live::login(cli, name),
+        Mcp::Logout { name } => live::logout(cli, name),
+        Mcp::Serve(given) => serve::run(cli, given),
+    }
+}
+
+/// Where the operator stands.
+fn roots(cli: &Cli) -> Result<Roots, CliError> {
+    let here = directory(cli.cwd.as_ref())?;
+    Ok(env::config(cli)?.roots(&here, &here))
+}
+
+/// The servers of this directory; looking for them makes no record.
+fn found(cli: &Cli) -> Result<Servers, CliError> {
+    let (config, roots) = (env::config(cli)?, roots(cli)?);
+    let layers = config::in_force(cli, &roots, None)?;
+    let trusted = match config::existing_record()? {
+        Some(store) => store.trusted(&name_of(&repository_root(&roots.project_dir)))?,
+        None => Vec::new(),
+    };
+    Ok(servers::find(&config, &roots, &layers, &trusted, &[]))
+}
+
+/// The same, with what is wrong said on standard error.
+fn found_and_told(cli: &Cli) -> Result<Servers, CliError> {
+    let found = found(cli)?;
+    for warning in &found.warnings {
+        complain(&format!("{warning}\n"));
+    }
+    Ok(found)
+}
+
+/// The scope that a word names.
+fn scope_of(word: &str) -> Result<KeptIn, CliError> {
+    KeptIn::ALL.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
+        CliError::usage(format!("`{word}` is no scope that servers are kept in")).hint(
+            "local (you, in this project), user (you, everywhere) and project (everybody) are",
+        )
+    })
+}

@@ -1,0 +1,299 @@
+//! `ona mcp add`, `add-json` and `remove`.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use ona_engine::servers::remove as take_out;
+use ona_engine::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
+use ona_engine::settings::Roots;
+use ona_store::Store;
+use serde_json::{Map, Value, json};
+
+use super::{found, roots, scope_of};
+use crate::args::Cli;
+use crate::env;
+use crate::error::CliError;
+use crate::output::{complain, print_line};
+
+/// How a server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// A program, on its standard streams.
+    Stdio,
+    /// An address, with streamable HTTP.
+    Http,
+    /// An address, with the older HTTP and server-sent events.
+    Sse,
+}
+
+#[derive(Debug, Args)]
+pub struct Add {
+    /// Its name: letters, digits, - and _
+    name: String,
+    /// The program and its arguments, or the address
+    #[arg(value_name = "COMMAND_OR_URL")]
+    target: Vec<String>,
+    /// More arguments of the program, as they are
+    #[arg(last = true, value_name = "ARGS")]
+    args: Vec<String>,
+    /// For whom: local (you, in this project), user (you, everywhere) or project (everybody, in .mcp.json)
+    #[arg(long, short, default_value = "local")]
+    scope: String,
+    /// How it is reached
+    #[arg(long, short, value_enum, default_value = "stdio")]
+    transport: Transport,
+    /// A variable for the program
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    env: Vec<String>,
+    /// A header of every request
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// The id ona is registered with at the authorization server
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// The port of the redirect address that is registered there
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    callback_port: Option<u16>,
+    /// Replace a server of this name
+    #[arg(long)]
+    force: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AddJson {
+    /// Its name: letters, digits, - and _
+    name: String,
+    /// The server, as it stands in a file of servers
+    #[arg(value_name = "JSON")]
+    entry: String,
+    /// For whom: local, user or project
+    #[arg(long, short, default_value = "local")]
+    scope: String,
+    /// Replace a server of this name
+    #[arg(long)]
+    force: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn add(cli: &Cli, given: &Add) -> Result<ExitCode, CliError> {
+    let entry = entry(given)?;
+    let scope = scope_of(&given.scope)?;
+    kept(cli, &Adding { name: &given.name, entry, scope, force: given.force, json: given.json })
+}
+
+pub fn add_json(cli: &Cli, given: &AddJson) -> Result<ExitCode, CliError> {
+    let entry = serde_json::from_str(&given.entry).map_err(|error| {
+        CliError::usage(format!("the server is no JSON: {error}"))
+            .hint(r#"such as {"command": "npx", "args": ["-y", "some-server"]}"#)
+    })?;
+    let scope = scope_of(&given.scope)?;
+    kept(cli, &Adding { name: &given.name, entry, scope, force: given.force, json: given.json })
+}
+
+/// What a file of servers would say.
+fn entry(given: &Add) -> Result<Value, CliError> {
+    let words: Vec<&String> = given.target.iter().chain(&given.args).collect();
+    let Some((first, rest)) = words.split_first() else {
+        return Err(CliError::usage("neither a program nor an address is given")
+            .hint("such as: ona mcp add files -- npx -y some-server"));
+    };
+    let is_address = first.starts_with("http://") || first.starts_with("https://");
+    match given.transport {
+        Transport::Stdio if is_address => {
+            Err(CliError::usage(format!("`{first}` is an address, not a program"))
+                .hint("add --transport http, or --transport sse for an older server"))
+        }
+        Transport::Stdio => {
+            let for_http = [
+                ("--header", !given.header.is_empty()),
+                ("--client-id", given.client_id.is_some()),
+                ("--callback-port", given.callback_port.is_some()),
+            ];
+            if let Some((option, _)) = for_http.iter().find(|(_, given)| *given) {
+                return Err(CliError::usage(format!("{option} is for a server at an address"))
+                    .hint("add --transport http, or use -e KEY=VALUE for a program"));
+            }
+            let mut entry = json!({"command": first});
+            if !rest.is_empty() {
+                entry["args"] = json!(rest);
+            }
+            if !given.env.is_empty() {
+                entry["env"] = Value::Object(pairs("-e", &given.env, '=')?);
+            }
+            Ok(entry)
+        }
+        Transport::Http | Transport::Sse => {
+            if let Some(more) = rest.first() {
+                return Err(CliError::usage(format!("`{more}`: an address takes no arguments")));
+            }
+            if !given.env.is_empty() {
+                return Err(CliError::usage("-e is for a program")
+                    .hint("use -H 'Name: value' for a server at an address"));
+            }
+            let kind = if given.transport == Transport::Http { "http" } else { "sse" };
+            let mut entry = json!({"type": kind, "url": first});
+            if !given.header.is_empty() {
+                entry["headers"] = Value::Object(pairs("-H", &given.header, ':')?);
+            }
+            if let Some(id) = &given.client_id {
+                entry["oauth"]["clientId"] = json!(id);
+            }
+            if let Some(port) = given.callback_port {
+                entry["oauth"]["callbackPort"] = json!(port);
+            }
+            Ok(entry)
+        }
+    }
+}
+
+/// Names and values with a sign between them.
+fn pairs(option: &str, given: &[String], sign: char) -> Result<Map<String, Value>, CliError> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once(sign).ok_or_else(|| {
+            // What was meant as a secret is not said again.
+            let expected = if sign == '=' { "KEY=VALUE" } else { "'Name: value'" };
+            CliError::usage(format!("{option}: there is no `{sign}` in one of them"))
+                .hint(format!("it is {option} {expected}"))
+        })?;
+        // Variables are taken as they are; blanks around a header mean nothing.
+        let (name, value) = if sign == '=' { (name, value) } else { (name.trim(), value.trim()) };
+        Ok((name.to_owned(), json!(value)))
+    };
+    given.iter().map(pair).collect()
+}
+
+/// A server to be kept.
+struct Adding<'a> {
+    name: &'a str,
+    entry: Value,
+    scope: KeptIn,
+    force: bool,
+    json: bool,
+}
+
+fn kept(cli: &Cli, adding: &Adding<'_>) -> Result<ExitCode, CliError> {
+    let Adding { name, entry, scope, force, json } = adding;
+    let roots = roots(cli)?;
+    let store = Store::open(&env::database()?)?;
+    let kept = keep(*scope, name, entry, *force, &roots, &store).map_err(refused)?;
+    let file = kept.file.display().to_string();
+    // What was kept may still be something else than what is started.
+    let listed = found(cli)?.listed;
+    let is_this = |one: &&ListedServer| {
+        one.name == **name && one.origin == file && one.scope.as_str() == scope.as_str()
+    };
+    let state = listed.iter().find(is_this).map(|one| one.state.clone());
+    tell(name, &file, *scope, &kept, state.as_ref(), *json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(
+    name: &str,
+    file: &str,
+    scope: KeptIn,
+    kept: &Kept,
+    state: Option<&State>,
+    as_json: bool,
+) -> Result<(), CliError> {
+    let word = state.map_or("skipped", State::as_str);
+    let why = state.map_or(Some("it is ona's own, which needs none".to_owned()), State::why);
+    if as_json {
+        let said = json!({
+            "name": name, "scope": scope.as_str(), "file": file, "state": word, "why": why,
+        });
+        return print_line(&said.to_string()).map_err(unprintable);
+    }
+    print_line(&format!("{file}: {name} is there, for {}", whom(scope))).map_err(unprintable)?;
+    if let Some(why) = why {
+        complain(&format!("note: it is {word}: {why}\n"));
+    }
+    if !kept.agreed {
+        complain("note: the file holds what nobody has agreed to: look at it, then `ona trust`\n");
+    }
+    Ok(())
+}
+
+fn whom(scope: KeptIn) -> &'static str {
+    match scope {
+        KeptIn::Local => "you in this project",
+        KeptIn::User => "you in every project",
+        KeptIn::Project => "everybody on this project",
+    }
+}
+
+pub fn remove(
+    cli: &Cli,
+    name: &str,
+    scope: Option<&str>,
+    as_json: bool,
+) -> Result<ExitCode, CliError> {
+    let roots = roots(cli)?;
+    let scope = match scope {
+        Some(word) => scope_of(word)?,
+        None => only_scope(cli, name, &roots)?,
+    };
+    let store = Store::open(&env::database()?)?;
+    let Some(kept) = take_out(scope, name, &roots, &store).map_err(refused)? else {
+        return Err(nowhere(cli, name, Some(scope), &roots));
+    };
+    let file = kept.file.display().to_string();
+    let said = match as_json {
+        true => json!({"name": name, "scope": scope.as_str(), "file": file}).to_string(),
+        false => format!("{file}: {name} is gone"),
+    };
+    print_line(&said).map_err(unprintable)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The one scope whose file has the server.
+fn only_scope(cli: &Cli, name: &str, roots: &Roots) -> Result<KeptIn, CliError> {
+    let mut scopes = Vec::new();
+    for scope in KeptIn::ALL {
+        if kept_in(scope, name, roots).map_err(refused)? {
+            scopes.push(scope);
+        }
+    }
+    match scopes.as_slice() {
+        [scope] => Ok(*scope),
+        [] => Err(nowhere(cli, name, None, roots)),
+        several => {
+            let named: Vec<&str> = several.iter().map(|scope| scope.as_str()).collect();
+            Err(CliError::usage(format!("`{name}` stands in several scopes: {}", named.join(", ")))
+                .hint("say which with --scope"))
+        }
+    }
+}
+
+/// There is no such server in the files that ona keeps servers in.
+fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliError {
+    let listed = found(cli).map(|found| found.listed).unwrap_or_default();
+    let of_name: Vec<&ListedServer> = listed.iter().filter(|one| one.name == name).collect();
+    if let Some(one) = of_name.first() {
+        let at =
+            scope.map_or_else(String::new, |scope| format!(" in {}", scope.file(roots).display()));
+        return CliError::failed(format!("there is no server `{name}`{at} that ona keeps"))
+            .hint(format!("one stands in {} ({}): change that file", one.origin, one.scope));
+    }
+    super::show::unknown(name, &listed)
+}
+
+/// Why a file of servers is not changed.
+fn refused(error: Keeping) -> CliError {
+    match error {
+        Keeping::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
+        Keeping::Exists { .. } => CliError::usage(error.to_string())
+            .hint("--force replaces it; `ona mcp get` shows what stands there"),
+        Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is as it was"),
+        Keeping::Store(error) => error.into(),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn unprintable(error: std::io::Error) -> CliError {
+    CliError::failed(format!("it is done, but cannot be printed: {error}"))
+}

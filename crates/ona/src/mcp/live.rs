@@ -1,0 +1,162 @@
+//! How servers answer at this moment: `ona mcp list`, `reconnect`, `login` and `logout`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ona_engine::Session;
+use ona_mcp::{Browser, Pool, ServerSpec, ServerState, ServerStatus};
+use serde_json::json;
+
+use super::{found_and_told, show, tokens};
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::eval;
+use crate::output::{complain, plain, print};
+
+/// How long `ona mcp list` waits for all servers together.
+const LIST_WITHIN: Duration = Duration::from_secs(10);
+
+/// How it stands with each of these servers, each connected once for that.
+pub fn statuses(cli: &Cli, specs: &[ServerSpec]) -> Result<Vec<ServerStatus>, CliError> {
+    if specs.is_empty() {
+        return Ok(Vec::new());
+    }
+    with_pool(cli, specs.to_vec(), async |pool| {
+        pool.settle(LIST_WITHIN).await;
+        Ok(pool.statuses())
+    })
+}
+
+/// The words for a state.
+pub fn word(status: &ServerStatus) -> String {
+    match status.state {
+        ServerState::Pending => "no answer yet".to_owned(),
+        ServerState::Connected => format!("connected, {} tools", status.tools),
+        ServerState::Failed => {
+            let why = status.error.as_deref().and_then(|why| why.lines().next());
+            format!("failed: {}", why.unwrap_or("no reason was given"))
+        }
+        ServerState::NeedsAuth => "needs login".to_owned(),
+        ServerState::Disabled => "disabled".to_owned(),
+    }
+}
+
+/// `ona mcp reconnect NAME`.
+pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let spec = one(cli, name)?;
+    let patience = spec.start_timeout + Duration::from_secs(1);
+    let statuses = with_pool(cli, vec![spec], async |pool| {
+        pool.settle(patience).await;
+        Ok(pool.statuses())
+    })?;
+    let Some(status) = statuses.into_iter().next() else {
+        return Err(CliError::failed(format!("nothing was heard of {name}")));
+    };
+    told(&status, as_json)
+}
+
+/// `ona mcp login NAME`: the human signs in at the server.
+pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
+    let spec = one(cli, name)?;
+    let status = with_pool(cli, vec![spec], async |pool| {
+        pool.settle(LIST_WITHIN).await;
+        let authorized = pool.authorize(name, &Shown).await;
+        authorized.map_err(|error| CliError::failed(error.to_string()))
+    })?;
+    told(&status, false)
+}
+
+/// `ona mcp logout NAME`: forgets what came of it.
+pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
+    let spec = one(cli, name)?;
+    let status = with_pool(cli, vec![spec], async |pool| {
+        let forgotten = pool.sign_out(name).await;
+        forgotten.map_err(|error| CliError::failed(error.to_string()))
+    })?;
+    print(&format!("forgot how to sign in to {}: {}\n", status.name, word(&status)))
+        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
+    let connected = status.state == ServerState::Connected;
+    let text = match as_json {
+        true => format!(
+            "{}\n",
+            json!({
+                "name": status.name, "status": word(status), "connected": connected,
+                "error": status.error, "tools": status.tools,
+                "server": status.info.as_ref().map(|info| json!({"name": info.name, "version": info.version})),
+            })
+        ),
+        false => format!("{}: {}\n", plain(&status.name), word(status)),
+    };
+    print(&text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    if let Some(error) = status.error.as_ref().filter(|_| !connected) {
+        complain(&format!("error: {}\n", plain(error)));
+    }
+    if status.state == ServerState::NeedsAuth {
+        complain(&format!("hint: `ona mcp login {}`\n", status.name));
+    }
+    Ok(if connected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A server that a session would start.
+fn one(cli: &Cli, name: &str) -> Result<ServerSpec, CliError> {
+    let found = found_and_told(cli)?;
+    if let Some(spec) = found.specs.iter().find(|spec| spec.name == name) {
+        return Ok(spec.clone());
+    }
+    match found.listed.iter().find(|one| one.name == name) {
+        Some(one) => Err(CliError::usage(format!(
+            "{name} is not started: {}",
+            one.state.why().unwrap_or_else(|| one.state.as_str().to_owned())
+        ))),
+        None => Err(show::unknown(name, &found.listed)),
+    }
+}
+
+/// Connects servers as a session would, and ends them again.
+fn with_pool<T>(
+    cli: &Cli,
+    specs: Vec<ServerSpec>,
+    work: impl AsyncFnOnce(Arc<Pool>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let engine = Arc::new(eval::engine(cli)?);
+    let mut session: Session = eval::look(&engine, cli)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let done = runtime.block_on(async {
+        session.connect(specs, Vec::new(), Some(tokens::vault()?), Default::default())?;
+        let Some(pool) = session.pool() else {
+            return Err(CliError::failed("there is no server to connect"));
+        };
+        let done = work(Arc::clone(&pool)).await;
+        pool.close().await;
+        done
+    });
+    runtime.shutdown_background();
+    done
+}
+
+/// A browser if there is one; the address is said in any case.
+struct Shown;
+
+impl Browser for Shown {
+    fn open(&self, url: &str) -> Result<(), String> {
+        complain(&format!("sign in here: {}\n", plain(url)));
+        ona_sandbox::start_detached(
+            std::path::Path::new("xdg-open"),
+            &[url.into()],
+            std::path::Path::new("/"),
+            &[],
+            b"",
+        )
+        // Where there is no browser, somebody opens it elsewhere.
+        .or(Ok(()))
+        .map(drop)
+    }
+}

@@ -1,0 +1,305 @@
+//! `ona mcp serve`: ona's own tools, for another agent.
+//!
+//! Calls wait in one queue and are taken one by one, in the order they came, by the session that belongs to this
+//! server: each goes through the whole gate, and is answered when it is on the record. The session is made with the
+//! first of them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use ona_engine::{AgentOptions, Engine, Human, Session, table};
+use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool, serve_http, serve_stdio};
+use ona_store::NewSession;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Cli;
+use crate::asker;
+use crate::env;
+use crate::error::CliError;
+use crate::eval::{self, directory};
+use crate::mind::mind;
+use crate::output::complain;
+use crate::print;
+use crate::serve::{refused, until_signalled};
+
+/// Calls that may wait for their turn.
+const MOST_WAITING: usize = 64;
+
+/// The tools that change nothing.
+const READS_ONLY: [&str; 3] = ["Read", "Glob", "Grep"];
+
+const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that its operator has set up, and is \
+    recorded. Nobody can be asked: what would have to be asked is refused. A refusal says why and what would change \
+    that; do not try to get around it.";
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Serve streamable HTTP on this port of 127.0.0.1 instead; 0 takes any, and says which on standard error
+    ///
+    /// Whoever can reach the port can call the tools, within what the rules allow.
+    #[arg(long, value_name = "PORT")]
+    http: Option<u16>,
+}
+
+/// A call that waits for its turn.
+struct Job {
+    tool: String,
+    input: Value,
+    /// Cancelled if nobody waits for it any more.
+    cancel: CancellationToken,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// Where clients hand in their calls.
+struct Counter {
+    jobs: mpsc::Sender<Job>,
+    offered: Offered,
+}
+
+/// The tools as they are offered at this moment.
+type Offered = Arc<Mutex<Vec<ToolSpec>>>;
+
+impl Counter {
+    /// Puts a call into the queue; its answer comes when its turn has come.
+    fn hand_in(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        cancel: CancellationToken,
+    ) -> Result<oneshot::Receiver<Answer>, Refused> {
+        if !ona_tools::TOOLS.iter().any(|known| known.name() == tool)
+            && !offered(&self.offered).iter().any(|known| known.name == tool)
+        {
+            return Err(Refused::Unknown);
+        }
+        let (reply, answer) = oneshot::channel();
+        let job = Job { tool: tool.to_owned(), input: Value::Object(arguments), cancel, reply };
+        self.jobs.try_send(job).map_err(|_| Refused::TooMany)?;
+        Ok(answer)
+    }
+}
+
+/// Why a call does not even wait.
+enum Refused {
+    Unknown,
+    TooMany,
+}
+
+fn offered(offered: &Offered) -> std::sync::MutexGuard<'_, Vec<ToolSpec>> {
+    offered.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failed(why: impl Into<String>) -> Answer {
+    Answer { texts: vec![why.into()], is_error: true }
+}
+
+impl ToolSet for Counter {
+    fn name(&self) -> &str {
+        "ona"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn instructions(&self) -> &str {
+        INSTRUCTIONS
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        offered(&self.offered).clone()
+    }
+
+    fn call(self: Arc<Self>, call: Call) -> BoxFuture<'static, Result<Answer, UnknownTool>> {
+        let Call { name, arguments, cancel, .. } = call;
+        // Not only when it is awaited: calls are taken in the order they came.
+        let handed_in = self.hand_in(&name, arguments, cancel);
+        Box::pin(async move {
+            match handed_in {
+                Ok(answer) => Ok(answer.await.unwrap_or_else(|_| failed("the server has ended"))),
+                Err(Refused::Unknown) => Err(UnknownTool),
+                Err(Refused::TooMany) => Ok(failed(format!(
+                    "{MOST_WAITING} calls are waiting already: wait for answers before you call again"
+                ))),
+            }
+        })
+    }
+}
+
+pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
+    let engine = Arc::new(eval::engine(cli)?);
+    // What is wrong with the settings, or is not trusted, is said before anybody connects.
+    let first = eval::look_new(&engine, cli)?;
+    let (jobs, waiting) = mpsc::channel(MOST_WAITING);
+    let tools = Offered::default();
+    tell_tools(&first, &tools);
+    drop(first);
+    let counter = Arc::new(Counter { jobs, offered: Arc::clone(&tools) });
+    let here = directory(cli.cwd.as_ref())?;
+    let worker = Worker { cli, engine, here, tools, ending: CancellationToken::new() };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let served = runtime.block_on(async {
+        let cancel = until_signalled()?;
+        let ending = worker.ending.clone();
+        let serving = async {
+            let outcome = match serve.http {
+                None => serve_stdio(counter, cancel).await,
+                Some(port) => {
+                    let said = |address: &str| complain(&format!("listening on {address}\n"));
+                    serve_http(counter, port, cancel, said).await
+                }
+            };
+            // Nobody waits for an answer any more; what came of the call is still recorded.
+            ending.cancel();
+            outcome
+        };
+        let (outcome, ()) = tokio::join!(serving, worker.work(waiting));
+        outcome.map_err(|error| refused(&error, serve.http))
+    });
+    // A thread that waits for a line that does not come must not keep us.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Takes calls out of the queue.
+struct Worker<'a> {
+    cli: &'a Cli,
+    engine: Arc<Engine>,
+    here: PathBuf,
+    tools: Offered,
+    /// Cancelled when there is no client any more.
+    ending: CancellationToken,
+}
+
+impl Worker<'_> {
+    async fn work(&self, mut waiting: mpsc::Receiver<Job>) {
+        let mut session = None;
+        loop {
+            let job = tokio::select! {
+                biased;
+                () = self.ending.cancelled() => return,
+                job = waiting.recv() => job,
+            };
+            let Some(job) = job else { return };
+            // What was taken back before its turn has not happened.
+            if job.cancel.is_cancelled() {
+                continue;
+            }
+            let answer = match self.session(&mut session) {
+                Ok(session) => self.call(session, &job).await,
+                Err(error) => failed(error.to_string()),
+            };
+            // Whoever asked may have gone.
+            let _ = job.reply.send(answer);
+        }
+    }
+
+    /// The session of this server, made when it is first needed.
+    fn session<'s>(&self, made: &'s mut Option<Session>) -> Result<&'s mut Session, CliError> {
+        Ok(match made {
+            Some(session) => session,
+            None => made.insert(self.begin()?),
+        })
+    }
+
+    fn begin(&self) -> Result<Session, CliError> {
+        let seat = self.engine.store.new_session(&NewSession {
+            project_dir: &self.here.to_string_lossy(),
+            conversation: None,
+            id: None,
+            origin: "mcp",
+            name: None,
+        })?;
+        let (front, remote, events) = table(Human::Nobody);
+        let mut session = Session::open(&self.engine, seat, &self.here)?.facing(front);
+        tokio::spawn(asker::show(events, remote));
+        for warning in session.extend()? {
+            complain(&format!("{warning}\n"));
+        }
+        match mind(&self.cli.agent, &session.settings(), None) {
+            Ok((mind, ..)) => {
+                let options = AgentOptions {
+                    today: print::today(),
+                    model_of_agents: env::subagent_model()?,
+                    waits: true,
+                    ..AgentOptions::default()
+                };
+                session = session.judged_by(Arc::new(mind)).working(options);
+            }
+            // Without one, such hooks are skipped, which is recorded, and agents are refused.
+            Err(error) if session.wants_model() => {
+                complain(&format!("warning: hooks that ask a model do not run: {error}"));
+            }
+            Err(_) => {}
+        }
+        Ok(session)
+    }
+
+    async fn call(&self, session: &mut Session, job: &Job) -> Answer {
+        let cancel = self.ending.child_token();
+        if let Err(error) = session.look_again(&cancel).await {
+            return failed(CliError::from(error).to_string());
+        }
+        let report = {
+            let call = session.call(&job.tool, &job.input, &cancel);
+            tokio::pin!(call);
+            tokio::select! {
+                biased;
+                report = &mut call => report,
+                () = job.cancel.cancelled() => {
+                    cancel.cancel();
+                    call.await
+                }
+            }
+        };
+        tell_tools(session, &self.tools);
+        match report {
+            Ok(report) => {
+                let mut texts = vec![report.content];
+                texts.extend(report.stop.map(|why| format!("Stop here: {why}")));
+                Answer { texts, is_error: report.is_error }
+            }
+            Err(error) => failed(CliError::from(error).to_string()),
+        }
+    }
+}
+
+/// Tells clients of the tools as the session offers them now.
+fn tell_tools(session: &Session, tools: &Offered) {
+    let mut known = offered(tools);
+    let specs = session.tool_specs(&session.offered());
+    let same = |(one, other): (&ToolSpec, &ona_provider::ToolSpec)| {
+        one.name == other.name && Value::Object(one.schema.clone()) == bare(&other.input_schema)
+    };
+    if known.len() == specs.len() && known.iter().zip(&specs).all(same) {
+        return;
+    }
+    *known = specs.into_iter().map(spec).collect();
+}
+
+fn spec(tool: ona_provider::ToolSpec) -> ToolSpec {
+    let schema = match bare(&tool.input_schema) {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    let reads_only = READS_ONLY.contains(&tool.name.as_str());
+    let (name, description) = (tool.name.into(), tool.description.into());
+    ToolSpec { name, description, schema, reads_only }
+}
+
+/// A schema without its name and its dialect, which are of no use to a client.
+fn bare(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(schema) = &mut schema {
+        schema.shift_remove("$schema");
+        schema.shift_remove("title");
+    }
+    schema
+}
