@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ona_engine::servers::GivenServers;
 use ona_engine::settings::Given;
 use ona_engine::{Config, Engine, JoinRequest, Session};
 use ona_hooks::Timeouts;
@@ -95,7 +96,11 @@ impl Bench {
             ona_config: world.join("none"),
             managed_dirs: Vec::new(),
             given: Given { settings: vec![json!({"hooks": hooks}).to_string()], sources: None },
+            servers: GivenServers::default(),
             started_by: None,
+            plugin_dirs: Vec::new(),
+            agents: None,
+            skill_listing_room: None,
             mode: None,
             trust: false,
             hooks_disabled: false,
@@ -111,6 +116,7 @@ impl Bench {
                 program: std::env::current_exe().unwrap(),
                 child_env: vec![("HOME".into(), world.into())],
                 outputs: dir.join("outputs"),
+                web: Arc::default(),
             },
             config,
             crew: ona_engine::Crew::default(),

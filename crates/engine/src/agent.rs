@@ -1,26 +1,26 @@
 //! The agent: a session, somebody to ask, and what has been said so far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ona_hooks::Fired;
-use ona_provider::{Client, Model, Request, ToolSpec};
+use ona_provider::{Client, Model, Request};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Entry, Event, ModelUsed, Op, SystemNote, ToolUseId};
+use ona_types::{Entry, ModelUsed, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::compact::Squeeze;
 use crate::instructions::{self, Conditional, Instruction};
-use crate::intents::{self, with_metadata};
+use crate::intents;
 use crate::prompt::{self, PromptOptions};
-use crate::session::{Session, SessionTool, is_gone};
+use crate::session::{Session, is_gone};
 use crate::structured::{self, Shape};
 use crate::subagents;
 use crate::thread::Thread;
@@ -109,6 +109,8 @@ pub struct AgentOptions {
     pub shape: Option<Shape>,
     /// Read no instructions.
     pub bare: bool,
+    /// How many tokens of memories the model is offered; 0 offers none.
+    pub memory_tokens: u64,
     /// No hook hears of its turns; its calls pass the gate like all others.
     pub unheard: bool,
     /// How the session came about.
@@ -155,6 +157,8 @@ pub enum AgentError {
 pub struct Agent {
     pub(crate) session: Session,
     pub(crate) mind: Arc<Mind>,
+    /// The model to return to when a skill has been done with.
+    pub(crate) own_mind: Option<Arc<Mind>>,
     pub(crate) options: AgentOptions,
     pub(crate) thread: Thread,
     /// Instructions that come in later; none if none are read.
@@ -169,6 +173,8 @@ pub struct Agent {
     pub(crate) inputs: HashMap<ToolUseId, Value>,
     /// What a hook has the user say before the first prompt.
     pub(crate) initial: Option<String>,
+    /// Servers of which the model or the user was told, and whether they were connected.
+    pub(crate) servers_told: HashSet<(String, bool)>,
     /// The files that hooks hear of, and those of them that hooks named themselves.
     pub(crate) watch: Watch,
     pub(crate) watch_paths: Vec<PathBuf>,
@@ -197,6 +203,7 @@ impl Agent {
         let mut agent = Self {
             session,
             mind,
+            own_mind: None,
             thread,
             conditional: None,
             turn,
@@ -204,6 +211,7 @@ impl Agent {
             squeeze: Squeeze::default(),
             inputs: HashMap::new(),
             initial: None,
+            servers_told: HashSet::new(),
             watch: Watch::default(),
             watch_paths: Vec::new(),
             owner,
@@ -226,7 +234,7 @@ impl Agent {
 
     /// The tools the model may call: what is offered, without what a rule forbids altogether.
     pub fn tools(&self) -> Vec<String> {
-        self.session.offered_names()
+        self.session.offered()
     }
 
     /// Does what the front-end asks for, until it asks for no more.
@@ -267,12 +275,19 @@ impl Agent {
     }
 
     /// Ends the agents that work in the background: nobody would hear of them.
-    async fn dismiss(&self) {
+    pub(crate) async fn dismiss(&self) {
         let (crew, session) = (&self.session.engine.crew, &self.session.seat.session);
         crew.stop_all(session);
         while crew.of(session) > 0 {
             crew.one_ended(session).await;
         }
+    }
+
+    /// What the model is told of skills.
+    pub(crate) fn skills_told(&self) -> Option<Entry> {
+        let mut text = self.skill_listing()?;
+        self.session.governance.redactor.mask_string(&mut text);
+        Some(Entry::system(&SystemNote::Context { text, from: "skills".to_owned() }))
     }
 
     async fn open(&mut self) -> Result<(), StoreError> {
@@ -320,11 +335,15 @@ impl Agent {
                 self.warn(warning.to_string());
             }
             entries.extend(self.instructed(&found, &mut hooks, &cancel).await);
+            if source != StartSource::Resume {
+                entries.extend(self.remembered()?);
+            }
         }
         let from = match &self.session.agent {
             Some(_) => "SubagentStart hook",
             None => "SessionStart hook",
         };
+        entries.extend(self.skills_told());
         entries.extend(self.contexts(&fired.contexts, from));
         self.initial = fired.initial_message.take();
         self.take_watch_paths(&fired);
@@ -357,6 +376,12 @@ impl Agent {
         let files = told.iter().map(|one| one.path.display().to_string()).collect();
         let text = instructions::render(&told);
         Some(Entry::system(&SystemNote::Instructions { text, files }))
+    }
+
+    /// What is remembered from earlier sessions.
+    pub(crate) fn remembered(&self) -> Result<Option<Entry>, StoreError> {
+        let has_bash = self.tools().iter().any(|tool| tool == "Bash");
+        self.session.remembered(self.options.memory_tokens, has_bash)
     }
 
     /// Entries for what hooks say to the model.
@@ -401,12 +426,8 @@ impl Agent {
         store.view_from(&self.session.seat.session, from, |row| self.thread.read(row))
     }
 
-    pub(crate) fn warn(&self, mut text: String) {
-        // Whoever shows it says so.
-        if let Some(rest) = text.strip_prefix("warning: ") {
-            text = rest.to_owned();
-        }
-        self.session.front.tell(Event::Warning { text });
+    pub(crate) fn warn(&self, text: String) {
+        self.session.warn(text);
     }
 
     /// The next question to the model, made of the record alone.
@@ -416,18 +437,13 @@ impl Agent {
         (request.earlier, request.recent) = self.thread.messages();
         request.messages.extend(self.thread.results());
         request.thinking = self.mind.thinking;
-        let policy = self.session.workspace.as_ref().map(|workspace| workspace.policy());
-        let spec = |tool: SessionTool| ToolSpec {
-            name: tool.name().to_owned(),
-            description: self.session.describe(&*tool),
-            input_schema: match &policy {
-                Some(policy) => with_metadata(tool.name(), tool.input_schema(), policy),
-                None => tool.input_schema(),
-            },
-        };
-        let tools = self.tools();
-        let tools = tools.iter().filter_map(|name| self.session.tool(name));
-        request.tools = tools.map(spec).collect();
+        // What was looked for comes last: what stands before it stays in the provider's cache.
+        let deferred: HashSet<String> =
+            self.session.deferred_tools().into_iter().map(|tool| tool.name).collect();
+        let mut tools = self.tools();
+        tools.retain(|name| !deferred.contains(name));
+        tools.extend(self.thread.loaded().iter().filter(|name| deferred.contains(*name)).cloned());
+        request.tools = self.session.tool_specs(&tools);
         request
     }
 }

@@ -2,8 +2,8 @@
 //! follows the phase.
 
 use ona_policy::Stage;
-use ona_tools::TaskView;
-use ona_types::{Change, PermissionMode, Phase, Todo, TodoStatus, ToolOutput};
+use ona_types::{Change, PermissionMode, Phase, TaskId, Todo, TodoStatus, ToolOutput};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::PendingCall;
@@ -11,6 +11,35 @@ use crate::session::Session;
 use crate::tasks::{completed, created};
 
 impl Session {
+    /// Tells hooks of a task that a call is about to start in the background. One that says no keeps it from starting.
+    pub(crate) async fn announce_task(
+        &self,
+        call: &mut PendingCall<'_>,
+        cancel: &CancellationToken,
+    ) -> Option<ToolOutput> {
+        let said = |key: &str| call.input.get(key).and_then(Value::as_str).map(str::to_owned);
+        let wanted = call.input.get("run_in_background");
+        let wanted = wanted.map(|wanted| *wanted == true || *wanted == "true");
+        let subject = match call.tool.name() {
+            "Bash" if wanted == Some(true) => said("command")?,
+            "Agent" => {
+                let kind = said("subagent_type").unwrap_or_else(|| "general-purpose".to_owned());
+                let background = || self.kind(&kind).is_ok_and(|kind| kind.background);
+                wanted.unwrap_or_else(background).then(|| said("description")).flatten()?
+            }
+            _ => return None,
+        };
+        let id = TaskId::of_call(call.id);
+        let fired = self.fire(call, created(id.as_str(), &subject), cancel).await;
+        fired.denies().then(|| {
+            let why = format!(
+                "a TaskCreated hook refuses it, and it was not started: {}",
+                fired.denial()
+            );
+            ToolOutput::rejected(why)
+        })
+    }
+
     /// Tells hooks of what a call would change, before it is on the record. One that says no undoes it.
     pub(crate) async fn announce(
         &self,
@@ -18,24 +47,6 @@ impl Session {
         output: &mut ToolOutput,
         cancel: &CancellationToken,
     ) {
-        if let Some(task) = output.task.clone() {
-            let fired = self.fire(call, created(task.id.as_str(), &task.command), cancel).await;
-            if fired.denies() {
-                let view = TaskView {
-                    id: task.id.to_string(),
-                    kind: task.kind,
-                    command: task.command,
-                    output_path: task.output_path,
-                    end: None,
-                };
-                let stopped = match self.end_task(&view).await {
-                    Ok(()) => String::new(),
-                    Err(why) => format!(" (and it goes on: {why})"),
-                };
-                let content = format!("a TaskCreated hook refuses it{stopped}: {}", fired.denial());
-                *output = ToolOutput { task: output.task.take(), ..ToolOutput::rejected(content) };
-            }
-        }
         let todos = output.changes.iter().find_map(|change| match change {
             Change::Todos(todos) => Some(todos.clone()),
             _ => None,

@@ -13,13 +13,14 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Stage, ToolPermit, Verdict};
 use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
-use ona_tools::{Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
+use ona_tools::{Asks, Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{Event, FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::front::Human;
 use crate::gate::{Denial, PendingCall, gate_rows};
 use crate::intents::vouch;
 use crate::session::{Engine, Session};
@@ -110,7 +111,14 @@ impl Session {
             (_, Some(reason)) => Done::refused(reason),
             (None, None) => Done::refused(self.no_such_tool(tool)),
             (Some(known), None) => {
-                let mut call = PendingCall::new(&id, &**known, input.clone());
+                let mut input = input.clone();
+                // Answers are the user's to give, or a hook's.
+                if known.asks() == Asks::AnAnswer && self.front.human != Human::Operator {
+                    for key in ["answers", "annotations"] {
+                        input.as_object_mut().map(|input| input.remove(key));
+                    }
+                }
+                let mut call = PendingCall::new(&id, &**known, input);
                 let output = self.run(&mut call, cancel).await;
                 if known.name() == STRUCTURED_OUTPUT && !output.is_error() {
                     answer = Some(call.input.clone());
@@ -178,7 +186,18 @@ impl Session {
     }
 
     fn no_such_tool(&self, name: &str) -> String {
-        format!("there is no tool `{name}`; the tools are {}", self.tool_names().join(", "))
+        if let Some(why) = self.server_is_away(name) {
+            return why;
+        }
+        // Tools of servers may be thousands.
+        let mut names = self.tool_names();
+        let all = names.len();
+        names.retain(|name| !name.starts_with("mcp__"));
+        let more = match all - names.len() {
+            0 => String::new(),
+            more => format!(", and {more} of MCP servers, which ToolSearch finds"),
+        };
+        format!("there is no tool `{name}`; the tools are {}{more}", names.join(", "))
     }
 
     /// The gate, the tool, and the hooks that hear what became of it.
@@ -200,7 +219,13 @@ impl Session {
                 }
                 let mut output =
                     ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
-                output.changes.extend(self.plan_to_keep(call, stage));
+                if let Some(plan) = self.plan_to_keep(call, stage) {
+                    output.content.push_str(
+                        "\nThe plan is kept as a draft: `ona plan show` shows it, and whoever may approves it with \
+                         `ona plan approve`",
+                    );
+                    output.changes.push(plan);
+                }
                 // Where something was asked, whose no it is: that of nobody is no human's.
                 return match call.answers.last().and_then(|answer| answer.detail["by"].as_str()) {
                     Some(who) if stage == Stage::Human => output.with_detail("decided_by", who),
@@ -208,6 +233,9 @@ impl Session {
                 };
             }
         };
+        if let Some(refused) = self.announce_task(call, cancel).await {
+            return refused;
+        }
         let mut before = self.observe(call).await;
         let mut output = self.run_tool(call, permit, cancel).await;
         self.announce(call, &mut output, cancel).await;

@@ -5,22 +5,26 @@ use std::path::PathBuf;
 use ona_hooks::Fired;
 use ona_policy::Scope;
 use ona_store::{Step, StoreError};
+use ona_types::Event;
 use ona_types::hook::{ConfigSource, HookDetail};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::session::Session;
 
-impl Agent {
+impl Session {
     /// Between turns, never in one (S0 §4.4): settings that have changed are read again, unless a ConfigChange
-    /// hook says no. Nobody says no to the organisation.
+    /// hook says no; if no hook is to hear of it, none does. Nobody says no to the organisation. Says whether
+    /// anything applies that did not.
     pub(crate) async fn heed_settings(
         &mut self,
+        unheard: bool,
         cancel: &CancellationToken,
-    ) -> Result<(), StoreError> {
-        let changes = self.session.governance.changed_settings();
+    ) -> Result<bool, StoreError> {
+        let changes = self.governance.changed_settings();
         if changes.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut refused = Vec::new();
         for (scope, file) in &changes {
@@ -32,7 +36,10 @@ impl Agent {
             };
             let name = file.display().to_string();
             let detail = HookDetail::ConfigChange { source, file_path: Some(name.clone()) };
-            let fired = self.fire(detail, cancel).await;
+            let fired = match unheard {
+                true => Fired::default(),
+                false => self.fire_event(detail, None, cancel).await,
+            };
             let denied = fired.denies() && *scope != Scope::Managed;
             if denied {
                 self.warn(format!("{name} has changed and stays as it was: {}", fired.denial()));
@@ -40,12 +47,13 @@ impl Agent {
             }
             let detail = json!({"source": source, "file": name, "refused": denied});
             let event = Some(("settings.changed", &detail));
-            self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+            let step = Step { hooks: &fired.rows, event, ..Step::default() };
+            self.engine.store.keep_step(&self.seat, &step)?;
         }
         if refused.len() == changes.len() {
-            return Ok(());
+            return Ok(false);
         }
-        match self.session.read_settings_again(&refused) {
+        match self.read_settings_again(&refused) {
             Ok(warnings) => {
                 let files =
                     changes.iter().map(|(_, file)| file).filter(|file| !refused.contains(file));
@@ -55,9 +63,33 @@ impl Agent {
                 for warning in warnings {
                     self.warn(warning);
                 }
-                self.watch_files();
+                Ok(true)
             }
-            Err(why) => self.warn(format!("settings have changed and stay as they were: {why}")),
+            Err(why) => {
+                self.warn(format!("settings have changed and stay as they were: {why}"));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Tells the front-end what the user should know.
+    pub(crate) fn warn(&self, mut text: String) {
+        // Whoever shows it says so.
+        if let Some(rest) = text.strip_prefix("warning: ") {
+            text = rest.to_owned();
+        }
+        self.front.tell(Event::Warning { text });
+    }
+}
+
+impl Agent {
+    /// Settings that have changed since the last turn apply from this one on.
+    pub(crate) async fn heed_settings(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        if self.session.heed_settings(self.options.unheard, cancel).await? {
+            self.watch_files();
         }
         Ok(())
     }

@@ -7,16 +7,17 @@ use ona_hooks::Fired;
 use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
 use ona_store::{Steering, Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
-use ona_types::{Collapse, Entry, Event};
+use ona_types::{Collapse, Entry, Event, Todo, TodoStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, millis};
 use crate::instructions;
+use crate::skills;
 use crate::turn::used;
 
 /// A context window where nobody knows better.
-const WINDOW: u64 = 128_000;
+pub(crate) const WINDOW: u64 = 128_000;
 /// So full a context may get, in percent.
 const FULL: f64 = 95.0;
 /// The word for an answer that ended where the window did.
@@ -185,7 +186,12 @@ impl Agent {
         let collapse = Collapse {
             trigger: trigger.to_owned(),
             summary: format!("What happened so far, summed up:\n\n{summary}"),
-            restored: restored(&steering, self.session.intent_context()?.as_deref()),
+            restored: restored(
+                &steering,
+                self.session.intent_context()?.as_deref(),
+                &self.session.engine.store.todos(&self.session.seat)?,
+                skills::told_again(self.thread.skills()),
+            ),
             pre_tokens,
         };
         let detail = json!({"trigger": trigger, "pre_tokens": pre_tokens});
@@ -250,6 +256,7 @@ impl Agent {
             let (loaded, conditional) = instructions::reload(&self.options.instructions);
             self.conditional = Some(conditional);
             entries.extend(self.instructed(&loaded.instructions, &mut hooks, cancel).await);
+            entries.extend(self.remembered()?);
         }
         let detail = HookDetail::SessionStart {
             source: StartSource::Compact,
@@ -261,6 +268,7 @@ impl Agent {
             None => self.fire(detail, cancel).await,
         };
         hooks.append(&mut fired.rows);
+        entries.extend(self.skills_told());
         entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
         self.take_watch_paths(&fired);
         self.keep(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
@@ -268,7 +276,12 @@ impl Agent {
 }
 
 /// What steers the work, in words.
-fn restored(steering: &Steering, intent: Option<&str>) -> String {
+fn restored(
+    steering: &Steering,
+    intent: Option<&str>,
+    todos: &[Todo],
+    skills: Option<String>,
+) -> String {
     let mut parts = vec![format!("The phase of the work is {}.", steering.phase)];
     if let Some(goal) = &steering.first_prompt {
         parts.push(format!("The user began with:\n{goal}"));
@@ -284,7 +297,21 @@ fn restored(steering: &Steering, intent: Option<&str>) -> String {
     if let Some(intent) = intent {
         parts.push(format!("The intent that is selected:\n{intent}"));
     }
+    if !todos.is_empty() {
+        let list: Vec<String> = todos.iter().map(todo_line).collect();
+        parts.push(format!("The list of things to do:\n{}", list.join("\n")));
+    }
+    parts.extend(skills);
     format!("What steers the work, from the record:\n\n{}", parts.join("\n\n"))
+}
+
+fn todo_line(todo: &Todo) -> String {
+    let mark = match todo.status {
+        TodoStatus::Pending => " ",
+        TodoStatus::InProgress => "~",
+        TodoStatus::Completed => "x",
+    };
+    format!("- [{mark}] {}", todo.content)
 }
 
 #[cfg(test)]

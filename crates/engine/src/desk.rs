@@ -1,7 +1,9 @@
 //! What a session does for its tools.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ona_mcp::{OnProgress, Pool};
 use ona_store::TaskRow;
 use ona_tools::{AgentOrder, Deferred, Desk, TaskEnd, TaskView, Waits, WebFound, WebQuery};
 use ona_types::{Event, Phase, TaskId, Todo, ToolOutput, ToolUseId};
@@ -66,24 +68,36 @@ impl Desk for Session {
         call: &'a ToolUseId,
         cancel: &'a CancellationToken,
     ) -> Waits<'a, ToolOutput> {
-        Box::pin(self.start_agent(order, call, cancel))
+        Box::pin(self.start_agent(order, call, None, cancel))
     }
 
     fn skill<'a>(
         &'a self,
         name: &'a str,
-        _args: &'a str,
-        _call: &'a ToolUseId,
-        _cancel: &'a CancellationToken,
+        args: &'a str,
+        call: &'a ToolUseId,
+        cancel: &'a CancellationToken,
     ) -> Waits<'a, ToolOutput> {
-        Box::pin(async move { ToolOutput::rejected(format!("there is no skill `{name}`")) })
+        Box::pin(self.use_skill(name, args, call, cancel))
+    }
+
+    fn servers(&self) -> Option<Arc<Pool>> {
+        self.pool()
+    }
+
+    fn progress(&self, call: &ToolUseId) -> Option<OnProgress> {
+        Some(self.on_progress(call))
     }
 
     fn deferred(&self) -> Vec<Deferred> {
-        Vec::new()
+        self.deferred_tools()
     }
 
-    fn digest<'a>(&'a self, prompt: &'a str, text: &'a str) -> Waits<'a, Result<String, String>> {
+    fn digest<'a>(
+        &'a self,
+        prompt: &'a str,
+        text: &'a str,
+    ) -> Waits<'a, Option<Result<String, String>>> {
         Box::pin(self.ask_aside(prompt, text))
     }
 

@@ -50,7 +50,9 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) events: Vec<(String, Value)>,
     /// What hooks decided, for the rules to take into account.
     by_hooks: Option<Behavior>,
-    /// Whether a PermissionRequest hook has replaced the input.
+    /// Whether a PreToolUse hook has replaced the input.
+    from_hook: bool,
+    /// Whether a PermissionRequest hook, or the human, has.
     replaced: bool,
 }
 
@@ -70,8 +72,14 @@ impl<'a> PendingCall<'a> {
             trace: None,
             events: Vec::new(),
             by_hooks: None,
+            from_hook: false,
             replaced: false,
         }
+    }
+
+    /// Whether a hook has said yes.
+    pub(crate) fn allowed_by_hooks(&self) -> bool {
+        self.by_hooks == Some(Behavior::Allow)
     }
 
     pub(crate) fn as_call(&self) -> Call<'_> {
@@ -167,6 +175,7 @@ impl Session {
         if let Some(input) = fired.updated_input.take() {
             // Every later stage judges what would really run, so it must be valid again.
             call.input = Value::Object(input);
+            call.from_hook = true;
             match self.prepare(call.tool, &call.input) {
                 Ok(effects) => call.effects = effects,
                 Err(error) => {
@@ -219,8 +228,12 @@ impl Session {
     fn ask_rules(&self, call: &PendingCall<'_>) -> Answer {
         let ruling = self.governance.permissions.judge(&call.as_call());
         let (reason, detail) = explain::ruling(&ruling);
-        let hook_answers =
-            call.by_hooks == Some(Behavior::Allow) && ona_tools::is_answered(&call.input);
+        if let Some(answer) = self.ask_server_rules(call) {
+            return answer;
+        }
+        let hook_answers = call.by_hooks == Some(Behavior::Allow)
+            && call.from_hook
+            && ona_tools::is_answered(&call.input);
         match call.tool.asks() {
             _ if ruling.behavior == Behavior::Deny => {}
             Asks::AHuman => {
@@ -239,6 +252,11 @@ impl Session {
             // A hook's yes spares the question, but never a rule that wants it asked.
             (Behavior::Ask, By::Mode(_)) if call.by_hooks == Some(Behavior::Allow) => {
                 Verdict::Allow
+            }
+            // Instructions alone do nothing: what comes of them passes the gate, call by call.
+            (Behavior::Ask, By::Mode(_)) if self.only_instructs(call) => {
+                let why = "the skill brings no permissions and no hooks of its own";
+                return Answer::new(Stage::Rules, Verdict::Allow, why).with(detail);
             }
             (Behavior::Ask, _) => Verdict::Ask,
         };
@@ -454,7 +472,12 @@ impl Session {
         let judge = judge.as_ref().map(|judge| judge as &dyn Judge);
         let hooks = &self.governance.hooks;
         let name = self.governance.redactor.mask_live(&detail.name()).into_owned();
-        let mut fired = hooks.fire(&self.hook_base(), detail, about, judge, cancel).await;
+        let mut base = self.hook_base();
+        // These say themselves which agent they are about.
+        if matches!(detail, HookDetail::SubagentStart { .. } | HookDetail::SubagentStop { .. }) {
+            (base.agent_id, base.agent_type) = (None, None);
+        }
+        let mut fired = hooks.fire(&base, detail, about, judge, cancel).await;
         self.pass_on(&name, &mut fired);
         fired
     }

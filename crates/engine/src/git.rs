@@ -4,6 +4,7 @@
 //! diff, no text conversion. Names come with NUL between them, so that none can pass for two. All paths are
 //! relative to the directory that is asked about, which may lie below the checkout's top.
 
+mod fetch;
 mod history;
 pub(crate) mod worktrees;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 use ona_sandbox::{ChildOutcome, ChildSpec, Ending, SpawnError};
 use tokio_util::sync::CancellationToken;
 
+pub use fetch::fetch;
 pub use history::{
     Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
 };
@@ -413,13 +415,23 @@ fn failed(root: &Path, command: &str, outcome: &ChildOutcome) -> GitError {
 }
 
 async fn git(root: &Path, args: &[&str], stdin: &[u8]) -> Result<ChildOutcome, GitError> {
+    git_with(root, &[], args, stdin).await
+}
+
+/// The same, with further configuration.
+async fn git_with(
+    root: &Path,
+    settings: &[&str],
+    args: &[&str],
+    stdin: &[u8],
+) -> Result<ChildOutcome, GitError> {
     // Variables can only be taken away by who starts the program.
     let mut all: Vec<OsString> = Vec::new();
     for name in ELSEWHERE {
         all.extend([OsString::from("-u"), name.into()]);
     }
     all.push("git".into());
-    for setting in QUIET {
+    for setting in QUIET.iter().chain(settings) {
         all.extend([OsString::from("-c"), setting.into()]);
     }
     all.extend(args.iter().map(OsString::from));

@@ -1,6 +1,6 @@
 //! What governs a session: the settings it runs on, read once, turned into rules and hooks.
 
-mod basis;
+pub(crate) mod basis;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,11 @@ use ona_types::{PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 use serde_json::{Map, Value};
 use tracing::debug;
 
+use crate::extensions::plugin::registry::{Wanted, acting};
+use crate::extensions::{Plugin, Warning};
+use crate::servers::{self, GivenServers, PluginServers, Servers};
 use crate::session::Engine;
-use crate::settings::{self, Given, Layer, Roots};
+use crate::settings::{self, Given, Layer, Repository, Roots};
 use crate::trust::{self, Brought, Judged};
 use crate::watch::Watch;
 use basis::{Basis, session_mode};
@@ -34,8 +37,16 @@ pub struct Config {
     pub managed_dirs: Vec<PathBuf>,
     /// `--settings` and `--setting-sources`.
     pub given: Given,
+    /// `--mcp-config` and what else is said about servers.
+    pub servers: GivenServers,
     /// What started this process, if not the operator: it may give settings that forbid, and no others.
     pub started_by: Option<String>,
+    /// `--plugin-dir`: plugins for this run.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// `--agents`: agents for this run, as JSON.
+    pub agents: Option<String>,
+    /// The room for the listing of skills, in characters, where the operator says so.
+    pub skill_listing_room: Option<usize>,
     /// `--permission-mode`.
     pub mode: Option<PermissionMode>,
     /// Trust the folder for this run.
@@ -60,6 +71,22 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
+    /// Whether nothing is read but what the command line gives (`--bare`).
+    pub fn is_bare(&self) -> bool {
+        self.given.sources.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// The plugins that act in a project whose settings are these, and what is wrong with them.
+    pub fn plugins(&self, project_dir: &Path, settings: &Value) -> (Vec<Plugin>, Vec<Warning>) {
+        acting(&Wanted {
+            ona_config: &self.ona_config,
+            given: &self.plugin_dirs,
+            added: !self.is_bare(),
+            repository: &Repository::of(project_dir).root,
+            enabled: &settings["enabledPlugins"],
+        })
+    }
+
     /// Where settings are for a project.
     pub fn roots(&self, project_dir: &Path, cwd: &Path) -> Roots {
         Roots {
@@ -116,6 +143,8 @@ pub(crate) enum Remember {
 pub(crate) struct Governance {
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) hooks: HookPlane,
+    /// The plugins that act.
+    pub(crate) plugins: Vec<Plugin>,
     pub(crate) warnings: Vec<String>,
     /// What the process provides, with the settings' variables for children.
     pub(crate) host: Host,
@@ -204,7 +233,15 @@ impl Governance {
             let keys: Vec<&str> = layer.json.keys().map(String::as_str).collect();
             debug!(target: "ona::settings", source = %layer.source, keys = keys.join(","), "read");
         }
-        let basis = Basis { roots, layers, mode, outputs, protected };
+        let basis = Basis {
+            roots,
+            layers,
+            mode,
+            outputs,
+            protected,
+            worktrees: Vec::new(),
+            secrets: Vec::new(),
+        };
         let loaded = Self::of(config, host, place, basis, warnings, watch);
         debug!(
             target: "ona::settings", mode = %loaded.permissions.mode(),
@@ -278,13 +315,13 @@ impl Governance {
                 warnings.push(format!(
                     "{} is not trusted as it is; held back until `ona trust`: {}",
                     brought.root.display(),
-                    held_back.join(", ")
+                    few(&held_back)
                 ));
             }
             loaded.layers = layers;
         }
         let mut snapshot = settings::snapshot(&loaded);
-        redactor(config, &loaded.layers).mask_value(&mut snapshot);
+        redactor(config, &[], &loaded.layers).mask_value(&mut snapshot);
         Ok((loaded.layers, snapshot))
     }
 
@@ -297,13 +334,19 @@ impl Governance {
         watch: Watch,
     ) -> Self {
         let merged = settings::merge(&basis.layers);
-        let hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
+        let mut hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
             .into_iter()
             .filter_map(|(layer, acts)| {
                 let hooks = layer.json.get("hooks")?.clone();
-                Some(HookLayer { source: layer.source.clone(), hooks, off: !acts })
+                let source = layer.source.clone();
+                Some(HookLayer { source, hooks, off: !acts, env: Vec::new() })
             })
             .collect();
+        // S0 §5.2: plugins come behind the snapshot, by their ids.
+        let (plugins, odd) = config.plugins(&basis.roots.project_dir, &merged);
+        warnings.extend(odd.iter().map(ToString::to_string));
+        let act = settings::others_hooks_act(&basis.layers);
+        hook_layers.extend(plugins.iter().flat_map(|plugin| plugin.hook_layers(act)));
         let (entries, refused) = collect(&hook_layers);
         warnings.extend(refused.iter().map(ToString::to_string));
         let permissions = basis.permissions(place, &mut warnings);
@@ -312,7 +355,7 @@ impl Governance {
             let list = merged.get(key)?.as_array()?.iter();
             Some(list.filter_map(|text| text.as_str().map(str::to_owned)).collect())
         };
-        let redactor = redactor(config, &basis.layers);
+        let redactor = redactor(config, &basis.secrets, &basis.layers);
         // ona's own variables come last and so win.
         let mut child_env = settings::child_env(&merged);
         let has_locale = config.has_locale
@@ -331,7 +374,8 @@ impl Governance {
             redactor: redactor.clone(),
         };
         let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
-        Self { permissions: Arc::new(permissions), hooks, warnings, host, redactor, basis, watch }
+        let permissions = Arc::new(permissions);
+        Self { permissions, hooks, plugins, warnings, host, redactor, basis, watch }
     }
 
     /// Keeps an update of the permissions where it belongs, and lets it act from now on. Says where it is
@@ -440,13 +484,15 @@ impl Governance {
         engine: &Engine,
         (own, theirs): (&Seat, &Seat),
         place: &mut Place,
-        mode: Option<PermissionMode>,
+        modes: &[PermissionMode],
         hooks: Option<&Value>,
+        worktree: Option<&Path>,
     ) -> Result<Self, StoreError> {
         let mut basis = self.basis.clone();
         basis.outputs = engine.host.outputs_of(&theirs.session);
         let mine = self.permissions.mode();
-        basis.mode = Some(mode.map_or(mine, |mode| basis::stricter(mine, mode)));
+        basis.mode = Some(modes.iter().fold(mine, |one, other| basis::stricter(one, *other)));
+        basis.worktrees.extend(worktree.map(Path::to_owned));
         if let Some(hooks) = hooks {
             let mut json = Map::new();
             json.insert("hooks".to_owned(), hooks.clone());
@@ -460,6 +506,46 @@ impl Governance {
         }
         let watch = Watch::default();
         Ok(Self::of(&engine.config, &engine.host, place, basis, Vec::new(), watch))
+    }
+
+    /// Lets settings of a skill act, which are known by its file.
+    pub(crate) fn take_up(
+        &mut self,
+        engine: &Engine,
+        file: &Path,
+        json: Map<String, Value>,
+        place: &mut Place,
+    ) {
+        let source = Source { scope: Scope::Session, file: Some(file.to_owned()) };
+        self.basis.layers.retain(|layer| layer.source != source);
+        let base = self.basis.roots.project_dir.clone();
+        self.basis.layers.push(Layer { source, base, json });
+        self.rebuild(engine, place);
+    }
+
+    /// Settings of skills act no more.
+    pub(crate) fn lay_down(&mut self, engine: &Engine, place: &mut Place) {
+        let is_skills =
+            |layer: &Layer| layer.source.scope == Scope::Session && layer.source.file.is_some();
+        if self.basis.layers.iter().any(is_skills) {
+            self.basis.layers.retain(|layer| !is_skills(layer));
+            self.rebuild(engine, place);
+        }
+    }
+
+    /// Makes rules and hooks anew of what they are made of.
+    pub(crate) fn rebuild(&mut self, engine: &Engine, place: &mut Place) {
+        let (basis, watch) = (self.basis.clone(), std::mem::take(&mut self.watch));
+        let warnings = std::mem::take(&mut self.warnings);
+        *self = Self::of(&engine.config, &engine.host, place, basis, warnings, watch);
+    }
+
+    /// Keeps these from the record too.
+    pub(crate) fn know(&mut self, engine: &Engine, secrets: Vec<String>, place: &mut Place) {
+        if !secrets.is_empty() {
+            self.basis.secrets.extend(secrets);
+            self.rebuild(engine, place);
+        }
     }
 
     /// Reads anew what this session was allowed for good.
@@ -485,9 +571,32 @@ impl Governance {
         settings::merge(&self.basis.layers)
     }
 
+    /// The MCP servers there are.
+    pub(crate) fn servers(
+        &self,
+        engine: &Engine,
+        plugins: &[PluginServers],
+    ) -> Result<Servers, StoreError> {
+        let Basis { roots, layers, .. } = &self.basis;
+        let repository = trust::name_of(&trust::repository_root(&roots.project_dir));
+        let trusted = engine.store.trusted(&repository)?;
+        Ok(servers::find(&engine.config, roots, layers, &trusted, plugins))
+    }
+
     /// The session has moved to another directory.
     pub(crate) fn moved(&mut self, cwd: &Path) {
         Arc::make_mut(&mut self.permissions).moved(cwd);
+    }
+}
+
+/// As many as a warning has room for.
+fn few(all: &[String]) -> String {
+    const MOST: usize = 20;
+    match all.get(MOST..) {
+        Some(rest) if !rest.is_empty() => {
+            format!("{}, and {} more", all[..MOST].join(", "), rest.len())
+        }
+        _ => all.join(", "),
     }
 }
 
@@ -541,8 +650,9 @@ fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError>
     Err(GovernanceError::NotTheOperators { what, starter: starter.clone() })
 }
 
-fn redactor(config: &Config, layers: &[Layer]) -> Redactor {
-    Redactor::knowing(config.secrets.iter().cloned().chain(settings::secrets(layers)))
+fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
+    let known = config.secrets.iter().chain(secrets).cloned();
+    Redactor::knowing(known.chain(settings::secrets(layers)))
 }
 
 /// Where the rules that were decided in a session are kept.

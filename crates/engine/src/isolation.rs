@@ -1,25 +1,40 @@
 //! Worktrees of agents: made for one agent, kept only if it has changed something.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use ona_store::Step;
+use ona_intents::Workspace;
+use ona_store::{Step, Store, StoreError};
 use ona_types::SessionId;
 use ona_types::hook::{HookDetail, HookEvent};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::git::worktrees;
+use crate::governance::basis::WORKTREES;
+use crate::intents::vouch;
 use crate::session::Session;
-use crate::trust::repository_root;
+use crate::settings::Repository;
 
-/// Where worktrees of agents are, below the root of the repository.
-const WORKTREES: &str = ".claude/worktrees";
+/// Files of intents that govern a workspace.
+const GOVERNING: &[&str] = &[
+    ".orchestration/active_intents.yaml",
+    ".orchestration/hook_policy.yaml",
+    ".orchestration/.intentignore",
+    ".intentignore",
+];
+/// As many files are looked at for changes where git does not.
+const MOST_FILES: usize = 100_000;
 
 /// A worktree for one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Isolation {
     /// Where it is.
     pub(crate) path: PathBuf,
+    /// The root of the checkout it stands for.
+    checkout: PathBuf,
     made: Made,
 }
 
@@ -27,8 +42,53 @@ pub(crate) struct Isolation {
 enum Made {
     /// By git: from which repository, with which branch, at which commit.
     ByGit { root: PathBuf, branch: String, base: String },
-    /// By a WorktreeCreate hook.
-    ByHook,
+    /// By a WorktreeCreate hook; with what it held.
+    ByHook(Option<Listing>),
+    /// For an earlier turn of the same agent.
+    Before,
+}
+
+/// The files of a directory, with their sizes and times.
+type Listing = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
+
+impl Isolation {
+    /// The worktree that an agent has worked in before.
+    pub(crate) fn kept(path: PathBuf, project_dir: &Path) -> Self {
+        Self { path, checkout: Repository::of(project_dir).checkout, made: Made::Before }
+    }
+
+    /// The place in it of a directory of the checkout.
+    pub(crate) fn place_of(&self, dir: &Path) -> PathBuf {
+        let below = dir.strip_prefix(&self.checkout).map(|below| self.path.join(below));
+        below.ok().filter(|dir| dir.is_dir()).unwrap_or_else(|| self.path.clone())
+    }
+
+    /// What governs the caller's workspace governs the agent's, as it is now.
+    pub(crate) fn bring_intents(
+        &self,
+        workspace: &Workspace,
+        store: &Store,
+    ) -> Result<(), StoreError> {
+        let below = workspace.root().strip_prefix(&self.checkout).unwrap_or(Path::new(""));
+        let root = self.path.join(below);
+        for file in GOVERNING {
+            let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
+            let there = root.join(file);
+            if fs::read(&there).ok().as_ref() != Some(&content) {
+                let _ = there.parent().map(fs::create_dir_all);
+                let _ = fs::write(&there, content);
+            }
+        }
+        match Workspace::at(&root) {
+            Ok(theirs) => vouch(store, &theirs),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// What is said where something still runs in it.
+    pub(crate) fn still_used(&self) -> String {
+        format!("It has left something running in its worktree {}", self.path.display())
+    }
 }
 
 impl Session {
@@ -45,13 +105,23 @@ impl Session {
         if self.governance.hooks.entries().iter().find(wants).is_some() {
             return self.isolate_by_hook(name, cancel).await;
         }
-        let root = repository_root(&self.place.project_dir);
-        let path = root.join(WORKTREES).join(&name);
+        let checkout = Repository::of(&self.place.project_dir).checkout;
+        let root = checkout.clone();
+        let all = root.join(WORKTREES);
+        if all.exists()
+            && all.canonicalize().ok() != root.canonicalize().ok().map(|root| root.join(WORKTREES))
+        {
+            return Err(format!(
+                "{} is a link, and worktrees are not put elsewhere",
+                all.display()
+            ));
+        }
+        let path = all.join(&name);
         let branch = format!("worktree-{name}");
         let base =
             worktrees::add(&root, &path, &branch).await.map_err(|error| error.to_string())?;
         self.worktree_event("worktree.created", &path)?;
-        Ok(Isolation { path, made: Made::ByGit { root, branch, base } })
+        Ok(Isolation { path, checkout, made: Made::ByGit { root, branch, base } })
     }
 
     async fn isolate_by_hook(
@@ -79,7 +149,9 @@ impl Session {
             format!("the WorktreeCreate hook says {path}, which cannot be used: {error}")
         })?;
         self.worktree_event("worktree.created", &path)?;
-        Ok(Isolation { path, made: Made::ByHook })
+        let checkout = Repository::of(&self.place.project_dir).checkout;
+        let made = Made::ByHook(listing(&path));
+        Ok(Isolation { path, checkout, made })
     }
 
     /// Takes a worktree away in which nothing was changed. Says what became of it.
@@ -90,15 +162,19 @@ impl Session {
     ) -> String {
         let path = &isolation.path;
         let released = match &isolation.made {
-            Made::ByHook => {
+            Made::Before => return format!("It worked in its worktree {}", path.display()),
+            Made::ByHook(before) if before.is_none() || *before != listing(path) => {
+                return format!("What it changed is in the worktree {}", path.display());
+            }
+            Made::ByHook(_) => {
                 let worktree_path = path.display().to_string();
                 let detail = HookDetail::WorktreeRemove { worktree_path };
                 let fired = self.fire_event(detail, None, cancel).await;
                 let step = Step { hooks: &fired.rows, ..Step::default() };
                 let kept = self.engine.store.keep_step(&self.seat, &step);
                 return match kept {
-                    Ok(()) => format!("It worked in {}", path.display()),
-                    Err(error) => format!("It worked in {} ({error})", path.display()),
+                    Ok(()) => "It changed nothing in its worktree".to_owned(),
+                    Err(error) => format!("It changed nothing in its worktree ({error})"),
                 };
             }
             Made::ByGit { root, branch, base } => match worktrees::is_touched(path, base).await {
@@ -126,4 +202,26 @@ impl Session {
         let step = Step { event: Some((kind, &detail)), ..Step::default() };
         self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())
     }
+}
+
+/// What a directory holds, beside what ona itself writes; nothing if that is too much to look at.
+fn listing(dir: &Path) -> Option<Listing> {
+    let mut found = Listing::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).ok()?.flatten() {
+            let meta = entry.metadata().ok()?;
+            if meta.is_dir() {
+                if entry.file_name() != ".orchestration" {
+                    dirs.push(entry.path());
+                }
+            } else {
+                found.insert(entry.path(), (meta.len(), meta.modified().ok()));
+            }
+            if found.len() > MOST_FILES {
+                return None;
+            }
+        }
+    }
+    Some(found)
 }

@@ -37,7 +37,7 @@ impl Judge for ModelJudge<'_> {
                 Some(name) => Arc::new(self.mind.called(name)?),
             };
             if question.looks {
-                self.look(question.prompt, mind).await
+                Box::pin(self.look(question.prompt, mind)).await
             } else {
                 self.ask(question.prompt, &mind).await
             }
@@ -47,7 +47,7 @@ impl Judge for ModelJudge<'_> {
 
 impl ModelJudge<'_> {
     async fn ask(&self, prompt: &str, mind: &Mind) -> Result<String, String> {
-        self.session.ask_once(mind, TASK, prompt, LONGEST).await
+        self.session.ask_once(mind, "hook", TASK, prompt, LONGEST).await
     }
 
     /// An agent of its own, in a session of its own, whose calls pass the same gate.

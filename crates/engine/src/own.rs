@@ -25,7 +25,7 @@ pub fn is_server(server: &Value) -> bool {
 }
 
 /// Whether a server is ona's and nothing else is set for it: variables could make any program do anything.
-fn is_plain_server(own: &Value) -> bool {
+pub(crate) fn is_plain_server(own: &Value) -> bool {
     let program = own.get("command").and_then(Value::as_str).unwrap_or_default();
     is_server(own) && *own == server(program)
 }

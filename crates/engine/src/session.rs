@@ -1,24 +1,28 @@
 //! Joining a conversation.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ona_intents::Workspace;
 use ona_policy::secrets::masks;
+use ona_provider::ToolSpec;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, NewSession, Seat, Store, StoreError};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
-use ona_types::{ConversationId, PermissionMode, SessionId};
+use ona_types::{ConversationId, DeniedCall, PermissionMode, SessionId};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentOptions, Mind};
 use crate::crew::Crew;
+use crate::extensions::Extensions;
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
-use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent};
+use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent, with_metadata};
+use crate::mcp::{Connected, FOR_SERVERS};
+use crate::servers::{PluginServers, Servers};
 use crate::subagents::Identity;
 
 /// What every session of this process shares.
@@ -61,6 +65,12 @@ pub struct Session {
     pub(crate) answers: Option<Arc<StructuredOutput>>,
     /// The workspace whose intents the work is for, where the project has any.
     pub(crate) workspace: Option<Arc<Workspace>>,
+    /// Its MCP servers.
+    pub(crate) mcp: Option<Connected>,
+    /// Agents, skills, commands and plugins.
+    pub(crate) extended: Arc<Mutex<Extensions>>,
+    /// Calls beside the turn's own that were not let through: of agents, and of skills' commands.
+    pub(crate) refused: Arc<Mutex<Vec<DeniedCall>>>,
     /// The mode the session was in before planning.
     pub(crate) mode_before: Option<PermissionMode>,
     /// Who works here, where a call started it.
@@ -128,6 +138,17 @@ impl Session {
         Self::seated(engine, seat, &request.cwd, Remember::Nothing)
     }
 
+    /// The same for a session that would be new.
+    pub fn look_new(engine: &Arc<Engine>, cwd: &Path) -> Result<Self, GovernanceError> {
+        let seat = Seat {
+            conversation: ConversationId::generate(),
+            session: SessionId::generate(),
+            project_dir: cwd.to_string_lossy().into_owned(),
+            cwd: None,
+        };
+        Self::seated(engine, seat, cwd, Remember::Nothing)
+    }
+
     /// Opens a session whose seat is known.
     pub fn open(engine: &Arc<Engine>, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         for call in engine.store.settle_interrupted(&seat, is_gone)? {
@@ -137,6 +158,7 @@ impl Session {
         for task in engine.store.settle_tasks(&seat.session, is_gone)? {
             ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
         }
+        settle_agents(engine, &seat)?;
         Self::seated(engine, seat, cwd, Remember::Settings)
     }
 
@@ -169,6 +191,9 @@ impl Session {
             tools: None,
             answers: None,
             workspace: None,
+            mcp: None,
+            extended: Arc::default(),
+            refused: Arc::default(),
             mode_before: None,
             agent: None,
             work: None,
@@ -196,6 +221,9 @@ impl Session {
             tools: None,
             answers: None,
             workspace: None,
+            mcp: self.mcp.clone(),
+            extended: Arc::clone(&self.extended),
+            refused: Arc::clone(&self.refused),
             mode_before: None,
             agent: None,
             work: None,
@@ -207,7 +235,8 @@ impl Session {
     pub(crate) fn beside(&self) -> Result<Self, StoreError> {
         let mut place = self.place.clone();
         let seats = (&self.seat, &self.seat);
-        let governance = self.governance.for_agent(&self.engine, seats, &mut place, None, None)?;
+        let governance =
+            self.governance.for_agent(&self.engine, seats, &mut place, &[], None, None)?;
         let same = self.another(self.seat.clone(), place, governance, self.front.beside());
         Ok(Self {
             tools: self.tools.clone(),
@@ -228,6 +257,22 @@ impl Session {
         self.governance.take_session_rules(&engine, &self.seat, &mut place)?;
         self.place = place;
         Ok(())
+    }
+
+    /// Holds the rules against what is there now.
+    pub(crate) fn hold_rules_anew(&mut self) {
+        let engine = Arc::clone(&self.engine);
+        self.governance.rebuild(&engine, &mut self.place);
+    }
+
+    /// Calls were not let through beside the turn's own.
+    pub(crate) fn refused_aside(&self, calls: impl IntoIterator<Item = DeniedCall>) {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
+    }
+
+    /// Those of which nobody was told yet.
+    pub(crate) fn take_refused(&self) -> Vec<DeniedCall> {
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for something while others may pass the gate.
@@ -293,6 +338,11 @@ impl Session {
         self.governance.settings()
     }
 
+    /// The MCP servers there are, as the settings and files say at this moment; nothing is started.
+    pub fn servers(&self, plugins: &[PluginServers]) -> Result<Servers, StoreError> {
+        self.governance.servers(&self.engine, plugins)
+    }
+
     /// The permission mode in force.
     pub fn mode(&self) -> PermissionMode {
         self.governance.permissions.mode()
@@ -349,14 +399,17 @@ impl Session {
         let name = if name == intents::ALIAS { SELECT_ACTIVE_INTENT } else { name };
         let own = self.answering().into_iter().chain(self.selecting());
         let built_in = ona_tools::find(name).map(SessionTool::BuiltIn);
-        built_in.or_else(|| own.into_iter().find(|tool| tool.name() == name))
+        let servers = || self.server_tool(name).map(SessionTool::Own);
+        built_in.or_else(|| own.into_iter().find(|tool| tool.name() == name)).or_else(servers)
     }
 
-    /// The names of the tools the model may call here.
-    pub(crate) fn offered_names(&self) -> Vec<String> {
+    /// The tools that may be called: what is offered, without what a rule forbids altogether.
+    pub fn offered(&self) -> Vec<String> {
         let names = self.tool_names().into_iter();
         let offered = |name: &String| {
-            self.tools.as_ref().is_none_or(|tools| tools.contains(name)) && !self.denies_tool(name)
+            self.tools.as_ref().is_none_or(|tools| tools.contains(name))
+                && !self.denies_tool(name)
+                && (self.mcp.is_some() || !FOR_SERVERS.contains(&name.as_str()))
         };
         names.filter(offered).collect()
     }
@@ -365,7 +418,29 @@ impl Session {
     pub(crate) fn tool_names(&self) -> Vec<String> {
         let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name().to_owned());
         let own = self.selecting().into_iter().chain(self.answering());
-        built_in.chain(own.map(|tool| tool.name().to_owned())).collect()
+        let own = own.map(|tool| tool.name().to_owned());
+        built_in.chain(own).chain(self.server_tools()).collect()
+    }
+
+    /// Tools as a model is told of them.
+    pub fn tool_specs(&self, names: &[String]) -> Vec<ToolSpec> {
+        let policy = self.workspace.as_ref().map(|workspace| workspace.policy());
+        let spec = |tool: SessionTool| ToolSpec {
+            name: tool.name().to_owned(),
+            description: self.describe(&*tool),
+            input_schema: match &policy {
+                Some(policy) => with_metadata(tool.name(), tool.input_schema(), policy),
+                None => tool.input_schema(),
+            },
+        };
+        names.iter().filter_map(|name| self.tool(name)).map(spec).collect()
+    }
+
+    /// Takes notice of settings, and of a workspace, that have changed since the last call; for who makes calls over a
+    /// long time and has no turns.
+    pub async fn look_again(&mut self, cancel: &CancellationToken) -> Result<(), StoreError> {
+        self.find_workspace();
+        self.heed_settings(false, cancel).await.map(drop)
     }
 
     /// What an interrupt would end.
@@ -377,6 +452,25 @@ impl Session {
     pub fn seat(&self) -> &Seat {
         &self.seat
     }
+}
+
+/// Ends agents that a dead process has left at work, and what they left running.
+fn settle_agents(engine: &Arc<Engine>, seat: &Seat) -> Result<(), StoreError> {
+    for run in engine.store.unfinished_agents(&seat.session)? {
+        if engine.store.driver(&run.session, is_gone)?.is_some() {
+            continue;
+        }
+        if let Some((agent, _)) = engine.store.seat_of(&run.session)? {
+            for call in engine.store.settle_interrupted(&agent, is_gone)? {
+                ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
+            }
+            for task in engine.store.settle_tasks(&agent.session, is_gone)? {
+                ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
+            }
+        }
+        engine.store.agent_ended(&run.session, Some("interrupted"))?;
+    }
+    Ok(())
 }
 
 /// The conversation's own directory is the project, where it still exists; the shell goes on where it

@@ -27,10 +27,12 @@ use serde_json::{Map, Value};
 
 pub use edit::EditError;
 pub use file::BadFile;
-pub(crate) use file::{read_bytes, within};
+pub(crate) use file::{read_at_most, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
-pub(crate) use merge::{child_env, is_managed, managed_rules_only, secrets};
+pub(crate) use merge::{
+    child_env, is_managed, managed_rules_only, managed_servers_only, others_hooks_act, secrets,
+};
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
 pub use repository::Repository;
 pub use schema::{Settings, schema};
@@ -230,6 +232,11 @@ pub fn refuses(given: &str, cwd: &Path) -> Option<BadFile> {
     text.and_then(|text| Ok(jsonc::parse(&text)?)).err()
 }
 
+/// The object in a text with comments and trailing commas, and the keys that stand twice in it, as in `a.b`.
+pub(crate) fn object_in(text: &str) -> Result<(Map<String, Value>, Vec<String>), NotSettings> {
+    jsonc::parse(text)
+}
+
 /// Whether it is the settings themselves, not a file's name.
 pub fn is_text(given: &str) -> bool {
     given.trim_start().starts_with('{')
@@ -360,7 +367,7 @@ fn is_in(key: &str, other: &str) -> bool {
 fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
     let Some(hooks) = layer.json.get("hooks") else { return Vec::new() };
     let (source, hooks) = (layer.source.clone(), hooks.clone());
-    ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false }]).1
+    ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false, env: Vec::new() }]).1
 }
 
 /// The settings in a text, with what was dropped from them or is odd.

@@ -2,24 +2,26 @@
 //! (S0 §2, §7).
 
 use std::io::Write as _;
+use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ona_sandbox::Owner;
-use ona_store::{NewAgent, Seat, StoreError, TaskEnd};
+use ona_store::{AgentRun, NewAgent, Seat, StoreError, TaskEnd};
 use ona_tools::AgentOrder;
 use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
 use ona_types::{
     Ending, PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput,
     ToolUseId, TurnEnd,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentOptions, Mind, millis};
 use crate::crew::AgentLog;
+use crate::extensions::{AgentDefinition, SkillDefinition};
 use crate::isolation::Isolation;
-use crate::kinds::{AgentKind, offered};
 use crate::prompt::PromptOptions;
 use crate::session::Session;
 
@@ -59,6 +61,7 @@ impl Session {
         &self,
         order: AgentOrder,
         call: &ToolUseId,
+        skill: Option<&SkillDefinition>,
         cancel: &CancellationToken,
     ) -> ToolOutput {
         if self.agent.is_some() {
@@ -79,13 +82,13 @@ impl Session {
         if background {
             return self.launch(kind, order, call).await;
         }
-        let helper = match self.helper(&kind, &order, call, None, cancel).await {
+        let helper = match self.helper(&kind, &order, call, None, skill, cancel).await {
             Ok(helper) => helper,
             Err(why) => return ToolOutput::rejected(why),
         };
         let (id, kind) = (helper.identity.id.clone(), helper.identity.kind.clone());
         // While it works, others may pass the gate.
-        let work = self.outside(helper.work(self, cancel)).await;
+        let work = self.outside(Box::pin(helper.work(self, cancel))).await;
         match work {
             Err(error) => ToolOutput::internal(error.to_string()),
             Ok(work) => self.told(&id, &kind, work),
@@ -93,7 +96,12 @@ impl Session {
     }
 
     /// Starts it and goes on.
-    async fn launch(&self, kind: AgentKind, order: AgentOrder, call: &ToolUseId) -> ToolOutput {
+    async fn launch(
+        &self,
+        kind: AgentDefinition,
+        order: AgentOrder,
+        call: &ToolUseId,
+    ) -> ToolOutput {
         let id = TaskId::generate();
         let file = self.engine.host.new_output(&self.seat.session, &format!("{id}.log"));
         let (output_path, file) = match file {
@@ -104,7 +112,7 @@ impl Session {
         };
         let log = Arc::new(AgentLog::new(file, self.engine.settings.background_output_limit));
         let cancel = self.engine.crew.joins(&id, &self.seat.session);
-        let helper = self.helper(&kind, &order, call, Some(Arc::clone(&log)), &cancel).await;
+        let helper = self.helper(&kind, &order, call, Some(Arc::clone(&log)), None, &cancel).await;
         let helper = match helper {
             Ok(helper) => helper,
             Err(why) => {
@@ -158,6 +166,7 @@ impl Session {
                 ended("failed")
             }
             Ok(work) => {
+                self.take_account(&work.end);
                 if let Some(left) = &work.left {
                     log.write(&format!("[{left}]"));
                 }
@@ -172,10 +181,11 @@ impl Session {
     /// Makes an agent ready: its session, its rules, its model and its tools.
     async fn helper(
         &self,
-        kind: &AgentKind,
+        kind: &AgentDefinition,
         order: &AgentOrder,
         call: &ToolUseId,
         log: Option<Arc<AgentLog>>,
+        skill: Option<&SkillDefinition>,
         cancel: &CancellationToken,
     ) -> Result<Helper, String> {
         let Some((mind, options)) = self.mind.as_ref().zip(self.work.as_ref()) else {
@@ -189,7 +199,10 @@ impl Session {
             Some(name) => store.agent_named(&self.seat.session, name).map_err(text)?,
             None => None,
         };
-        let known = known.filter(|run| run.agent_type == kind.name && run.worktree.is_none());
+        let there =
+            |run: &AgentRun| run.worktree.as_ref().is_none_or(|dir| Path::new(dir).is_dir());
+        let known = known.filter(|run| run.agent_type == kind.name && there(run));
+        let kept = known.as_ref().and_then(|run| run.worktree.clone());
         let (seat, source) = match &known {
             Some(run) if run.ending.is_none() => {
                 return Err(format!(
@@ -219,24 +232,35 @@ impl Session {
             kind: kind.name.clone(),
             name: order.name.clone(),
         };
-        let isolation = match order.worktree || kind.worktree {
-            true => Some(self.isolate(&seat.session, cancel).await.map_err(|why| {
-                let _ = store.agent_ended(&seat.session, Some("failed"));
-                format!("there is no worktree for the agent: {why}")
-            })?),
-            false => None,
+        let isolation = match kept {
+            Some(path) => Some(Isolation::kept(path.into(), &self.place.project_dir)),
+            None if order.worktree || kind.isolated => {
+                let made = self.isolate(&seat.session, cancel).await.map_err(|why| {
+                    let _ = store.agent_ended(&seat.session, Some("failed"));
+                    format!("there is no worktree for the agent: {why}")
+                })?;
+                store.agent_worktree(&seat.session, &made.path.to_string_lossy()).map_err(text)?;
+                Some(made)
+            }
+            None => None,
         };
-        let wanted = order.mode.as_deref().and_then(|mode| mode.parse().ok()).or(kind.mode);
-        let session = self
-            .narrowed(seat, wanted, kind, isolation.as_ref(), call, log, identity.clone())
+        let asked = order.mode.as_deref().and_then(|mode| mode.parse().ok());
+        let modes: Vec<PermissionMode> = asked.into_iter().chain(kind.permission_mode).collect();
+        let mut session = self
+            .narrowed(seat, &modes, kind, isolation.as_ref(), call, log, identity.clone())
             .map_err(text)?;
+        if let Some(skill) = skill {
+            session.take_up(skill);
+        }
+        session.use_servers(kind).await.map_err(text)?;
+        let known_skills = self.known_skills(kind, cancel).await?;
         let options = AgentOptions {
-            prompt: PromptOptions { replace: kind.prompt.clone(), append: None },
-            tools: Some(offered(kind, &self.offered_names())),
+            prompt: PromptOptions { replace: Some(kind.prompt.clone()), append: known_skills },
+            tools: Some(self.tools_of(kind, &session)),
             shape: None,
             source: Some(source),
             setup: None,
-            max_turns: kind.max_turns.or(options.max_turns),
+            max_turns: kind.max_turns.map(NonZeroU32::get).or(options.max_turns),
             partial: options.partial,
             instructions: session.instruction_roots(&self.engine.config),
             waits: true,
@@ -248,7 +272,12 @@ impl Session {
     }
 
     /// The model of an agent: the operator's word, else the caller's, else its own, else the caller's own.
-    fn mind_for(&self, mind: &Mind, kind: &AgentKind, order: &AgentOrder) -> Result<Mind, String> {
+    fn mind_for(
+        &self,
+        mind: &Mind,
+        kind: &AgentDefinition,
+        order: &AgentOrder,
+    ) -> Result<Mind, String> {
         let fixed = self.work.as_ref().and_then(|options| options.model_of_agents.clone());
         let wanted = fixed.or_else(|| order.model.clone()).or_else(|| kind.model.clone());
         let wanted = wanted.filter(|name| name != "inherit");
@@ -272,8 +301,8 @@ impl Session {
     fn narrowed(
         &self,
         seat: Seat,
-        mode: Option<PermissionMode>,
-        kind: &AgentKind,
+        modes: &[PermissionMode],
+        kind: &AgentDefinition,
         isolation: Option<&Isolation>,
         call: &ToolUseId,
         log: Option<Arc<AgentLog>>,
@@ -281,7 +310,9 @@ impl Session {
     ) -> Result<Self, StoreError> {
         let mut place = self.place.clone();
         if let Some(isolation) = isolation {
-            (place.cwd, place.project_dir) = (isolation.path.clone(), isolation.path.clone());
+            // At the place in it that its caller has in the checkout: no further up.
+            let dir = isolation.place_of(&self.place.project_dir);
+            (place.cwd, place.project_dir) = (dir.clone(), dir);
         } else {
             place.cwd.clone_from(&place.project_dir);
         }
@@ -289,12 +320,16 @@ impl Session {
             &self.engine,
             (&self.seat, &seat),
             &mut place,
-            mode,
-            kind.hooks.as_ref(),
+            modes,
+            own_hooks(kind).as_ref(),
+            isolation.map(|isolation| isolation.path.as_path()),
         )?;
         let front = self.front.for_agent(call, log);
         let mut session = self.another(seat, place, governance, front);
         session.agent = Some(identity);
+        if let (Some(isolation), Some(workspace)) = (isolation, &self.workspace) {
+            isolation.bring_intents(workspace, &self.engine.store)?;
+        }
         session.find_workspace();
         self.hand_on_intent(&session)?;
         Ok(session)
@@ -313,11 +348,7 @@ impl Session {
     /// What the caller is told of a helper's work.
     fn told(&self, id: &SessionId, kind: &str, work: Work) -> ToolOutput {
         let Work { end, left, duration_ms } = work;
-        if let Some(mind) = &self.mind {
-            for used in end.used.iter().cloned() {
-                mind.tell_aside(used);
-            }
-        }
+        self.take_account(&end);
         let mut content = match (&end.ending, end.text.trim().is_empty()) {
             (Ending::Done, true) => "The agent ended without a word".to_owned(),
             (_, true) => String::new(),
@@ -343,6 +374,16 @@ impl Session {
             .with_detail("agent_type", kind)
             .with_detail("agent_duration_ms", duration_ms)
             .with_detail("agent_tokens", tokens)
+    }
+
+    /// What a helper has spent, and what it was refused, is its caller's to tell.
+    fn take_account(&self, end: &TurnEnd) {
+        if let Some(mind) = &self.mind {
+            for used in end.used.iter().cloned() {
+                mind.tell_aside(used);
+            }
+        }
+        self.refused_aside(end.denials.iter().cloned());
     }
 
     /// A long answer is cut; the whole is in a file.
@@ -384,14 +425,34 @@ impl Helper {
             let more = Box::pin(agent.turn(Some((fired.denial(), Vec::new())), cancel)).await;
             end = more.after(end);
         }
-        parent.engine.store.agent_ended(&identity.id, Some(word(&end.ending)))?;
+        let store = &parent.engine.store;
+        store.agent_ended(&identity.id, Some(word(&end.ending)))?;
+        // Who waits for what it has left running is now its caller.
+        let running = store.hand_over_tasks(&identity.id, &parent.seat.session)?;
+        agent.session.close_own_servers().await;
         agent.end(SessionEndReason::Other).await?;
         let left = match &isolation {
-            Some(isolation) => Some(parent.release(isolation, cancel).await),
+            Some(isolation) if running => Some(isolation.still_used()),
+            // Also after an interrupt.
+            Some(isolation) => Some(parent.release(isolation, &CancellationToken::new()).await),
             None => None,
         };
         Ok(Work { end, left, duration_ms: millis(started) })
     }
+}
+
+/// The hooks of a kind of agent: its Stop is that of an agent.
+fn own_hooks(kind: &AgentDefinition) -> Option<Value> {
+    let mut hooks = kind.hooks.clone()?;
+    if let Some(events) = hooks.as_object_mut()
+        && let Some(Value::Array(mut stop)) = events.remove("Stop")
+    {
+        if let Some(Value::Array(own)) = events.get("SubagentStop") {
+            stop.extend(own.iter().cloned());
+        }
+        events.insert("SubagentStop".to_owned(), Value::Array(stop));
+    }
+    Some(hooks)
 }
 
 /// The record's word for how an agent ended.

@@ -10,7 +10,9 @@ use ona_tools::{Host, ToolSettings};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::crew::Crew;
 use crate::governance::Config;
+use crate::servers::GivenServers;
 use crate::session::{Engine, JoinRequest, Session};
 use crate::settings::Given;
 
@@ -34,7 +36,11 @@ impl World {
             home,
             managed_dirs: Vec::new(),
             given: Given { settings: vec![settings.to_string()], sources: None },
+            servers: GivenServers::default(),
             started_by: None,
+            plugin_dirs: Vec::new(),
+            agents: None,
+            skill_listing_room: None,
             mode: None,
             trust: false,
             hooks_disabled: false,
@@ -50,6 +56,7 @@ impl World {
                 program: PathBuf::from("/bin/false"),
                 child_env: Vec::new(),
                 outputs: root.join("outputs"),
+                web: Arc::default(),
             },
             config,
             crew: Crew::default(),

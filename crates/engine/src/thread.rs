@@ -40,6 +40,8 @@ pub(crate) struct Thread {
     opaque: Vec<(usize, Block)>,
     /// Instruction files that came into context.
     files: Vec<String>,
+    /// Skills that were taken up, and what they say.
+    skills: Vec<(String, String)>,
     /// Tools that were looked for and found.
     loaded: Vec<String>,
     /// The number of the next row.
@@ -97,6 +99,7 @@ impl Thread {
             open: None,
             opaque: Vec::new(),
             files: Vec::new(),
+            skills: Vec::new(),
             loaded: Vec::new(),
             next: 0,
         }
@@ -111,6 +114,11 @@ impl Thread {
     /// The number of the first row that was not read.
     pub(crate) fn next(&self) -> i64 {
         self.next
+    }
+
+    /// Skills that were taken up, the latest last.
+    pub(crate) fn skills(&self) -> &[(String, String)] {
+        &self.skills
     }
 
     /// Tools whose definitions the model is given because it looked for them, in that order.
@@ -271,6 +279,10 @@ impl Thread {
     fn note(&mut self, note: SystemNote) {
         if let SystemNote::Instructions { files, .. } = &note {
             self.files.extend_from_slice(files);
+        }
+        if let SystemNote::Skill { name, text } = &note {
+            self.skills.retain(|(known, _)| known != name);
+            self.skills.push((name.clone(), text.clone()));
         }
         match note {
             SystemNote::Prompt { blocks } => self.system = blocks,

@@ -10,11 +10,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::own;
-use ona_policy::Scope;
+use ona_policy::{Scope, Source};
 use ona_store::{Store, StoreError, TrustedContent};
 use ona_types::{ContentHash, canonical};
 use serde_json::{Map, Value};
 
+use crate::extensions::{self, Brings, Origin};
 use crate::settings::{self, Layer, Repository, Roots, Saved};
 
 /// Settings that make something run.
@@ -71,7 +72,7 @@ pub struct Judged {
 
 /// How far a file is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trusted {
+pub(crate) enum Trusted {
     Nothing,
     WhatRuns,
     Everything,
@@ -82,13 +83,15 @@ pub(crate) fn is_projects(layer: &Layer) -> bool {
     matches!(layer.source.scope, Scope::Project | Scope::Local)
 }
 
-/// Looks at what the project's settings and its `.mcp.json` would do.
+/// Looks at what the project's settings, its `.mcp.json`, its agents, skills and commands would do.
 pub fn brought(roots: &Roots, layers: &[Layer]) -> Brought {
     let Repository { checkout, root } = Repository::of(&roots.project_dir);
     let projects = layers.iter().filter(|layer| is_projects(layer));
     let mut files: Vec<Bringing> =
         projects.filter_map(|layer| Bringing::of(layer, &checkout)).collect();
     files.extend(roots.project_dirs().iter().filter_map(|dir| servers(dir, &checkout)));
+    let brings = extensions::of_project(roots);
+    files.extend(brings.iter().map(|brings| Bringing::of_extension(brings, &checkout)));
     Brought { root, files }
 }
 
@@ -118,16 +121,33 @@ impl Bringing {
         if runs.is_empty() && permits.is_empty() {
             return None;
         }
+        Some(Self::new(place(layer, checkout), &layer.source, runs, permits))
+    }
+
+    /// What an agent, a skill or a command brings. Their text needs nobody's consent.
+    fn of_extension(brings: &Brings, checkout: &Path) -> Self {
+        let Brings { file, runs, permits } = brings.clone();
+        let place = place_of(&file, checkout);
+        let source = Source { scope: Scope::Project, file: Some(file) };
+        Self::new(place, &source, runs, permits)
+    }
+
+    fn new(
+        place: String,
+        source: &Source,
+        runs: Map<String, Value>,
+        permits: Map<String, Value>,
+    ) -> Self {
         let named = |what: &Map<String, Value>| -> Vec<String> {
-            what.keys().map(|key| format!("{key} in {}", layer.source)).collect()
+            what.keys().map(|key| format!("{key} in {source}")).collect()
         };
-        Some(Self {
-            place: place(layer, checkout),
+        Self {
+            place,
             runs: named(&runs),
             permits: named(&permits),
             runs_hash: hash(&Value::Object(runs.clone())),
             hash: hash(&Value::from(vec![runs, permits])),
-        })
+        }
     }
 
     fn trusted(&self, root: &str, trusted: &[TrustedContent]) -> Trusted {
@@ -213,17 +233,58 @@ fn servers(dir: &Path, checkout: &Path) -> Option<Bringing> {
     file.symlink_metadata().ok()?;
     let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
     let (hash, why) = match read {
-        Ok(Some(bytes)) => (ContentHash::of(&without_own_server(bytes)?), String::new()),
+        Ok(Some(bytes)) => return servers_in(bytes, &file, checkout),
         Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
         Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
     };
-    Some(Bringing {
-        place: place_of(&file, checkout),
+    Some(bringing_servers(&file, checkout, hash, &why))
+}
+
+/// What a file of servers brings that holds this.
+fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<Bringing> {
+    let hash = ContentHash::of(&without_own_server(bytes)?);
+    Some(bringing_servers(file, checkout, hash, ""))
+}
+
+fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) -> Bringing {
+    Bringing {
+        place: place_of(file, checkout),
         runs: vec![format!("MCP servers in {}{why}", file.display())],
         permits: Vec::new(),
         runs_hash: hash.clone(),
         hash,
-    })
+    }
+}
+
+/// Whether somebody has agreed to a project's file of servers that holds this; nothing but ona's own needs no agreement.
+pub(crate) fn agrees_to_servers(
+    file: &Path,
+    bytes: &[u8],
+    roots: &Roots,
+    trusted: &[TrustedContent],
+) -> bool {
+    let Repository { checkout, root } = Repository::of(&roots.project_dir);
+    servers_in(bytes.to_vec(), file, &checkout)
+        .is_none_or(|brings| brings.trusted(&name_of(&root), trusted) == Trusted::Everything)
+}
+
+/// Lets trust go on where the operator has changed a project's file of servers by ona's own hand: if what stood in it
+/// was agreed to, or needed no agreement, so is what stands in it now. Says whether it will act.
+pub(crate) fn carry_over_servers(
+    file: &Path,
+    (before, after): (&str, &str),
+    roots: &Roots,
+    store: &Store,
+) -> Result<bool, StoreError> {
+    let Repository { checkout, root } = Repository::of(&roots.project_dir);
+    let name = name_of(&root);
+    let was_new = before.is_empty();
+    if !was_new && !agrees_to_servers(file, before.as_bytes(), roots, &store.trusted(&name)?) {
+        return Ok(false);
+    }
+    let files = servers_in(after.as_bytes().to_vec(), file, &checkout);
+    Brought { root, files: files.into_iter().collect() }.trust(store)?;
+    Ok(true)
 }
 
 /// What is left of a file of servers without ona's own, if anything is.
@@ -270,6 +331,44 @@ impl Brought {
             })
             .collect();
         judged
+    }
+}
+
+/// What of a repository's agents, skills and commands the operator has agreed to.
+#[derive(Clone, Debug, Default)]
+pub struct Agreement {
+    everything: bool,
+    root: String,
+    checkout: PathBuf,
+    trusted: Vec<TrustedContent>,
+}
+
+impl Agreement {
+    /// To all of it, for this run.
+    pub fn to_everything() -> Self {
+        Self { everything: true, ..Self::default() }
+    }
+
+    /// What the record knows.
+    pub fn find(roots: &Roots, store: &Store) -> Result<Self, StoreError> {
+        let Repository { checkout, root } = Repository::of(&roots.project_dir);
+        let root = name_of(&root);
+        let trusted = store.trusted(&root)?;
+        Ok(Self { everything: false, root, checkout, trusted })
+    }
+
+    /// How far a file is trusted, given whose it is. A directory that was added is a place to work in: what it brings
+    /// was not agreed to.
+    pub(crate) fn of(&self, origin: &Origin, brings: &Brings) -> Trusted {
+        match origin {
+            _ if self.everything || brings.is_nothing() => Trusted::Everything,
+            Origin::Project => {
+                let file = Bringing::of_extension(brings, &self.checkout);
+                file.trusted(&self.root, &self.trusted)
+            }
+            Origin::Additional => Trusted::Nothing,
+            _ => Trusted::Everything,
+        }
     }
 }
 

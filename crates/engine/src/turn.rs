@@ -1,14 +1,10 @@
 //! One turn (S0 §2.5): a prompt, answers and calls in their order, and an end. Every step is committed before
 //! the next one begins, so a crash loses nothing that was shown.
 
-use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::collections::HashMap;
 use std::time::Instant;
 
-use futures_util::future::join_all;
 use ona_hooks::Fired;
-use ona_policy::Stage;
-use ona_policy::secrets::masks;
 use ona_provider::{Answer, AskError, Block, Live, StopReason};
 use ona_store::{ModelCall, Step, StoreError};
 use ona_types::hook::{HookDetail, StopError};
@@ -20,10 +16,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind, millis};
-use crate::call::{CallError, CallReport};
+use crate::call::CallError;
 use crate::compact::{CompactError, Squeeze};
-use crate::front::Front;
 use crate::partial::Partial;
+use crate::skills::Called;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::subagents;
 use crate::thread::NOT_RUN;
@@ -33,15 +29,20 @@ const REFUSED: &str = "the model, or a filter before it, refused to answer; what
      otherwise, or go on from before it (--fork-session --at)";
 
 /// What a question took, by whom it was answered.
-pub(crate) fn taken(mind: &Mind, answer: &Answer, duration_ms: u64) -> ModelCall {
+pub(crate) fn taken(
+    mind: &Mind,
+    purpose: &'static str,
+    answer: &Answer,
+    duration_ms: u64,
+) -> ModelCall {
     ModelCall {
         turn: 0,
-        purpose: "hook",
+        purpose,
         provider: mind.model.provider.as_str(),
         model: mind.model.wire.clone(),
         duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
         used: answer.usage,
-        cost_usd: mind.model.cost(&answer.usage),
+        cost_usd: mind.model.cost(&answer.usage).map(|tokens| tokens + answer.searches_usd()),
         stop_reason: answer.stop_reason.as_str().to_owned(),
         response_id: answer.id.clone(),
     }
@@ -71,13 +72,13 @@ fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
 
 /// What a turn has taken so far.
 #[derive(Default)]
-struct Account {
+pub(crate) struct Account {
     asked: u32,
     api_ms: u64,
     used: Vec<ModelUsed>,
-    denials: Vec<DeniedCall>,
+    pub(crate) denials: Vec<DeniedCall>,
     text: String,
-    answer: ShapedAnswer,
+    pub(crate) answer: ShapedAnswer,
     stop_reason: Option<String>,
     /// The prompt was not taken.
     unheard: bool,
@@ -120,24 +121,8 @@ impl Cuts {
     }
 }
 
-/// A call that the model wants.
-struct Wanted {
-    id: ToolUseId,
-    tool: String,
-    /// What runs.
-    input: Value,
-    /// As the record has it.
-    shown: Value,
-}
-
-impl Wanted {
-    fn is_agent(&self) -> bool {
-        self.tool == "Agent"
-    }
-}
-
 /// Why a turn ended other than by having nothing more to do.
-enum Halt {
+pub(crate) enum Halt {
     Ending(Ending),
     Ask(AskError),
     Store(StoreError),
@@ -198,6 +183,14 @@ impl Agent {
             Ok(()) => Ending::Done,
             Err(halt) => self.halted(halt, &account, cancel).await,
         };
+        self.lay_down();
+        // Nobody would hear of those that still work.
+        if ending != Ending::Done && self.session.agent.is_none() {
+            self.dismiss().await;
+        }
+        if self.session.agent.is_none() {
+            account.denials.extend(self.session.take_refused());
+        }
         for used in self.mind.take_aside() {
             used.add_to(&mut account.used);
         }
@@ -209,7 +202,8 @@ impl Agent {
             asked: account.asked,
             duration_ms: millis(started),
             api_ms: account.api_ms,
-            cost_usd: account.used.iter().map(|used| used.cost_usd).sum(),
+            // The sum of nothing would be -0.0.
+            cost_usd: account.used.iter().fold(0.0, |sum, used| sum + used.cost_usd),
             used: account.used,
             denials: account.denials,
         };
@@ -257,6 +251,7 @@ impl Agent {
         let (mut sent_back, mut compacted) = (0, false);
         loop {
             self.heed_tasks(cancel).await?;
+            self.heed_servers()?;
             self.heed_files(cancel).await?;
             self.check_limits(account)?;
             let spent = self.spent();
@@ -353,7 +348,24 @@ impl Agent {
                 (false, None) => Ending::Blocked { reason },
             }));
         }
-        let text = self.session.governance.redactor.mask_live(prompt).into_owned();
+        let said = match self.session.called_by(prompt, cancel).await {
+            Ok(Called::Nothing) => prompt.to_owned(),
+            Ok(Called::Prompt(text)) => text,
+            Ok(Called::Skill(skill, text)) => {
+                self.take_up(&skill);
+                text
+            }
+            Err(reason) => {
+                self.turn -= 1;
+                account.unheard = true;
+                let detail = json!({"reason": reason});
+                let event = Some(("turn.blocked", &detail));
+                self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+                let error = StopError::InvalidRequest.as_str().to_owned();
+                return Err(Halt::Ending(Ending::Failed { error, message: reason }));
+            }
+        };
+        let text = self.session.governance.redactor.mask_live(&said).into_owned();
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
         let said: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
@@ -487,12 +499,12 @@ impl Agent {
         purpose: &'static str,
         duration_ms: u64,
     ) -> ModelCall {
-        let mut call = taken(&self.mind, answer, duration_ms);
+        let mut call = taken(&self.mind, purpose, answer, duration_ms);
         let redactor = &self.session.governance.redactor;
         for text in [&mut call.stop_reason, &mut call.response_id] {
             *text = redactor.mask_live(text).into_owned();
         }
-        ModelCall { turn: self.turn, purpose, ..call }
+        ModelCall { turn: self.turn, ..call }
     }
 
     /// An id names one call on the whole record; some servers begin again with every answer.
@@ -540,129 +552,6 @@ impl Agent {
         entries
     }
 
-    /// Step 6: the calls of the last answer, in the order they were asked for. Agents that stand next to each other
-    /// work side by side.
-    async fn finish_calls(
-        &mut self,
-        account: &mut Account,
-        cancel: &CancellationToken,
-    ) -> Result<(), Halt> {
-        let mut calls: VecDeque<Wanted> = VecDeque::new();
-        for id in self.thread.unanswered() {
-            let Some((tool, input)) = self.thread.call(&id) else { continue };
-            let (tool, shown) = (tool.to_owned(), Value::Object(input.clone()));
-            // What runs is what the model asked for; the record may show it masked. After a crash only the
-            // record is left, and a mask must not run in a secret's place.
-            let input = match self.inputs.remove(&id) {
-                Some(input) => input,
-                None if masks(&shown.to_string()).next().is_some() => continue,
-                None => shown.clone(),
-            };
-            calls.push_back(Wanted { id, tool, input, shown });
-        }
-        while let Some(call) = calls.pop_front() {
-            let mut group = vec![call];
-            while group[0].is_agent() && calls.front().is_some_and(Wanted::is_agent) {
-                group.extend(calls.pop_front());
-            }
-            if cancel.is_cancelled() {
-                return Err(Halt::Ending(Ending::Interrupted));
-            }
-            let old_cwd = self.session.place.cwd.clone();
-            let reports = self.call_all(&group, cancel).await?;
-            let mut stop = None;
-            for (call, report) in group.into_iter().zip(reports) {
-                stop = stop.or(report.stop.clone());
-                self.called(call, report, account, cancel).await?;
-            }
-            self.moved_from(&old_cwd, cancel).await?;
-            if let Some(reason) = stop {
-                return Err(Halt::Ending(match cancel.is_cancelled() {
-                    true => Ending::Interrupted,
-                    false => Ending::Stopped { reason },
-                }));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes calls all the way: one, or agents side by side. They are judged one after the other all the same.
-    async fn call_all(
-        &mut self,
-        group: &[Wanted],
-        cancel: &CancellationToken,
-    ) -> Result<Vec<CallReport>, Halt> {
-        let started = |front: &Front, call: &Wanted| {
-            front.tell(Event::ToolStarted {
-                id: call.id.clone(),
-                tool: call.tool.clone(),
-                input: call.shown.clone(),
-            });
-        };
-        if let [call] = group {
-            started(&self.session.front, call);
-            let done =
-                self.session.call_as(call.id.clone(), &call.tool, &call.input, cancel).await?;
-            return Ok(vec![done]);
-        }
-        let mut sides = Vec::new();
-        for call in group {
-            sides.push((self.session.beside()?, call));
-        }
-        let calls = sides.iter_mut().map(|(session, call)| async move {
-            started(&session.front, call);
-            session.call_as(call.id.clone(), &call.tool, &call.input, cancel).await
-        });
-        let done = join_all(calls).await;
-        // Somebody may have said "always" to one of them.
-        self.session.take_rules()?;
-        Ok(done.into_iter().collect::<Result<_, _>>()?)
-    }
-
-    /// A call has come to its end: who wants to know of it.
-    async fn called(
-        &mut self,
-        call: Wanted,
-        report: CallReport,
-        account: &mut Account,
-        cancel: &CancellationToken,
-    ) -> Result<(), Halt> {
-        let Wanted { id, tool, input, shown } = call;
-        // Input that no tool could take was never held against a rule.
-        let judged = report.denied
-            && self.session.engine.store.denied_at(&id)?.as_deref() != Some(Stage::Input.as_str());
-        if judged {
-            account.denials.push(DeniedCall {
-                tool_name: tool.clone(),
-                tool_use_id: id.clone(),
-                tool_input: shown,
-            });
-        }
-        account.answer.hear(&tool, &report, &self.session.governance.redactor);
-        self.session.front.tell(Event::ToolEnded {
-            id,
-            tool: tool.clone(),
-            content: report.content.clone(),
-            is_error: report.is_error,
-        });
-        self.catch_up()?;
-        if !report.is_error && tool == "Read" {
-            self.heed_nested(&input, cancel).await?;
-        }
-        Ok(())
-    }
-
-    /// Hooks hear of a `cd`.
-    async fn moved_from(&mut self, old: &Path, cancel: &CancellationToken) -> Result<(), Halt> {
-        if self.session.place.cwd == old {
-            return Ok(());
-        }
-        let (old, new) = (old.display().to_string(), self.session.place.cwd.display().to_string());
-        let fired = self.fire(HookDetail::CwdChanged { old_cwd: old, new_cwd: new }, cancel).await;
-        self.take_watch_paths(&fired);
-        Ok(self.keep(&Step { hooks: &fired.rows, ..Step::default() })?)
-    }
-
     /// Gives every call that will not be run any more its result, so that the transcript is whole.
     fn settle_calls(&mut self) -> Result<(), StoreError> {
         let mut entries = Vec::new();
@@ -678,11 +567,16 @@ impl Agent {
     }
 
     /// A file that was read may bring instructions in.
-    async fn heed_nested(&mut self, input: &Value, cancel: &CancellationToken) -> Result<(), Halt> {
+    pub(crate) async fn heed_nested(
+        &mut self,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
         let Some(file) = input.get("file_path").and_then(Value::as_str) else { return Ok(()) };
         let Ok(path) = ona_policy::path::resolve(&self.session.place.cwd, file) else {
             return Ok(());
         };
+        self.heed_skills_near(&path)?;
         let Some(conditional) = &mut self.conditional else { return Ok(()) };
         let loaded = conditional.on_read(&path);
         for warning in &loaded.warnings {

@@ -1,7 +1,7 @@
 //! Options of the agent: whom to ask, what it may do, how it answers, which session it goes on with.
 
 use clap::{Args, ValueEnum};
-use ona_policy::{Anchors, Rule, Scope, Source};
+use ona_policy::{Anchors, Rule, Scope, Source, split_rules};
 use ona_types::Behavior;
 
 use crate::error::CliError;
@@ -116,6 +116,14 @@ pub struct AgentArgs {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub add_dir: Vec<std::path::PathBuf>,
 
+    /// Further MCP servers: files, or JSON {"mcpServers": {…}}
+    #[arg(long, value_name = "FILE|JSON", num_args = 1..)]
+    pub mcp_config: Vec<String>,
+
+    /// Only the servers of --mcp-config, and the organisation's
+    #[arg(long)]
+    pub strict_mcp_config: bool,
+
     /// Go on with the latest session of this directory
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub continue_: bool,
@@ -184,7 +192,7 @@ impl AgentArgs {
             ("--allowedTools", &self.allowed_tools, Behavior::Allow),
             ("--disallowedTools", &self.disallowed_tools, Behavior::Deny),
         ] {
-            for text in given.iter().flat_map(|text| rules(text)) {
+            for text in given.iter().flat_map(|text| split_rules(text)) {
                 Rule::parse(&text, behavior, Source::of(Scope::Cli), &anywhere).map_err(|why| {
                     CliError::usage(format!("{option}: `{text}` is no rule: {why}"))
                 })?;
@@ -197,46 +205,14 @@ impl AgentArgs {
     pub fn settings(&self, cwd: &std::path::Path) -> Option<serde_json::Value> {
         let dirs: Vec<String> =
             self.add_dir.iter().map(|dir| cwd.join(dir).display().to_string()).collect();
-        let allow: Vec<String> = self.allowed_tools.iter().flat_map(|text| rules(text)).collect();
-        let deny: Vec<String> = self.disallowed_tools.iter().flat_map(|text| rules(text)).collect();
+        let allow: Vec<String> =
+            self.allowed_tools.iter().flat_map(|text| split_rules(text)).collect();
+        let deny: Vec<String> =
+            self.disallowed_tools.iter().flat_map(|text| split_rules(text)).collect();
         let empty = dirs.is_empty() && allow.is_empty() && deny.is_empty();
         (!empty).then(|| {
             serde_json::json!({"permissions":
                 {"allow": allow, "deny": deny, "additionalDirectories": dirs}})
         })
-    }
-}
-
-/// Rules with commas or blanks between them; what stands in parentheses belongs together.
-fn rules(text: &str) -> Vec<String> {
-    let (mut rules, mut rule, mut open) = (Vec::new(), String::new(), 0);
-    for character in text.chars() {
-        match character {
-            '(' => open += 1,
-            ')' => open -= 1,
-            _ => {}
-        }
-        if open <= 0 && (character == ',' || character.is_whitespace()) {
-            rules.push(std::mem::take(&mut rule));
-        } else {
-            rule.push(character);
-        }
-    }
-    rules.push(rule);
-    rules.retain(|rule| !rule.trim().is_empty());
-    rules
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_are_told_apart() {
-        assert_eq!(
-            rules("Bash(git log *),Read  Edit(a, b)"),
-            ["Bash(git log *)", "Read", "Edit(a, b)"]
-        );
-        assert!(rules(" , ").is_empty());
     }
 }

@@ -10,7 +10,10 @@ use crate::agent_args::AgentArgs;
 use crate::error::CliError;
 use crate::init::Init;
 use crate::intent::Intent;
+use crate::mcp::Mcp;
+use crate::memory::Memory;
 use crate::plan::Plan;
+use crate::plugin::Plugin;
 use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
@@ -73,6 +76,14 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub trust: bool,
 
+    /// A plugin for this run only; may be given more than once
+    #[arg(long, value_name = "DIR", global = true)]
+    pub plugin_dir: Vec<PathBuf>,
+
+    /// Agents for this run, as JSON {"NAME": {"description": …, "prompt": …, "tools": […], …}}
+    #[arg(long, value_name = "JSON", global = true)]
+    pub agents: Option<String>,
+
     /// Ask on the terminal where the rules say to ask, instead of taking --eval for a yes
     #[arg(long, requires = "eval")]
     pub ask: bool,
@@ -108,6 +119,10 @@ pub enum Command {
         after_help = "Examples:\n  ona serve --mcp\n  ona serve --mcp --port 0\n  ona --cwd ~/project serve --mcp --session sess_01a1…"
     )]
     Serve(Serve),
+
+    /// Say which MCP servers there are, and offer ona's own tools as one
+    #[command(subcommand)]
+    Mcp(Mcp),
 
     /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
     ///
@@ -220,6 +235,10 @@ pub enum Command {
         rules: bool,
     },
 
+    /// Keep what later sessions should know, and find it again
+    #[command(subcommand)]
+    Memory(Memory),
+
     /// Say what is worked on, and which files each piece of work may touch
     #[command(subcommand)]
     Intent(Intent),
@@ -244,6 +263,26 @@ pub enum Command {
         json: bool,
     },
 
+    /// Add, list, update, switch and remove plugins
+    #[command(subcommand)]
+    Plugin(Plugin),
+
+    /// List the agents there are here, whose they are, and which hide others
+    #[command(after_help = "Examples:\n  ona agents\n  ona agents --json | jq '.agents[].name'")]
+    Agents {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// List the skills and commands there are here, whose they are, and which hide others
+    #[command(after_help = "Examples:\n  ona skills\n  ona skills --json | jq '.skills[].name'")]
+    Skills {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+
     /// Print the schemas of what ona speaks with others
     #[command(subcommand)]
     Schema(Schema),
@@ -259,6 +298,10 @@ pub enum Command {
     /// Print the text of the PDF on standard input as a JSON array of pages (started by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
     PdfText,
+
+    /// Print the HTML on standard input as Markdown (started by the WebFetch tool)
+    #[command(hide = true, name = ona_tools::HTML_TEXT)]
+    HtmlText,
 
     /// Serve a model on loopback that says what a file tells it to (for trying things out, and for tests)
     #[command(hide = true)]

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 
-use ona_engine::Remote;
+use ona_engine::{ELICITATION, Remote};
 use ona_types::{
     AskRequest, Behavior, Event, HumanAnswer, Op, PermissionUpdate, UpdateDestination,
 };
@@ -54,8 +54,10 @@ pub fn line(question: &str) -> std::io::Result<String> {
 const ALWAYS_IN: &str = ".claude/settings.local.json";
 
 fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
-    if request.tool == "AskUserQuestion" {
-        return answers(&request.input);
+    match request.tool.as_str() {
+        "AskUserQuestion" => return answers(&request.input),
+        ELICITATION => return elicited(request),
+        _ => {}
     }
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
     let always = match rules.len() {
@@ -124,6 +126,76 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
     Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(input) })
 }
 
+/// Asks what an MCP server wants to know, field by field. An empty line leaves a field out that need not be there.
+fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
+    let input = &request.input;
+    let no = || Ok(HumanAnswer::no(""));
+    if let Some(url) = input["url"].as_str() {
+        let asked =
+            format!("\n{}\nIt wants you to visit {url}\n[y]es, I did, or [n]o: ", request.reason);
+        return match line(&asked)?.trim() {
+            "y" | "yes" => Ok(HumanAnswer::yes()),
+            _ => no(),
+        };
+    }
+    let asked = format!("\n{}\n[y]es, I answer, or [n]o: ", request.reason);
+    if !matches!(line(&asked)?.trim(), "y" | "yes") {
+        return no();
+    }
+    let mut given = Map::new();
+    let fields = input["schema"]["properties"].as_object().cloned().unwrap_or_default();
+    for (name, field) in &fields {
+        let needed = input["schema"]["required"]
+            .as_array()
+            .is_some_and(|all| all.contains(&Value::from(name.as_str())));
+        let title = field["title"].as_str().unwrap_or(name);
+        let about = field["description"].as_str().unwrap_or_default();
+        let choices: Vec<&str> =
+            field["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let choices =
+            if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(", ")) };
+        let asked = format!("{title}{choices}  {about}\n: ");
+        loop {
+            let said = line(&asked)?;
+            if said.is_empty() {
+                return Ok(HumanAnswer::Deny {
+                    feedback: "the terminal was closed".to_owned(),
+                    stop: true,
+                });
+            }
+            match field_value(said.trim(), field) {
+                None if said.trim().is_empty() && !needed => break,
+                None => {}
+                Some(value) => {
+                    given.insert(name.clone(), value);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(Value::Object(given)) })
+}
+
+/// A line as a value of the kind that a field has; nothing if it is none.
+fn field_value(said: &str, field: &Value) -> Option<Value> {
+    if said.is_empty() {
+        return None;
+    }
+    match field["type"].as_str() {
+        Some("boolean") => match said {
+            "y" | "yes" | "true" => Some(true.into()),
+            "n" | "no" | "false" => Some(false.into()),
+            _ => None,
+        },
+        Some("integer") => said.parse::<i64>().ok().map(Value::from),
+        Some("number") => said.parse::<f64>().ok().map(Value::from),
+        _ => {
+            let among = field["enum"].as_array().is_none_or(|all| all.contains(&Value::from(said)));
+            among.then(|| Value::from(said))
+        }
+    }
+}
+
 /// What a line answers: the labels of the numbers in it, else the line itself. Nothing if it has to be asked again.
 fn chosen(line: &str, options: &[&Value], several: bool) -> Option<String> {
     let label = |word: &str| -> Option<&str> {
@@ -163,6 +235,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_field_takes_values_of_its_kind() {
+        let value = |said: &str, field: Value| field_value(said, &field);
+        assert_eq!(value("7", json!({"type": "integer"})), Some(json!(7)));
+        assert_eq!(value("7.5", json!({"type": "integer"})), None);
+        assert_eq!(value("y", json!({"type": "boolean"})), Some(json!(true)));
+        assert_eq!(value("Ada", json!({"type": "string"})), Some(json!("Ada")));
+        assert_eq!(value("x", json!({"type": "string", "enum": ["a", "b"]})), None);
+        assert_eq!(value("", json!({"type": "string"})), None);
+    }
 
     #[test]
     fn numbers_choose_and_everything_else_is_an_answer() {

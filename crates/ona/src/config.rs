@@ -54,7 +54,7 @@ const SCOPES: [&str; 6] = ["user", "project", "local", "cli", "managed", "databa
 
 /// The layers of the operator's own snapshot, or of the files, that are in force; of one scope, if it is
 /// asked for.
-fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
+pub fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     if let Some(scope) = scope.filter(|scope| !SCOPES.contains(scope)) {
         return Err(no_scope(scope));
     }
@@ -80,7 +80,7 @@ fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>,
 }
 
 /// The record, if there is one: looking at settings makes none.
-fn existing_record() -> Result<Option<Store>, CliError> {
+pub fn existing_record() -> Result<Option<Store>, CliError> {
     let database = env::database()?;
     Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
 }

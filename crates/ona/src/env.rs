@@ -3,6 +3,7 @@
 //! `docs/ENVIRONMENT.md` is made from these declarations; a test keeps the two the same.
 
 pub mod model;
+pub mod servers;
 
 use std::env::VarError;
 use std::ffi::OsString;
@@ -11,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_engine::Config;
+use ona_engine::extensions::{self, Plugin};
 use ona_engine::settings::{self, Given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
-use ona_tools::ToolSettings;
+use ona_tools::{ToolSettings, WebAccess, WebProxies};
 
 use crate::args::Cli;
 use crate::error::CliError;
@@ -57,6 +59,18 @@ const NO_COLOR: Variable = Variable {
     name: "NO_COLOR",
     default: "unset",
     meaning: "Any value: no colour. Without a terminal there is none anyway.",
+};
+const VISUAL: Variable = Variable {
+    name: "VISUAL",
+    default: "EDITOR",
+    meaning: "The editor of `ona memory edit`, a command line.",
+};
+const EDITOR: Variable =
+    Variable { name: "EDITOR", default: "`vi`", meaning: "The same, if VISUAL is not set." };
+const NO_MEMORY: Variable = Variable {
+    name: "CLAUDE_CODE_DISABLE_AUTO_MEMORY",
+    default: "0",
+    meaning: "1: the model is offered no memories.",
 };
 const READ_TOKENS: Variable = Variable {
     name: "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS",
@@ -119,6 +133,22 @@ const GLOB_TIMEOUT: Variable = Variable {
     meaning: "How long a Glob or Grep may take, in seconds.",
 };
 
+const WEB_TIMEOUT: Variable = Variable {
+    name: "ONA_WEB_TIMEOUT_MS",
+    default: "60000",
+    meaning: "How long WebFetch may take for a page, and WebSearch for its backend, in milliseconds.",
+};
+const BRAVE_KEY: Variable = Variable {
+    name: "BRAVE_API_KEY",
+    default: "unset",
+    meaning: "The key for Brave's search, if the setting webSearch.backend is `brave`.",
+};
+const TAVILY_KEY: Variable = Variable {
+    name: "TAVILY_API_KEY",
+    default: "unset",
+    meaning: "The key for Tavily's search, if the setting webSearch.backend is `tavily`.",
+};
+
 const ONA_TRUST: Variable = Variable {
     name: "ONA_TRUST",
     default: "0",
@@ -155,6 +185,11 @@ const MANAGED_DIRS: Variable = Variable {
     meaning: "Further directories, `:` between them, where the organisation's settings are looked for after \
               `/etc/ona` and `/etc/claude-code`; the first directory that has some counts.",
 };
+const SKILL_ROOM: Variable = Variable {
+    name: "SLASH_COMMAND_TOOL_CHAR_BUDGET",
+    default: "1 % of the model's context, or 8000",
+    meaning: "How many characters the list of skills that the model is shown may have.",
+};
 const LANG: Variable = Variable {
     name: "LANG",
     default: "unset",
@@ -176,6 +211,9 @@ const READ: &[&Variable] = &[
     &PATH,
     &HOST_PROJECT,
     &NO_COLOR,
+    &VISUAL,
+    &EDITOR,
+    &NO_MEMORY,
     &READ_TOKENS,
     &AGENT_OUTPUT,
     &SUBAGENT_MODEL,
@@ -188,6 +226,9 @@ const READ: &[&Variable] = &[
     &GLOB_HIDDEN,
     &GLOB_NO_IGNORE,
     &GLOB_TIMEOUT,
+    &WEB_TIMEOUT,
+    &BRAVE_KEY,
+    &TAVILY_KEY,
     &ONA_TRUST,
     &NO_HOOKS,
     &HOOK_TIMEOUT,
@@ -195,6 +236,7 @@ const READ: &[&Variable] = &[
     &CLAUDE_DIR,
     &CONFIG_HOME,
     &MANAGED_DIRS,
+    &SKILL_ROOM,
     &LANG,
     &LC_ALL,
 ];
@@ -202,7 +244,7 @@ const READ: &[&Variable] = &[
 /// All variables that ona reads.
 #[cfg(test)]
 fn all_read() -> Vec<&'static Variable> {
-    READ.iter().chain(model::READ).copied().collect()
+    READ.iter().chain(servers::READ).chain(model::READ).copied().collect()
 }
 
 /// Set by ona for the processes it starts.
@@ -225,6 +267,16 @@ const SET_FOR_CHILDREN: &[Variable] = &[
         name: "CLAUDE_PROJECT_DIR",
         default: "",
         meaning: "The directory whose settings bring the hook, in hooks.",
+    },
+    Variable {
+        name: "CLAUDE_PLUGIN_ROOT",
+        default: "",
+        meaning: "The plugin's directory, in its hooks and MCP servers.",
+    },
+    Variable {
+        name: "CLAUDE_PLUGIN_DATA",
+        default: "",
+        meaning: "Where the plugin may keep data, in its hooks and MCP servers.",
     },
     Variable {
         name: "ONA_TASK_ID",
@@ -258,6 +310,17 @@ pub fn home() -> Option<PathBuf> {
     path(&HOME)
 }
 
+/// The operator's editor, as a command line.
+pub fn editor() -> String {
+    let named = |variable: &Variable| text(variable).ok().flatten();
+    named(&VISUAL).or_else(|| named(&EDITOR)).unwrap_or_else(|| "vi".to_owned())
+}
+
+/// Whether memories are offered at all.
+pub fn offers_memories() -> Result<bool, CliError> {
+    Ok(!switch(&NO_MEMORY, false)?)
+}
+
 /// The project of the agent whose hook this is, as Claude Code says it.
 pub fn host_project() -> Option<PathBuf> {
     path(&HOST_PROJECT).filter(|dir| dir.is_absolute())
@@ -288,6 +351,12 @@ pub fn colour() -> bool {
         && std::io::stdout().is_terminal()
 }
 
+/// Where secrets are kept that the operator was asked for.
+pub fn vault_dir() -> Result<PathBuf, CliError> {
+    let home = path(&HOME).ok_or_else(|| CliError::usage("HOME is not set"))?;
+    Ok(path(&STATE_HOME).unwrap_or_else(|| home.join(".local/state")).join("ona/vault"))
+}
+
 /// The model of all agents that calls start, where it is set.
 pub fn subagent_model() -> Result<Option<String>, CliError> {
     text(&SUBAGENT_MODEL)
@@ -301,6 +370,7 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
     };
     Ok(ToolSettings {
         read_max_tokens: number(&READ_TOKENS)?.unwrap_or(defaults.read_max_tokens),
+        mcp_output_chars: servers::output_chars()?.unwrap_or(defaults.mcp_output_chars),
         agent_output_chars: number(&AGENT_OUTPUT)?
             .and_then(|most| usize::try_from(most).ok())
             .map_or(defaults.agent_output_chars, |most| most.min(160_000)),
@@ -318,7 +388,23 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
         glob_hidden: switch(&GLOB_HIDDEN, defaults.glob_hidden)?,
         glob_ignored: switch(&GLOB_NO_IGNORE, defaults.glob_ignored)?,
         search_timeout: duration(&GLOB_TIMEOUT, Duration::from_secs, defaults.search_timeout)?,
+        web_timeout: duration(&WEB_TIMEOUT, Duration::from_millis, defaults.web_timeout)?,
         ..defaults
+    })
+}
+
+/// What the environment gives for the web.
+pub fn web_access() -> Result<WebAccess, CliError> {
+    let (proxies, extra_ca) = model::ways()?;
+    Ok(WebAccess {
+        brave_key: key(&BRAVE_KEY)?.map(Into::into),
+        tavily_key: key(&TAVILY_KEY)?.map(Into::into),
+        proxies: WebProxies {
+            http: proxies.http,
+            https: proxies.https,
+            none_for: proxies.none_for,
+        },
+        extra_ca,
     })
 }
 
@@ -357,6 +443,11 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
             .flatten()
             .map(|starter| starter.to_string()),
         given: Given { settings, sources },
+        servers: servers::given(cli)?,
+        plugin_dirs: plugin_dirs(cli)?,
+        agents: given_agents(cli)?,
+        skill_listing_room: number(&SKILL_ROOM)?
+            .map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
         mode,
         trust: trusts(cli)?,
         hooks_disabled: switch(&NO_HOOKS, false)?,
@@ -416,6 +507,29 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
     Ok(cli.settings.iter().map(absolute).collect())
 }
 
+/// What `--plugin-dir` gives. Who names one that cannot be used is told before anything is tried.
+fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
+    if cli.plugin_dir.is_empty() {
+        return Ok(Vec::new());
+    }
+    let here = directory(cli.cwd.as_ref())?;
+    let dir = |dir: &PathBuf| {
+        let dir = here.join(dir);
+        Plugin::read(&dir, &dir)
+            .map(|plugin| plugin.root)
+            .map_err(|error| CliError::usage(format!("--plugin-dir: {error}")))
+    };
+    cli.plugin_dir.iter().map(dir).collect()
+}
+
+/// What `--agents` gives.
+fn given_agents(cli: &Cli) -> Result<Option<String>, CliError> {
+    match cli.agents.as_deref().and_then(extensions::check_given) {
+        None => Ok(cli.agents.clone()),
+        Some(why) => Err(CliError::usage(format!("--agents: {why}"))),
+    }
+}
+
 /// Whether the folder is trusted for this run.
 pub fn trusts(cli: &Cli) -> Result<bool, CliError> {
     Ok(cli.trust || switch(&ONA_TRUST, false)?)
@@ -432,6 +546,13 @@ fn text(variable: &Variable) -> Result<Option<String>, CliError> {
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(variable.refuse("is not UTF-8")),
     }
+}
+
+/// A key without the blanks and the end of line that come along where it was read from a file; of blanks alone it is
+/// none.
+fn key(variable: &Variable) -> Result<Option<String>, CliError> {
+    let key = text(variable)?.map(|key| key.trim().to_owned());
+    Ok(key.filter(|key| !key.is_empty()))
 }
 
 fn number(variable: &Variable) -> Result<Option<u64>, CliError> {

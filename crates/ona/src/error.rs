@@ -41,6 +41,11 @@ impl CliError {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
     }
 
+    /// What went wrong, without hints.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -11,7 +11,7 @@ use ona_engine::{
     TransitionError, table,
 };
 use ona_store::{Join, Store};
-use ona_tools::Host;
+use ona_tools::{Host, Web};
 use ona_types::{ConversationId, Op, Phase};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,9 +32,6 @@ pub struct Call {
     pub input: Value,
 }
 
-/// Tools that ask a model themselves.
-const ASK_A_MODEL: &[&str] = &["Agent", "Skill", "WebFetch", "WebSearch"];
-
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = Arc::new(engine(cli)?);
@@ -46,9 +43,16 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     };
     let (front, remote, events) = table(human);
     let mut session = join(&engine, cli)?.facing(front);
-    if session.wants_model() || ASK_A_MODEL.contains(&call.tool.as_str()) {
+    if ["Agent", "Skill"].contains(&call.tool.as_str()) || asks_servers(&call.tool) {
+        for warning in session.extend()? {
+            complain(&format!("{warning}\n"));
+        }
+    }
+    let settings = session.settings();
+    let asks = tool_asks_model(&call.tool, &settings);
+    if session.wants_model() || asks != Asks::Nothing {
         // Without one, such hooks are skipped, which is recorded, and such tools say so.
-        match mind(&cli.agent, &session.settings(), None) {
+        match mind(&cli.agent, &settings, None) {
             Ok((mind, ..)) => {
                 let options = AgentOptions {
                     today: print::today(),
@@ -59,7 +63,13 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
                 };
                 session = session.judged_by(Arc::new(mind)).working(options);
             }
-            Err(error) => complain(&format!("warning: there is no model to ask: {error}")),
+            Err(error) if session.wants_model() => {
+                complain(&format!("warning: hooks that ask a model do not run: {error}"));
+            }
+            Err(error) if asks == Asks::Model => {
+                complain(&format!("warning: {} asks no model: {error}\n", call.tool));
+            }
+            Err(_) => {}
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -70,6 +80,9 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         let interrupts = Interrupts::listen(&remote)?;
         let shown = tokio::spawn(asker::show(events, remote));
         let cancel = session.going_on();
+        if asks_servers(&call.tool) {
+            print::connect(&mut session).await?;
+        }
         let report = session.call(&call.tool, &call.input, &cancel).await;
         session.wait_for_agents(&cancel).await;
         drop(session);
@@ -87,6 +100,33 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
             .hint(format!("its id is {}", report.tool_use_id))
     })?;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+}
+
+/// Whether a tool is of MCP servers, or about them.
+fn asks_servers(tool: &str) -> bool {
+    tool.starts_with("mcp__")
+        || ["ListMcpResources", "ReadMcpResource", "ToolSearch"].contains(&tool)
+}
+
+/// Whom a tool would ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Nothing,
+    /// A model, or else somebody that the settings name.
+    ModelOrOther,
+    Model,
+}
+
+fn tool_asks_model(tool: &str, settings: &Value) -> Asks {
+    match tool {
+        "WebFetch" if settings["webFetch"]["summarize"] != false => Asks::Model,
+        "WebSearch" if settings["webSearch"]["backend"].is_null() => Asks::Model,
+        "WebSearch" => Asks::ModelOrOther,
+        "Agent" => Asks::Model,
+        // Only one that forks needs it.
+        "Skill" => Asks::ModelOrOther,
+        _ => Asks::Nothing,
+    }
 }
 
 pub fn init_db() -> Result<ExitCode, CliError> {
@@ -118,7 +158,7 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
     Ok(Engine {
         settings: env::tool_settings()?,
         config: env::config(cli)?,
-        host: Host { program, child_env, outputs },
+        host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
         store,
         crew: Crew::default(),
     })
@@ -143,6 +183,13 @@ pub fn join(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
 /// The session that [`join`] would join, to be asked about and not to be changed.
 pub fn look(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
     let session = Session::look(engine, &request(cli)?)?;
+    warn(&session);
+    Ok(session)
+}
+
+/// A session that there is no record of yet, in the directory the command line asks for.
+pub fn look_new(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
+    let session = Session::look_new(engine, &directory(cli.cwd.as_ref())?)?;
     warn(&session);
     Ok(session)
 }

@@ -139,12 +139,22 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
         Some(Command::Plan(plan)) if plan.is_the_operators() => "a plan",
         Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
+        Some(Command::Mcp(mcp)) if mcp.is_the_operators() => "which servers there are",
         Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
+        Some(Command::Memory(memory)) if memory.is_the_operators() => {
+            "what is remembered beyond the own project"
+        }
         Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",
+        Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins there are",
         _ if trusts => "trust",
         _ if cli.transition.is_some() => "the phase",
         // Anybody can make a terminal, and type into it.
         _ if cli.ask => "what is asked",
+        // They would run, and no rule would be asked.
+        _ if !cli.agent.mcp_config.is_empty() => "which servers there are",
+        // They bring hooks and servers, and permit what others must ask for.
+        _ if !cli.plugin_dir.is_empty() => "which plugins there are",
+        _ if cli.agents.is_some() => "which agents there are",
         // The guards are in the files that would be left out.
         _ if cli.agent.bare || cli.setting_sources.is_some() => "which settings are read",
         _ => match cli.permission_mode.as_deref() {

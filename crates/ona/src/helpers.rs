@@ -62,24 +62,66 @@ pub fn pdf_text() -> Result<ExitCode, CliError> {
     }
 }
 
+/// Prints HTML as Markdown, or says on stderr why it cannot.
+pub fn html_text() -> Result<ExitCode, CliError> {
+    let html = standard_input()?;
+    match ona_tools::markdown(&String::from_utf8_lossy(&html)) {
+        Ok(text) => {
+            print_line(&text).map_err(|error| {
+                CliError::failed(format!("the text cannot be printed: {error}"))
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(why) => {
+            complain(&format!("{why}\n"));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
 /// Serves a model that says what a file of JSON lines tells it to, until the process is ended: each line is one
-/// answer, `{"text": …, "calls": [{"id": …, "tool": …, "input": …}]}`. Prints where, one line for each protocol,
-/// then a line for each question: the name of the credential's header and its value.
+/// answer, `{"text": …, "calls": [{"id": …, "tool": …, "input": …}]}`, before whose text the model may have searched
+/// the web, `"search": {"query": …, "pages": [{"title": …, "url": …}]}`. A line `{"page": {"type": …, "body": …}}` is
+/// for whoever asks as a browser does. Prints where, one line for each protocol, then a line for each question: the
+/// name of the credential's header and its value.
 pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
     let wrong = |error: String| CliError::usage(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    let mut replies = Vec::new();
+    let (mut replies, mut pages) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-        let mut reply = Reply::say(value["text"].as_str().unwrap_or_default());
+        let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if let Some(page) = value.get("page") {
+            let status = page["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+            let status = status.unwrap_or(200);
+            let mut reply = Reply::page(status, &said(&page["type"]), said(&page["body"]));
+            for (name, header) in page["headers"].as_object().into_iter().flatten() {
+                reply = reply.header(name, &said(header));
+            }
+            pages.push(reply);
+            continue;
+        }
+        let mut reply = Reply::new();
+        if let Some(search) = value.get("search") {
+            let found = search["pages"].as_array().into_iter().flatten();
+            let found: Vec<(String, String)> =
+                found.map(|page| (said(&page["title"]), said(&page["url"]))).collect();
+            let found: Vec<(&str, &str)> =
+                found.iter().map(|(title, url)| (title.as_str(), url.as_str())).collect();
+            reply = reply.search(&said(&search["query"]), &found);
+        }
+        reply = reply.text(said(&value["text"]));
         for call in value["calls"].as_array().into_iter().flatten() {
             let text = |key: &str| call[key].as_str().unwrap_or_default();
             reply = reply.call(text("id"), text("tool"), call["input"].clone());
         }
         replies.push(reply);
     }
-    let mut replies = replies.into_iter();
+    let (mut replies, mut pages) = (replies.into_iter(), pages.into_iter());
     let script = Script::choose(move |request| {
+        if request.method == "GET" {
+            return pages.next().unwrap_or_else(|| Reply::page(404, "text/plain", "no such page"));
+        }
         // A question without tools, such as for a title, is beside the work and takes nothing off the script.
         let is_work = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         let next = if is_work { replies.next() } else { Some(Reply::say("ok")) };

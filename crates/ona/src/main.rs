@@ -15,14 +15,18 @@ mod doctor;
 mod env;
 mod error;
 mod eval;
+mod extend;
 mod governed;
 mod helpers;
 mod hook;
 mod init;
 mod intent;
+mod mcp;
+mod memory;
 mod mind;
 mod output;
 mod plan;
+mod plugin;
 mod print;
 mod schema;
 mod serve;
@@ -70,6 +74,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     match &cli.command {
         Some(Command::Init(init)) => init::run(cli, init),
         Some(Command::Serve(serve)) => serve::run(cli, serve),
+        Some(Command::Mcp(command)) => mcp::run(cli, command),
         Some(Command::Doctor { json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {
@@ -85,12 +90,17 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Sessions(command)) => sessions::run(cli, command),
         Some(Command::Hook { host, rules }) => hook::run(cli, host, *rules),
         Some(Command::Config(command)) => config::run(cli, command),
+        Some(Command::Memory(command)) => memory::run(cli, command),
         Some(Command::Intent(command)) => intent::run(cli, command),
         Some(Command::Trace(command)) => trace::run(cli, command),
         Some(Command::Blame { target, json }) => blame::run(cli, target, *json),
+        Some(Command::Plugin(command)) => plugin::run(cli, command),
+        Some(Command::Agents { json }) => extend::agents(cli, *json),
+        Some(Command::Skills { json }) => extend::skills(cli, *json),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
+        Some(Command::HtmlText) => helpers::html_text(),
         Some(Command::ScriptedModel { replies }) => helpers::scripted_model(replies),
         None if cli.agent.print => print::run(cli),
         None if cli.init_db => eval::init_db(),

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::{
-    Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, table,
+    Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, server_lines,
+    table,
 };
 use ona_policy::secrets::Redactor;
 use ona_store::{Found, NewSession, Seat, Step, Store, StoreError, is_foreign};
@@ -26,6 +27,7 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
+use crate::mcp::tokens;
 use crate::mind::mind;
 use crate::output::{complain, plain, print_line};
 use json::Shown;
@@ -49,9 +51,12 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let engine = Arc::new(engine);
     let (seat, source) = seat(&engine, args, &cwd)?;
     let prompt = first_prompt(args, source)?;
-    let session = Session::open(&engine, seat.clone(), &cwd)?;
+    let mut session = Session::open(&engine, seat.clone(), &cwd)?;
     for warning in session.warnings() {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
+    }
+    for warning in session.extend()? {
+        complain(&format!("{}\n", plain(&warning)));
     }
     let last = engine.store.last_model(&seat.session)?;
     let found = mind(args, &session.settings(), last.as_ref());
@@ -88,11 +93,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen(&remote)?;
         let mind = Arc::new(mind);
-        let session = session.facing(front).judged_by(Arc::clone(&mind));
+        let mut session = session.facing(front).judged_by(Arc::clone(&mind));
+        connect(&mut session).await?;
         let mut agent = Agent::start(session, mind, options).await?;
         let session_id = shown.session_id.clone();
         let printer = Printer::new(args, shown, agent.tools());
-        printer.begin()?;
+        let servers = agent.session().pool().map(|pool| server_lines(&pool)).unwrap_or_default();
+        let there = agent.session().whats_there();
+        printer.begin(&servers, &there)?;
         let feeding = feed(args, prompt, &session_id, &remote);
         let shown = tokio::spawn(printer.show(events));
         agent.drive().await;
@@ -328,6 +336,7 @@ fn options(
     Ok(AgentOptions {
         tools: offered(args)?,
         bare: args.bare,
+        memory_tokens: if env::offers_memories()? { session.memory_tokens() } else { 0 },
         unheard: false,
         source: Some(source),
         setup: match (args.init || args.init_only, args.maintenance) {
@@ -349,6 +358,18 @@ fn options(
         waits: true,
         ..AgentOptions::default()
     })
+}
+
+/// Connects the session's MCP servers, and waits a little for them: what comes later is there for a later question.
+pub async fn connect(session: &mut Session) -> Result<(), CliError> {
+    let servers = session.servers(&session.plugin_servers())?;
+    for warning in &servers.warnings {
+        complain(&format!("{warning}\n"));
+    }
+    let secrets = servers.secrets().map(str::to_owned).collect();
+    session.connect(servers.specs, secrets, Some(tokens::vault()?), env::servers::deferral()?)?;
+    session.settle_servers(env::servers::wait()?).await;
+    Ok(())
 }
 
 /// `--tools`, and `--bare`'s own.
@@ -445,9 +466,9 @@ impl Printer {
         }
     }
 
-    fn begin(&self) -> Result<(), CliError> {
+    fn begin(&self, servers: &[Value], there: &Value) -> Result<(), CliError> {
         if self.format == OutputFormat::StreamJson {
-            self.line(&self.shown.init(&self.tools))?;
+            self.line(&self.shown.init(&self.tools, servers, there))?;
         }
         Ok(())
     }
@@ -509,6 +530,10 @@ impl Printer {
                     "{tool} {}",
                     plain(&input.to_string()).chars().take(200).collect::<String>()
                 )
+            }
+            Event::ToolProgress { done, total, message, .. } if self.verbose => {
+                let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+                format!("{done}{of} {}", plain(message.as_deref().unwrap_or_default()))
             }
             Event::ToolEnded { tool, is_error: true, content, .. } if self.verbose => {
                 format!("{tool} failed: {}", plain(content).lines().next().unwrap_or_default())

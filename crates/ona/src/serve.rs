@@ -75,11 +75,12 @@ fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
     Ok(Tools::new(Store::open(&env::database()?)?, workspace, session, governed))
 }
 
-fn refused(error: &ServeError, port: Option<u16>) -> CliError {
+/// Why serving ended, and what to do about it.
+pub fn refused(error: &ServeError, port: Option<u16>) -> CliError {
     let said = CliError::failed(error.to_string());
     match (error, port) {
         (ServeError::Transport(_), Some(port)) => {
-            said.hint(format!("is port {port} taken? --port 0 takes one that is free"))
+            said.hint(format!("is port {port} taken? 0 takes one that is free"))
         }
         (ServeError::Client(_), _) => {
             said.hint("an MCP client starts this program; by hand, `ona init` sets one up for it")
@@ -89,7 +90,7 @@ fn refused(error: &ServeError, port: Option<u16>) -> CliError {
 }
 
 /// Cancelled by Ctrl-C, a polite kill or a closed terminal: all of them are how a server ends.
-fn until_signalled() -> Result<CancellationToken, CliError> {
+pub fn until_signalled() -> Result<CancellationToken, CliError> {
     let cancel = CancellationToken::new();
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
         let mut signals = signal(kind)

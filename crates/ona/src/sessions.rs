@@ -115,14 +115,24 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
                 return Err(CliError::usage(format!("{} would be deleted for good", seat.session))
                     .hint("say so with --yes; `ona sessions export` keeps a copy"));
             }
-            store.delete_session(&seat, is_gone)?;
-            let outputs = outputs_beside(store.path()).join(seat.session.as_str());
-            if let Err(error) = std::fs::remove_dir_all(&outputs)
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                complain(&format!("warning: {} stays: {error}\n", outputs.display()));
+            // What its agents did belongs to it.
+            let mut all = Vec::new();
+            for agent in store.agents_below(&seat.session)? {
+                all.extend(store.seat_of(&agent)?.map(|(seat, _)| seat));
             }
-            format!("deleted {}\n", seat.session)
+            all.push(seat);
+            let mut text = String::new();
+            for seat in &all {
+                store.delete_session(seat, is_gone)?;
+                let outputs = outputs_beside(store.path()).join(seat.session.as_str());
+                if let Err(error) = std::fs::remove_dir_all(&outputs)
+                    && error.kind() != std::io::ErrorKind::NotFound
+                {
+                    complain(&format!("warning: {} stays: {error}\n", outputs.display()));
+                }
+                text.push_str(&format!("deleted {}\n", seat.session));
+            }
+            text
         }
         Sessions::Search { text, most, json } => {
             if text.trim().is_empty() {

@@ -171,7 +171,7 @@ pub fn wait_if_any<T>(asked: impl Future<Output = Result<T, GitError>>) -> Optio
     runtime().ok()?.block_on(asked).ok()
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -78,6 +78,41 @@ impl Store {
         })
     }
 
+    /// Where an agent works, if not where its caller does.
+    pub fn agent_worktree(&self, session: &SessionId, worktree: &str) -> Result<(), StoreError> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE agent_runs SET worktree = ?2 WHERE session_id = ?1",
+                (session.as_str(), worktree),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The agents a session has started that have not ended.
+    pub fn unfinished_agents(&self, parent: &SessionId) -> Result<Vec<AgentRun>, StoreError> {
+        self.read(|c| {
+            let sql = format!("{RUNS} WHERE parent_session = ?1 AND ending IS NULL ORDER BY rowid");
+            let mut statement = c.prepare_cached(&sql)?;
+            let rows = statement.query_map([parent.as_str()], run)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The sessions of all agents a session has started, and of those that these have.
+    pub fn agents_below(&self, parent: &SessionId) -> Result<Vec<SessionId>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "WITH RECURSIVE below(id) AS (
+                     SELECT session_id FROM agent_runs WHERE parent_session = ?1
+                     UNION SELECT a.session_id FROM agent_runs a JOIN below ON a.parent_session = below.id)
+                 SELECT id FROM below",
+            )?;
+            let rows = statement.query_map([parent.as_str()], |row| row.get::<_, String>(0))?;
+            Ok(rows.map(|id| id.map(SessionId::from_existing)).collect::<Result<_, _>>()?)
+        })
+    }
+
     /// The agent of this name that a session started last.
     pub fn agent_named(
         &self,

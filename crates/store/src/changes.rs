@@ -10,7 +10,7 @@ use crate::store::{Failure, Store};
 use crate::tool_calls::event_of;
 use crate::transcript::append;
 
-fn todos_key(session: &SessionId) -> String {
+pub(crate) fn todos_key(session: &SessionId) -> String {
     format!("todos/{session}")
 }
 

@@ -111,8 +111,11 @@ fn find(c: &rusqlite::Connection, join: &Join<'_>) -> Result<Option<Seat>, Failu
     let Some((conversation, project_dir)) = conversation(c, join)? else { return Ok(None) };
     let session: Option<String> = c
         .prepare_cached(
-            "SELECT session_id FROM sessions WHERE conversation_id = ?1 AND typeof(session_id) = 'text'
-             ORDER BY started_at DESC, rowid DESC LIMIT 1",
+            // Agents that calls started have sessions of their own.
+            "SELECT s.session_id FROM sessions s LEFT JOIN session_info i ON i.session_id = s.session_id
+             WHERE s.conversation_id = ?1 AND typeof(s.session_id) = 'text'
+               AND coalesce(i.origin, 'eval') <> 'subagent'
+             ORDER BY s.started_at DESC, s.rowid DESC LIMIT 1",
         )?
         .query_row([conversation.as_str()], |row| row.get(0))
         .optional()?;

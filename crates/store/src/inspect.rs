@@ -78,7 +78,9 @@ pub struct Inspection {
 const ORPHANS: &[(&str, &str)] = &[
     (
         "events of unknown conversations",
-        "SELECT count(*) FROM events WHERE conversation_id NOT IN (SELECT id FROM conversations)",
+        // What the operator does outside any conversation is told with an empty one.
+        "SELECT count(*) FROM events
+         WHERE conversation_id <> '' AND conversation_id NOT IN (SELECT id FROM conversations)",
     ),
     (
         "state of unknown conversations",

@@ -47,7 +47,10 @@ pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};
 pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
 pub use intents::{ScopeRequest, Selection};
-pub use memories::Memory;
+pub use memories::{
+    Author, Changed, ImportedMemory, Memory, MemoryChange, MemoryHit, MemoryRow, Saved, Within,
+    WrittenBy,
+};
 pub use phases::{Standing, Steering};
 pub use plans::{PlanMoved, PlanRow};
 pub use schema::LATEST_MIGRATION;

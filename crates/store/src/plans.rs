@@ -93,6 +93,7 @@ impl Store {
     }
 }
 
+#[allow(clippy::result_large_err, reason = "it is made once, when a human decides")]
 fn open(plan: Option<PlanRow>) -> Result<PlanRow, PlanMoved> {
     match plan {
         None => Err(PlanMoved::Unknown),

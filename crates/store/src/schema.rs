@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_agent.sql"),
     include_str!("../migrations/0004_intents.sql"),
     include_str!("../migrations/0005_agents.sql"),
+    include_str!("../migrations/0006_memories.sql"),
 ];
 
 /// The number of the latest migration.

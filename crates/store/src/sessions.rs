@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::changes::todos_key;
 use crate::conversations::{Seat, create, cwd_key};
 use crate::error::StoreError;
 use crate::foreign::others;
@@ -393,8 +394,8 @@ impl Store {
                 [id],
             )?;
             tx.execute(
-                "DELETE FROM state WHERE conversation_id = ?1 AND key = ?2",
-                (seat.conversation.as_str(), cwd_key(&seat.session)),
+                "DELETE FROM state WHERE conversation_id = ?1 AND key IN (?2, ?3)",
+                (seat.conversation.as_str(), cwd_key(&seat.session), todos_key(&seat.session)),
             )?;
             tx.execute("DELETE FROM sessions WHERE session_id = ?1", [id])?;
             event(tx, seat, "session.deleted", &json!({"session_id": id}))

@@ -122,6 +122,17 @@ impl Store {
         self.tasks_where(untold, session.as_str())
     }
 
+    /// Hands the tasks of a session that go on over to another. Whether there were any.
+    pub fn hand_over_tasks(&self, from: &SessionId, to: &SessionId) -> Result<bool, StoreError> {
+        self.write(|tx| {
+            let handed = tx.execute(
+                "UPDATE background_tasks SET session_id = ?2 WHERE session_id = ?1 AND told_at IS NULL",
+                (from.as_str(), to.as_str()),
+            )?;
+            Ok(handed > 0)
+        })
+    }
+
     fn tasks_where(&self, which: &str, of: &str) -> Result<Vec<TaskRow>, StoreError> {
         self.read(|c| {
             let mut statement =

@@ -18,7 +18,7 @@ use crate::transcript::{EntryView, append, view};
 pub struct ModelCall {
     /// The turn it belongs to, from 1.
     pub turn: i64,
-    /// `turn`, `compact`, `hook`, or `cut` for an answer that broke off.
+    /// `turn`, `compact`, `hook`, `web` for a page read or a search, or `cut` for an answer that broke off.
     pub purpose: &'static str,
     /// S0 §2.1.
     pub provider: &'static str,

@@ -64,7 +64,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         Refusal::Internal(format!("the background task could not be started: {what}: {error}"))
     };
     let (cwd, _) = start_dir(cx);
-    let id = TaskId::generate();
+    let id = TaskId::of_call(cx.tool_use_id);
     let (output_path, _) = cx
         .host
         .new_output(cx.session, &format!("{id}.log"))

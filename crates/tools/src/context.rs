@@ -15,6 +15,7 @@ use ona_types::{FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
+use crate::web::Web;
 
 /// Where a call happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct ToolSettings {
     pub no_background: Option<&'static str>,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
+    /// As many characters of an MCP server's answer are told, if its tool does not say.
+    pub mcp_output_chars: usize,
     /// As many characters of an agent's answer are told.
     pub agent_output_chars: usize,
     /// A file to source before every shell command.
@@ -76,6 +79,8 @@ pub struct ToolSettings {
     pub glob_ignored: bool,
     /// How long a Glob or Grep may take.
     pub search_timeout: Duration,
+    /// How long a page may take to come, and then to be read; and how long a search backend may take.
+    pub web_timeout: Duration,
 }
 
 impl Default for ToolSettings {
@@ -88,12 +93,14 @@ impl Default for ToolSettings {
             bash_keep_project_dir: false,
             no_background: None,
             background_output_limit: 5_000_000_000,
+            mcp_output_chars: 100_000,
             agent_output_chars: 32_000,
             bash_env_file: None,
             inherited_bash_env: None,
             glob_hidden: true,
             glob_ignored: true,
             search_timeout: Duration::from_secs(20),
+            web_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -108,6 +115,8 @@ pub struct Host {
     pub child_env: Vec<(OsString, OsString)>,
     /// Where sessions keep output that is too large, or comes too late, for a result.
     pub outputs: PathBuf,
+    /// The web, and what was fetched of it lately; sessions of one process share it.
+    pub web: Arc<Web>,
 }
 
 impl Host {

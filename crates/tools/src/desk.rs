@@ -7,7 +7,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ona_mcp::{OnProgress, Pool};
 use ona_types::{Phase, TaskKind, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -140,11 +142,21 @@ pub trait Desk: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> Waits<'a, ToolOutput>;
 
+    /// The MCP servers of the session, if there are any.
+    fn servers(&self) -> Option<Arc<Pool>>;
+
+    /// Hears how far a call got.
+    fn progress(&self, call: &ToolUseId) -> Option<OnProgress>;
+
     /// Tools that can be looked for.
     fn deferred(&self) -> Vec<Deferred>;
 
-    /// Has the provider's small model answer a prompt about a text.
-    fn digest<'a>(&'a self, prompt: &'a str, text: &'a str) -> Waits<'a, Result<String, String>>;
+    /// Has the provider's small model answer a prompt about a text; nothing where the session has no model.
+    fn digest<'a>(
+        &'a self,
+        prompt: &'a str,
+        text: &'a str,
+    ) -> Waits<'a, Option<Result<String, String>>>;
 
     /// Has the provider search the web itself; nothing where it cannot.
     fn search<'a>(&'a self, query: &'a WebQuery) -> Waits<'a, Option<Result<WebFound, String>>>;

@@ -23,8 +23,10 @@ mod desk;
 mod edit;
 mod glob;
 mod grep;
+mod helper;
 mod input;
 mod look;
+mod mcp;
 mod notebook;
 mod notebook_edit;
 pub mod pdf;
@@ -32,6 +34,7 @@ mod picture;
 mod plan;
 mod question;
 mod read;
+mod resources;
 mod skill;
 mod structured;
 mod task;
@@ -40,6 +43,7 @@ mod todo;
 mod tool;
 mod tool_search;
 mod walk;
+mod web;
 mod write;
 
 pub use attached::{AttachError, attach_pdf, attach_picture};
@@ -48,6 +52,7 @@ pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
 pub use desk::{AgentOrder, Deferred, Desk, TaskEnd, TaskView, Waits, WebFound, WebHit, WebQuery};
 pub use input::InputError;
+pub use mcp::ServerTool;
 pub use plan::plan_of;
 pub use question::is_answered;
 pub use read::PDF_TEXT;
@@ -56,6 +61,10 @@ pub use task::end_of as end_of_file;
 pub use tool::{Asks, Running, Tool};
 pub use tool_search::rank;
 pub use walk::is_ignored;
+pub use web::{
+    BACKENDS, HTML_TEXT, PrivateHost, PrivateHostError, Web, WebAccess, WebProxies,
+    check_search_url, markdown,
+};
 
 use tool::Adapter;
 
@@ -68,6 +77,8 @@ pub static TOOLS: &[&dyn Tool] = &[
     &Adapter::<bash::Bash>::new(),
     &Adapter::<glob::Glob>::new(),
     &Adapter::<grep::Grep>::new(),
+    &Adapter::<web::WebFetch>::new(),
+    &Adapter::<web::WebSearch>::new(),
     &Adapter::<question::AskUserQuestion>::new(),
     &Adapter::<todo::TodoWrite>::new(),
     &Adapter::<task::TaskOutput>::new(),
@@ -75,6 +86,8 @@ pub static TOOLS: &[&dyn Tool] = &[
     &Adapter::<skill::Skill>::new(),
     &Adapter::<plan::EnterPlanMode>::new(),
     &Adapter::<plan::ExitPlanMode>::new(),
+    &Adapter::<resources::ListMcpResources>::new(),
+    &Adapter::<resources::ReadMcpResource>::new(),
     &Adapter::<tool_search::ToolSearch>::new(),
     &Adapter::<brief::Brief>::new(),
     &Adapter::<task::TaskStop>::new(),

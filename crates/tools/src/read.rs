@@ -4,7 +4,6 @@
 //! by cell, anything else as a hex dump. Whatever was shown, the hash of the whole file is handed to the
 //! record, so that a later write can tell whether it still is that file.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -12,13 +11,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use ona_policy::Effects;
-use ona_sandbox::{ChildSpec, Ending};
 use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Place, ToolContext, ToolSettings};
+use crate::helper::read_aside;
 use crate::input::{InputError, lenient_count};
 use crate::text::{self, Kind, Lines, Window, count};
 use crate::tool::{BuiltIn, Refusal, blocking};
@@ -390,39 +389,21 @@ async fn show_pdf(
 ) -> Result<Shown, Refusal> {
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
     let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
-    let spec = ChildSpec {
-        program: &cx.host.program,
-        args: vec![OsString::from(PDF_TEXT)],
-        cwd: Path::new("/"),
-        env: cx.host.child_env.clone(),
-        marker: None,
-        stdin: bytes,
-        timeout: PDF_TIMEOUT,
-        cap: LARGEST_DOCUMENT as usize,
-    };
     // The bytes go back and forth: what was hashed is what is read.
-    let stdin = spec.stdin.clone();
-    let outcome = ona_sandbox::run(spec, cx.cancel)
-        .await
-        .map_err(|error| Refusal::Internal(error.to_string()))?;
-    let texts: Vec<String> = match outcome.ending {
-        Ending::Exited(0) => serde_json::from_slice(&outcome.stdout.bytes)
-            .map_err(|_| refuse("its text is too long to be read".into()))?,
-        Ending::Exited(1) => {
-            return Err(refuse(String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned()));
-        }
-        Ending::Interrupted => return Err(Refusal::Internal("interrupted".into())),
-        Ending::TimedOut => return Err(refuse("reading it took longer than 60 s".into())),
-        Ending::Exited(_) | Ending::Signalled(_) => {
-            return Err(refuse("it is broken in a way that crashed its reader".into()));
-        }
-    };
+    let read =
+        read_aside(cx, PDF_TEXT, bytes.clone(), LARGEST_DOCUMENT as usize, PDF_TIMEOUT).await;
+    let read = read.map_err(|why| match why.is_internal() {
+        true => Refusal::Internal(why.to_string()),
+        false => refuse(why.to_string()),
+    })?;
+    let texts: Vec<String> = serde_json::from_slice(&read.bytes)
+        .map_err(|_| refuse("its text is too long to be read".into()))?;
     let range = pdf::choose(texts.len(), asked).map_err(|why| refuse(why.to_string()))?;
     let whole = *range.start() == 1 && *range.end() as usize == texts.len();
     let total = count(texts.len() as u64, "page");
     let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
-    let attachments = if whole && stdin.len() <= LARGEST_ATTACHMENT {
-        let data = base64::engine::general_purpose::STANDARD.encode(&stdin);
+    let attachments = if whole && bytes.len() <= LARGEST_ATTACHMENT {
+        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]
     } else {
         Vec::new()

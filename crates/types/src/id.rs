@@ -53,3 +53,12 @@ ids! {
     /// Names one background task.
     TaskId = "task_";
 }
+
+impl TaskId {
+    /// The id of what a call starts in the background, which is known before it is started.
+    pub fn of_call(call: &ToolUseId) -> Self {
+        let id = call.as_str().strip_prefix("toolu_").unwrap_or(call.as_str());
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        Self(format!("task_{}", id.chars().take(80).map(plain).collect::<String>()))
+    }
+}

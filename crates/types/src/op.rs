@@ -102,6 +102,17 @@ pub enum Event {
         /// Its input as the model asked for it.
         input: Value,
     },
+    /// How far a call got, as an MCP server tells it.
+    ToolProgress {
+        /// The call.
+        id: ToolUseId,
+        /// So far.
+        done: f64,
+        /// Of how much.
+        total: Option<f64>,
+        /// What is being done.
+        message: Option<String>,
+    },
     /// What came of a call, on the record.
     ToolEnded {
         /// The call.

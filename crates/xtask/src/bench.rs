@@ -8,6 +8,8 @@
 
 mod intents;
 mod measure;
+mod memories;
+mod servers;
 mod table;
 mod tree;
 
@@ -58,6 +60,8 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     rows.extend(bench.rules()?);
     rows.push(bench.appends()?);
     rows.extend(bench.intents()?);
+    rows.extend(bench.memories()?);
+    rows.extend(bench.servers()?);
     eprintln!("making a tree of {} files", tree::FILES);
     tree::make(&bench.tree)?;
     rows.push(bench.grep_content()?);

@@ -9,6 +9,7 @@
 //! cargo xtask licences    licences, banned crates, sources
 //! cargo xtask bench       the table of docs/PERFORMANCE.md
 //! cargo xtask hosts       Claude Code and Codex behind ona's gate
+//! cargo xtask mcp         ona's MCP server and the official client
 //! ```
 //!
 //! The tests of this package (`tests/it`) guard the workspace itself: its
@@ -24,6 +25,7 @@
 mod bench;
 mod hosts;
 mod licences;
+mod mcp;
 mod metadata;
 mod process;
 mod spdx;
@@ -63,6 +65,10 @@ enum Chore {
     ///
     /// Needs npm and the network; the model they ask is scripted and on loopback.
     Hosts(hosts::Args),
+    /// Drive `ona mcp serve` with the official MCP client, as npm ships it, and print what was seen as a table
+    ///
+    /// Needs npm, node and the network.
+    Mcp(mcp::Args),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +78,7 @@ fn main() -> ExitCode {
         Chore::Licences => licences::run(root),
         Chore::Bench(args) => bench::run(root, &args),
         Chore::Hosts(args) => hosts::run(root, &args),
+        Chore::Mcp(args) => mcp::run(root, &args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::mcp;
 use crate::process;
 
 #[derive(clap::Args)]
@@ -22,12 +23,14 @@ pub struct Args {
 }
 
 /// The programs that tests and acceptance rows run, each with Debian's package for it.
-const NEEDS: [(&str, &str); 6] = [
+const NEEDS: [(&str, &str); 8] = [
     ("bash", "bash"),
     ("git", "git"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("kill", "procps"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
     ("sqlite3", "sqlite3"),
 ];
 
@@ -63,6 +66,7 @@ fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
         })?;
     }
     if !args.no_acceptance {
+        steps.run("MCP servers and client of npm", || mcp::run(root, &mcp::Args::default()))?;
         steps.run("acceptance rows", || {
             process::run(Command::new("bash").arg("scripts/sdlc-acceptance.sh").current_dir(root))
         })?;

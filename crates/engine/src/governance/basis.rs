@@ -21,6 +21,10 @@ pub(super) struct Basis {
     pub(super) outputs: PathBuf,
     /// What decides about calls: ona's own settings and the record.
     pub(super) protected: Vec<PathBuf>,
+    /// Worktrees elsewhere, in which the same rules hold at the same places.
+    pub(super) worktrees: Vec<PathBuf>,
+    /// Secrets beside those that the process and the settings know.
+    pub(super) secrets: Vec<String>,
 }
 
 /// The mode that was chosen earlier in this session.
@@ -32,6 +36,11 @@ pub(super) fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
 fn mode_in(permissions: &Value) -> Option<PermissionMode> {
     permissions.get("defaultMode")?.as_str()?.parse().ok()
 }
+
+/// Where worktrees of agents are, below the root of the checkout.
+pub(crate) const WORKTREES: &str = ".claude/worktrees";
+/// Rules are held against as many of them.
+const MOST_WORKTREES: usize = 64;
 
 /// From the strictest to the most permissive.
 const PERMISSIVENESS: [PermissionMode; 5] = [
@@ -135,8 +144,46 @@ impl Basis {
             outputs: Some(self.outputs.clone()),
             protected: self.protected.clone(),
         };
-        let rules = rules(&self.layers, &place.project_dir, &self.roots.home, warnings);
+        let home = &self.roots.home;
+        let mut rules = rules(&self.layers, &place.project_dir, home, warnings);
+        for worktree in self.worktrees() {
+            rules.extend(self.mirrored(&worktree));
+        }
         Permissions::new(rules, mode, around)
+    }
+}
+
+impl Basis {
+    /// The worktrees of agents: copies of the checkout, where nothing may be read or written that may not be in it.
+    fn worktrees(&self) -> Vec<PathBuf> {
+        let checkout = self.roots.checkout();
+        let below = std::fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten();
+        let below = below.take(MOST_WORKTREES).map(|entry| entry.path());
+        below.chain(self.worktrees.iter().cloned()).collect()
+    }
+
+    /// What the rules forbid, or want asked about, at the same places of a worktree.
+    fn mirrored(&self, worktree: &Path) -> Vec<Rule> {
+        let checkout = self.roots.checkout();
+        let moved = |path: &Path| match path.strip_prefix(&checkout) {
+            Ok(below) => worktree.join(below),
+            Err(_) => path.to_owned(),
+        };
+        let (from, to) = (checkout.to_string_lossy(), worktree.to_string_lossy());
+        let mut layers = self.layers.clone();
+        for layer in &mut layers {
+            layer.base = moved(&layer.base);
+            let permissions = layer.json.get_mut("permissions").and_then(Value::as_object_mut);
+            let Some(permissions) = permissions else { continue };
+            permissions.remove("allow");
+            for list in permissions.values_mut().filter_map(Value::as_array_mut) {
+                for text in list {
+                    let renamed = text.as_str().map(|text| text.replace(&*from, &to));
+                    *text = renamed.map_or(Value::Null, Value::from);
+                }
+            }
+        }
+        rules(&layers, &moved(&self.roots.project_dir), &self.roots.home, &mut Vec::new())
     }
 }
 
@@ -186,7 +233,15 @@ mod tests {
             cwd: none.clone(),
         };
         let layers = layers.iter().map(layer).collect();
-        Basis { roots, layers, mode: None, outputs: none, protected: Vec::new() }
+        Basis {
+            roots,
+            layers,
+            mode: None,
+            outputs: none,
+            protected: Vec::new(),
+            worktrees: Vec::new(),
+            secrets: Vec::new(),
+        }
     }
 
     fn starting_in(mode: &str) -> Value {

@@ -1,13 +1,14 @@
 //! What in a file's settings makes no sense: it is dropped, with the reason, and the rest stays.
 
 use ona_policy::{Anchors, Rule, Scope, Source};
+use ona_tools::{PrivateHost, check_search_url};
 use ona_types::hook::HookEvent;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 
 use super::Layer;
-use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED};
+use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED, SERVERS_ONLY};
 use super::schema::Settings;
 
 /// A key with more bad entries than this is dropped as a whole.
@@ -28,7 +29,7 @@ const LIMITED: &[(&[&str], May)] = &[
     (RULES_ONLY, May::OnlyManaged),
     (RULES_ONLY_NESTED, May::OnlyManaged),
     (HOOKS_ONLY, May::OnlyManaged),
-    (&["allowManagedMcpServersOnly"], May::OnlyManaged),
+    (SERVERS_ONLY, May::OnlyManaged),
     (&["skipDangerousModePermissionPrompt"], May::NotProject),
     (&["autoMemoryDirectory"], May::NotProject),
     (&[LAYERS], May::OnlyOna),
@@ -55,6 +56,7 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     rules(&mut layer.json, &layer.source, anchors, &mut found);
     model_config(&mut layer.json, &mut found);
     env(&mut layer.json, &mut found);
+    web(&mut layer.json, &mut found);
     hooks(&mut layer.json, &mut found);
     for (key, value) in std::mem::take(&mut layer.json) {
         layer.json.extend(fitting(key, value, &mut found));
@@ -141,6 +143,28 @@ fn env(json: &mut Map<String, Value>, found: &mut Findings) {
         found.push((format!("env.{name}"), reason.to_owned()));
         false
     });
+}
+
+/// A host that is none would silently stay closed, and an address that is none would fail at the first search.
+fn web(json: &mut Map<String, Value>, found: &mut Findings) {
+    if let Some(Value::Object(fetch)) = json.get_mut("webFetch")
+        && let Some(Value::Array(hosts)) = fetch.get_mut("allowPrivateHosts")
+    {
+        sift(hosts, "webFetch.allowPrivateHosts", found, |host, _, _| match host.as_str() {
+            // What is no text at all is found with the rest.
+            None => Ok(None),
+            Some(text) => match PrivateHost::parse(text) {
+                Ok(_) => Ok(None),
+                Err(why) => Err(why.to_string()),
+            },
+        });
+    }
+    if let Some(Value::Object(search)) = json.get_mut("webSearch")
+        && let Some(Err(why)) = search.get("url").and_then(Value::as_str).map(check_search_url)
+    {
+        found.push(("webSearch.url".to_owned(), why));
+        search.shift_remove("url");
+    }
 }
 
 /// Whoever wrote a guard must not take it for one that acts.

@@ -21,7 +21,7 @@ use super::known::BadKey;
 use splice::{Document, Slot};
 
 pub use steps::{Step, prune, push, put, value};
-pub use write::write;
+pub use write::{write, write_private};
 
 /// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]

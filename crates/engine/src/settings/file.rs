@@ -21,12 +21,14 @@ pub enum BadFile {
     Directory,
     #[error("it is no regular file")]
     NotRegular,
-    #[error("it is larger than 1 MiB")]
-    TooLarge,
+    #[error("it is larger than {} MiB", .0 >> 20)]
+    TooLarge(u64),
     #[error("it is not UTF-8")]
     NotUtf8,
     #[error("it leads out of the project, to {}", .0.display())]
     Outside(PathBuf),
+    #[error("{} is a link", .0.display())]
+    Link(PathBuf),
     #[error(transparent)]
     Path(#[from] PathError),
     #[error("it cannot be read: {0}")]
@@ -43,6 +45,11 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, BadFile> {
 
 /// What the file holds; nothing if there is no such file.
 pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
+    read_at_most(path, LARGEST)
+}
+
+/// The same, of a file that may be larger or must be smaller.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Option<Vec<u8>>, BadFile> {
     // Looked at before it is opened: to open a pipe is to wait for its writer.
     let meta = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -55,9 +62,9 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
         return Err(BadFile::NotRegular);
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(BadFile::TooLarge);
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(BadFile::TooLarge(most));
     }
     Ok(Some(bytes))
 }

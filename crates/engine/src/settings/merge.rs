@@ -18,6 +18,8 @@ pub(super) const RULES_ONLY: &[&str] = &["allowManagedPermissionRulesOnly"];
 pub(super) const RULES_ONLY_NESTED: &[&str] = &["permissions", "allowManagedPermissionRulesOnly"];
 /// Where it says that only its hooks count.
 pub(super) const HOOKS_ONLY: &[&str] = &["allowManagedHooksOnly"];
+/// Where it says that only its list of allowed servers counts.
+pub(super) const SERVERS_ONLY: &[&str] = &["allowManagedMcpServersOnly"];
 
 /// The settings of all layers, which come lowest rank first. Of scalars the highest counts, lists are
 /// joined without saying anything twice, objects are merged key by key; a null says nothing.
@@ -89,17 +91,31 @@ pub fn rules_layers(layers: &[Layer]) -> Vec<&Layer> {
 
 /// The layers that have hooks, and whether those act. Nobody but the organisation can switch its hooks off.
 pub fn hooks_layers(layers: &[Layer]) -> Vec<(&Layer, bool)> {
-    let switch = |layer: &Layer| layer.json.get("disableAllHooks")?.as_bool();
-    let switched = layers.iter().rev().find_map(|layer| Some((switch(layer)?, is_managed(layer))));
-    let only = managed_hooks_only(layers) || matches!(switched, Some((true, _)));
-    let none = switched == Some((true, true));
-    let acts = |layer: &Layer| !none && (!only || is_managed(layer));
+    let none = switched_off(layers) == Some((true, true));
+    let others = others_hooks_act(layers);
+    let acts = |layer: &Layer| !none && (others || is_managed(layer));
     let with_hooks = layers.iter().filter(|layer| layer.json.contains_key("hooks"));
     with_hooks.map(|layer| (layer, acts(layer))).collect()
 }
 
+/// Whether hooks act that are not the organisation's: other settings', and plugins'.
+pub(crate) fn others_hooks_act(layers: &[Layer]) -> bool {
+    !managed_hooks_only(layers) && !matches!(switched_off(layers), Some((true, _)))
+}
+
+/// What `disableAllHooks` says, and whether the organisation says it.
+fn switched_off(layers: &[Layer]) -> Option<(bool, bool)> {
+    let switch = |layer: &Layer| layer.json.get("disableAllHooks")?.as_bool();
+    layers.iter().rev().find_map(|layer| Some((switch(layer)?, is_managed(layer))))
+}
+
 pub(crate) fn managed_rules_only(layers: &[Layer]) -> bool {
     says(layers, RULES_ONLY) || says(layers, RULES_ONLY_NESTED)
+}
+
+/// Whether nobody else's list of allowed servers counts.
+pub(crate) fn managed_servers_only(layers: &[Layer]) -> bool {
+    says(layers, SERVERS_ONLY)
 }
 
 fn managed_hooks_only(layers: &[Layer]) -> bool {

@@ -116,9 +116,11 @@ pub struct Settings {
     pub cleanup_period_days: Option<Positive>,
     /// Where plans are also written to.
     pub plans_directory: Option<String>,
-    /// Whether the agent keeps memories.
+    /// Whether the model is offered memories at all.
     pub auto_memory_enabled: Flag,
-    /// Where it keeps them. Not in project settings.
+    /// How the model is offered what is remembered.
+    pub memory: Section<MemorySettings>,
+    /// Where `ona memory import` finds memories if no file is named. Not in project settings.
     pub auto_memory_directory: Option<String>,
     /// Globs of instruction files to leave out.
     pub claude_md_excludes: Texts,
@@ -129,6 +131,8 @@ pub struct Settings {
     /// Plugins that are on or off.
     pub enabled_plugins: Table<bool>,
 
+    /// MCP servers by their names, as in a file of servers. What is wrong with one is said when it is looked for.
+    pub mcp_servers: Table<Map<String, Value>>,
     /// Whether all servers of `.mcp.json` are approved.
     pub enable_all_project_mcp_servers: Flag,
     /// Servers of `.mcp.json` that are approved.
@@ -139,6 +143,11 @@ pub struct Settings {
     pub allowed_mcp_servers: Option<Vec<Object<McpServer>>>,
     /// MCP servers there may not be.
     pub denied_mcp_servers: Option<Vec<Object<McpServer>>>,
+
+    /// How WebFetch fetches pages.
+    pub web_fetch: Section<WebFetch>,
+    /// Whom WebSearch asks where the provider does not search by itself.
+    pub web_search: Section<WebSearch>,
 
     /// A command that prints the status line.
     pub status_line: Section<Helper>,
@@ -241,6 +250,14 @@ pub struct ModelConfig {
     pub model_id: Option<String>,
 }
 
+/// `memory`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemorySettings {
+    /// How many tokens of memories a session begins with; 2000 if not set, 0 for none.
+    pub budget_tokens: Option<u32>,
+}
+
 /// `attribution`: an empty text hides it.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Attribution {
@@ -258,6 +275,25 @@ pub struct Worktree {
     pub symlink_directories: Texts,
     /// The only paths that are checked out.
     pub sparse_paths: Texts,
+}
+
+/// `webFetch`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebFetch {
+    /// Whether a small model answers the prompt about a page; false: the page itself is shown.
+    pub summarize: Flag,
+    /// Hosts, each perhaps with a port, that may be fetched from though their addresses are not public.
+    pub allow_private_hosts: Texts,
+}
+
+/// `webSearch`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct WebSearch {
+    /// The backend.
+    pub backend: Option<SearchBackend>,
+    /// Where it is, up to where its own paths begin.
+    pub url: Option<String>,
 }
 
 /// An MCP server, by one of the three.
@@ -309,6 +345,8 @@ words! {
     Shell { Bash = "bash", Powershell = "powershell" }
     /// The one thing that `disableBypassPermissionsMode` can be.
     Disable { Disable = "disable" }
+    /// `webSearch.backend`.
+    SearchBackend { Searxng = "searxng", Brave = "brave", Tavily = "tavily" }
     /// The one type of helper.
     HelperType { Command = "command" }
 }

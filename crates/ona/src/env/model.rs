@@ -1,12 +1,13 @@
 //! The variables about models: who is asked, where, with what, and how patiently.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ona_policy::secrets::can_be_secret;
 use ona_provider::{Proxies, Transport};
 
-use super::{CliError, Variable, count, number, path, switch, text};
+use super::{CliError, Variable, count, key, number, path, switch, text};
 
 macro_rules! variables {
     ($($name:ident = $variable:literal, $default:literal, $meaning:literal;)*) => {
@@ -71,13 +72,6 @@ pub struct Models {
     pub read_additional: bool,
 }
 
-/// A key without the blanks and the end of line that come along where it was read from a file; of blanks alone it is
-/// none.
-fn key(variable: &Variable) -> Result<Option<String>, CliError> {
-    let key = text(variable)?.map(|key| key.trim().to_owned());
-    Ok(key.filter(|key| !key.is_empty()))
-}
-
 pub fn models() -> Result<Models, CliError> {
     let small = |variable: &Variable| -> Result<Option<u32>, CliError> {
         let number = number(variable)?;
@@ -129,19 +123,26 @@ pub fn header_secrets() -> Vec<String> {
     secrets.filter(|value| can_be_secret(value)).map(str::to_owned).collect()
 }
 
-/// The way to a server: proxies, certificates, and for Anthropic's own the socket and further headers.
-pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError> {
-    let mut transport = Transport::to(base_url);
+/// What lies between here and any server: proxies, and the file of further certificates.
+pub fn ways() -> Result<(Proxies, Option<PathBuf>), CliError> {
     let either = |variable: &Variable| -> Result<Option<String>, CliError> {
         let lower = std::env::var(variable.name.to_ascii_lowercase()).ok();
         Ok(lower.filter(|value| !value.is_empty()).or(text(variable)?))
     };
-    transport.proxies = Proxies {
+    let proxies = Proxies {
         http: either(&HTTP_PROXY)?,
         https: either(&HTTPS_PROXY)?,
         none_for: either(&NO_PROXY)?,
     };
-    if let Some(file) = path(&EXTRA_CA) {
+    Ok((proxies, path(&EXTRA_CA)))
+}
+
+/// The way to a server: proxies, certificates, and for Anthropic's own the socket and further headers.
+pub fn transport(base_url: &str, anthropic: bool) -> Result<Transport, CliError> {
+    let mut transport = Transport::to(base_url);
+    let (proxies, extra_ca) = ways()?;
+    transport.proxies = proxies;
+    if let Some(file) = extra_ca {
         let pem = fs::read(&file)
             .map_err(|error| EXTRA_CA.refuse(format!("names {}: {error}", file.display())))?;
         transport.extra_ca = Some(pem);

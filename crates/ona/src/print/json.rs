@@ -40,12 +40,12 @@ impl Shown {
         value
     }
 
-    pub(super) fn init(&self, tools: &[String]) -> Value {
+    pub(super) fn init(&self, tools: &[String], servers: &[Value], there: &Value) -> Value {
         self.line(json!({
-            "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": [],
-            "model": self.model.wire, "permissionMode": self.mode, "slash_commands": [],
-            "apiKeySource": self.credential, "output_style": "default", "agents": [], "skills": [],
-            "plugins": [], "claude_code_version": env!("CARGO_PKG_VERSION"),
+            "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": servers,
+            "model": self.model.wire, "permissionMode": self.mode, "slash_commands": there["slash_commands"],
+            "apiKeySource": self.credential, "output_style": "default", "agents": there["agents"], "skills": there["skills"],
+            "plugins": there["plugins"], "claude_code_version": env!("CARGO_PKG_VERSION"),
             "provider": self.model.provider.as_str(),
         }))
     }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
 use ona_intents::file::Intent;
@@ -13,7 +14,7 @@ use ona_intents::gate::Decision;
 use ona_intents::refusal::Refusal;
 use ona_intents::scope::locate;
 use ona_intents::{Asked, Ledger, TraceEntry, Workspace};
-use ona_mcp::{Answer, ToolSet, ToolSpec, UnknownTool};
+use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
@@ -22,6 +23,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio::task::spawn_blocking;
 
 /// Entries of the trace that are shown if nobody says how many, and at most.
 const FEW_ENTRIES: usize = 20;
@@ -147,9 +149,9 @@ impl ToolSet for Tools {
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        let spec = |name, schema, description| {
+        let spec = |name: &'static str, schema, description: &'static str| {
             let reads_only = name != "select_active_intent";
-            ToolSpec { name, description, schema, reads_only }
+            ToolSpec { name: name.into(), description: description.into(), schema, reads_only }
         };
         vec![
             spec(
@@ -181,18 +183,14 @@ impl ToolSet for Tools {
         ]
     }
 
-    fn call(&self, name: &str, arguments: Map<String, Value>) -> Result<Answer, UnknownTool> {
-        let told = match name {
-            "select_active_intent" => read(arguments).and_then(|asked| self.select(&asked)),
-            "list_intents" => read(arguments).and_then(|List {}| self.list()),
-            "check_scope" => read(arguments).and_then(|asked| self.check_scope(&asked)),
-            "trace_recent" => read(arguments).and_then(|asked| self.trace_recent(&asked)),
-            "blame" => read(arguments).and_then(|asked| self.blame(&asked)),
-            _ => return Err(UnknownTool),
-        };
-        Ok(match told {
-            Ok(texts) => Answer { texts, is_error: false },
-            Err(problem) => Answer { texts: vec![problem.to_json().to_string()], is_error: true },
+    fn call(self: Arc<Self>, call: Call) -> BoxFuture<'static, Result<Answer, UnknownTool>> {
+        Box::pin(async move {
+            // Files and the record are read: that is for a thread that may wait.
+            let answered = spawn_blocking(move || self.answer(&call.name, call.arguments)).await;
+            answered.unwrap_or_else(|error| {
+                let why = Problem::Other("internal_error", error.to_string());
+                Ok(Answer { texts: vec![why.to_json().to_string()], is_error: true })
+            })
         })
     }
 }
@@ -221,6 +219,21 @@ fn schema_of<T: JsonSchema>() -> Map<String, Value> {
 impl Tools {
     pub fn new(store: Store, workspace: Workspace, session: SessionId, governed: bool) -> Self {
         Self { store, workspace, session, governed }
+    }
+
+    fn answer(&self, name: &str, arguments: Map<String, Value>) -> Result<Answer, UnknownTool> {
+        let told = match name {
+            "select_active_intent" => read(arguments).and_then(|asked| self.select(&asked)),
+            "list_intents" => read(arguments).and_then(|List {}| self.list()),
+            "check_scope" => read(arguments).and_then(|asked| self.check_scope(&asked)),
+            "trace_recent" => read(arguments).and_then(|asked| self.trace_recent(&asked)),
+            "blame" => read(arguments).and_then(|asked| self.blame(&asked)),
+            _ => return Err(UnknownTool),
+        };
+        Ok(match told {
+            Ok(texts) => Answer { texts, is_error: false },
+            Err(problem) => Answer { texts: vec![problem.to_json().to_string()], is_error: true },
+        })
     }
 
     fn workspace_name(&self) -> String {

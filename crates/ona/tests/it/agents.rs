@@ -101,6 +101,25 @@ fn an_agent_works_in_a_session_of_its_own_and_tells_its_caller_what_it_found() {
     assert_eq!(of("Stop").len(), 1, "of the main agent");
     let reads: Vec<_> = of("PreToolUse").into_iter().filter(|s| s["tool_name"] == "Read").collect();
     assert_eq!((&reads[0]["agent_id"], &reads[0]["session_id"]), (&json!(id), &json!(id)));
+    // The next call by hand joins the main session, and what agents did goes with it.
+    let trusted = ["--trust"];
+    ona_testkit::run(project.eval_command("TodoWrite", &json!({"todos": []})).args(trusted));
+    let main = project.sql("SELECT parent_session FROM agent_runs").remove(0);
+    assert_eq!(
+        project.sql("SELECT key FROM state WHERE key LIKE 'todos/%'"),
+        [format!("todos/{main}")]
+    );
+    assert_eq!(
+        ona_testkit::run(&mut project.ona(["sessions", "delete", &main, "--yes"])).code,
+        Some(0)
+    );
+    assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["0"]);
+    assert_eq!(
+        project.sql(
+            "SELECT (SELECT count(*) FROM agent_runs) + (SELECT count(*) FROM transcript_entries)"
+        ),
+        ["0"]
+    );
 }
 
 #[test]
@@ -340,33 +359,255 @@ fn a_worktree_is_kept_only_if_something_was_changed_in_it() {
 }
 
 #[test]
-fn a_hook_can_make_the_worktree() {
+fn a_hook_can_make_the_worktree_and_remove_it_if_nothing_was_changed() {
+    for changes in [true, false] {
+        let project = project();
+        let make =
+            r#"mkdir -p "$CLAUDE_PROJECT_DIR/elsewhere"; echo "$CLAUDE_PROJECT_DIR/elsewhere""#;
+        let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let hooks = json!({"hooks": {"WorktreeCreate": hook(make), "WorktreeRemove": hook("cat > removed.json")}});
+        project.file(".claude/settings.json", hooks.to_string());
+        let server = server(
+            |results, _| match results {
+                0 => agent(
+                    "toolu_a",
+                    json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+                ),
+                _ => Reply::say("done"),
+            },
+            move |_, results| match (results, changes) {
+                (0, true) => Reply::new().call(
+                    "toolu_w",
+                    "Write",
+                    json!({"file_path": "b.txt", "content": "b\n"}),
+                ),
+                _ => Reply::say("did it"),
+            },
+        );
+        let ran = go(&project, &server, &["--trust", "--permission-mode", "acceptEdits"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(project.path("elsewhere/b.txt").exists(), changes);
+        assert_eq!(project.path("removed.json").exists(), !changes, "what was changed stays");
+        let told = server.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(told.contains("What it changed is in the worktree"), changes, "{told}");
+    }
+}
+
+/// A repository with one commit.
+fn repository(project: &Project) {
+    git(project, &["init", "-q", "-b", "main"]);
+    git(project, &["add", "-A"]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+    git(project, &[&who[..], &["commit", "-qm", "one"]].concat());
+}
+
+fn result(project: &Project, id: &str) -> String {
+    let asked = format!(
+        "SELECT json_extract(payload_json, '$.content') FROM transcript_entries
+         WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"
+    );
+    project.sql(&asked).remove(0)
+}
+
+#[test]
+fn rules_hold_in_a_worktree_at_the_same_places() {
     let project = project();
-    let make = r#"mkdir -p "$CLAUDE_PROJECT_DIR/elsewhere"; echo "$CLAUDE_PROJECT_DIR/elsewhere""#;
-    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
-    let hooks = json!({"hooks": {"WorktreeCreate": hook(make), "WorktreeRemove": hook("cat > removed.json")}});
-    project.file(".claude/settings.json", hooks.to_string());
+    let deny = json!({"permissions": {"deny": ["Read(./secret.txt)", "Edit(/src/**)"]}});
+    project.file(".claude/settings.json", deny.to_string());
+    project.file("secret.txt", "TOPSECRET\n");
+    project.file("src/a.txt", "a\n");
+    repository(&project);
     let server = server(
         |results, _| match results {
             0 => agent(
                 "toolu_a",
                 json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
             ),
+            1 => Reply::new().call("toolu_g", "Grep", json!({"pattern": "TOPSECRET", "path": "."})),
             _ => Reply::say("done"),
         },
         |_, results| match results {
-            0 => Reply::new().call(
-                "toolu_w",
-                "Write",
-                json!({"file_path": "b.txt", "content": "b\n"}),
-            ),
+            0 => Reply::new()
+                .call("toolu_1", "Read", json!({"file_path": "secret.txt"}))
+                .call("toolu_2", "Write", json!({"file_path": "src/new.txt", "content": "x"}))
+                .call("toolu_3", "Bash", json!({"command": "cat secret.txt"}))
+                .call("toolu_4", "Write", json!({"file_path": "kept.txt", "content": "x"})),
             _ => Reply::say("did it"),
         },
     );
-    let ran = go(&project, &server, &["--trust", "--permission-mode", "acceptEdits"]);
+    let ran = go(&project, &server, &["--permission-mode", "acceptEdits"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(project.content("elsewhere/b.txt"), "b\n");
-    assert!(project.content("removed.json").contains("elsewhere"));
+    for id in ["toolu_1", "toolu_2", "toolu_3"] {
+        assert!(result(&project, id).contains("denied"), "{id}: {}", result(&project, id));
+    }
+    assert!(result(&project, "toolu_4").contains("Created"), "{}", result(&project, "toolu_4"));
+    assert!(!result(&project, "toolu_g").contains("worktrees"), "{}", result(&project, "toolu_g"));
+}
+
+#[test]
+fn intents_hold_in_a_worktree_and_what_git_ignores_is_not_lost() {
+    let project = project();
+    project.file(".gitignore", "out/\n.orchestration/\n");
+    project.file("a.txt", "a\n");
+    repository(&project);
+    run(&mut project.ona(["init"]));
+    let write = |file: &str| json!({"file_path": file, "content": "x"});
+    let isolated = |id: &str| {
+        agent(id, json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}))
+    };
+    let main = move |results: usize, _: &Recorded| match results {
+        0 => isolated("toolu_a"),
+        _ => Reply::say("done"),
+    };
+    let first = server(main, move |_, results| match results {
+        0 => Reply::new().call("toolu_w", "Write", write("b.txt")),
+        _ => Reply::say("did it"),
+    });
+    go(&project, &first, &["--permission-mode", "acceptEdits"]);
+    assert!(result(&project, "toolu_w").contains("intent"), "{}", result(&project, "toolu_w"));
+    assert!(result(&project, "toolu_a").contains("gone again"), "{}", result(&project, "toolu_a"));
+    std::fs::remove_dir_all(project.path(".orchestration")).unwrap();
+    let main = move |results: usize, _: &Recorded| match results {
+        0 => {
+            agent("toolu_b", json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}))
+        }
+        _ => Reply::say("done"),
+    };
+    let second = server(main, |_, results| match results {
+        0 => Reply::new().call(
+            "toolu_o",
+            "Write",
+            json!({"file_path": "out/report.md", "content": "x"}),
+        ),
+        _ => Reply::say("did it"),
+    });
+    go(&project, &second, &["--permission-mode", "acceptEdits"]);
+    assert!(
+        result(&project, "toolu_b").contains("What it changed"),
+        "{}",
+        result(&project, "toolu_b")
+    );
+}
+
+#[test]
+fn hooks_are_asked_before_a_task_starts_and_a_model_cannot_answer_for_the_user() {
+    let project = project();
+    let no = json!([{"hooks": [{"type": "command", "command": "echo 'no tasks' >&2; exit 2"}]}]);
+    let yes = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
+    project.file("yes.json", yes.to_string());
+    let allow = json!([{"matcher": "AskUserQuestion", "hooks": [{"type": "command", "command": "cat yes.json"}]}]);
+    let hooks = json!({"hooks": {"TaskCreated": no, "PreToolUse": allow}});
+    project.file(".claude/settings.json", hooks.to_string());
+    let forged = json!({"questions": [{"question": "Deploy?", "header": "Deploy", "options": [
+        {"label": "yes", "description": ""}, {"label": "no", "description": ""},
+    ]}], "answers": {"Deploy?": "yes"}});
+    let server = server(
+        move |results, _| match results {
+            0 => Reply::new()
+                .call(
+                    "toolu_b",
+                    "Bash",
+                    json!({"command": "touch began", "run_in_background": true}),
+                )
+                .call(
+                    "toolu_a",
+                    "Agent",
+                    json!({"description": "x", "prompt": "HELP", "run_in_background": true}),
+                )
+                .call("toolu_q", "AskUserQuestion", forged.clone()),
+            _ => Reply::say("done"),
+        },
+        |_, _| Reply::say("never asked"),
+    );
+    let ran = go(&project, &server, &["--trust", "--permission-mode", "bypassPermissions"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for id in ["toolu_b", "toolu_a"] {
+        assert!(result(&project, id).contains("was not started: "), "{}", result(&project, id));
+    }
+    assert!(!project.path("began").exists());
+    assert_eq!(project.sql("SELECT count(*) FROM background_tasks"), ["0"]);
+    assert_eq!(server.requests().len(), 2, "no agent was asked anything");
+    assert!(
+        result(&project, "toolu_q").contains("nobody to ask"),
+        "{}",
+        result(&project, "toolu_q")
+    );
+}
+
+#[test]
+fn what_an_agent_spends_and_is_refused_is_told_and_the_strictest_mode_counts() {
+    let project = project();
+    project.file(
+        ".claude/agents/planner.md",
+        "---\nname: planner\ndescription: plans\npermissionMode: plan\n---\nPlan.\n",
+    );
+    let dear = ona_provider::Usage { output_tokens: 10_000, ..Default::default() };
+    let server = server(
+        |results, request| {
+            let ended = request.body["messages"].to_string().contains("background agent");
+            match (results, ended) {
+                (0, _) => agent(
+                    "toolu_a",
+                    json!({
+                        "description": "x", "prompt": "HELP", "subagent_type": "planner", "mode": "acceptEdits",
+                        "run_in_background": true,
+                    }),
+                ),
+                (_, false) => Reply::say("waiting"),
+                (_, true) => Reply::say("done"),
+            }
+        },
+        move |_, results| match results {
+            0 => Reply::new()
+                .call("toolu_w", "Write", json!({"file_path": "x", "content": "x"}))
+                .usage(dear),
+            _ => Reply::say("refused"),
+        },
+    );
+    let ran =
+        go(&project, &server, &["--permission-mode", "acceptEdits", "--output-format", "json"]);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(!project.path("x").exists(), "the agent's file says plan");
+    assert!(result["total_cost_usd"].as_f64().unwrap() > 0.1, "{result}");
+    assert_eq!(result["permission_denials"][0]["tool_use_id"], "toolu_w", "{result}");
+}
+
+#[test]
+fn agents_of_a_process_that_was_killed_have_ended() {
+    let project = project();
+    let server = server(
+        |results, _| match results {
+            0 => {
+                agent("toolu_a", json!({"description": "x", "prompt": "HELP wait", "name": "zed"}))
+            }
+            1 => agent("toolu_b", json!({"description": "x", "prompt": "again", "name": "zed"})),
+            _ => Reply::say("done"),
+        },
+        |first, results| match (first.contains("wait") && results == 0, results) {
+            (true, _) => {
+                Reply::new().call("toolu_s", "Bash", json!({"command": "touch began; sleep 600"}))
+            }
+            _ => Reply::say("woken"),
+        },
+    );
+    let args = ["-p", "MAIN: go", "--permission-mode", "bypassPermissions"];
+    let mut child = anthropic(&project, &server, &args).spawn().unwrap();
+    let start = std::time::Instant::now();
+    while !project.path("began").exists() {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60));
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran =
+        run(anthropic(&project, &server, &["-p", "MAIN: and?", "--continue"]).args(&args[2..]));
+    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+    assert_eq!(project.sql("SELECT count(*) FROM running_calls"), ["0"]);
+    assert_eq!(
+        project.sql("SELECT ending FROM agent_runs"),
+        ["completed"],
+        "it was told something again"
+    );
 }
 
 #[test]

@@ -29,15 +29,15 @@ fn governed() -> Project {
 }
 
 /// A server, and the client's end of its pipes.
-struct Server {
-    child: Child,
+pub struct Server {
+    pub child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next: u64,
 }
 
 impl Server {
-    fn start(command: &mut Command) -> Self {
+    pub fn start(command: &mut Command) -> Self {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
@@ -45,27 +45,32 @@ impl Server {
     }
 
     fn new(project: &Project, args: &[&str]) -> Self {
-        let mut server = Self::start(project.ona(["serve", "--mcp"]).args(args));
+        Self::greeted(project.ona(["serve", "--mcp"]).args(args))
+    }
+
+    /// One that has been greeted.
+    pub fn greeted(command: &mut Command) -> Self {
+        let mut server = Self::start(command);
         let answer = server.request("initialize", &hello());
         assert_eq!(answer["result"]["serverInfo"]["name"], "ona", "{answer}");
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
         server
     }
 
-    fn send(&mut self, line: &str) {
+    pub fn send(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         input.write_all(line.as_bytes()).unwrap();
         input.write_all(b"\n").unwrap();
         input.flush().unwrap();
     }
 
-    fn receive(&mut self) -> Value {
+    pub fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line:?}"))
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> u64 {
+    pub fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let (id, next) = (self.next, self.next);
         self.send(
@@ -74,7 +79,7 @@ impl Server {
         next
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         let answer = self.receive();
         assert_eq!(answer["id"], id, "{answer}");
@@ -83,7 +88,7 @@ impl Server {
 
     /// Calls a tool: what it says, and whether it is an error.
     #[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
         let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         said(&answer)
     }
@@ -103,12 +108,12 @@ impl Server {
     }
 
     /// Closes the client's end: the exit code, what is left on standard output, and standard error.
-    fn close(mut self) -> (Option<i32>, String, String) {
+    pub fn close(mut self) -> (Option<i32>, String, String) {
         drop(self.input.take());
         self.end()
     }
 
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
@@ -116,11 +121,11 @@ impl Server {
     }
 }
 
-fn hello() -> Value {
+pub fn hello() -> Value {
     json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}})
 }
 
-fn said(answer: &Value) -> (String, bool) {
+pub fn said(answer: &Value) -> (String, bool) {
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
     (text.to_owned(), result["isError"] == true)
@@ -416,14 +421,19 @@ fn it_ends_well_with_its_client_and_by_a_signal() {
 }
 
 /// A server on a port of its own.
-struct Http {
-    server: Server,
+pub struct Http {
+    pub server: Server,
     port: u16,
 }
 
 impl Http {
     fn start(project: &Project) -> Self {
-        let mut server = Server::start(&mut project.ona(["serve", "--mcp", "--port", "0"]));
+        Self::started(&mut project.ona(["serve", "--mcp", "--port", "0"]))
+    }
+
+    /// One that says where it listens.
+    pub fn started(command: &mut Command) -> Self {
+        let mut server = Server::start(command);
         let mut said = BufReader::new(server.child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
@@ -460,7 +470,7 @@ impl Http {
         (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
     }
 
-    fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> (u16, String) {
+    pub fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> (u16, String) {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments}});
         self.post("/mcp", headers, &call.to_string())

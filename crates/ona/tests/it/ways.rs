@@ -15,7 +15,7 @@ use crate::print::anthropic;
 use crate::project;
 use crate::secrets::record;
 
-const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../provider/fixtures/ca.pem");
+pub const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../provider/fixtures/ca.pem");
 
 #[test]
 fn a_unix_socket_stands_in_for_the_address() {
@@ -172,7 +172,7 @@ fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 /// Takes the encryption off what comes in, one request a connection, and passes it on.
-fn secured(server: &Server) -> String {
+pub fn secured(server: &Server) -> String {
     let chain =
         CertificateDer::from_pem_slice(include_bytes!("../../../provider/fixtures/server.pem"));
     let key =
@@ -200,7 +200,7 @@ fn secured(server: &Server) -> String {
             .split("content-length: ")
             .nth(1)
             .map(|rest| rest.split("\r\n").next().unwrap().parse::<usize>().unwrap());
-        let mut body = vec![0; length.unwrap()];
+        let mut body = vec![0; length.unwrap_or(0)];
         secured.read_exact(&mut body).unwrap();
         let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);
         let mut server = TcpStream::connect(&target).unwrap();

@@ -26,11 +26,21 @@ pub fn write(
     mut edit: impl FnMut(&str) -> Result<String, EditError>,
 ) -> Result<(), EditError> {
     let named = |reason| EditError::In { file: path.to_owned(), reason: Box::new(reason) };
-    replace(path, &mut edit).map_err(named)
+    replace(path, 0o666, &mut edit).map_err(named)
+}
+
+/// The same; a file that is new is its owner's alone.
+pub fn write_private(
+    path: &Path,
+    mut edit: impl FnMut(&str) -> Result<String, EditError>,
+) -> Result<(), EditError> {
+    let named = |reason| EditError::In { file: path.to_owned(), reason: Box::new(reason) };
+    replace(path, 0o600, &mut edit).map_err(named)
 }
 
 fn replace(
     path: &Path,
+    new_mode: u32,
     edit: &mut dyn FnMut(&str) -> Result<String, EditError>,
 ) -> Result<(), EditError> {
     let real = resolve(Path::new("/"), path).map_err(BadFile::from)?;
@@ -44,11 +54,11 @@ fn replace(
             return Ok(());
         }
         if new.len() as u64 > LARGEST {
-            return Err(BadFile::TooLarge.into());
+            return Err(BadFile::TooLarge(LARGEST).into());
         }
         let mut staged = tempfile::Builder::new()
             .prefix(".settings-")
-            .permissions(fs::Permissions::from_mode(0o666))
+            .permissions(fs::Permissions::from_mode(new_mode))
             .tempfile_in(&parent)?;
         staged.write_all(new.as_bytes())?;
         if let Ok(meta) = fs::metadata(&real) {

@@ -1,0 +1,338 @@
+//! Skills, custom commands and prompts of servers, taken up by the model or typed by the user.
+
+use ona_provider::scripted::{Reply, Server};
+use ona_testkit::{Project, Ran, run};
+use serde_json::{Value, json};
+
+use crate::every_tool::small_server;
+use crate::print::anthropic;
+use crate::project;
+
+fn skill(project: &Project, name: &str, text: &str) {
+    project.file(&format!(".claude/skills/{name}/SKILL.md"), text);
+}
+
+fn go(project: &Project, server: &Server, prompt: &str, args: &[&str]) -> Ran {
+    run(anthropic(project, server, &["-p", prompt]).args(args))
+}
+
+fn result(project: &Project, id: &str) -> String {
+    let asked = format!(
+        "SELECT json_extract(payload_json, '$.content') FROM transcript_entries
+         WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"
+    );
+    project.sql(&asked).remove(0)
+}
+
+fn last_asked(server: &Server) -> String {
+    server.requests().last().unwrap().body["messages"].to_string()
+}
+
+#[test]
+fn the_model_takes_a_skill_up_and_its_commands_pass_the_gate() {
+    let project = project();
+    skill(
+        &project,
+        "greet",
+        "---\ndescription: greets people\n---\nGreet $ARGUMENTS: !`echo nicely` !`touch made`\n",
+    );
+    skill(&project, "broken", "---\nname: [\n---\nx\n");
+    skill(
+        &project,
+        "own",
+        "---\ndescription: for the user\ndisable-model-invocation: true\n---\nx\n",
+    );
+    let server = Server::start([
+        Reply::new().call("toolu_s", "Skill", json!({"skill": "greet", "args": "Ada"})),
+        Reply::new().call("toolu_o", "Skill", json!({"skill": "own"})),
+        Reply::say("Hello, Ada."),
+    ])
+    .unwrap();
+    let ran = go(&project, &server, "greet Ada", &[]);
+    assert_eq!(ran.stdout, "Hello, Ada.\n", "{}", ran.stderr);
+    assert!(ran.stderr.contains("broken/SKILL.md"), "{}", ran.stderr);
+    let first = server.requests()[0].body["messages"].to_string();
+    assert!(first.contains("greet: greets people"), "{first}");
+    assert!(!first.contains("for the user"), "{first}");
+    let told = last_asked(&server);
+    assert!(told.contains("Greet Ada: nicely"), "{told}");
+    assert!(told.contains("[failed: ") && !project.path("made").exists(), "{told}");
+    assert!(
+        result(&project, "toolu_o").contains("only the user"),
+        "{}",
+        result(&project, "toolu_o")
+    );
+    // Each of its commands is a call like any other, in a session of its own.
+    let calls = project.sql(
+        "SELECT count(*), count(DISTINCT session_id) FROM transcript_entries
+         WHERE entry_type = 'tool_use' AND payload_json LIKE '%\"Bash\"%'",
+    );
+    assert_eq!(calls, ["2|1"]);
+}
+
+#[test]
+fn what_a_skill_allows_is_allowed_while_it_is_active() {
+    let project = project();
+    skill(
+        &project,
+        "make",
+        "---\ndescription: makes\nallowed-tools: Bash(touch *)\n---\nMake it. !`touch inline`\n",
+    );
+    let touch = |id: &str, file: &str| {
+        Reply::new().call(id, "Bash", json!({"command": format!("touch {file}")}))
+    };
+    let server = Server::start([
+        touch("toolu_1", "before"),
+        Reply::new().call("toolu_s", "Skill", json!({"skill": "make"})),
+        touch("toolu_2", "during"),
+        Reply::say("Made."),
+        touch("toolu_3", "after"),
+        Reply::say("Refused."),
+    ])
+    .unwrap();
+    // It allows something, so somebody has to agree to it.
+    let ran = go(&project, &server, "make it", &["--trust", "--allowedTools", "Skill(make)"]);
+    assert_eq!(ran.stdout, "Made.\n", "{}", ran.stderr);
+    go(&project, &server, "again", &["--trust", "--continue"]);
+    let there = ["before", "inline", "during", "after"].map(|file| project.path(file).exists());
+    assert_eq!(there, [false, true, true, false]);
+}
+
+#[test]
+fn the_user_calls_commands_and_what_is_none_is_said() {
+    let project = project();
+    project.file(".claude/commands/review.md", "Review $0 with @rules.md now.\n");
+    project.file("rules.md", "Be kind.\n");
+    let server = Server::start([Reply::say("Reviewed."), Reply::say("Forked.")]).unwrap();
+    let ran = go(&project, &server, "/review main.rs", &[]);
+    assert_eq!(ran.stdout, "Reviewed.\n", "{}", ran.stderr);
+    let told = last_asked(&server);
+    assert!(told.contains("Review main.rs with") && told.contains("Be kind."), "{told}");
+    let unknown = go(&project, &server, "/reviw main.rs", &[]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("did you mean `review`"), "{}", unknown.stderr);
+    assert_eq!(server.requests().len(), 1, "the model was not asked");
+}
+
+#[test]
+fn a_skill_can_run_in_an_agent_of_its_own() {
+    let project = project();
+    skill(
+        &project,
+        "look",
+        "---\ndescription: looks\ncontext: fork\nagent: Explore\n---\nFORKED: look at $ARGUMENTS\n",
+    );
+    let server = Server::start([
+        Reply::new().call("toolu_s", "Skill", json!({"skill": "look", "args": "it"})),
+        Reply::say("I looked."),
+        Reply::say("It was looked at."),
+    ])
+    .unwrap();
+    let ran = go(&project, &server, "look", &[]);
+    assert_eq!(ran.stdout, "It was looked at.\n", "{}", ran.stderr);
+    assert!(result(&project, "toolu_s").contains("I looked."));
+    assert_eq!(project.sql("SELECT agent_type FROM agent_runs"), ["Explore"]);
+}
+
+#[test]
+fn agents_of_the_project_are_offered_with_their_tools_and_hooks() {
+    let project = project();
+    project.file(
+        ".claude/agents/reader.md",
+        "---\nname: reader\ndescription: reads\ntools: Read, Nonsense\nmaxTurns: 5\n---\nREADER: you read.\n",
+    );
+    let server = Server::start([
+        Reply::new().call(
+            "toolu_a",
+            "Agent",
+            json!({"description": "read", "prompt": "HELP", "subagent_type": "reader"}),
+        ),
+        Reply::say("read"),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let given = json!({"giver": {"description": "given on the command line", "prompt": "GIVER"}})
+        .to_string();
+    let ran = go(&project, &server, "go", &["--agents", &given]);
+    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+    assert!(ran.stderr.contains("Nonsense"), "{}", ran.stderr);
+    let requests = server.requests();
+    let offered = requests[0].body["tools"].to_string();
+    assert!(offered.contains("reader: reads") && offered.contains("giver: given"), "{offered}");
+    let helper = &requests[1].body;
+    assert!(helper["system"].to_string().contains("READER: you read."), "{helper}");
+    let tools: Vec<&str> = helper["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert_eq!(tools, ["Read"]);
+}
+
+#[test]
+fn a_prompt_of_a_server_is_a_command() {
+    let project = project();
+    let server = Server::start([Reply::say("Reviewed.")]).unwrap();
+    let config = small_server();
+    let ran = go(&project, &server, "/mcp__small__review main.rs", &["--mcp-config", &config]);
+    assert_eq!(ran.stdout, "Reviewed.\n", "{}", ran.stderr);
+    assert!(last_asked(&server).contains("Review main.rs now"), "{}", last_asked(&server));
+    for (prompt, why) in
+        [("/mcp__small__review", "wants what"), ("/mcp__small__none", "there is no prompt")]
+    {
+        let ran = go(&project, &server, prompt, &["--mcp-config", &config]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn servers_do_not_get_the_keys_of_models() {
+    let project = project();
+    let keys = project.path("keys");
+    let command = format!("env > {}; cat", keys.display());
+    let config = json!({"mcpServers": {"nosy": {
+        "command": "sh", "args": ["-c", command], "env": {"OPENAI_API_KEY": "given-on-purpose"},
+    }}});
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let ran = run(anthropic(&project, &server, &["-p", "go", "--mcp-config", &config.to_string()])
+        .env("ONA_MCP_WAIT_MS", "2000"));
+    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+    let seen = std::fs::read_to_string(keys).unwrap();
+    assert!(!seen.contains("ANTHROPIC_API_KEY") && seen.contains("given-on-purpose"), "{seen}");
+}
+
+/// A server whose tool asks the user first, and tells what was answered.
+const ASKING: &str = r#"#!/usr/bin/env bash
+of() { sqlite3 :memory: "SELECT json_extract('${line//\'/\'\'}', '\$$1')"; }
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(of .id)
+  case $(of .method) in
+    initialize) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"asking","version":"1"},"instructions":"Ask before you leap."}' ;;
+    tools/list) answer '{"tools":[{"name":"ask","description":"asks","inputSchema":{"type":"object"}}]}' ;;
+    tools/call)
+      printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
+      call=$id
+      IFS= read -r line
+      id=$call
+      answer "{\"content\":[{\"type\":\"text\",\"text\":\"$(of .result.action) $(of .result.content.name)\"}]}" ;;
+  esac
+done
+"#;
+
+#[test]
+fn a_server_that_asks_is_answered_by_hooks_or_by_nobody() {
+    let project = project();
+    let file = project.file("asking.sh", ASKING);
+    run(project.command("chmod").args(["+x", &file]));
+    let config = json!({"mcpServers": {"asking": {"command": file}}}).to_string();
+    let ask = |args: &[&str]| {
+        let id = format!("toolu_{}", args.len());
+        let server = Server::start([
+            Reply::new().call(&id, "mcp__asking__ask", json!({})),
+            Reply::say("Done."),
+        ])
+        .unwrap();
+        let ran = go(
+            &project,
+            &server,
+            "go",
+            &[&["--mcp-config", &config, "--allowedTools", "mcp__asking"], args].concat(),
+        );
+        assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+        assert!(last_asked(&server).contains("Ask before you leap."));
+        result(&project, &id)
+    };
+    assert_eq!(ask(&[]), "decline ");
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"name": "Ada"}}});
+    project.file("answer.json", answer.to_string());
+    let changed = json!({"hookSpecificOutput": {"hookEventName": "ElicitationResult", "action": "accept", "content": {"name": "Grace"}}});
+    project.file("changed.json", changed.to_string());
+    let hooks = |events: &[(&str, &str)]| {
+        let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let events: serde_json::Map<String, Value> =
+            events.iter().map(|(event, command)| ((*event).to_owned(), hook(command))).collect();
+        project.file(".claude/settings.json", json!({"hooks": events}).to_string());
+    };
+    hooks(&[("Elicitation", "cat answer.json")]);
+    assert_eq!(ask(&["--trust"]), "accept Ada");
+    hooks(&[("Elicitation", "cat answer.json"), ("ElicitationResult", "cat changed.json")]);
+    assert_eq!(ask(&["--trust", "--max-turns", "9"]), "accept Grace");
+    let by = project.sql(
+        "SELECT json_extract(detail, '$.by') FROM events WHERE event_type = 'mcp.elicitation'",
+    );
+    assert_eq!(by, ["headless", "hook", "hook"]);
+}
+
+#[test]
+fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
+    let project = project();
+    let config = json!({"mcpServers": {
+        "gone": {"command": "/nowhere/at-all"},
+        "silent": {"command": "sleep", "args": ["600"]},
+    }})
+    .to_string();
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let ran = run(anthropic(
+        &project,
+        &server,
+        &["-p", "go", "--mcp-config", &config, "--output-format", "stream-json"],
+    )
+    .env("ONA_MCP_WAIT_MS", "200"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the MCP server gone is not there"), "{}", ran.stderr);
+    let init: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    let servers = init["mcp_servers"].as_array().unwrap();
+    assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
+    assert!(servers.contains(&json!({"name": "gone", "status": "failed"})), "{init}");
+}
+
+#[test]
+fn an_agent_can_have_servers_of_its_own() {
+    let project = project();
+    let small: Value = serde_json::from_str(&small_server()).unwrap();
+    let command = &small["mcpServers"]["Small"]["command"];
+    project.file(
+        ".claude/agents/greeter.md",
+        format!("---\nname: greeter\ndescription: greets\nmcpServers:\n  - small:\n      command: {command}\n---\nGREETER\n"),
+    );
+    let server = Server::start([
+        Reply::new().call("toolu_m", "mcp__small__greet", json!({"name": "nobody"})),
+        Reply::new().call(
+            "toolu_a",
+            "Agent",
+            json!({"description": "greet", "prompt": "HELP", "subagent_type": "greeter"}),
+        ),
+        Reply::new().call("toolu_g", "mcp__small__greet", json!({"name": "Ada"})),
+        Reply::say("greeted"),
+        Reply::say("done"),
+    ])
+    .unwrap();
+    let ran = go(&project, &server, "go", &["--trust", "--allowedTools", "mcp__small"]);
+    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+    assert!(result(&project, "toolu_m").contains("there is no tool"), "it is the agent's");
+    assert_eq!(result(&project, "toolu_g"), "Hello, Ada");
+}
+
+#[test]
+fn rules_about_a_server_are_about_what_it_has_to_read() {
+    let project = project();
+    let config = small_server();
+    let read = |id: &str, uri: &str, args: &[&str]| {
+        let server = Server::start([
+            Reply::new().call(id, "ReadMcpResource", json!({"server": "Small", "uri": uri})),
+            Reply::say("done"),
+        ])
+        .unwrap();
+        go(&project, &server, "go", &[&["--mcp-config", &config], args].concat());
+        result(&project, id)
+    };
+    assert!(read("toolu_1", "small://motd", &[]).contains("message of the day"));
+    let denied = read("toolu_2", "small://motd", &["--disallowedTools", "mcp__Small"]);
+    assert!(denied.contains("denied"), "{denied}");
+    let unlisted = read("toolu_3", "small://else", &[]);
+    assert!(unlisted.contains("nobody to ask"), "{unlisted}");
+    assert!(read("toolu_4", "small://else", &["--allowedTools", "mcp__small"]).contains("message"));
+}

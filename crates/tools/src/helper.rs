@@ -1,0 +1,68 @@
+//! This very program, started again to read what could crash its reader: a hostile document takes that process
+//! down, and nothing else.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use ona_sandbox::{Captured, ChildSpec, Ending};
+
+use crate::context::ToolContext;
+
+/// Why a document was not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HelperError {
+    /// The reader says why.
+    #[error("{0}")]
+    Refused(String),
+    #[error("reading it took longer than {} s", .0.as_secs_f64())]
+    TooSlow(Duration),
+    #[error("it is broken in a way that crashed its reader")]
+    Crashed,
+    #[error("interrupted")]
+    Interrupted,
+    /// It could not even be started.
+    #[error("{0}")]
+    NotStarted(String),
+}
+
+impl HelperError {
+    /// Whether the host failed, and not the document.
+    pub(crate) fn is_internal(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::NotStarted(_))
+    }
+}
+
+/// Has a hidden command of the program read `document` within `limit`, since a tricky one may keep its reader busy for
+/// ever; keeps `cap` bytes of what it prints.
+pub(crate) async fn read_aside(
+    cx: &ToolContext<'_>,
+    command: &str,
+    document: Vec<u8>,
+    cap: usize,
+    limit: Duration,
+) -> Result<Captured, HelperError> {
+    let spec = ChildSpec {
+        program: &cx.host.program,
+        args: vec![OsString::from(command)],
+        cwd: Path::new("/"),
+        env: cx.host.child_env.clone(),
+        marker: None,
+        stdin: document,
+        timeout: limit,
+        cap,
+    };
+    let outcome = ona_sandbox::run(spec, cx.cancel)
+        .await
+        .map_err(|error| HelperError::NotStarted(error.to_string()))?;
+    match outcome.ending {
+        Ending::Exited(0) => Ok(outcome.stdout),
+        Ending::Exited(1) => {
+            let why = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
+            Err(HelperError::Refused(why))
+        }
+        Ending::Interrupted => Err(HelperError::Interrupted),
+        Ending::TimedOut => Err(HelperError::TooSlow(limit)),
+        Ending::Exited(_) | Ending::Signalled(_) => Err(HelperError::Crashed),
+    }
+}

@@ -1,0 +1,85 @@
+//! Tools of MCP servers.
+//!
+//! A server's tool is a tool like any other: it has a name that rules and hooks can be held against, passes the gate, and
+//! its result is kept within bounds.
+
+pub(crate) mod result;
+
+use std::sync::Arc;
+
+use ona_mcp::{CallOptions, McpError, McpTool, Pool};
+use ona_policy::{Effects, ToolPermit};
+use ona_types::ToolOutput;
+use serde_json::Value;
+
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::tool::{Running, Tool};
+
+/// A tool of a server.
+#[derive(Clone)]
+pub struct ServerTool {
+    pool: Arc<Pool>,
+    tool: McpTool,
+}
+
+impl ServerTool {
+    /// The tool of a server of this pool.
+    pub fn new(pool: Arc<Pool>, tool: McpTool) -> Self {
+        Self { pool, tool }
+    }
+}
+
+impl Tool for ServerTool {
+    #[allow(clippy::misnamed_getters, reason = "the server's own name for it is another")]
+    fn name(&self) -> &str {
+        &self.tool.full_name
+    }
+
+    fn description(&self) -> &str {
+        &self.tool.description
+    }
+
+    fn input_schema(&self) -> Value {
+        Value::Object(self.tool.input_schema.clone())
+    }
+
+    /// What it would touch only the server knows: the rules are held against its name.
+    fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
+        match input.is_object() {
+            true => Ok(Effects::default()),
+            false => Err(InputError::new(self.name(), "expected a JSON object")),
+        }
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: ToolPermit,
+        input: &'a Value,
+        cx: &'a ToolContext<'a>,
+    ) -> Running<'a> {
+        Box::pin(async move {
+            // Used up: one permit, one run.
+            let ToolPermit { .. } = permit;
+            let arguments = input.as_object().cloned().unwrap_or_default();
+            let progress = cx.desk.progress(cx.tool_use_id);
+            let options = CallOptions { cancel: cx.cancel.clone(), progress };
+            let McpTool { server, name, .. } = &self.tool;
+            match self.pool.call(server, name, arguments, options).await {
+                Ok(outcome) => result::of_call(outcome, self.tool.max_result_chars, cx),
+                Err(error) => failed(&error),
+            }
+        })
+    }
+}
+
+/// What came of a call that came to nothing, by S0 §7.1's classes.
+pub(crate) fn failed(error: &McpError) -> ToolOutput {
+    match error {
+        McpError::Timeout { .. } | McpError::Cancelled => ToolOutput::internal(error.to_string()),
+        McpError::NeedsAuth { server } => ToolOutput::rejected(format!(
+            "{error}: the user can do that with `ona mcp login {server}`"
+        )),
+        _ => ToolOutput::rejected(error.to_string()),
+    }
+}

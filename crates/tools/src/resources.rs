@@ -1,0 +1,93 @@
+//! ListMcpResources and ReadMcpResource: what MCP servers have to read.
+
+use ona_policy::Effects;
+use ona_types::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::context::{Place, ToolContext};
+use crate::input::InputError;
+use crate::mcp::failed;
+use crate::mcp::result::{bounded, of_resources};
+use crate::tool::{BuiltIn, Refusal};
+
+pub(crate) struct ListMcpResources;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListInput {
+    /// Only of this server.
+    server: Option<String>,
+}
+
+impl BuiltIn for ListMcpResources {
+    const NAME: &'static str = "ListMcpResources";
+    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description.";
+    type Input = ListInput;
+
+    fn effects(_: &ListInput, _: &Place) -> Result<Effects, InputError> {
+        Ok(Effects::default())
+    }
+
+    async fn run(input: ListInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let pool = cx.desk.servers().ok_or_else(none)?;
+        let resources = pool
+            .resources(input.server.as_deref())
+            .map_err(|error| Refusal::rejected(error.to_string()))?;
+        if resources.is_empty() {
+            return Ok(ToolOutput::success("There is nothing to read"));
+        }
+        let listed: Vec<_> = resources
+            .iter()
+            .map(|one| {
+                json!({
+                    "uri": one.uri, "name": one.name, "mimeType": one.mime,
+                    "description": one.description, "server": one.server,
+                })
+            })
+            .collect();
+        let lines: Vec<String> = listed.iter().map(ToString::to_string).collect();
+        let text = bounded(lines.join("\n"), cx.settings.mcp_output_chars, cx);
+        Ok(ToolOutput::success(text).with_detail("resources", resources.len()))
+    }
+}
+
+pub(crate) struct ReadMcpResource;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadInput {
+    /// The server.
+    server: String,
+    /// The address, as ListMcpResources gives it.
+    uri: String,
+}
+
+impl BuiltIn for ReadMcpResource {
+    const NAME: &'static str = "ReadMcpResource";
+    const DESCRIPTION: &'static str = "Reads something that an MCP server has. Text comes back as it is; anything else is put into a file.";
+    type Input = ReadInput;
+
+    fn effects(input: &ReadInput, _: &Place) -> Result<Effects, InputError> {
+        for (key, text) in [("server", &input.server), ("uri", &input.uri)] {
+            if text.trim().is_empty() {
+                return Err(InputError::new(Self::NAME, format!("`{key}` is empty")));
+            }
+        }
+        Ok(Effects::default())
+    }
+
+    async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
+        let pool = cx.desk.servers().ok_or_else(none)?;
+        let read = pool.read(&input.server, &input.uri, cx.cancel.clone()).await;
+        match read {
+            Ok(contents) => Ok(of_resources(&contents, cx)),
+            Err(error) => Ok(failed(&error)),
+        }
+    }
+}
+
+fn none() -> Refusal {
+    Refusal::rejected("there is no MCP server in this session")
+}

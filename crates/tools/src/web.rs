@@ -1,0 +1,127 @@
+//! The web, as WebFetch and WebSearch see it.
+//!
+//! Whatever comes from there is material: it is bounded in size and time, turned into text, and never obeyed. Where a
+//! request goes is decided here alone: a name is looked up once, every address it leads to is checked, and the
+//! connection is made to one of exactly those (`names`).
+
+mod backend;
+mod cache;
+mod fetch;
+mod get;
+mod link;
+mod names;
+mod page;
+mod private;
+mod public;
+mod search;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ona_types::TRUNCATED_SUFFIX;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use cache::Cache;
+use names::{Names, SystemNames};
+
+pub use backend::{BACKENDS, check_search_url};
+pub(crate) use fetch::WebFetch;
+pub use page::{HTML_TEXT, markdown};
+pub use private::{PrivateHost, PrivateHostError};
+pub(crate) use search::WebSearch;
+
+/// What every request calls itself.
+const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
+
+/// S0 §7.1: as much of a page or of a list of hits is shown.
+const LARGEST_CONTENT: usize = 1_048_576;
+
+/// What the operator's environment gives for the web.
+#[derive(Clone, Default)]
+pub struct WebAccess {
+    /// The key for Brave's search.
+    pub brave_key: Option<SecretString>,
+    /// The key for Tavily's search.
+    pub tavily_key: Option<SecretString>,
+    /// What lies between here and a search backend. Pages are never fetched through it: it would look names up by
+    /// itself, and the check of their addresses would mean nothing.
+    pub proxies: WebProxies,
+    /// A PEM file with certificates to trust besides the system's.
+    pub extra_ca: Option<PathBuf>,
+}
+
+/// Proxies, in the form of the well-known variables.
+#[derive(Clone, Default)]
+pub struct WebProxies {
+    /// `http_proxy`.
+    pub http: Option<String>,
+    /// `https_proxy`.
+    pub https: Option<String>,
+    /// `no_proxy`.
+    pub none_for: Option<String>,
+}
+
+/// The web as one process sees it: the ways there, and what was fetched lately.
+pub struct Web {
+    access: WebAccess,
+    names: Arc<dyn Names>,
+    cache: Mutex<Cache>,
+}
+
+impl Web {
+    /// With nothing fetched yet.
+    pub fn new(access: WebAccess) -> Self {
+        Self { access, names: Arc::new(SystemNames), cache: Mutex::default() }
+    }
+
+    /// What was fetched lately. It is whole between any two statements, so a panic elsewhere spoils nothing.
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The certificates to trust besides the system's.
+    fn extra_ca(&self) -> Result<Vec<reqwest::Certificate>, String> {
+        let Some(file) = &self.access.extra_ca else { return Ok(Vec::new()) };
+        let wrong = |why: String| format!("NODE_EXTRA_CA_CERTS names {}: {why}", file.display());
+        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| wrong(describe(&error)))
+    }
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Self::new(WebAccess::default())
+    }
+}
+
+impl fmt::Debug for Web {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It holds keys, and proxies' passwords.
+        f.debug_struct("Web").finish_non_exhaustive()
+    }
+}
+
+/// A text of the settings.
+fn setting<'v>(settings: &'v Value, key: &str) -> Option<&'v str> {
+    settings[key].as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// The text, cut where S0 §7.1 says.
+fn capped(mut content: String) -> String {
+    if content.len() > LARGEST_CONTENT {
+        content.truncate(content.floor_char_boundary(LARGEST_CONTENT));
+        content.push_str(TRUNCATED_SUFFIX);
+    }
+    content
+}
+
+/// The whole chain: reqwest's own message leaves the cause out.
+fn describe(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! Search backends that the operator chooses: SearXNG, Brave, Tavily.
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use reqwest::{NoProxy, Proxy, RequestBuilder, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use url::{Host, Url};
+
+use super::link::{self, LinkError};
+use super::search::found;
+use super::{USER_AGENT, Web, WebProxies, describe, setting};
+use crate::desk::{WebFound, WebHit, WebQuery};
+
+/// The backends there are.
+pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
+
+/// Said where nobody can be asked.
+pub(super) const NOT_SET: &str = "there is nobody to ask: this session's provider does not search the web by itself, \
+    and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
+    (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
+    `ona config set --scope user webSearch.backend brave`";
+
+/// How many pages are asked for.
+const MOST_HITS: usize = 10;
+/// As much of an answer is taken.
+const LARGEST_ANSWER: usize = 4 << 20;
+/// As much of a backend's words about an error is passed on.
+const LONGEST_COMPLAINT: usize = 300;
+
+/// A backend, ready to be asked.
+pub(super) struct Backend<'w> {
+    kind: Kind,
+    url: Url,
+    key: Option<&'w SecretString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Searxng,
+    Brave,
+    Tavily,
+}
+
+/// What is fixed about each: its name, where it is unless said otherwise, and the path under that.
+const KINDS: [(Kind, &str, Option<&str>, &str); 3] = [
+    (Kind::Searxng, BACKENDS[0], None, "search"),
+    (Kind::Brave, BACKENDS[1], Some("https://api.search.brave.com"), "res/v1/web/search"),
+    (Kind::Tavily, BACKENDS[2], Some("https://api.tavily.com"), "search"),
+];
+
+/// Why `webSearch.url` cannot be used, if it cannot.
+pub fn check_search_url(text: &str) -> Result<(), String> {
+    base(text).map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn base(text: &str) -> Result<Url, LinkError> {
+    link::parse(text)
+}
+
+/// The address that is asked, whether or not the base has the path already.
+fn address(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    let own = url.path().trim_end_matches('/').to_owned();
+    if !own.ends_with(&format!("/{path}")) {
+        url.set_path(&format!("{own}/{path}"));
+    }
+    url
+}
+
+/// Whether nobody else can listen on the way.
+fn is_safe(url: &Url) -> bool {
+    let is_here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || is_here
+}
+
+impl<'w> Backend<'w> {
+    /// The one that the settings name, with what it needs.
+    pub(super) fn of(settings: &Value, web: &'w Web) -> Result<Self, String> {
+        let name = setting(settings, "backend").unwrap_or_default();
+        let Some((kind, name, default, path)) = KINDS.iter().find(|(_, known, ..)| *known == name)
+        else {
+            let known = BACKENDS.join(", ");
+            return Err(format!(
+                "the setting webSearch.backend is `{name}`; the backends are {known}"
+            ));
+        };
+        let (variable, key) = match kind {
+            Kind::Searxng => ("", None),
+            Kind::Brave => ("BRAVE_API_KEY", web.access.brave_key.as_ref()),
+            Kind::Tavily => ("TAVILY_API_KEY", web.access.tavily_key.as_ref()),
+        };
+        if !variable.is_empty() && key.is_none() {
+            return Err(format!(
+                "the setting webSearch.backend is {name}, which needs a key, and {variable} is not set in ona's \
+                 environment"
+            ));
+        }
+        let Some(given) = setting(settings, "url").or(*default) else {
+            return Err(format!(
+                "the setting webSearch.backend is {name}, and webSearch.url does not say where it is: set it to the \
+                 address of your instance, such as http://localhost:8888"
+            ));
+        };
+        let base = base(given).map_err(|why| format!("the setting webSearch.url: {why}"))?;
+        if key.is_some() && !is_safe(&base) {
+            return Err(format!(
+                "the setting webSearch.url: the key of {name} would be sent by http, for all on the way to read; use \
+                 https"
+            ));
+        }
+        Ok(Self { kind: *kind, url: address(&base, path), key })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        KINDS.iter().find(|(kind, ..)| *kind == self.kind).map_or("", |(_, name, ..)| name)
+    }
+
+    /// Asks it.
+    pub(super) async fn ask(&self, query: &WebQuery, web: &Web) -> Result<WebFound, String> {
+        let request = self.request(query, &self.client(web)?)?;
+        let failed = |error: reqwest::Error| {
+            format!(
+                "{} at {} cannot be asked: {}",
+                self.name(),
+                self.url,
+                describe(&error.without_url())
+            )
+        };
+        let mut response = request.send().await.map_err(failed)?;
+        let status = response.status();
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(failed)? {
+            if body.len() + piece.len() > LARGEST_ANSWER {
+                let name = self.name();
+                return Err(format!("{name} answered more than {LARGEST_ANSWER} bytes"));
+            }
+            body.extend_from_slice(&piece);
+        }
+        if !status.is_success() {
+            return Err(self.refused(status, &body));
+        }
+        let answer: Value = serde_json::from_slice(&body).map_err(|error| {
+            format!(
+                "{} at {} answered no JSON ({error}): check webSearch.url",
+                self.name(),
+                self.url
+            )
+        })?;
+        self.hits(&answer).map(found)
+    }
+
+    fn client(&self, web: &Web) -> Result<reqwest::Client, String> {
+        let mut builder = reqwest::Client::builder()
+            .no_proxy()
+            // The key is not for wherever that leads.
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .user_agent(USER_AGENT);
+        for proxy in proxies(&web.access.proxies)? {
+            builder = builder.proxy(proxy);
+        }
+        let builder = match self.url.scheme() {
+            "https" => builder.tls_certs_merge(web.extra_ca()?),
+            _ => builder.tls_certs_only([]),
+        };
+        builder.build().map_err(|error| describe(&error))
+    }
+
+    fn request(
+        &self,
+        query: &WebQuery,
+        client: &reqwest::Client,
+    ) -> Result<RequestBuilder, String> {
+        let count = MOST_HITS.to_string();
+        let mut url = self.url.clone();
+        let request = match self.kind {
+            Kind::Searxng => {
+                url.query_pairs_mut()
+                    .append_pair("q", &with_sites(query))
+                    .append_pair("format", "json");
+                client.get(url)
+            }
+            Kind::Brave => {
+                url.query_pairs_mut()
+                    .append_pair("q", &with_sites(query))
+                    .append_pair("count", &count)
+                    .append_pair("text_decorations", "false");
+                client.get(url).header("x-subscription-token", self.secret("")?)
+            }
+            Kind::Tavily => client.post(url).header(AUTHORIZATION, self.secret("Bearer ")?).json(&json!({
+                "query": query.query, "max_results": MOST_HITS,
+                "include_domains": query.allowed_domains, "exclude_domains": query.blocked_domains,
+            })),
+        };
+        Ok(request.header(ACCEPT, "application/json"))
+    }
+
+    fn secret(&self, scheme: &str) -> Result<HeaderValue, String> {
+        let key = self.key.map(ExposeSecret::expose_secret).unwrap_or_default();
+        let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).map_err(|_| {
+            let name = self.name();
+            format!("the key of {name} holds a line break or another control character")
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> String {
+        let said = String::from_utf8_lossy(body);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let end = said.floor_char_boundary(LONGEST_COMPLAINT);
+        let said = if said.is_empty() { String::new() } else { format!(": {}", &said[..end]) };
+        let hint = match (self.kind, status.as_u16()) {
+            (_, 300..=399) => "; redirects are not followed: set webSearch.url to where it leads",
+            (Kind::Searxng, 403) => "; its settings.yml must list json under search.formats",
+            (Kind::Brave, 401 | 403 | 422) => "; check BRAVE_API_KEY",
+            (Kind::Tavily, 401 | 403) => "; check TAVILY_API_KEY",
+            (_, 404) => "; check webSearch.url",
+            (_, 429) => "; its limit is reached for now",
+            _ => "",
+        };
+        format!("{} at {} answered {status}{said}{hint}", self.name(), self.url)
+    }
+
+    fn hits(&self, answer: &Value) -> Result<Vec<WebHit>, String> {
+        let (list, snippet) = match self.kind {
+            Kind::Searxng | Kind::Tavily => (&answer["results"], "content"),
+            // Where there is nothing, the whole part is missing.
+            Kind::Brave if answer["web"].is_null() && answer.is_object() => return Ok(Vec::new()),
+            Kind::Brave => (&answer["web"]["results"], "description"),
+        };
+        let list = list.as_array().ok_or_else(|| {
+            format!(
+                "{} at {} answered JSON without a list of results: check webSearch.url",
+                self.name(),
+                self.url
+            )
+        })?;
+        let text = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().to_owned();
+        let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MOST_HITS);
+        let hits = hits.map(|hit| WebHit {
+            title: text(hit, "title"),
+            url: text(hit, "url"),
+            snippet: text(hit, snippet),
+        });
+        Ok(hits.collect())
+    }
+}
+
+/// The query with what narrows it to domains, in the words most engines know.
+fn with_sites(query: &WebQuery) -> String {
+    let mut text = query.query.clone();
+    let sites: Vec<String> =
+        query.allowed_domains.iter().map(|domain| format!("site:{domain}")).collect();
+    match sites.as_slice() {
+        [] => {}
+        [site] => text.push_str(&format!(" {site}")),
+        sites => text.push_str(&format!(" ({})", sites.join(" OR "))),
+    }
+    for domain in &query.blocked_domains {
+        text.push_str(&format!(" -site:{domain}"));
+    }
+    text
+}
+
+/// What lies between, as the environment says it.
+fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
+    let none_for = given.none_for.as_deref().unwrap_or_default();
+    // reqwest takes `*` for all names, but not for addresses.
+    if none_for.split(',').any(|entry| entry.trim() == "*") {
+        return Ok(Vec::new());
+    }
+    let direct = NoProxy::from_string(none_for);
+    let mut proxies = Vec::new();
+    type Scope = fn(&str) -> reqwest::Result<Proxy>;
+    let kinds: [(&str, &Option<String>, Scope); 2] = [
+        ("HTTP_PROXY", &given.http, |url| Proxy::http(url)),
+        ("HTTPS_PROXY", &given.https, |url| Proxy::https(url)),
+    ];
+    for (variable, value, scope) in kinds {
+        let Some(value) = value.as_deref().map(str::trim).filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        // Not the value: it may hold a password.
+        let proxy = scope(value).map_err(|error| {
+            format!("{variable} is no proxy: {}", describe(&error.without_url()))
+        })?;
+        proxies.push(proxy.no_proxy(direct.clone()));
+    }
+    Ok(proxies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::WebAccess;
+
+    fn with_keys() -> Web {
+        let key = || Some(SecretString::from("key-of-this-test"));
+        Web::new(WebAccess { brave_key: key(), tavily_key: key(), ..WebAccess::default() })
+    }
+
+    fn refusal(settings: &Value, web: &Web) -> String {
+        Backend::of(settings, web).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let none = Web::default();
+        for (settings, web, expected) in [
+            (json!({"backend": "google"}), &none, "the backends are searxng, brave, tavily"),
+            (json!({"backend": "searxng"}), &none, "webSearch.url does not say where it is"),
+            (
+                json!({"backend": "searxng", "url": "nope"}),
+                &none,
+                "the setting webSearch.url: it is no URL",
+            ),
+            (json!({"backend": "brave"}), &none, "BRAVE_API_KEY is not set"),
+            (json!({"backend": "tavily"}), &none, "TAVILY_API_KEY is not set"),
+            (json!({"backend": "brave", "url": "http://far.example"}), &with_keys(), "use https"),
+        ] {
+            let refused = refusal(&settings, web);
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_what_the_backends_say() {
+        let web = with_keys();
+        for (settings, expected) in [
+            (json!({"backend": "brave"}), "https://api.search.brave.com/res/v1/web/search"),
+            (json!({"backend": "tavily"}), "https://api.tavily.com/search"),
+            (
+                json!({"backend": "searxng", "url": "http://far.example/"}),
+                "http://far.example/search",
+            ),
+            (json!({"backend": "searxng", "url": "http://h/x/search/"}), "http://h/x/search/"),
+            (
+                json!({"backend": "tavily", "url": "http://localhost:1"}),
+                "http://localhost:1/search",
+            ),
+            (json!({"backend": "tavily", "url": "http://[::1]:1"}), "http://[::1]:1/search"),
+        ] {
+            let backend = Backend::of(&settings, &web).map_err(|why| panic!("{why}")).unwrap();
+            assert_eq!(backend.url.as_str(), expected);
+            assert_eq!(settings["backend"], backend.name());
+        }
+    }
+
+    #[test]
+    fn domains_become_part_of_the_query() {
+        let query = |allowed: &[&str], blocked: &[&str]| WebQuery {
+            query: "q".into(),
+            allowed_domains: allowed.iter().map(ToString::to_string).collect(),
+            blocked_domains: blocked.iter().map(ToString::to_string).collect(),
+        };
+        assert_eq!(with_sites(&query(&[], &[])), "q");
+        assert_eq!(with_sites(&query(&["a.b"], &[])), "q site:a.b");
+        assert_eq!(with_sites(&query(&["a.b", "c.d"], &[])), "q (site:a.b OR site:c.d)");
+        assert_eq!(with_sites(&query(&[], &["a.b", "c.d"])), "q -site:a.b -site:c.d");
+    }
+
+    #[test]
+    fn proxies_are_those_that_are_named() {
+        let named = |http: &str, none_for: &str| WebProxies {
+            http: Some(http.to_owned()),
+            none_for: Some(none_for.to_owned()),
+            ..WebProxies::default()
+        };
+        assert_eq!(proxies(&named("http://p:1", "")).unwrap().len(), 1);
+        assert_eq!(proxies(&named("p:1", "a.example, *")).unwrap().len(), 0);
+        assert_eq!(proxies(&named("", "")).unwrap().len(), 0);
+        let refused = proxies(&named("http://me:hunter22@:x", "")).unwrap_err();
+        assert!(refused.starts_with("HTTP_PROXY") && !refused.contains("hunter22"), "{refused}");
+    }
+}

@@ -1,0 +1,84 @@
+//! From names to addresses: looked up once, checked, and then connected to as they are.
+//!
+//! A name that is checked and looked up again for the connection can lead elsewhere the second time. So the check
+//! stands in the client's own resolver: the addresses it hands over are those it has looked at.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use super::public::not_public;
+use crate::desk::Waits;
+
+/// Looks names up.
+pub(super) trait Names: Send + Sync {
+    /// The addresses a name leads to.
+    fn look_up(&self, name: &str) -> Waits<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// As the system does.
+pub(super) struct SystemNames;
+
+impl Names for SystemNames {
+    fn look_up(&self, name: &str) -> Waits<'static, io::Result<Vec<IpAddr>>> {
+        let name = name.to_owned();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// A host that leads to an address which is not public.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotPublic {
+    #[error(
+        "{host} leads to {address}, which is {what}: only public addresses are fetched. The operator can open it \
+         with the setting webFetch.allowPrivateHosts"
+    )]
+    Leads { host: String, address: IpAddr, what: &'static str },
+    #[error(
+        "{address} is {what}: only public addresses are fetched. The operator can open it with the setting \
+         webFetch.allowPrivateHosts"
+    )]
+    Is { address: IpAddr, what: &'static str },
+}
+
+/// Refuses a host that is written as an address, which no resolver gets to see.
+pub(super) fn check_literal(url: &Url) -> Result<(), NotPublic> {
+    let address: IpAddr = match url.host() {
+        Some(Host::Ipv4(address)) => address.into(),
+        Some(Host::Ipv6(address)) => address.into(),
+        Some(Host::Domain(_)) | None => return Ok(()),
+    };
+    match not_public(address) {
+        Some(what) => Err(NotPublic::Is { address, what }),
+        None => Ok(()),
+    }
+}
+
+/// Hands over addresses that were checked.
+pub(super) struct Checked {
+    pub(super) names: Arc<dyn Names>,
+    /// The operator has opened the host.
+    pub(super) is_private: bool,
+}
+
+impl Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (host, is_private) = (name.as_str().to_owned(), self.is_private);
+        let found = self.names.look_up(&host);
+        Box::pin(async move {
+            let found = found.await?;
+            // One that is not public spoils them all: whoever set the name up means it.
+            let closed = found.iter().find_map(|address| Some((*address, not_public(*address)?)));
+            if let Some((address, what)) = closed.filter(|_| !is_private) {
+                return Err(NotPublic::Leads { host, address, what }.into());
+            }
+            Ok(Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
+    }
+}
