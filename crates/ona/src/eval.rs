@@ -45,7 +45,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let mut session = join(&engine, cli)?.facing(front);
     if ["Agent", "Skill"].contains(&call.tool.as_str()) || asks_servers(&call.tool) {
         for warning in session.extend()? {
-            complain(&format!("{warning}\n"));
+            complain(&format!("warning: {warning}\n"));
         }
     }
     let settings = session.settings();

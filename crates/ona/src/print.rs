@@ -56,7 +56,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
     }
     for warning in session.extend()? {
-        complain(&format!("{}\n", plain(&warning)));
+        complain(&format!("warning: {}\n", plain(&warning)));
     }
     let last = engine.store.last_model(&seat.session)?;
     let found = mind(args, &session.settings(), last.as_ref());

@@ -221,7 +221,7 @@ impl Worker<'_> {
         let mut session = Session::open(&self.engine, seat, &self.here)?.facing(front);
         tokio::spawn(asker::show(events, remote));
         for warning in session.extend()? {
-            complain(&format!("{warning}\n"));
+            complain(&format!("warning: {warning}\n"));
         }
         match mind(&self.cli.agent, &session.settings(), None) {
             Ok((mind, ..)) => {

@@ -102,9 +102,10 @@ impl Quoting {
         Some(put)
     }
 
-    /// All arguments: each a word of its own outside of quotes, the text as it is within them.
+    /// All arguments: each a word of its own outside of quotes, the text as it is within them, and where it continues a
+    /// word: behind `X=` a second one would be a command.
     pub(super) fn all(&mut self, text: &str, words: &[String]) -> Option<String> {
-        if self.place != Place::Plain {
+        if self.place != Place::Plain || !self.last.is_whitespace() {
             return self.one(text);
         }
         let mut put = Vec::new();
@@ -139,6 +140,18 @@ mod tests {
             out.push_str(part);
         }
         Some(out)
+    }
+
+    #[test]
+    fn all_arguments_are_words_only_where_a_word_begins() {
+        let put = |before: &str| {
+            let mut quoting = Quoting::new(Shell::Bash);
+            quoting.passes(before);
+            quoting.all("x touch pwn", &["x", "touch", "pwn"].map(str::to_owned)).unwrap()
+        };
+        assert_eq!(put("echo "), "x touch pwn");
+        assert_eq!(put("X="), "'x touch pwn'");
+        assert_eq!(put("git log --grep="), "'x touch pwn'");
     }
 
     #[test]
