@@ -271,6 +271,10 @@ impl Agent {
         let detail = json!({"reason": reason});
         let event = Some(("session.ended", &detail));
         self.keep(&Step { hooks: &rows, event, ..Step::default() })?;
+        // Agents use their caller's servers.
+        if let Some(pool) = self.session.pool().filter(|_| self.session.agent.is_none()) {
+            pool.close().await;
+        }
         self.session.engine.store.release_lease(&self.session.seat.session, &self.owner)
     }
 
