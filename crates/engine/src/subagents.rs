@@ -47,6 +47,16 @@ struct Helper {
     identity: Identity,
 }
 
+/// Where a helper begins.
+struct Start<'a> {
+    seat: Seat,
+    source: StartSource,
+    mind: Mind,
+    options: &'a AgentOptions,
+    /// The worktree it has worked in before.
+    kept: Option<String>,
+}
+
 /// What came of a helper's work.
 struct Work {
     end: TurnEnd,
@@ -102,7 +112,7 @@ impl Session {
         order: AgentOrder,
         call: &ToolUseId,
     ) -> ToolOutput {
-        let id = TaskId::generate();
+        let id = TaskId::of_call(call);
         let file = self.engine.host.new_output(&self.seat.session, &format!("{id}.log"));
         let (output_path, file) = match file {
             Ok(made) => made,
@@ -227,6 +237,31 @@ impl Session {
                 (store.new_agent(&new).map_err(text)?, StartSource::Startup)
             }
         };
+        let id = seat.session.clone();
+        let start = Start { seat, source, mind, options, kept };
+        let ready = self.ready(start, kind, order, call, log, skill, cancel).await;
+        if ready.is_err() {
+            // It has not begun, and is not at work.
+            store.agent_ended(&id, Some("failed")).map_err(text)?;
+        }
+        ready
+    }
+
+    /// The same, when it is known in which session.
+    #[allow(clippy::too_many_arguments, reason = "each of them is what makes it another agent")]
+    async fn ready(
+        &self,
+        start: Start<'_>,
+        kind: &AgentDefinition,
+        order: &AgentOrder,
+        call: &ToolUseId,
+        log: Option<Arc<AgentLog>>,
+        skill: Option<&SkillDefinition>,
+        cancel: &CancellationToken,
+    ) -> Result<Helper, String> {
+        let Start { seat, source, mind, options, kept } = start;
+        let store = &self.engine.store;
+        let text = |error: StoreError| error.to_string();
         let identity = Identity {
             id: seat.session.clone(),
             kind: kind.name.clone(),
@@ -235,10 +270,9 @@ impl Session {
         let isolation = match kept {
             Some(path) => Some(Isolation::kept(path.into(), &self.place.project_dir)),
             None if order.worktree || kind.isolated => {
-                let made = self.isolate(&seat.session, cancel).await.map_err(|why| {
-                    let _ = store.agent_ended(&seat.session, Some("failed"));
-                    format!("there is no worktree for the agent: {why}")
-                })?;
+                let made = self.isolate(&seat.session, cancel).await;
+                let made =
+                    made.map_err(|why| format!("there is no worktree for the agent: {why}"))?;
                 store.agent_worktree(&seat.session, &made.path.to_string_lossy()).map_err(text)?;
                 Some(made)
             }
