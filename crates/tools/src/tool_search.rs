@@ -108,35 +108,37 @@ const BEGINS_DESCRIPTION: f64 = 0.5;
 
 /// The tools that fit a query best, by how rare the words are that they share with it; ties by name.
 pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Deferred> {
-    let mut wanted: Vec<String> = words(query).collect();
+    let mut wanted: Vec<String> = Vec::new();
+    for_words(query, |word| wanted.push(word.to_lowercase()));
     wanted.sort();
     wanted.dedup();
-    let worth = |tool: &Deferred| -> Vec<f64> {
-        let mut worth = vec![0.0_f64; wanted.len()];
-        let mut held = |text: &str, whole: f64, begins: f64| {
-            for word in words(text) {
-                for (wanted, worth) in wanted.iter().zip(&mut worth) {
-                    if word == *wanted {
-                        *worth = worth.max(whole);
-                    } else if wanted.len() > 2 && word.starts_with(wanted.as_str()) {
-                        *worth = worth.max(begins);
+    let mut worths = vec![0.0_f64; tools.len() * wanted.len()];
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    for (tool, worth) in tools.iter().zip(worths.chunks_exact_mut(wanted.len())) {
+        for (text, whole, begins) in [
+            (&tool.name, IN_NAME, BEGINS_NAME),
+            (&tool.description, IN_DESCRIPTION, BEGINS_DESCRIPTION),
+        ] {
+            for_words(text, |word| {
+                for (wanted, worth) in wanted.iter().zip(&mut *worth) {
+                    match fit(word, wanted) {
+                        Fit::Whole => *worth = worth.max(whole),
+                        Fit::Begins if wanted.len() > 2 => *worth = worth.max(begins),
+                        Fit::Begins | Fit::Not => {}
                     }
                 }
-            }
-        };
-        held(&tool.name, IN_NAME, BEGINS_NAME);
-        held(&tool.description, IN_DESCRIPTION, BEGINS_DESCRIPTION);
-        worth
-    };
-    let worths: Vec<Vec<f64>> = tools.iter().map(worth).collect();
+            });
+        }
+    }
+    let having =
+        |at: usize| worths.chunks_exact(wanted.len()).filter(|worth| worth[at] > 0.0).count();
     let rarity: Vec<f64> = (0..wanted.len())
-        .map(|at| {
-            let having = worths.iter().filter(|worth| worth[at] > 0.0).count();
-            (1.0 + tools.len() as f64 / (1.0 + having as f64)).ln()
-        })
+        .map(|at| (1.0 + tools.len() as f64 / (1.0 + having(at) as f64)).ln())
         .collect();
     let mut ranked: Vec<(f64, &Deferred)> = worths
-        .iter()
+        .chunks_exact(wanted.len())
         .zip(tools)
         .map(|(worth, tool)| (worth.iter().zip(&rarity).map(|(w, r)| w * r).sum(), tool))
         .filter(|(score, _)| *score > 0.0)
@@ -145,22 +147,78 @@ pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Defe
     ranked.into_iter().take(most).map(|(_, tool)| tool).collect()
 }
 
-/// The words of a text, in lower case; `createIssue` and `create_issue` are two.
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !c.is_alphanumeric()).flat_map(|run| {
-        let mut parts = Vec::new();
-        let mut part = String::new();
-        let mut was_lower = false;
-        for c in run.chars() {
-            if c.is_uppercase() && was_lower {
-                parts.push(std::mem::take(&mut part));
-            }
-            was_lower = c.is_lowercase();
-            part.extend(c.to_lowercase());
+/// How a word stands to one that is wanted.
+enum Fit {
+    Not,
+    Begins,
+    Whole,
+}
+
+/// Holds a word, of any case, against one in lower case. There may be thousands of tools: nothing is allocated for what
+/// is plain.
+fn fit(word: &str, wanted: &str) -> Fit {
+    if !word.is_ascii() {
+        let word = word.to_lowercase();
+        return match word.strip_prefix(wanted) {
+            Some("") => Fit::Whole,
+            Some(_) => Fit::Begins,
+            None => Fit::Not,
+        };
+    }
+    let first = |text: &str| text.as_bytes().first().map(u8::to_ascii_lowercase);
+    if first(word) != first(wanted) {
+        return Fit::Not;
+    }
+    let begins = word.as_bytes().get(..wanted.len());
+    match begins.is_some_and(|begins| begins.eq_ignore_ascii_case(wanted.as_bytes())) {
+        true if word.len() == wanted.len() => Fit::Whole,
+        true => Fit::Begins,
+        false => Fit::Not,
+    }
+}
+
+/// The words of a text as they stand; `createIssue` and `create_issue` are two.
+fn for_words(text: &str, mut hear: impl FnMut(&str)) {
+    if text.is_ascii() {
+        return for_plain_words(text, hear);
+    }
+    let mut start = None;
+    let mut was_lower = false;
+    for (at, c) in text.char_indices() {
+        let ends = !c.is_alphanumeric() || (c.is_uppercase() && was_lower);
+        if let Some(from) = start.filter(|_| ends) {
+            hear(&text[from..at]);
+            start = None;
         }
-        parts.push(part);
-        parts.into_iter().filter(|part| !part.is_empty())
-    })
+        if c.is_alphanumeric() {
+            start.get_or_insert(at);
+        }
+        was_lower = c.is_lowercase();
+    }
+    if let Some(from) = start {
+        hear(&text[from..]);
+    }
+}
+
+/// The same, of a text that is plain: nearly all are, and bytes are faster to tell apart.
+fn for_plain_words(text: &str, mut hear: impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while from < bytes.len() {
+        if !bytes[from].is_ascii_alphanumeric() {
+            from += 1;
+            continue;
+        }
+        let mut to = from + 1;
+        while to < bytes.len()
+            && bytes[to].is_ascii_alphanumeric()
+            && !(bytes[to].is_ascii_uppercase() && bytes[to - 1].is_ascii_lowercase())
+        {
+            to += 1;
+        }
+        hear(&text[from..to]);
+        from = to;
+    }
 }
 
 #[cfg(test)]
@@ -194,6 +252,13 @@ mod tests {
             "beginnings, by name"
         );
         assert!(found("database").is_empty());
+        let words = |text: &str| {
+            let mut words = Vec::new();
+            for_words(text, |word| words.push(word.to_owned()));
+            words
+        };
+        assert_eq!(words("createIssue_v2 HTTPServer"), ["create", "Issue", "v2", "HTTPServer"]);
+        assert_eq!(words("größeÄndern überall"), ["größe", "Ändern", "überall"]);
         assert_eq!(rank("issue", &tools, 2).len(), 2);
     }
 }
