@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ona_intents::Workspace;
-use ona_store::{Step, Store, StoreError};
+use ona_intents::file::INTENTS_FILE;
+use ona_intents::hook_policy::POLICY_FILE;
+use ona_intents::ignore::IGNORE_FILES;
+use ona_store::{Step, Store};
 use ona_types::SessionId;
 use ona_types::hook::{HookDetail, HookEvent};
 use serde_json::json;
@@ -18,13 +21,6 @@ use crate::intents::vouch;
 use crate::session::Session;
 use crate::settings::Repository;
 
-/// Files of intents that govern a workspace.
-const GOVERNING: &[&str] = &[
-    ".orchestration/active_intents.yaml",
-    ".orchestration/hook_policy.yaml",
-    ".orchestration/.intentignore",
-    ".intentignore",
-];
 /// As many files are looked at for changes where git does not.
 const MOST_FILES: usize = 100_000;
 
@@ -40,8 +36,8 @@ pub(crate) struct Isolation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Made {
-    /// By git: from which repository, with which branch, at which commit.
-    ByGit { root: PathBuf, branch: String, base: String },
+    /// By git: with which branch, at which commit.
+    ByGit { branch: String, base: String },
     /// By a WorktreeCreate hook; with what it held.
     ByHook(Option<Listing>),
     /// For an earlier turn of the same agent.
@@ -57,31 +53,29 @@ impl Isolation {
         Self { path, checkout: Repository::of(project_dir).checkout, made: Made::Before }
     }
 
-    /// The place in it of a directory of the checkout.
-    pub(crate) fn place_of(&self, dir: &Path) -> PathBuf {
-        let below = dir.strip_prefix(&self.checkout).map(|below| self.path.join(below));
-        below.ok().filter(|dir| dir.is_dir()).unwrap_or_else(|| self.path.clone())
+    /// The place in it of a directory of the checkout. One that git does not know is made: further up there is more to
+    /// write.
+    pub(crate) fn place_of(&self, dir: &Path) -> std::io::Result<PathBuf> {
+        let below = dir.strip_prefix(&self.checkout).unwrap_or(Path::new(""));
+        let place = self.path.join(below);
+        fs::create_dir_all(&place)?;
+        Ok(place)
     }
 
     /// What governs the caller's workspace governs the agent's, as it is now.
-    pub(crate) fn bring_intents(
-        &self,
-        workspace: &Workspace,
-        store: &Store,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn bring_intents(&self, workspace: &Workspace, store: &Store) -> Result<(), String> {
         let below = workspace.root().strip_prefix(&self.checkout).unwrap_or(Path::new(""));
         let root = self.path.join(below);
-        for file in GOVERNING {
+        let files = [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES);
+        for file in files {
             let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
             let there = root.join(file);
-            if fs::read(&there).ok().as_ref() != Some(&content) {
-                let _ = there.parent().map(fs::create_dir_all);
-                let _ = fs::write(&there, content);
-            }
+            put(&there, &content)
+                .map_err(|error| format!("{} cannot be brought there: {error}", there.display()))?;
         }
         match Workspace::at(&root) {
-            Ok(theirs) => vouch(store, &theirs),
-            Err(_) => Ok(()),
+            Ok(theirs) => vouch(store, &theirs).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -101,16 +95,14 @@ impl Session {
         // Ids begin with the time: those of one moment differ at their end.
         let id = agent.as_str();
         let name = format!("agent-{}", &id[id.len().saturating_sub(12)..]);
-        let wants = |entry: &&ona_hooks::HookEntry| entry.event == HookEvent::WorktreeCreate;
-        if self.governance.hooks.entries().iter().find(wants).is_some() {
+        let wants = |entry: &ona_hooks::HookEntry| entry.event == HookEvent::WorktreeCreate;
+        if self.governance.hooks.entries().iter().any(wants) {
             return self.isolate_by_hook(name, cancel).await;
         }
         let checkout = Repository::of(&self.place.project_dir).checkout;
-        let root = checkout.clone();
-        let all = root.join(WORKTREES);
-        if all.exists()
-            && all.canonicalize().ok() != root.canonicalize().ok().map(|root| root.join(WORKTREES))
-        {
+        let all = checkout.join(WORKTREES);
+        let plain = || checkout.canonicalize().map(|checkout| checkout.join(WORKTREES)).ok();
+        if all.exists() && all.canonicalize().ok() != plain() {
             return Err(format!(
                 "{} is a link, and worktrees are not put elsewhere",
                 all.display()
@@ -119,9 +111,9 @@ impl Session {
         let path = all.join(&name);
         let branch = format!("worktree-{name}");
         let base =
-            worktrees::add(&root, &path, &branch).await.map_err(|error| error.to_string())?;
+            worktrees::add(&checkout, &path, &branch).await.map_err(|error| error.to_string())?;
         self.worktree_event("worktree.created", &path)?;
-        Ok(Isolation { path, checkout, made: Made::ByGit { root, branch, base } })
+        Ok(Isolation { path, checkout, made: Made::ByGit { branch, base } })
     }
 
     async fn isolate_by_hook(
@@ -177,8 +169,8 @@ impl Session {
                     Err(error) => format!("It changed nothing in its worktree ({error})"),
                 };
             }
-            Made::ByGit { root, branch, base } => match worktrees::is_touched(path, base).await {
-                Ok(false) => worktrees::remove(root, path, branch).await,
+            Made::ByGit { branch, base } => match worktrees::is_touched(path, base).await {
+                Ok(false) => worktrees::remove(&isolation.checkout, path, branch).await,
                 Ok(true) => {
                     return format!(
                         "What it changed is in the worktree {} on the branch {branch}",
@@ -202,6 +194,23 @@ impl Session {
         let step = Step { event: Some((kind, &detail)), ..Step::default() };
         self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())
     }
+}
+
+/// Puts a file there as it should be. A link in its place would lead elsewhere, and is replaced.
+fn put(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    if let Some(dir) = file.parent() {
+        if is_link(dir) {
+            fs::remove_file(dir)?;
+        }
+        fs::create_dir_all(dir)?;
+    }
+    if is_link(file) {
+        fs::remove_file(file)?;
+    } else if fs::read(file).is_ok_and(|there| there == content) {
+        return Ok(());
+    }
+    fs::write(file, content)
 }
 
 /// What a directory holds, beside what ona itself writes; nothing if that is too much to look at.

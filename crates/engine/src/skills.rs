@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::extensions::{
-    AgentDefinition, Extensions, Piece, Plugin, SkillDefinition, SkillKind, slash,
+    AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, slash,
 };
 use crate::gate::PendingCall;
 use crate::mcp::PREFIX;
@@ -78,10 +78,15 @@ impl Session {
         extensions.plugins.iter().map(of).collect()
     }
 
+    /// The skill that an input of the tool Skill names.
+    fn skill_named(&self, input: &Value) -> Result<SkillDefinition, NotFound> {
+        let name = input.get("skill").and_then(Value::as_str).unwrap_or_default();
+        self.extensions_now().skill(name.trim().trim_start_matches('/')).cloned()
+    }
+
     /// Whether a call takes up a skill that allows nothing and brings no hooks.
     pub(crate) fn only_instructs(&self, call: &PendingCall<'_>) -> bool {
-        let name = call.input.get("skill").and_then(Value::as_str).unwrap_or_default();
-        let found = self.extensions_now().skill(name.trim().trim_start_matches('/')).cloned();
+        let found = self.skill_named(&call.input);
         call.tool.name() == "Skill"
             // One that there is not says so itself.
             && found.map_or(true, |skill| skill.allowed_tools.is_empty() && skill.hooks.is_none())
@@ -328,10 +333,7 @@ impl Agent {
 
     /// The model has taken up a skill.
     pub(crate) fn taken_up(&mut self, input: &Value) {
-        let name = input.get("skill").and_then(Value::as_str).unwrap_or_default();
-        let found =
-            self.session.extensions_now().skill(name.trim().trim_start_matches('/')).cloned();
-        if let Ok(skill) = found.map_err(drop)
+        if let Ok(skill) = self.session.skill_named(input)
             && !skill.forks
         {
             self.take_up(&skill);

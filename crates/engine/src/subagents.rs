@@ -280,9 +280,8 @@ impl Session {
         };
         let asked = order.mode.as_deref().and_then(|mode| mode.parse().ok());
         let modes: Vec<PermissionMode> = asked.into_iter().chain(kind.permission_mode).collect();
-        let mut session = self
-            .narrowed(seat, &modes, kind, isolation.as_ref(), call, log, identity.clone())
-            .map_err(text)?;
+        let mut session =
+            self.narrowed(seat, &modes, kind, isolation.as_ref(), call, log, identity.clone())?;
         if let Some(skill) = skill {
             session.take_up(skill);
         }
@@ -341,11 +340,14 @@ impl Session {
         call: &ToolUseId,
         log: Option<Arc<AgentLog>>,
         identity: Identity,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, String> {
+        let text = |error: StoreError| error.to_string();
         let mut place = self.place.clone();
         if let Some(isolation) = isolation {
             // At the place in it that its caller has in the checkout: no further up.
-            let dir = isolation.place_of(&self.place.project_dir);
+            let dir = isolation
+                .place_of(&self.place.project_dir)
+                .map_err(|error| format!("there is no place for it in its worktree: {error}"))?;
             (place.cwd, place.project_dir) = (dir.clone(), dir);
         } else {
             place.cwd.clone_from(&place.project_dir);
@@ -357,15 +359,15 @@ impl Session {
             modes,
             own_hooks(kind).as_ref(),
             isolation.map(|isolation| isolation.path.as_path()),
-        )?;
+        );
         let front = self.front.for_agent(call, log);
-        let mut session = self.another(seat, place, governance, front);
+        let mut session = self.another(seat, place, governance.map_err(text)?, front);
         session.agent = Some(identity);
         if let (Some(isolation), Some(workspace)) = (isolation, &self.workspace) {
             isolation.bring_intents(workspace, &self.engine.store)?;
         }
         session.find_workspace();
-        self.hand_on_intent(&session)?;
+        self.hand_on_intent(&session).map_err(text)?;
         Ok(session)
     }
 

@@ -54,14 +54,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         // Without one, such hooks are skipped, which is recorded, and such tools say so.
         match mind(&cli.agent, &settings, None) {
             Ok((mind, ..)) => {
-                let options = AgentOptions {
-                    today: print::today(),
-                    model_of_agents: env::subagent_model()?,
-                    waits: true,
-                    max_budget_usd: cli.agent.max_budget_usd,
-                    ..AgentOptions::default()
-                };
-                session = session.judged_by(Arc::new(mind)).working(options);
+                session = session.judged_by(Arc::new(mind)).working(for_agents(cli)?);
             }
             Err(error) if session.wants_model() => {
                 complain(&format!("warning: hooks that ask a model do not run: {error}"));
@@ -100,6 +93,17 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
             .hint(format!("its id is {}", report.tool_use_id))
     })?;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+}
+
+/// How agents work that a call starts without a turn around it.
+pub fn for_agents(cli: &Cli) -> Result<AgentOptions, CliError> {
+    Ok(AgentOptions {
+        today: print::today(),
+        model_of_agents: env::subagent_model()?,
+        waits: true,
+        max_budget_usd: cli.agent.max_budget_usd,
+        ..AgentOptions::default()
+    })
 }
 
 /// Whether a tool is of MCP servers, or about them.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use ona_engine::{AgentOptions, Engine, Human, Session, table};
+use ona_engine::{Engine, Human, Session, table};
 use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool, serve_http, serve_stdio};
 use ona_store::NewSession;
 use serde_json::{Map, Value};
@@ -18,12 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Cli;
 use crate::asker;
-use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, directory};
 use crate::mind::mind;
 use crate::output::complain;
-use crate::print;
 use crate::serve::{refused, until_signalled};
 
 /// Calls that may wait for their turn.
@@ -225,13 +223,7 @@ impl Worker<'_> {
         }
         match mind(&self.cli.agent, &session.settings(), None) {
             Ok((mind, ..)) => {
-                let options = AgentOptions {
-                    today: print::today(),
-                    model_of_agents: env::subagent_model()?,
-                    waits: true,
-                    ..AgentOptions::default()
-                };
-                session = session.judged_by(Arc::new(mind)).working(options);
+                session = session.judged_by(Arc::new(mind)).working(eval::for_agents(self.cli)?);
             }
             // Without one, such hooks are skipped, which is recorded, and agents are refused.
             Err(error) if session.wants_model() => {
