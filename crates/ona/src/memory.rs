@@ -5,6 +5,7 @@ mod fields;
 mod find;
 mod import;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -43,8 +44,8 @@ pub enum Memory {
         #[command(flatten)]
         place: Place,
         /// How many at most
-        #[arg(long, value_name = "N", default_value_t = 10)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value = "10")]
+        limit: NonZeroUsize,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -60,8 +61,8 @@ pub enum Memory {
         #[command(flatten)]
         place: Place,
         /// How many at most
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value = "50")]
+        limit: NonZeroUsize,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -297,10 +298,10 @@ pub fn run(cli: &Cli, command: &Memory) -> Result<ExitCode, CliError> {
     match command {
         Memory::Add(add) => change::add(&desk, add),
         Memory::Search { words, place, limit, json } => {
-            find::search(&desk, &words.join(" "), place, *limit, *json)
+            find::search(&desk, &words.join(" "), place, limit.get(), *json)
         }
         Memory::List { kind, place, limit, json } => {
-            find::list(&desk, kind.as_deref(), place, *limit, *json)
+            find::list(&desk, kind.as_deref(), place, limit.get(), *json)
         }
         Memory::Show { id, json } => find::show(&desk, id, *json),
         Memory::Edit(edit) => change::edit(&desk, edit),

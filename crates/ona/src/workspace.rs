@@ -272,7 +272,11 @@ pub fn printed(text: &str) -> Result<(), CliError> {
         .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))
 }
 
-/// `1 line`, `2 lines`.
+/// `1 line`, `2 lines`, `2 memories`.
 pub fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    match what.strip_suffix("ry") {
+        _ if count == 1 => format!("1 {what}"),
+        Some(stem) => format!("{count} {stem}ries"),
+        None => format!("{count} {what}s"),
+    }
 }

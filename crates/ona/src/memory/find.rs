@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Desk, Place, within};
 use crate::error::CliError;
 use crate::output::{complain, plain};
-use crate::workspace::printed;
+use crate::workspace::{counted, printed};
 
 /// How much of a text is shown beside its title.
 const EXCERPT: usize = 100;
@@ -58,12 +58,16 @@ pub fn list(
         printed(&format!("{}\n", json!(rows)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if rows.is_empty() {
-        complain(
-            "nothing is remembered here; `ona memory add` keeps something, `--all` lists all projects\n",
-        );
-    }
     let all = desk.store.count_memories(within(scope.as_ref()))?;
+    match &kind {
+        Some(kind) if rows.is_empty() && all > 0 => {
+            complain(&format!("none of the {} here is a {kind}\n", counted(all, "memory")));
+        }
+        _ if rows.is_empty() => complain(
+            "nothing is remembered here; `ona memory add` keeps something, `--all` lists all projects\n",
+        ),
+        _ => {}
+    }
     let lines: String = rows.iter().map(|row| summed_up(row, place.all)).collect();
     printed(&lines)?;
     if kind.is_none() && all > rows.len() {

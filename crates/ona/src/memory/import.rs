@@ -157,6 +157,12 @@ fn read(
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let notes = markdown::notes(&name, &text)
         .map_err(|error| format!("its front matter cannot be read: {error}"))?;
+    if notes.is_empty() {
+        return Err(match name == INDEX {
+            true => "it only leads to other files".to_owned(),
+            false => "it says nothing".to_owned(),
+        });
+    }
     let source = name_of(file);
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut memories = Vec::new();
@@ -229,7 +235,7 @@ fn told(taken: &[ImportedMemory], saved: &[Saved], found: &Found, as_json: bool)
         .collect();
     text.push_str(&format!(
         "{} added, {corrected} corrected, {unchanged} as before, {} left out\n",
-        counted(added, "memory").replace("memorys", "memories"),
+        counted(added, "memory"),
         found.skipped.len()
     ));
     plain(&text)

@@ -106,6 +106,8 @@ fn what_is_printed_for_people() {
         (ran.stdout.lines().count(), ran.stderr.as_str()),
         (1, "1 more; --limit 2 lists all\n")
     );
+    let ran = memory(&project, &["list", "--type", "nope"]);
+    assert_eq!(ran.stderr, "none of the 2 memories here is a nope\n");
     let ran = memory(&project, &["search", "xylophone"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(ran.stderr.contains("--all"), "{}", ran.stderr);
@@ -165,6 +167,7 @@ fn bad_input_is_told_and_nothing_is_kept() {
         (memory(&project, &["add", "--type", "two words", "--title", "t"]), "is no type"),
         (memory(&project, &["add", "--title", "t"]), "--type"),
         (memory(&project, &["search", " "]), "nothing to look for"),
+        (memory(&project, &["list", "--limit", "0"]), "--limit"),
         (memory(&project, &["show", ""]), "the id is empty"),
         (memory(&project, &["show", "mem_x"]), "there is no memory `mem_x`"),
         (memory(&project, &["forget", "%"]), "there is no memory `%`"),
@@ -243,13 +246,14 @@ fn files_are_imported_once_and_corrected_when_they_change() {
     fs::write(dir.join("topics/ci.md"), "CI runs on push.\n").unwrap();
     fs::write(dir.join("notes.txt"), "no Markdown").unwrap();
     fs::write(dir.join("bad.md"), b"\xff\xfe").unwrap();
+    fs::write(dir.join("empty.md"), "\n").unwrap();
     fs::write(dir.join("wrong.md"), "---\ntitle: [\n---\nx").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.join("link.md")).unwrap();
     let import = || {
         let ran = memory(&project, &["import", "--json"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let told = parsed(&ran.stdout);
-        assert_eq!(told["skipped"].as_array().unwrap().len(), 3, "{told}");
+        assert_eq!(told["skipped"].as_array().unwrap().len(), 4, "{told}");
         ["added", "corrected", "unchanged"].map(|word| told[word].as_u64().unwrap())
     };
     assert_eq!(import(), [3, 0, 0]);

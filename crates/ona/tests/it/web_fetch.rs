@@ -1,6 +1,7 @@
 //! WebFetch, against sites on loopback.
 
 use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use ona_provider::scripted::{Reply, Server};
@@ -96,6 +97,7 @@ fn what_is_no_text_is_refused_with_its_type() {
         ("image/png", &b"\x89PNG"[..], "is image/png, which is not read here"),
         ("application/zip", b"PK", "is application/zip"),
         ("application/octet-stream", b"\x00\x01\x02", "is no text"),
+        ("text/plain", b"\x00\x01\x02", "bytes that no text has"),
     ] {
         let site = Site::page(content_type, body);
         let content = project.refused("WebFetch", input(&site.url("/")));
@@ -511,6 +513,9 @@ fn a_proxy_is_no_way_around() {
     assert!(ran.stdout.contains("from the site"), "{}", ran.stdout);
     let ran = via(&mut project.eval_command("WebFetch", &input("http://169.254.169.254/latest")));
     assert!(ran.stdout.contains("only public addresses are fetched"), "{}", ran.stdout);
+    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let ran = via(&mut project.eval_command("WebFetch", &input(&format!("http://{nobody}/"))));
+    assert!(ran.stdout.contains("without the proxy that the environment names"), "{}", ran.stdout);
     assert!(proxy.asked().is_empty());
 }
 

@@ -152,7 +152,7 @@ fn what_is_not_set_up_is_a_clear_error() {
         project.refused("WebSearch", json!({"query": "rust"}))
     };
     for (settings, expected) in [
-        (json!({}), "the setting webSearch.backend is not set"),
+        (json!({}), "the setting webSearch.backend names no backend"),
         (json!({"webSearch": {"backend": "searxng"}}), "webSearch.url does not say where it is"),
         (json!({"webSearch": {"backend": "brave"}}), "BRAVE_API_KEY is not set"),
         (json!({"webSearch": {"backend": "tavily"}}), "TAVILY_API_KEY is not set"),
@@ -175,7 +175,7 @@ fn a_project_cannot_choose_who_is_asked() {
     let settings = json!({"webSearch": {"backend": "tavily", "url": site.url("")}});
     project.file(".ona/settings.json", settings.to_string());
     let found = search(&project, &json!({"query": "rust"}));
-    assert!(found.content.contains("webSearch.backend is not set"), "{}", found.content);
+    assert!(found.content.contains("webSearch.backend names no backend"), "{}", found.content);
     assert!(site.asked().is_empty(), "nobody got the key");
 }
 

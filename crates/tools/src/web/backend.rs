@@ -16,7 +16,7 @@ pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
 
 /// Said where nobody can be asked.
 pub(super) const NOT_SET: &str = "there is nobody to ask: this session's provider does not search the web by itself, \
-    and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
+    and the setting webSearch.backend names no backend. The operator can set it to searxng (with webSearch.url), to brave \
     (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
     `ona config set --scope user webSearch.backend brave`";
 

@@ -18,6 +18,9 @@ const LARGEST_BODY: usize = 10 << 20;
 const MOST_REDIRECTS: usize = 10;
 /// As much of a server's words about an error is passed on.
 const LONGEST_COMPLAINT: usize = 1000;
+/// Said where nothing could be reached though the environment names a proxy.
+const WITHOUT_PROXY: &str = " (pages are fetched without the proxy that the environment names: it would look up \
+                             names by itself, past the check of their addresses)";
 /// Markdown, where a server has it; text before pictures.
 const WANTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
                       application/json;q=0.8, text/*;q=0.8, application/pdf;q=0.7, */*;q=0.1";
@@ -123,7 +126,15 @@ async fn send(web: &Web, url: &Url, is_private: bool) -> Result<Response, GetErr
     };
     let client = builder.build().map_err(|error| GetError::SetUp(describe(&error)))?;
     let request = client.get(url.clone()).header(ACCEPT, WANTED);
-    request.send().await.map_err(|error| failed(url, error))
+    request.send().await.map_err(|error| {
+        let is_cut_off = error.is_connect() && web.access.proxies.https.is_some();
+        match failed(url, error) {
+            GetError::Transport { url, why } if is_cut_off => {
+                GetError::Transport { url, why: why + WITHOUT_PROXY }
+            }
+            other => other,
+        }
+    })
 }
 
 /// Why nothing came: the resolver's own words, where it was the one to refuse.

@@ -188,7 +188,14 @@ pub(super) async fn read(
 ) -> Result<(String, bool), HelperError> {
     let limit = cx.settings.web_timeout;
     match kind {
-        Kind::Text | Kind::Unsaid => Ok(bounded(decode(&body, content_type, kind), false)),
+        Kind::Text | Kind::Unsaid => {
+            let text = decode(&body, content_type, kind);
+            if text.contains('\0') {
+                let why = "its server calls it text, and it holds bytes that no text has";
+                return Err(HelperError::Refused(why.to_owned()));
+            }
+            Ok(bounded(text, false))
+        }
         Kind::Html => {
             let html = decode(&body, content_type, kind).into_bytes();
             if html.is_empty() {
