@@ -233,7 +233,7 @@ impl Session {
         }
         let names: Vec<String> = inline.keys().cloned().collect();
         let file = kind.path.clone().unwrap_or_default();
-        let brought = PluginServers { file, servers: inline, variables: Vec::new() };
+        let brought = PluginServers { file, servers: inline };
         let found = self.servers(&[brought])?;
         for warning in found.warnings.iter().filter(|_| !names.is_empty()) {
             self.front.tell(Event::Warning { text: warning.to_string() });

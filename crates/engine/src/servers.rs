@@ -59,8 +59,6 @@ pub struct PluginServers {
     pub file: PathBuf,
     /// The servers by their names, as in a file of servers.
     pub servers: Map<String, Value>,
-    /// Variables that mean something in them, such as `CLAUDE_PLUGIN_ROOT`.
-    pub variables: Vec<(String, String)>,
 }
 
 /// Whose word a server is, lowest rank first.
@@ -246,9 +244,8 @@ fn look(
         return broken(&"it stands there more than once: make one of them");
     }
     let variable = |name: &str| {
-        let own = one.variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
-        let set = || env.get(name).and_then(Value::as_str).map(str::to_owned);
-        own.or_else(set).or_else(|| (config.variable)(name))
+        let set = env.get(name).and_then(Value::as_str).map(str::to_owned);
+        set.or_else(|| (config.variable)(name))
     };
     let way = match entry::read(&one.entry, &one.cwd, &variable) {
         Ok((way, odd)) => {

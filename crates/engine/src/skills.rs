@@ -69,13 +69,7 @@ impl Session {
 
     /// MCP servers that plugins bring.
     pub fn plugin_servers(&self) -> Vec<PluginServers> {
-        let extensions = self.extensions_now();
-        let of = |plugin: &Plugin| PluginServers {
-            file: plugin.root.clone(),
-            servers: plugin.mcp_servers(),
-            variables: Vec::new(),
-        };
-        extensions.plugins.iter().map(of).collect()
+        self.extensions_now().plugins.iter().map(Plugin::mcp_servers).collect()
     }
 
     /// The skill that an input of the tool Skill names.

@@ -10,8 +10,9 @@ pub mod tokens;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_engine::extensions::Plugin;
 use ona_engine::servers::{self, KeptIn, Servers};
-use ona_engine::settings::Roots;
+use ona_engine::settings::{self, Roots};
 use ona_engine::{name_of, repository_root};
 
 use crate::args::Cli;
@@ -157,7 +158,12 @@ fn found(cli: &Cli) -> Result<Servers, CliError> {
         Some(store) => store.trusted(&name_of(&repository_root(&roots.project_dir)))?,
         None => Vec::new(),
     };
-    Ok(servers::find(&config, &roots, &layers, &trusted, &[]))
+    let (plugins, odd) = config.plugins(&roots.project_dir, &settings::merge(&layers));
+    for warning in odd {
+        complain(&format!("warning: {warning}\n"));
+    }
+    let brought: Vec<_> = plugins.iter().map(Plugin::mcp_servers).collect();
+    Ok(servers::find(&config, &roots, &layers, &trusted, &brought))
 }
 
 /// The same, with what is wrong said on standard error.

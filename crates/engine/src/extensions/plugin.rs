@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::files::Bound;
 use super::{PluginPlace, Warning};
+use crate::servers::PluginServers;
 use crate::settings::BadFile;
 pub use manifest::{Author, Manifest};
 
@@ -102,8 +103,8 @@ impl Plugin {
         PluginPlace { root: self.root.clone(), data: self.data.clone() }
     }
 
-    /// Its MCP servers, by name, with its directories put in.
-    pub fn mcp_servers(&self) -> Map<String, Value> {
+    /// Its MCP servers, with its directories put in.
+    pub fn mcp_servers(&self) -> PluginServers {
         let server = |(name, server): (&String, &Value)| {
             let mut server = self.put_in(server);
             if let Some(server) = server.as_object_mut()
@@ -118,7 +119,10 @@ impl Plugin {
             }
             (name.clone(), server)
         };
-        self.servers.iter().map(server).collect()
+        PluginServers {
+            file: self.root.clone(),
+            servers: self.servers.iter().map(server).collect(),
+        }
     }
 
     fn variables(&self) -> [(&'static str, &Path); 2] {

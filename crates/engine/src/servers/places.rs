@@ -58,8 +58,6 @@ pub(super) struct Found {
     pub(super) entry: Value,
     /// Where a program is started.
     pub(super) cwd: PathBuf,
-    /// Variables that mean something here and nowhere else.
-    pub(super) variables: Vec<(String, String)>,
     /// Whether nobody has to agree to it, or somebody has.
     pub(super) approved: bool,
     /// Whether its name, or a part of it, stands there twice.
@@ -185,7 +183,6 @@ struct Place<'a> {
     /// The keys that lead to the servers.
     key: String,
     cwd: &'a Path,
-    variables: &'a [(String, String)],
     approved: bool,
     mcp_json: bool,
     twice: &'a [String],
@@ -198,7 +195,6 @@ impl<'a> Place<'a> {
             origin: file.display().to_string(),
             key: SERVERS.to_owned(),
             cwd,
-            variables: &[],
             approved: true,
             mcp_json: false,
             twice: &[],
@@ -220,10 +216,8 @@ impl Reading<'_> {
 
     fn plugins(&mut self) {
         for plugin in self.places.plugins {
-            let place = Place {
-                variables: &plugin.variables,
-                ..Place::of(ServerScope::Plugin, &plugin.file, &self.places.roots.project_dir)
-            };
+            let place =
+                Place::of(ServerScope::Plugin, &plugin.file, &self.places.roots.project_dir);
             self.servers(&place, Some(Value::Object(plugin.servers.clone())));
         }
     }
@@ -401,7 +395,6 @@ impl Reading<'_> {
                 key,
                 entry,
                 cwd: place.cwd.to_owned(),
-                variables: place.variables.to_vec(),
                 approved: place.approved,
                 mcp_json: place.mcp_json,
             });

@@ -108,8 +108,7 @@ fn the_highest_rank_counts() {
         assert_eq!(fixture.states(), [vec![format!("x {scope} ready")], states].concat());
     };
     let servers: Map<String, Value> = [("x".to_owned(), run("plugin"))].into_iter().collect();
-    fixture.plugins =
-        vec![PluginServers { file: "/plugin/.mcp.json".into(), servers, variables: Vec::new() }];
+    fixture.plugins = vec![PluginServers { file: "/plugin/.mcp.json".into(), servers }];
     check(&fixture, "plugin", "plugin");
     fixture.claude(json!({"mcpServers": {"x": run("claude-user")}, "numStartups": 5}));
     check(&fixture, "claude-user", "user");

@@ -346,3 +346,19 @@ fn a_call_adds_no_plugin() {
     project
         .ok("Bash", json!({"command": format!("{ONA} plugin list; {ONA} plugin validate {path}")}));
 }
+
+#[test]
+fn servers_of_plugins_are_listed_with_the_others() {
+    let project = project();
+    let dir = plugin(&project, "kit", "true");
+    let server = json!({"mcpServers": {"db": {"command": "${CLAUDE_PLUGIN_ROOT}/db"}}});
+    fs::write(dir.join(".mcp.json"), server.to_string()).unwrap();
+    let dir = dir.to_str().unwrap();
+    assert_eq!(ona(&project, &["plugin", "add", dir, "--yes"]).code, Some(0));
+    let listed = || ona(&project, &["mcp", "list", "--offline"]).stdout;
+    assert!(listed().contains("db") && listed().contains("plugin"), "{}", listed());
+    let got = ona(&project, &["mcp", "get", "db", "--json"]);
+    assert!(got.stdout.contains("/plugins/kit/"), "{}", got.stdout);
+    assert_eq!(ona(&project, &["plugin", "disable", "kit"]).code, Some(0));
+    assert!(listed().contains("there are no servers"), "{}", listed());
+}

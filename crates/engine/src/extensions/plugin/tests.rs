@@ -46,7 +46,7 @@ fn parts_are_where_they_usually_are_or_where_it_says() {
         usual.runs(),
         ["hook on Stop: x", "MCP server db: ${CLAUDE_PLUGIN_ROOT}/db --dir ${CLAUDE_PLUGIN_DATA}"]
     );
-    let server = &usual.mcp_servers()["db"];
+    let server = &usual.mcp_servers().servers["db"];
     let place = root.to_string_lossy();
     assert_eq!(server["command"], format!("{place}/db"));
     assert_eq!(server["args"], json!(["--dir", "/data"]));
