@@ -40,13 +40,14 @@ struct Drive {
     run: fn(&World) -> Result<Seen>,
 }
 
-const DRIVES: [Drive; 6] = [
+const DRIVES: [Drive; 7] = [
     Drive { name: "`ona mcp serve`, standard streams", run: over_stdio },
     Drive { name: "`ona mcp serve`, HTTP", run: over_http },
     Drive { name: "server-everything, standard streams", run: others::everything_stdio },
     Drive { name: "server-everything, HTTP", run: others::everything_http },
     Drive { name: "server-everything, SSE", run: others::everything_sse },
     Drive { name: "server-filesystem, standard streams", run: others::filesystem },
+    Drive { name: "the library's example with OAuth, HTTP", run: others::oauth },
 ];
 
 /// A project, and what works in it.

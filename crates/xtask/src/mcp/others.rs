@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,8 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl World {
     fn script(&self, package: &str) -> PathBuf {
-        let root = self.installed.join("node_modules/@modelcontextprotocol").join(package);
-        root.join("dist/index.js")
+        self.packages().join(package).join("dist/index.js")
+    }
+
+    fn packages(&self) -> PathBuf {
+        self.installed.join("node_modules/@modelcontextprotocol")
+    }
+
+    fn ona(&self, args: &[&str]) -> Result<String> {
+        process::capture(self.command(&self.ona).args(args))
     }
 
     /// One call with this server; what ona answered.
@@ -37,34 +44,43 @@ pub(super) fn everything_stdio(world: &World) -> Result<Seen> {
 }
 
 pub(super) fn everything_http(world: &World) -> Result<Seen> {
-    let (_server, port) = listening(world, "streamableHttp")?;
+    let (_server, port) = everything(world, "streamableHttp")?;
     let url = format!("http://127.0.0.1:{port}/mcp");
     drive_everything(world, &json!({"all": {"type": "http", "url": url}}))
 }
 
 pub(super) fn everything_sse(world: &World) -> Result<Seen> {
-    let (_server, port) = listening(world, "sse")?;
+    let (_server, port) = everything(world, "sse")?;
     let url = format!("http://127.0.0.1:{port}/sse");
     drive_everything(world, &json!({"all": {"type": "sse", "url": url}}))
 }
 
-/// Starts the server on a port of its own.
-fn listening(world: &World, way: &str) -> Result<(Server, u16)> {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+/// Starts server-everything on a port of its own.
+fn everything(world: &World, way: &str) -> Result<(Server, u16)> {
+    let port = free_port()?;
     let mut command = world.command("node");
-    let command = command.arg(world.script("server-everything")).arg(way);
-    let command = command.env("PORT", port.to_string()).stdin(Stdio::null()).stdout(Stdio::null());
+    command.arg(world.script("server-everything")).arg(way).env("PORT", port.to_string());
+    Ok((listening(&mut command, port)?, port))
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Starts a server, and waits until it listens.
+fn listening(command: &mut Command, port: u16) -> Result<Server> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut server = Server(command.stderr(Stdio::piped()).spawn()?);
     let stderr = server.0.stderr.take().context("the server says nothing")?;
     std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
     let start = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         if start.elapsed() > PATIENCE {
-            bail!("server-everything does not listen on {port}");
+            bail!("the server does not listen on {port}");
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    Ok((server, port))
+    Ok(server)
 }
 
 fn drive_everything(world: &World, server: &Value) -> Result<Seen> {
@@ -112,5 +128,47 @@ pub(super) fn filesystem(world: &World) -> Result<Seen> {
         ("one outside the roots is refused by the server", outside["is_error"] == true),
         ("a file is written", write["is_error"] == false && new.exists()),
         ("ToolSearch answers", found["is_error"] == false),
+    ])
+}
+
+/// Signs in as the library's own example of an authorization server wants it: found by what a 401 says, registered there,
+/// agreed to in a browser, which is `fetch` here.
+pub(super) fn oauth(world: &World) -> Result<Seen> {
+    let example = "sdk/dist/esm/examples/server/simpleStreamableHttp.js";
+    let (port, desk) = (free_port()?, free_port()?);
+    let mut command = world.command("node");
+    command.arg(world.packages().join(example)).arg("--oauth");
+    command.env("MCP_PORT", port.to_string()).env("MCP_AUTH_PORT", desk.to_string());
+    let _server = listening(&mut command, port)?;
+    let url = format!("http://localhost:{port}/mcp");
+    world.ona(&["mcp", "add", "--transport", "http", "demo", &url])?;
+    let before = world.ona(&["mcp", "list"])?;
+
+    let mut login = world.command(&world.ona);
+    let login = login.args(["mcp", "login", "demo"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut login = Server(login.stderr(Stdio::piped()).spawn()?);
+    let stderr = login.0.stderr.take().context("it says nothing")?;
+    let mut said = BufReader::new(stderr).lines();
+    let page =
+        said.by_ref().find_map(|line| line.ok()?.strip_prefix("sign in here: ").map(str::to_owned));
+    let page = page.context("it names no page to sign in on")?;
+    let browser = format!("fetch({}).then(page => page.text()).then(console.log)", json!(page));
+    let shown = process::capture(world.command("node").args(["-e", &browser]))?;
+    let signed_in = login.0.wait()?.success();
+
+    let after = world.ona(&["mcp", "list"])?;
+    let call = json!({"tool": "mcp__demo__greet", "input": {"name": "Ann"}}).to_string();
+    let greeted = world.ona(&["--eval", &call])?;
+    world.ona(&["mcp", "logout", "demo"])?;
+    let out = world.ona(&["mcp", "list"])?;
+    Ok(vec![
+        ("a server that wants a sign-in says so", before.contains("needs login")),
+        ("the browser comes back", shown.contains("You are signed in")),
+        (
+            "`ona mcp login` ends well, and what it got is kept",
+            signed_in && after.contains("connected"),
+        ),
+        ("a tool is called with it", greeted.contains("Hello, Ann!")),
+        ("after `ona mcp logout` it is gone", out.contains("needs login")),
     ])
 }
