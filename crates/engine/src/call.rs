@@ -23,10 +23,14 @@ use tokio_util::sync::CancellationToken;
 use crate::front::Human;
 use crate::gate::{Denial, PendingCall, gate_rows};
 use crate::intents::vouch;
+use crate::mcp::PREFIX;
 use crate::session::{Engine, Session};
 
 /// The key under which arguments that were no JSON are kept.
 pub(crate) const INVALID_JSON: &str = "invalid_json";
+
+/// As many tools of servers are named where one is asked for that there is not.
+const MOST_NAMED: usize = 40;
 
 /// What the caller is told, once it is on the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -190,14 +194,15 @@ impl Session {
             return why;
         }
         // Tools of servers may be thousands.
-        let mut names = self.tool_names();
-        let all = names.len();
-        names.retain(|name| !name.starts_with("mcp__"));
-        let more = match all - names.len() {
-            0 => String::new(),
-            more => format!(", and {more} of MCP servers, which ToolSearch finds"),
+        let (brought, own): (Vec<String>, Vec<String>) =
+            self.tool_names().into_iter().partition(|name| name.starts_with(PREFIX));
+        let more = match (brought.len(), self.deferred_tools().is_empty()) {
+            (0, _) => String::new(),
+            (few, true) if few <= MOST_NAMED => format!(", {}", brought.join(", ")),
+            (more, true) => format!(", and {more} of MCP servers"),
+            (more, false) => format!(", and {more} of MCP servers, which ToolSearch finds"),
         };
-        format!("there is no tool `{name}`; the tools are {}{more}", names.join(", "))
+        format!("there is no tool `{name}`; the tools are {}{more}", own.join(", "))
     }
 
     /// The gate, the tool, and the hooks that hear what became of it.

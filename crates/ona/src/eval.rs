@@ -78,6 +78,9 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         }
         let report = session.call(&call.tool, &call.input, &cancel).await;
         session.wait_for_agents(&cancel).await;
+        if let Some(pool) = session.pool() {
+            pool.close().await;
+        }
         drop(session);
         // What was said on the way is on the terminal before the answer.
         let _ = shown.await;

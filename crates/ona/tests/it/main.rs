@@ -40,6 +40,7 @@ mod read;
 mod search;
 mod secrets;
 mod serve;
+mod servers;
 mod session_tools;
 mod sessions;
 mod settings;
