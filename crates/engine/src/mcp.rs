@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ona_mcp::{
     Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, ResourceContent, Root,
-    ServerSpec, ServerState, TokenStore, Way, token_key,
+    ServerSpec, ServerState, ServerStatus, TokenStore, Way, token_key,
 };
 use ona_policy::{Answer, By, Call, Stage, Verdict};
 use ona_store::{Step, StoreError};
@@ -74,14 +74,19 @@ impl Connected {
         if let Some(own) = &self.own {
             tools.extend(own.tools());
         }
-        tools.retain(|tool| self.only.as_ref().is_none_or(|only| only.contains(&tool.server)));
+        tools.retain(|tool| self.offers(&tool.server));
         tools
+    }
+
+    /// Whether a server is one of those that the session has.
+    fn offers(&self, server: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == server))
     }
 
     fn find(&self, name: &str) -> Option<(Arc<Pool>, McpTool)> {
         let pools = self.own.iter().chain([&self.pool]);
         let mut found = pools.filter_map(|pool| Some((Arc::clone(pool), pool.find(name)?)));
-        found.find(|(_, tool)| self.only.as_ref().is_none_or(|only| only.contains(&tool.server)))
+        found.find(|(_, tool)| self.offers(&tool.server))
     }
 }
 
@@ -350,8 +355,15 @@ impl Agent {
     /// Tells the model what servers say of themselves, once each, and the user which are not there.
     pub(crate) fn heed_servers(&mut self) -> Result<(), StoreError> {
         let Some(mcp) = &self.session.mcp else { return Ok(()) };
+        // Of its caller's servers, an agent's user has heard already.
+        let is_main = self.session.agent.is_none();
+        let mut statuses: Vec<(ServerStatus, bool)> = Vec::new();
+        let shared = mcp.pool.statuses().into_iter();
+        statuses.extend(shared.filter(|one| mcp.offers(&one.name)).map(|one| (one, is_main)));
+        let own = mcp.own.iter().flat_map(|own| own.statuses());
+        statuses.extend(own.map(|one| (one, true)));
         let mut entries = Vec::new();
-        for status in mcp.pool.statuses() {
+        for (status, warns) in statuses {
             if !self
                 .servers_told
                 .insert((status.name.clone(), status.state == ServerState::Connected))
@@ -368,6 +380,7 @@ impl Agent {
                     let from = format!("mcp server {}", status.name);
                     entries.push(Entry::system(&SystemNote::Context { text, from }));
                 }
+                (ServerState::Failed | ServerState::NeedsAuth, ..) if !warns => {}
                 (ServerState::Failed, error, _) => {
                     let why = error.as_deref().unwrap_or("no reason was given");
                     self.warn(format!("the MCP server {} is not there: {why}", status.name));

@@ -1,4 +1,4 @@
-//! MCP servers that misbehave while a turn goes on: each costs its own call, and no more.
+//! MCP servers that misbehave while a turn goes on: each costs its own call, and is told of once.
 
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, Ran, run};
@@ -88,4 +88,33 @@ fn fifty_megabytes_fill_neither_the_context_nor_the_record() {
     assert!(told.len() < 400_000, "{} bytes are sent", told.len());
     let kept = std::fs::metadata(project.database()).unwrap().len();
     assert!(kept < 4 << 20, "{kept} bytes are kept");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_of_once_by_whoever_brought_it() {
+    let project = project();
+    project.file(
+        ".claude/agents/bringer.md",
+        "---\nname: bringer\ndescription: brings\nmcpServers:\n  - lost:\n      command: /nowhere/lost\n---\nBRINGER\n",
+    );
+    let start = |kind: &str| json!({"description": "x", "prompt": "HELP", "subagent_type": kind});
+    let server = Server::start([
+        Reply::new().call("toolu_a", "Agent", start("general-purpose")).call(
+            "toolu_b",
+            "Agent",
+            start("bringer"),
+        ),
+        Reply::say("helped"),
+        Reply::say("helped"),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    let config = json!({"mcpServers": {"gone": {"command": "/nowhere/gone"}}}).to_string();
+    let ran =
+        run(&mut anthropic(&project, &server, &["-p", "go", "--trust", "--mcp-config", &config]));
+    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+    for name in ["gone", "lost"] {
+        let told = ran.stderr.matches(&format!("the MCP server {name} is not there")).count();
+        assert_eq!(told, 1, "{name}: {}", ran.stderr);
+    }
 }
