@@ -399,8 +399,9 @@ impl Session {
             content.push_str(&format!("\n\n{left}"));
         }
         let tokens: u64 = end.used.iter().map(|one| one.used.context_tokens()).sum();
-        content
-            .push_str(&format!("\n\n(agent {id}, {kind}: {} answers, {tokens} tokens)", end.asked));
+        let asked =
+            if end.asked == 1 { "1 answer".to_owned() } else { format!("{} answers", end.asked) };
+        content.push_str(&format!("\n\n(agent {id}, {kind}: {asked}, {tokens} tokens)"));
         let output = match failed {
             None => ToolOutput::success(content),
             Some(_) => ToolOutput::rejected(content),

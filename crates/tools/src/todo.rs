@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::context::{Place, ToolContext};
 use crate::input::InputError;
+use crate::text;
 use crate::tool::{BuiltIn, Refusal};
 
 /// More than anybody keeps to.
@@ -68,8 +69,8 @@ impl BuiltIn for TodoWrite {
         let todos: Vec<Todo> = input.todos.into_iter().map(Todo::from).collect();
         let count = |status| todos.iter().filter(|todo| todo.status == status).count();
         let content = format!(
-            "The list has {} items: {} completed, {} in progress, {} pending (before: {})",
-            todos.len(),
+            "The list has {}: {} completed, {} in progress, {} pending (before: {})",
+            text::count(todos.len() as u64, "item"),
             count(TodoStatus::Completed),
             count(TodoStatus::InProgress),
             count(TodoStatus::Pending),
