@@ -107,6 +107,11 @@ const NO_BACKGROUND: Variable = Variable {
     default: "0",
     meaning: "1: Bash refuses run_in_background.",
 };
+const TASK_OUTPUT: Variable = Variable {
+    name: "ONA_TASK_OUTPUT_BYTES",
+    default: "5000000000",
+    meaning: "As much may a background task write; then it is ended, and its file says that it was cut.",
+};
 const ENV_FILE: Variable = Variable {
     name: "CLAUDE_ENV_FILE",
     default: "unset",
@@ -221,6 +226,7 @@ const READ: &[&Variable] = &[
     &BASH_MAX_TIMEOUT,
     &KEEP_DIR,
     &NO_BACKGROUND,
+    &TASK_OUTPUT,
     &ENV_FILE,
     &BASH_ENV,
     &GLOB_HIDDEN,
@@ -383,6 +389,7 @@ pub fn tool_settings() -> Result<ToolSettings, CliError> {
         bash_keep_project_dir: switch(&KEEP_DIR, defaults.bash_keep_project_dir)?,
         no_background: switch(&NO_BACKGROUND, false)?
             .then_some("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS switches them off"),
+        background_output_limit: number(&TASK_OUTPUT)?.unwrap_or(defaults.background_output_limit),
         bash_env_file: path(&ENV_FILE),
         inherited_bash_env: path(&BASH_ENV),
         glob_hidden: switch(&GLOB_HIDDEN, defaults.glob_hidden)?,

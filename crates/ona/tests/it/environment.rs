@@ -1,6 +1,7 @@
 //! Every variable changes what it says it changes.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, report, run};
@@ -96,6 +97,26 @@ fn background_tasks_can_be_switched_off() {
         "{}",
         refused.content
     );
+}
+
+#[test]
+fn a_background_task_writes_no_more_than_it_may() {
+    let project = project();
+    let input = json!({"command": "yes", "run_in_background": true});
+    let started = with(&project, "ONA_TASK_OUTPUT_BYTES", "10000", "Bash", &input);
+    assert!(!started.is_error, "{}", started.content);
+    let since = Instant::now();
+    let ended = loop {
+        let rows = project.sql("SELECT end_reason, output_path FROM background_tasks");
+        match rows[0].split_once('|') {
+            Some(("", _)) => assert!(since.elapsed() < Duration::from_secs(60), "it goes on"),
+            other => break other.map(|(why, file)| (why.to_owned(), file.to_owned())).unwrap(),
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(ended.0, "output_limit");
+    let output = fs::read_to_string(ended.1).unwrap();
+    assert!(output.trim_end().ends_with("[SDLC_TRUNCATED]") && output.len() < 10_100);
 }
 
 #[test]
