@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ona_mcp::{OnProgress, Pool};
 use ona_store::TaskRow;
-use ona_tools::{AgentOrder, Deferred, Desk, TaskEnd, TaskView, Waits, WebFound, WebQuery};
+use ona_tools::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebQuery};
 use ona_types::{Event, Phase, TaskId, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ fn view(row: TaskRow) -> TaskView {
         kind: row.kind,
         command: row.command,
         output_path: row.output_path,
-        end: row.end.map(|end| TaskEnd { exit_code: end.exit_code, reason: end.reason }),
+        end: row.end,
     }
 }
 

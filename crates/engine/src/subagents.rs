@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ona_sandbox::Owner;
-use ona_store::{AgentRun, NewAgent, Seat, StoreError, TaskEnd};
+use ona_store::{AgentRun, NewAgent, Seat, StoreError};
 use ona_tools::AgentOrder;
 use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
 use ona_types::{
-    Ending, PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput,
-    ToolUseId, TurnEnd,
+    Ending, PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskEnd, TaskId, TaskKind, TaskStarted,
+    ToolOutput, ToolUseId, TurnEnd,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -1,8 +1,8 @@
 //! What goes on in the background: the model is told how it ended, once.
 
-use ona_store::{Step, StoreError, TaskEnd, TaskRow};
+use ona_store::{Step, StoreError, TaskRow};
 use ona_types::hook::HookDetail;
-use ona_types::{Entry, SystemNote, TaskId, TaskKind};
+use ona_types::{Entry, SystemNote, TaskEnd, TaskId, TaskKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
-use ona_store::{Store, TaskEnd};
+use ona_store::Store;
 use ona_tools::TaskSpec;
+use ona_types::TaskEnd;
 use serde_json::{Value, json};
 
 use crate::env;

@@ -57,7 +57,7 @@ pub use schema::LATEST_MIGRATION;
 pub use sessions::{Found, Hit, NewSession, SessionRow};
 pub use store::Store;
 pub use story::{CallStory, HookStory, LogLine};
-pub use tasks::{TaskEnd, TaskRow, UnfinishedTask};
+pub use tasks::{TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::{EntryView, StoredEntry};
 pub use trust::TrustedContent;

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use ona_types::{ConversationId, SessionId, TaskId, TaskKind, TaskStarted, ToolUseId};
+use ona_types::{ConversationId, SessionId, TaskEnd, TaskId, TaskKind, TaskStarted, ToolUseId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::Value;
 
@@ -27,16 +27,6 @@ pub struct TaskRow {
     pub output_path: PathBuf,
     /// How it ended, if it did.
     pub end: Option<TaskEnd>,
-}
-
-/// How a background task ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskEnd {
-    /// The exit code, unless a signal ended it.
-    pub exit_code: Option<i32>,
-    /// Of commands `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
-    /// `supervisor_died`; of agents how their turn ended; `stopped` where somebody ended it.
-    pub reason: String,
 }
 
 /// A task that has not ended, and who watches over it.

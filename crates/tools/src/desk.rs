@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ona_mcp::{OnProgress, Pool};
-use ona_types::{Phase, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -61,15 +61,6 @@ pub struct TaskView {
     pub output_path: PathBuf,
     /// How it ended; nothing while it goes on.
     pub end: Option<TaskEnd>,
-}
-
-/// How a task ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskEnd {
-    /// The exit code of a command that ended by itself.
-    pub exit_code: Option<i32>,
-    /// The word of the record, such as `exited` or `stopped`.
-    pub reason: String,
 }
 
 /// What an agent is wanted for.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use ona_policy::Effects;
-use ona_types::{TaskKind, ToolOutput};
+use ona_types::{TaskEnd, TaskKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 
 use crate::context::{Place, ToolContext};
-use crate::desk::{TaskEnd, TaskView};
+use crate::desk::TaskView;
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 

@@ -30,7 +30,7 @@ pub use near::nearest;
 pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd};
 pub use outcome::{
     Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
-    TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,
+    TaskEnd, TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,
 };
 pub use permission::{
     Behavior, PermissionMode, PermissionUpdate, RuleValue, UnknownMode, UpdateDestination,

@@ -95,6 +95,16 @@ impl TaskKind {
     }
 }
 
+/// How a background task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskEnd {
+    /// The exit code, unless a signal ended it.
+    pub exit_code: Option<i32>,
+    /// Of commands `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
+    /// `supervisor_died`; of agents how their turn ended; `stopped` where somebody ended it.
+    pub reason: String,
+}
+
 /// A background task that a call has started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStarted {

@@ -6,6 +6,8 @@
 
 use serde::Deserialize;
 
+use crate::instructions::front::fenced;
+
 /// The file that lists the others.
 pub const INDEX: &str = "MEMORY.md";
 
@@ -153,20 +155,6 @@ fn heading(text: &str) -> Option<(&str, &str)> {
 fn stem(name: &str) -> String {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.replace(['-', '_'], " ").trim().to_owned()
-}
-
-/// What stands between a first line `---` and the next such line, and what follows.
-fn fenced(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---")?;
-    let rest = rest.trim_start_matches([' ', '\t']).strip_prefix('\n')?;
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
-        }
-        at += line.len();
-    }
-    None
 }
 
 fn read(yaml: &str) -> Result<Fields, String> {
