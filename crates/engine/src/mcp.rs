@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ona_mcp::{
-    Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, ResourceContent, Root,
-    ServerSpec, ServerState, ServerStatus, TokenStore, Way, token_key,
+    Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, PromptArgument,
+    ResourceContent, Root, ServerSpec, ServerState, ServerStatus, TokenStore, Way, token_key,
 };
 use ona_policy::{Answer, By, Call, Stage, Verdict};
 use ona_store::{Step, StoreError};
@@ -346,6 +346,22 @@ fn texts(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// What a prompt has not been told that it must be, and what else it may be; nothing if it knows enough.
+fn missing(arguments: &[PromptArgument], given: usize) -> Option<String> {
+    let names = |required: bool| -> Vec<&str> {
+        let rest = arguments.iter().skip(given).filter(|one| one.required == required);
+        rest.map(|one| one.name.as_str()).collect()
+    };
+    let (wanted, optional) = (names(true), names(false));
+    match (wanted.is_empty(), optional.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(format!("wants {}", wanted.join(", "))),
+        (false, false) => {
+            Some(format!("wants {} (optional: {})", wanted.join(", "), optional.join(", ")))
+        }
+    }
+}
+
 /// A directory as the address of a root.
 fn file_uri(dir: &std::path::Path) -> Option<String> {
     url::Url::from_file_path(dir).ok().map(String::from)
@@ -369,6 +385,9 @@ impl Agent {
                 .insert((status.name.clone(), status.state == ServerState::Connected))
             {
                 continue;
+            }
+            for left_out in status.left_out.iter().filter(|_| warns) {
+                self.warn(format!("of the MCP server {} {left_out}", status.name));
             }
             match (status.state, &status.error, &status.instructions) {
                 (ServerState::Connected, _, Some(instructions)) => {
@@ -449,10 +468,8 @@ impl Session {
             });
         };
         let words = crate::extensions::words(args);
-        let required = prompt.arguments.iter().filter(|argument| argument.required).count();
-        if words.len() < required {
-            let wanted: Vec<&str> = prompt.arguments.iter().map(|one| one.name.as_str()).collect();
-            return Err(format!("{name} wants {}", wanted.join(", ")));
+        if let Some(missing) = missing(&prompt.arguments, words.len()) {
+            return Err(format!("{name} {missing}"));
         }
         let given = prompt.arguments.iter().zip(words);
         let given = given.map(|(argument, word)| (argument.name.clone(), word)).collect();

@@ -23,6 +23,10 @@ struct Server {
     cancelled: usize,
     renamed: bool,
     endless: bool,
+    /// Some of its tools are none.
+    odd: bool,
+    /// Its answer to the greeting cannot be read.
+    garbled: bool,
     next: usize,
 }
 
@@ -40,6 +44,8 @@ fn main() {
             "--flood" => println!("{}", "x".repeat(50 << 20)),
             "--stubborn" => stubborn = true,
             "--endless" => server.endless = true,
+            "--odd" => server.odd = true,
+            "--garbled" => server.garbled = true,
             // A child of its own, in the same group.
             "--child" => {
                 let mut child = Command::new("sleep").arg("3600").spawn().unwrap();
@@ -87,6 +93,11 @@ fn answer(id: &Value, result: &Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
+/// Deeper than any reader follows.
+fn deep() -> String {
+    format!("{}{}", "[".repeat(100_000), "]".repeat(100_000))
+}
+
 fn text(id: &Value, text: &str) {
     answer(id, &json!({"content": [{"type": "text", "text": text}]}));
 }
@@ -95,6 +106,9 @@ impl Server {
     fn hear(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         match message["method"].as_str() {
+            Some("initialize") if self.garbled => {
+                println!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, deep());
+            }
             Some("initialize") => answer(
                 id,
                 &json!({
@@ -131,6 +145,10 @@ impl Server {
                     {"uri": "memo://1", "name": "one", "mimeType": "text/plain", "size": 3},
                     {"uri": "memo://2", "name": "two"},
                 ]}),
+            ),
+            Some("resources/templates/list") => answer(
+                id,
+                &json!({"resourceTemplates": [{"uriTemplate": "memo://{number}", "name": "memos"}]}),
             ),
             Some("resources/read") => match params["uri"].as_str() {
                 Some("memo://1") => answer(
@@ -190,6 +208,9 @@ impl Server {
             "die",
             "where",
             "deaf",
+            "deep",
+            "garbled",
+            "chatty",
         ];
         if self.renamed {
             names[0] = "echo_2";
@@ -203,7 +224,17 @@ impl Server {
                 "_meta": {"anthropic/maxResultSizeChars": if *name == "big" { 9_000_000 } else { 1000 }},
             })
         };
-        names.iter().map(tool).collect()
+        let mut tools: Vec<Value> = names.iter().map(tool).collect();
+        if self.odd {
+            let schema = json!({"type": "object"});
+            tools.insert(0, json!({"name": "bare", "description": "It has no schema"}));
+            tools.insert(2, json!({"name": "listed", "inputSchema": [schema]}));
+            tools.push(json!({"name": 5, "inputSchema": schema}));
+            tools.push(json!({"name": "", "inputSchema": schema}));
+            tools.push(json!({"name": "echo", "inputSchema": schema}));
+            tools.push(json!("tool"));
+        }
+        tools
     }
 
     fn list(&self, id: &Value, params: &Value) {
@@ -289,6 +320,15 @@ impl Server {
                 println!(
                     r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{long}"}}]}}}}"#
                 );
+            }
+            "deep" => println!(r#"{{"jsonrpc":"2.0","result":{},"id":{id}}}"#, deep()),
+            // Nobody can tell which request it answers.
+            "garbled" => println!("{}", deep()),
+            "chatty" => {
+                println!(
+                    "[2026-01-01] INFO called\n{{\"level\":30,\"id\":{id},\"msg\":\"called\"}}\n{{oops"
+                );
+                text(id, "done");
             }
             "die" => die(),
             "where" => {

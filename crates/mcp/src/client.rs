@@ -16,11 +16,13 @@ mod keeper;
 mod lists;
 mod names;
 mod oauth;
+mod pipe;
 mod pool;
 mod reading;
 mod server;
 mod sse;
 mod tap;
+mod unread;
 mod web;
 
 pub use call::CallOptions;
@@ -28,7 +30,7 @@ pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent
 pub use desk::{Browser, Desk, ElicitAnswer, ElicitForm, Elicitation, TokenStore, token_key};
 pub use ears::Root;
 pub use error::McpError;
-pub use lists::{McpPrompt, McpResource, McpTool, PromptArgument};
+pub use lists::{McpPrompt, McpResource, McpTemplate, McpTool, PromptArgument};
 pub use names::{slug, tool_name};
 pub use oauth::AuthorizeError;
 pub use pool::{Pool, PoolOptions, ServerStatus};

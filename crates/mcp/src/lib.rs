@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use client::{
     AuthorizeError, Body, Browser, CallOptions, CallOutcome, ContentPart, Desk, ElicitAnswer,
-    ElicitForm, Elicitation, McpError, McpPrompt, McpResource, McpTool, OnProgress, Pool,
-    PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerInfo,
+    ElicitForm, Elicitation, McpError, McpPrompt, McpResource, McpTemplate, McpTool, OnProgress,
+    Pool, PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerInfo,
     ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
 };
 pub use handler::Reporter;

@@ -1,5 +1,6 @@
 //! ListMcpResources and ReadMcpResource: what MCP servers have to read.
 
+use ona_mcp::McpError;
 use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -23,7 +24,7 @@ pub(crate) struct ListInput {
 
 impl BuiltIn for ListMcpResources {
     const NAME: &'static str = "ListMcpResources";
-    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description.";
+    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description. What has a uriTemplate instead of an address is read at any address of that shape.";
     type Input = ListInput;
 
     fn effects(_: &ListInput, _: &Place) -> Result<Effects, InputError> {
@@ -32,22 +33,26 @@ impl BuiltIn for ListMcpResources {
 
     async fn run(input: ListInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let pool = cx.desk.servers().ok_or_else(none)?;
-        let resources = pool
-            .resources(input.server.as_deref())
-            .map_err(|error| Refusal::rejected(error.to_string()))?;
-        if resources.is_empty() {
+        let server = input.server.as_deref();
+        let refused = |error: McpError| Refusal::rejected(error.to_string());
+        let resources = pool.resources(server).map_err(refused)?;
+        let templates = pool.templates(server).map_err(refused)?;
+        if resources.is_empty() && templates.is_empty() {
             return Ok(ToolOutput::success("There is nothing to read"));
         }
-        let listed: Vec<_> = resources
-            .iter()
-            .map(|one| {
-                json!({
-                    "uri": one.uri, "name": one.name, "mimeType": one.mime,
-                    "description": one.description, "server": one.server,
-                })
+        let listed = resources.iter().map(|one| {
+            json!({
+                "uri": one.uri, "name": one.name, "mimeType": one.mime,
+                "description": one.description, "server": one.server,
             })
-            .collect();
-        let lines: Vec<String> = listed.iter().map(ToString::to_string).collect();
+        });
+        let shapes = templates.iter().map(|one| {
+            json!({
+                "uriTemplate": one.uri_template, "name": one.name, "mimeType": one.mime,
+                "description": one.description, "server": one.server,
+            })
+        });
+        let lines: Vec<String> = listed.chain(shapes).map(|line| line.to_string()).collect();
         let text = bounded(lines.join("\n"), cx.settings.mcp_output_chars, cx);
         Ok(ToolOutput::success(text).with_detail("resources", resources.len()))
     }

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_util::Stream;
 use hyper::body::Bytes;
+use tracing::debug;
 
 /// The largest message that is taken from a server.
 pub(crate) const LARGEST_ANSWER: usize = 16 << 20;
@@ -30,8 +31,25 @@ pub(crate) enum Frame {
     Event,
 }
 
-/// The first thing a server said that is no message, for the report of why it could not be understood.
-pub(crate) type Noise = Arc<Mutex<Option<String>>>;
+/// The first thing a server said that is no message, for whoever wonders about it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noise(Arc<Mutex<Option<String>>>);
+
+impl Noise {
+    pub(crate) fn hear(&self, line: &[u8]) {
+        let said = line.trim_ascii();
+        let mut noise = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if noise.is_none() && !said.is_empty() {
+            let said = &said[..said.len().min(LONGEST_NOISE)];
+            debug!(target: "ona::mcp", said = %String::from_utf8_lossy(said), "no message");
+            *noise = Some(String::from_utf8_lossy(said).into_owned());
+        }
+    }
+
+    pub(crate) fn heard(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// Whole messages, as bytes, out of bytes that come in any pieces.
 pub(crate) struct Bounded<S> {
@@ -148,7 +166,9 @@ impl Cutter {
         }
         match self.lost.take() {
             Some(scan) => self.whole.extend(scan.answered().map(|id| self.in_place_of(&id))),
-            None if self.frame == Frame::Line && !could_be_message(&message) => self.hear(&message),
+            None if self.frame == Frame::Line && !could_be_message(&message) => {
+                self.noise.hear(&message)
+            }
             None => self.whole.push_back(message.into()),
         }
     }
@@ -165,15 +185,6 @@ impl Cutter {
         }
         .into()
     }
-
-    fn hear(&self, line: &[u8]) {
-        let said = line.trim_ascii();
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        if noise.is_none() && !said.is_empty() {
-            let said = &said[..said.len().min(LONGEST_NOISE)];
-            *noise = Some(String::from_utf8_lossy(said).into_owned());
-        }
-    }
 }
 
 fn could_be_message(line: &[u8]) -> bool {
@@ -183,7 +194,7 @@ fn could_be_message(line: &[u8]) -> bool {
 
 /// Looks for the `id` of a message that goes by, without keeping it.
 #[derive(Default)]
-struct Scan {
+pub(crate) struct Scan {
     depth: usize,
     in_text: bool,
     escaped: bool,
@@ -193,10 +204,20 @@ struct Scan {
     key: String,
     after_colon: bool,
     id: Option<String>,
-    is_request: bool,
+    /// It asks, or tells something.
+    pub(crate) is_request: bool,
+    /// It has what only messages have.
+    pub(crate) speaks: bool,
 }
 
 impl Scan {
+    /// What a whole message shows.
+    pub(crate) fn of(message: &[u8]) -> Self {
+        let mut scan = Self::default();
+        scan.take(message);
+        scan
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some((byte, further)) = rest.split_first() {
@@ -237,6 +258,7 @@ impl Scan {
             b':' if self.depth == 1 => {
                 self.key = std::mem::take(&mut self.word);
                 self.is_request |= self.key == "\"method\"";
+                self.speaks |= ["\"jsonrpc\"", "\"result\""].contains(&self.key.as_str());
                 self.after_colon = true;
             }
             b',' => self.value_ends(),
@@ -267,7 +289,7 @@ impl Scan {
     }
 
     /// The id of the request that the message answers, as JSON.
-    fn answered(self) -> Option<String> {
+    pub(crate) fn answered(self) -> Option<String> {
         self.id.filter(|_| !self.is_request)
     }
 }
@@ -280,14 +302,13 @@ mod tests {
 
     fn cut(frame: Frame, most: usize, pieces: &[&[u8]]) -> (Vec<String>, Option<String>) {
         let noise = Noise::default();
-        let mut cutter = Cutter::new(frame, most, Arc::clone(&noise));
+        let mut cutter = Cutter::new(frame, most, noise.clone());
         for piece in pieces {
             cutter.take(piece);
             assert!(cutter.kept.len() <= most, "no more is kept than may be");
         }
         let whole = cutter.whole.iter().map(|m| String::from_utf8(m.to_vec()).unwrap()).collect();
-        let heard = noise.lock().unwrap().clone();
-        (whole, heard)
+        (whole, noise.heard())
     }
 
     fn lines(most: usize, text: &str) -> Vec<String> {

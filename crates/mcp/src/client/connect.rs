@@ -10,7 +10,6 @@ use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
@@ -19,15 +18,15 @@ use rmcp::transport::{AuthorizationManager, Transport};
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
-use tokio_util::io::{ReaderStream, StreamReader};
 use tokio_util::sync::CancellationToken;
 
-use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
+use super::bound::{LARGEST_ANSWER, Noise};
 use super::child::{Groups, Program, Start};
 use super::desk::{Desk, TokenStore};
 use super::ears::{Ears, Roots, Stale};
 use super::error::{chain, failure};
 use super::oauth::{Tokens, signed_in};
+use super::pipe::Pipe;
 use super::sse::{SseFault, SseTransport, Way as SseWay};
 use super::tap::{Listeners, Tap};
 use super::web::{Web, header_map, says_who};
@@ -58,6 +57,8 @@ pub(crate) struct Link {
     pub(crate) stale: Arc<Stale>,
     /// How many of the server's questions are before the human.
     pub(crate) asking: watch::Receiver<usize>,
+    /// What a program printed that is no message.
+    pub(crate) noise: Noise,
 }
 
 impl Link {
@@ -147,13 +148,8 @@ impl Attempt<'_> {
         let (mut program, output, input) = Program::start(start, &self.common.groups)
             .map_err(|error| not_started(start, &error))?;
         let noise = Noise::default();
-        let lines = ReaderStream::new(output);
-        let lines = Bounded::new(lines, Frame::Line, LARGEST_ANSWER, Arc::clone(&noise));
-        // What comes out of there is bounded already; an end of a line more is fine.
-        let transport = AsyncRwTransport::new_client(StreamReader::new(lines), input)
-            .with_max_line_length(LARGEST_ANSWER + 2);
-        let failure = match self.greet(transport, mode).await {
-            Ok(link) => return Ok((link, Some(program))),
+        let failure = match self.greet(Pipe::new(output, input, &noise), mode).await {
+            Ok(link) => return Ok((Link { noise, ..link }, Some(program))),
             Err(failure) => failure,
         };
         let Greeting { why, closed, no_greeting, .. } = failure;
@@ -163,7 +159,7 @@ impl Attempt<'_> {
             None if closed => "the program closed its output".to_owned(),
             None => why,
         };
-        if let Some(noise) = noise.lock().ok().and_then(|noise| noise.clone()) {
+        if let Some(noise) = noise.heard() {
             said.push_str(&format!("; it printed what is no MCP: `{noise}`"));
         }
         let words = program.last_words();
@@ -266,7 +262,10 @@ impl Attempt<'_> {
         let greeting =
             serve_client_with_lifecycle_and_ct(ears, tap, mode, CancellationToken::new());
         match tokio::time::timeout_at(self.deadline, greeting).await {
-            Ok(Ok(running)) => Ok(Link { running, gone, listeners, stale, asking }),
+            Ok(Ok(running)) => {
+                let noise = Noise::default();
+                Ok(Link { running, gone, listeners, stale, asking, noise })
+            }
             Ok(Err(error)) => Err(Greeting::of(&error)),
             Err(_) => Err(Greeting { why: self.too_late(), ..Greeting::default() }),
         }

@@ -9,6 +9,7 @@ use rmcp::transport::streamable_http_client::{AuthRequiredError, StreamableHttpE
 
 use super::bound::TOO_LARGE;
 use super::sse::SseFault;
+use super::unread::UNREADABLE;
 
 /// Why a call, or anything else that was asked of a server, came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +63,15 @@ pub enum McpError {
         /// How large it may be.
         message: String,
     },
-    /// The server says no, or something that is no answer.
+    /// There is something in the answer's place that is none.
+    #[error("the MCP server `{server}` gave no usable answer: {why}")]
+    NoAnswer {
+        /// The server.
+        server: String,
+        /// What there is.
+        why: String,
+    },
+    /// The server says no, in these words of its own.
     #[error("the MCP server says: {message} ({code})")]
     Protocol {
         /// The code of JSON-RPC.
@@ -72,15 +81,16 @@ pub enum McpError {
     },
 }
 
-/// The code for answers that are none.
-const NO_ANSWER: i32 = -32_603;
-
 impl McpError {
     /// Of what the library says about a request to this server.
     pub(crate) fn of(server: &str, error: ServiceError) -> Self {
+        let no_answer = |why| Self::NoAnswer { server: server.to_owned(), why };
         match error {
             ServiceError::McpError(error) if error.code.0 == TOO_LARGE => {
                 Self::TooLarge { server: server.to_owned(), message: error.message.into_owned() }
+            }
+            ServiceError::McpError(error) if error.code.0 == UNREADABLE => {
+                no_answer(error.message.into_owned())
             }
             ServiceError::McpError(error) => {
                 Self::Protocol { code: error.code.0, message: error.message.into_owned() }
@@ -88,9 +98,7 @@ impl McpError {
             ServiceError::TransportSend(error) if needs_auth(&error) => {
                 Self::NeedsAuth { server: server.to_owned() }
             }
-            ServiceError::TransportSend(error) if refuses(&error) => {
-                Self::Protocol { code: NO_ANSWER, message: failure(&error) }
-            }
+            ServiceError::TransportSend(error) if refuses(&error) => no_answer(failure(&error)),
             ServiceError::TransportSend(error) => {
                 Self::NotConnected { server: server.to_owned(), why: failure(&error) }
             }
@@ -103,10 +111,9 @@ impl McpError {
                 Self::Timeout { server: server.to_owned(), after: timeout }
             }
             ServiceError::UnexpectedResponse => {
-                let message = "its answer is not one to what it was asked".to_owned();
-                Self::Protocol { code: NO_ANSWER, message }
+                no_answer("it does not fit what was asked".to_owned())
             }
-            error => Self::Protocol { code: NO_ANSWER, message: error.to_string() },
+            error => no_answer(error.to_string()),
         }
     }
 
@@ -138,6 +145,11 @@ pub(crate) fn failure(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<HttpError>() {
         // The library keeps the cause to itself.
         Some(StreamableHttpError::Client(error)) => chain(error),
+        Some(StreamableHttpError::UnexpectedServerResponse(said)) => said.to_string(),
+        Some(StreamableHttpError::UnexpectedContentType(kind)) => {
+            let kind = kind.as_deref().filter(|kind| !kind.is_empty());
+            format!("it is `{}` and no JSON", kind.unwrap_or("of no type"))
+        }
         _ => chain(&*error.error),
     }
 }

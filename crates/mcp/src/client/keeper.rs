@@ -227,8 +227,8 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
     let info = peer.peer_info();
     let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
     let whose = Whose { server: &server.spec.name, slug: &server.slug, peer };
-    let tools = match capabilities.tools {
-        None => Vec::new(),
+    let (tools, left_out) = match capabilities.tools {
+        None => Default::default(),
         Some(_) => match tokio::time::timeout_at(deadline, whose.tools()).await {
             Ok(Ok(tools)) => tools,
             outcome => {
@@ -256,7 +256,11 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
         let asked = capabilities.resources.is_some().then(|| Box::pin(whose.resources()));
         in_time(extras, asked).await
     };
-    let (prompts, resources) = tokio::join!(prompts, resources);
+    let templates = async {
+        let asked = capabilities.resources.is_some().then(|| Box::pin(whose.templates()));
+        in_time(extras, asked).await
+    };
+    let (prompts, resources, templates) = tokio::join!(prompts, resources, templates);
     let instructions = info.as_ref().and_then(|info| info.instructions.as_deref()).map(cut);
     let info = info.map(|info| ServerInfo {
         name: info.server_info.as_ref().map(|own| own.name.clone()).unwrap_or_default(),
@@ -273,8 +277,10 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
             info,
             instructions: instructions.filter(|text| !text.is_empty()),
             tools: Arc::new(tools),
+            left_out,
             prompts: Arc::new(prompts),
             resources: Arc::new(resources),
+            templates: Arc::new(templates),
             challenge: None,
         };
     });

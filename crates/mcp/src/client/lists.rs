@@ -4,8 +4,12 @@ use std::collections::HashSet;
 
 use rmcp::RoleClient;
 use rmcp::ServiceError;
-use rmcp::model::{PaginatedRequestParams, Prompt, Resource, Tool};
+use rmcp::model::{
+    ClientRequest, PaginatedRequestParams, Prompt, RequestOptionalParam, Resource,
+    ResourceTemplate, Tool,
+};
 use rmcp::service::Peer;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tracing::debug;
 
@@ -20,6 +24,10 @@ const MOST_ITEMS: usize = 10_000;
 pub(crate) const LONGEST_TEXT: usize = 2 << 10;
 /// The longest name of a tool.
 const LONGEST_NAME: usize = 256;
+/// What is shown of a name.
+const SHOWN_NAME: usize = 80;
+/// As many tools that are left out are told of.
+const MOST_SAID: usize = 20;
 /// The largest schema of a tool, in bytes: each is sent to the model with every question.
 const LARGEST_SCHEMA: usize = 256 << 10;
 /// The most that a tool may ask for its results, in characters.
@@ -95,6 +103,21 @@ pub struct McpResource {
     pub size: Option<u64>,
 }
 
+/// The shape of addresses of a server's resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpTemplate {
+    /// The server.
+    pub server: String,
+    /// The shape (RFC 6570).
+    pub uri_template: String,
+    /// What it is called.
+    pub name: String,
+    /// What is there, cut at 2 KB.
+    pub description: Option<String>,
+    /// What kind it is.
+    pub mime: Option<String>,
+}
+
 /// Whose list is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Whose<'a> {
@@ -104,67 +127,82 @@ pub(crate) struct Whose<'a> {
 }
 
 impl Whose<'_> {
-    /// The server's tools. What no model could be offered is left out.
-    pub(crate) async fn tools(self) -> Result<Vec<McpTool>, McpError> {
-        let page = |cursor| async {
-            let page = self.peer.list_tools(Some(cursor)).await?;
-            Ok((page.tools, page.next_cursor))
-        };
-        let mut found = self.pages(page).await?;
+    /// The server's tools, and what is said of those that no model could be offered: they are left out.
+    pub(crate) async fn tools(self) -> Result<(Vec<McpTool>, Vec<String>), McpError> {
+        let request = |params| ClientRequest::ListToolsRequest(with(params));
+        let Listed { items, mut left_out } = self.list::<Tool>("tools", request).await?;
         let mut seen = HashSet::new();
-        found.retain(|tool: &Tool| offered(tool) && seen.insert(tool.name.clone()));
+        let mut found = Vec::new();
+        for tool in items {
+            let why = match unfit(&tool) {
+                None if !seen.insert(tool.name.clone()) => Some("another one has its name"),
+                why => why,
+            };
+            match why {
+                None => found.push(tool),
+                Some(why) => left_out.push(format!("`{}` is left out: {why}", short(&tool.name))),
+            }
+        }
         let names: Vec<&str> = found.iter().map(|tool| &*tool.name).collect();
         let full = tool_names(self.slug, self.server, &names);
-        Ok(found.into_iter().zip(full).map(|(tool, full)| self.tool(tool, full)).collect())
+        let tools = found.into_iter().zip(full).map(|(tool, full)| self.tool(tool, full));
+        let said = left_out.into_iter().take(MOST_SAID).map(|said| format!("the tool {said}"));
+        Ok((tools.collect(), said.collect()))
     }
 
     /// The server's prompts.
     pub(crate) async fn prompts(self) -> Result<Vec<McpPrompt>, McpError> {
-        let page = |cursor| async {
-            let page = self.peer.list_prompts(Some(cursor)).await?;
-            Ok((page.prompts, page.next_cursor))
-        };
-        let found = self.pages(page).await?;
-        Ok(found.into_iter().map(|prompt| self.prompt(prompt)).collect())
+        let request = |params| ClientRequest::ListPromptsRequest(with(params));
+        let found = self.list("prompts", request).await?;
+        Ok(found.items.into_iter().map(|prompt| self.prompt(prompt)).collect())
     }
 
     /// The server's resources.
     pub(crate) async fn resources(self) -> Result<Vec<McpResource>, McpError> {
-        let page = |cursor| async {
-            let page = self.peer.list_resources(Some(cursor)).await?;
-            Ok((page.resources, page.next_cursor))
-        };
-        let found = self.pages(page).await?;
-        Ok(found.into_iter().map(|resource| self.resource(resource)).collect())
+        let request = |params| ClientRequest::ListResourcesRequest(with(params));
+        let found = self.list("resources", request).await?;
+        Ok(found.items.into_iter().map(|resource| self.resource(resource)).collect())
     }
 
-    /// All pages; or as many as are taken of a list that does not end.
-    async fn pages<T, P>(
+    /// The shapes of addresses that the server has more resources at.
+    pub(crate) async fn templates(self) -> Result<Vec<McpTemplate>, McpError> {
+        let request = |params| ClientRequest::ListResourceTemplatesRequest(with(params));
+        let found = self.list("resourceTemplates", request).await?;
+        Ok(found.items.into_iter().map(|template| self.template(template)).collect())
+    }
+
+    /// All pages of a list, or as many as are taken of one that does not end. It is read thing by thing: one that is
+    /// none costs the others nothing.
+    async fn list<T: DeserializeOwned>(
         self,
-        page: impl Fn(PaginatedRequestParams) -> P,
-    ) -> Result<Vec<T>, McpError>
-    where
-        P: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
-    {
-        let mut items = Vec::new();
+        key: &str,
+        request: impl Fn(PaginatedRequestParams) -> ClientRequest,
+    ) -> Result<Listed<T>, McpError> {
+        let refused = |error| McpError::of(self.server, error);
+        let mut list = Listed { items: Vec::new(), left_out: Vec::new() };
         let mut cursors = HashSet::new();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let mut params = PaginatedRequestParams::default();
             params.cursor = cursor;
-            let (more, next) =
-                page(params).await.map_err(|error| McpError::of(self.server, error))?;
-            items.extend(more);
-            match next {
+            let page = self.peer.send_request(request(params)).await.map_err(refused)?;
+            let mut page = serde_json::to_value(page).unwrap_or_default();
+            let Some(Value::Array(things)) = page.get_mut(key).map(Value::take) else {
+                return Err(refused(ServiceError::UnexpectedResponse));
+            };
+            for thing in things {
+                list.add(thing);
+            }
+            match page.get("nextCursor").and_then(Value::as_str) {
                 // A cursor that comes again would go on for ever.
-                Some(next) if items.len() < MOST_ITEMS && cursors.insert(next.clone()) => {
-                    cursor = Some(next);
+                Some(next) if list.items.len() < MOST_ITEMS && cursors.insert(next.to_owned()) => {
+                    cursor = Some(next.to_owned());
                 }
                 _ => break,
             }
         }
-        items.truncate(MOST_ITEMS);
-        Ok(items)
+        list.items.truncate(MOST_ITEMS);
+        Ok(list)
     }
 
     fn tool(self, tool: Tool, full_name: String) -> McpTool {
@@ -213,17 +251,60 @@ impl Whose<'_> {
             size: resource.size,
         }
     }
+
+    fn template(self, template: ResourceTemplate) -> McpTemplate {
+        McpTemplate {
+            server: self.server.to_owned(),
+            uri_template: template.uri_template,
+            name: template.name,
+            description: template.description.as_deref().map(cut),
+            mime: template.mime_type,
+        }
+    }
 }
 
-/// Whether a tool can be offered to a model.
-fn offered(tool: &Tool) -> bool {
-    let schema = serde_json::to_string(&*tool.input_schema).unwrap_or_default();
-    let fits = (1..=LONGEST_NAME).contains(&tool.name.len()) && schema.len() <= LARGEST_SCHEMA;
-    if !fits {
-        let name: String = tool.name.chars().take(80).collect();
-        debug!(target: "ona::mcp", tool = name, "its name or its schema is too long; left out");
+/// Things of a list, and what is said of those that are none.
+struct Listed<T> {
+    items: Vec<T>,
+    left_out: Vec<String>,
+}
+
+impl<T: DeserializeOwned> Listed<T> {
+    fn add(&mut self, thing: Value) {
+        let name = thing.get("name").and_then(Value::as_str).map(short);
+        match serde_json::from_value(thing) {
+            Ok(item) => self.items.push(item),
+            Err(error) => {
+                let at = self.items.len() + self.left_out.len() + 1;
+                let which = name.map_or(format!("no. {at}"), |name| format!("`{name}`"));
+                debug!(target: "ona::mcp", which, %error, "left out of a list");
+                self.left_out.push(format!("{which} is left out: {error}"));
+            }
+        }
     }
-    fits
+}
+
+/// A request for a page.
+fn with<M: Default>(
+    params: PaginatedRequestParams,
+) -> RequestOptionalParam<M, PaginatedRequestParams> {
+    RequestOptionalParam { params: Some(params), ..Default::default() }
+}
+
+/// Why a tool cannot be offered to a model.
+fn unfit(tool: &Tool) -> Option<&'static str> {
+    let schema = || serde_json::to_string(&*tool.input_schema).unwrap_or_default();
+    match tool.name.len() {
+        0 => Some("it has no name"),
+        length if length > LONGEST_NAME => Some("its name is too long"),
+        _ if schema().len() > LARGEST_SCHEMA => Some("its schema is too large"),
+        _ => None,
+    }
+}
+
+/// A name as it is shown.
+fn short(name: &str) -> String {
+    name.chars().take(SHOWN_NAME).collect()
 }
 
 /// A text, as far as it may go.

@@ -18,7 +18,7 @@ use super::desk::{Browser, Desk, TokenStore, token_key};
 use super::ears::Root;
 use super::error::McpError;
 use super::keeper::Keeper;
-use super::lists::{McpPrompt, McpResource, McpTool};
+use super::lists::{McpPrompt, McpResource, McpTemplate, McpTool};
 use super::names::slugs;
 use super::oauth::{AuthorizeError, sign_in};
 use super::server::{Command, News, Retry, Server, ServerInfo, ServerState};
@@ -59,6 +59,10 @@ pub struct ServerStatus {
     pub info: Option<ServerInfo>,
     /// How many tools it has.
     pub tools: usize,
+    /// What is said of tools that are left out, because no model could be offered them.
+    pub left_out: Vec<String>,
+    /// The first thing that it printed and that is no message.
+    pub noise: Option<String>,
     /// What it says a model should know, cut at 2 KB.
     pub instructions: Option<String>,
 }
@@ -180,6 +184,21 @@ impl Pool {
                 let server = self.server(name)?;
                 self.link(server)?;
                 Ok(server.view().resources.to_vec())
+            }
+        }
+    }
+
+    /// The shapes of addresses of one server, or of all that are connected.
+    pub fn templates(&self, server: Option<&str>) -> Result<Vec<McpTemplate>, McpError> {
+        match server {
+            None => {
+                let all = self.servers.iter();
+                Ok(all.flat_map(|server| server.view().templates.to_vec()).collect())
+            }
+            Some(name) => {
+                let server = self.server(name)?;
+                self.link(server)?;
+                Ok(server.view().templates.to_vec())
             }
         }
     }
@@ -395,6 +414,8 @@ fn status(server: &Server) -> ServerStatus {
         error: view.error.clone(),
         info: view.info.clone(),
         tools: view.tools.len(),
+        left_out: view.left_out.clone(),
+        noise: view.link.as_ref().and_then(|link| link.noise.heard()),
         instructions: view.instructions.clone(),
     }
 }

@@ -78,11 +78,12 @@ async fn read(server: &Server, link: &Arc<Link>, lists: Lists) {
     // Only of the connection that there still is.
     let still = |view: &View| view.link.as_ref().is_some_and(|now| Arc::ptr_eq(now, link));
     if lists.tools
-        && let Ok(tools) = whose.tools().await
+        && let Ok((tools, left_out)) = whose.tools().await
     {
         server.change(|view| {
             if still(view) {
                 view.tools = Arc::new(tools);
+                view.left_out = left_out;
             }
         });
     }
@@ -92,6 +93,15 @@ async fn read(server: &Server, link: &Arc<Link>, lists: Lists) {
         server.change(|view| {
             if still(view) {
                 view.prompts = Arc::new(prompts);
+            }
+        });
+    }
+    if lists.resources
+        && let Ok(templates) = whose.templates().await
+    {
+        server.change(|view| {
+            if still(view) {
+                view.templates = Arc::new(templates);
             }
         });
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::connect::Link;
-use super::lists::{McpPrompt, McpResource, McpTool};
+use super::lists::{McpPrompt, McpResource, McpTemplate, McpTool};
 use crate::spec::ServerSpec;
 
 /// When a connection that broke is made again.
@@ -61,8 +61,11 @@ pub(crate) struct View {
     pub(crate) info: Option<ServerInfo>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Arc<Vec<McpTool>>,
+    /// What is said of tools that are left out.
+    pub(crate) left_out: Vec<String>,
     pub(crate) prompts: Arc<Vec<McpPrompt>>,
     pub(crate) resources: Arc<Vec<McpResource>>,
+    pub(crate) templates: Arc<Vec<McpTemplate>>,
     /// How the server said that it wants to know who asks.
     pub(crate) challenge: Option<String>,
 }

@@ -20,6 +20,7 @@ use url::Url;
 
 use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
 use super::oauth::Tokens;
+use super::unread::read;
 use super::web::{Web, body, challenge};
 
 /// Messages that wait to be taken in; the server waits while there are so many.
@@ -135,15 +136,13 @@ impl SseTransport {
                 if event.event != "message" {
                     continue;
                 }
-                match serde_json::from_str(&event.data) {
-                    Ok(message) => {
+                match read(event.data.as_bytes()) {
+                    Some(message) => {
                         if sender.send(message).await.is_err() {
                             return;
                         }
                     }
-                    Err(error) => {
-                        debug!(target: "ona::mcp", %error, "an event is no message");
-                    }
+                    None => debug!(target: "ona::mcp", "an event is no message"),
                 }
             }
         });

@@ -2,22 +2,24 @@
 //!
 //! The library would hand each step to a task of its own, after which neither their order is kept nor that they come
 //! before the answer. It would also take in requests without end from a server that reads none of the answers; here only
-//! so many are open at a time.
+//! so many are open at a time. And what a server sent that nobody could read, and that answers nobody knows which
+//! request, is told to all that wait.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, GetExtensions as _, GetMeta as _, JsonRpcMessage, ProgressNotificationParam,
-    ProgressToken, RequestId, ServerNotification,
+    ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _, JsonRpcMessage,
+    ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
+use super::unread::UNREADABLE;
 use crate::Progress;
 
 /// Requests of a server that are not answered yet; more are not heard.
@@ -94,13 +96,18 @@ pub(crate) struct Tap<T> {
     inner: T,
     listeners: Listeners,
     open: Open,
+    /// Requests of ours that are not answered yet.
+    asked: HashSet<RequestId>,
+    /// What is handed on before anything else is heard.
+    next: VecDeque<RxJsonRpcMessage<RoleClient>>,
     _gone: DropGuard,
 }
 
 impl<T> Tap<T> {
     /// `gone` is cancelled when the library has let go of the transport.
     pub(crate) fn new(inner: T, listeners: Listeners, gone: CancellationToken) -> Self {
-        Self { inner, listeners, open: Open::default(), _gone: gone.drop_guard() }
+        let (open, asked, next) = (Open::default(), HashSet::new(), VecDeque::new());
+        Self { inner, listeners, open, asked, next, _gone: gone.drop_guard() }
     }
 }
 
@@ -119,7 +126,17 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
         let answered = match &message {
             JsonRpcMessage::Response(answer) => Some(answer.id.clone()),
             JsonRpcMessage::Error(answer) => answer.id.clone(),
-            _ => None,
+            JsonRpcMessage::Request(request) => {
+                self.asked.insert(request.id.clone());
+                None
+            }
+            JsonRpcMessage::Notification(said) => {
+                // What is taken back is not waited for.
+                if let ClientNotification::CancelledNotification(said) = &said.notification {
+                    said.params.request_id.as_ref().map(|id| self.asked.remove(id));
+                }
+                None
+            }
         };
         let (open, sent) = (self.open.clone(), self.inner.send(message));
         async move {
@@ -131,6 +148,9 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            if let Some(message) = self.next.pop_front() {
+                return Some(message);
+            }
             match self.inner.receive().await? {
                 JsonRpcMessage::Notification(message) => match message.notification {
                     ServerNotification::ProgressNotification(said) => {
@@ -147,7 +167,23 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
                 JsonRpcMessage::Request(request) if !self.open.add(&request.id) => {
                     debug!(target: "ona::mcp", id = %request.id, "a request too many");
                 }
-                message => return Some(message),
+                JsonRpcMessage::Error(said)
+                    if said.id.is_none() && said.error.code.0 == UNREADABLE =>
+                {
+                    let all = self.asked.drain();
+                    self.next
+                        .extend(all.map(|id| JsonRpcMessage::error(said.error.clone(), Some(id))));
+                }
+                message => {
+                    match &message {
+                        JsonRpcMessage::Response(answer) => self.asked.remove(&answer.id),
+                        JsonRpcMessage::Error(answer) => {
+                            answer.id.as_ref().is_some_and(|id| self.asked.remove(id))
+                        }
+                        _ => false,
+                    };
+                    return Some(message);
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use reqwest::header::{
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
@@ -23,6 +23,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise, TOO_LARGE};
+use super::unread::in_place_of;
 
 /// How long a connection may take to come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
@@ -217,8 +218,13 @@ async fn answered(
     if kind.starts_with(EVENTS) {
         let chunks = response.bytes_stream().boxed();
         let events = Bounded::new(chunks, Frame::Event, LARGEST_ANSWER, Noise::default());
-        let events = SseStream::from_bytes_stream(events).boxed();
-        return Ok(StreamableHttpPostResponse::Sse(events, session));
+        let asked = match message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let events = SseStream::from_bytes_stream(events);
+        let events = events.map(move |event| event.map(|event| readable(event, asked.as_ref())));
+        return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
     }
     if !kind.starts_with(JSON) {
         // There is nothing to be read where nothing was asked.
@@ -243,8 +249,21 @@ async fn answered(
     match parsed {
         Ok(parsed) => Ok(StreamableHttpPostResponse::Json(parsed, session)),
         Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-        Err(error) => Err(unexpected(format!("the answer is no MCP message: {error}"))),
+        Err(error) => Err(unexpected(format!("it is no message of MCP: {error}"))),
     }
+}
+
+/// An event as it came, or in the place of a message that cannot be read an error for the request that the stream is
+/// the answer to.
+fn readable(mut event: Sse, asked: Option<&RequestId>) -> Sse {
+    let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+    let Some(text) = event.data.as_deref().filter(|_| is_message) else { return event };
+    let Err(error) = serde_json::from_str::<ServerJsonRpcMessage>(text) else { return event };
+    if let Some(ServerJsonRpcMessage::Error(mut said)) = in_place_of(text.as_bytes(), &error) {
+        said.id = said.id.or_else(|| asked.cloned());
+        event.data = serde_json::to_string(&ServerJsonRpcMessage::Error(said)).ok();
+    }
+    event
 }
 
 /// An answer with a status of failure: JSON-RPC's own error if there is one in it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use ona_mcp::{ElicitAnswer, McpError, Remote, ServerSpec, ServerState, Way};
+use ona_mcp::{ElicitAnswer, McpError, PoolOptions, Remote, Retry, ServerSpec, ServerState, Way};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequestParams,
     ElicitationSchema, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
@@ -17,10 +17,11 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 
-use crate::web::{Answer, answer, body, empty, listen, listen_at};
+use crate::web::{Answer, answer, body, empty, events, listen, listen_at};
 use crate::{
-    Answers, call, failure, quick, said, settled, settled_with, spec, state, status, until,
+    Answers, LONG, call, failure, quick, said, settled, settled_with, spec, state, status, until,
 };
 
 /// A server of the library's.
@@ -179,16 +180,109 @@ async fn by_hand(heard: Heard, request: Request<Incoming>) -> Answer {
         }),
         "tools/list" => {
             let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-            let tools = ["echo", "busy"].map(tool);
+            let tools = ["echo", "busy", "page", "garbled", "events"].map(tool);
             json!({ "tools": tools })
         }
         "tools/call" if message["params"]["name"] == "busy" => {
             return answer(503, "text/plain", "later");
         }
-        "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
+        "tools/call" => match message["params"]["name"].as_str().unwrap() {
+            "page" => return answer(200, "text/html", "<html>"),
+            "garbled" => return answer(200, "application/json", "[".repeat(100_000)),
+            "events" => {
+                let said = "data: ready\n\ndata: {\"jsonrpc\":\"2.0\",oops\n\n";
+                return stays_open(said);
+            }
+            _ => json!({"content": [{"type": "text", "text": "hello"}]}),
+        },
         _ => return empty(202),
     };
     crate::web::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+}
+
+/// A stream of events that does not end.
+fn stays_open(said: &str) -> Answer {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    sender.send(said.to_owned()).unwrap();
+    tokio::spawn(async move { sender.closed().await });
+    events(receiver)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_answer_fails_its_call_at_once() {
+    let url = listen(|request| by_hand(Heard::default(), request)).await;
+    let mut server = at(url);
+    server.call_timeout *= 60;
+    let pool = settled(vec![server]).await;
+    for (tool, part) in [
+        ("busy", "HTTP 503"),
+        ("page", "it is `text/html` and no JSON"),
+        ("garbled", "it is no message of MCP: recursion limit exceeded"),
+        ("events", "what it sent cannot be read: key must be a string"),
+    ] {
+        let error = call(&pool, tool, "").await.unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, McpError::NoAnswer { .. }), "{tool}: {said}");
+        assert!(said.contains(part), "{tool}: {said}");
+    }
+    assert_eq!(said(&pool, "echo", "").await, "hello", "the connection lives on");
+}
+
+/// What a server with sessions heard: methods, each with its session.
+type Sessions = Arc<Mutex<Vec<String>>>;
+
+/// A server whose first session is over as soon as a tool is called in it.
+async fn forgetful(heard: Sessions, request: Request<Incoming>) -> Answer {
+    let session = request.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+    let session = session.unwrap_or_default();
+    let message: Value = match serde_json::from_slice(&body(request).await) {
+        Ok(message) => message,
+        Err(_) => return empty(405),
+    };
+    let method = message["method"].as_str().unwrap();
+    heard.lock().unwrap().push(format!("{method} {session}"));
+    let greetings = || heard.lock().unwrap().iter().filter(|one| *one == "initialize ").count();
+    let result = match method {
+        "initialize" => json!({
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "forgetful", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        "tools/call" if session == "session-1" => return empty(404),
+        "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
+        _ => return empty(202),
+    };
+    let mut said =
+        crate::web::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+    if method == "initialize" {
+        let id = format!("session-{}", greetings());
+        said.headers_mut().insert("mcp-session-id", id.parse().unwrap());
+    }
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_over_is_begun_anew_and_the_call_repeated() {
+    let heard = Sessions::default();
+    let keeps = Sessions::clone(&heard);
+    let url = listen(move |request| forgetful(Sessions::clone(&keeps), request)).await;
+    // Whoever waited for another try would wait for longer than the test may take.
+    let retry = Retry { most: 1, first: LONG * 60 };
+    let options = PoolOptions { retry, ..PoolOptions::default() };
+    let pool = settled_with(vec![at(url)], Arc::new(Answers::default()), options).await;
+    assert_eq!(said(&pool, "echo", "").await, "hello");
+    let heard = heard.lock().unwrap();
+    let calls: Vec<_> = heard.iter().filter(|one| !one.starts_with("notifications/")).collect();
+    assert_eq!(
+        calls,
+        [
+            "initialize ",
+            "tools/list session-1",
+            "tools/call session-1",
+            "initialize ",
+            "tools/call session-2",
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,10 +322,7 @@ async fn a_server_that_goes_away_is_connected_again_when_it_is_back() {
     let (address, listening) = listen_at("127.0.0.1:0", serve).await;
     let pool = settled(vec![at(format!("http://{address}"))]).await;
     let busy = call(&pool, "busy", "").await.unwrap_err();
-    assert!(
-        matches!(&busy, McpError::Protocol { message, .. } if message.contains("503")),
-        "{busy}"
-    );
+    assert!(matches!(&busy, McpError::NoAnswer { why, .. } if why.contains("503")), "{busy}");
     assert_eq!(state(&pool, "s"), ServerState::Connected, "a server may be busy");
 
     listening.abort();

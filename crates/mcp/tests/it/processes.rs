@@ -58,7 +58,7 @@ async fn one_server_that_hangs_holds_up_no_other() {
     assert!(took >= Duration::from_millis(300), "{took:?}");
     assert!(took < Duration::from_secs(3), "settling took {took:?}");
     assert_eq!(state(&pool, "hangs"), ServerState::Pending);
-    assert_eq!(pool.tools().len(), 9 * 14);
+    assert_eq!(pool.tools().len(), 9 * 17);
     pool.close().await;
 }
 
@@ -71,6 +71,48 @@ async fn floods_are_survived() {
     assert_eq!(said(&pool, "echo", "still there").await, "still there");
     assert_eq!(said(&pool, "big", "1").await.len(), 1 << 20);
     assert_eq!(status(&pool, "endless").tools, 100, "a list without an end is cut");
+}
+
+/// Nobody waits for the whole time of a call: `LONG` is more than the test runner gives.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let mut specs = vec![fixture("s", &[]), fixture("garbled", &["--garbled"])];
+    for spec in &mut specs {
+        (spec.start_timeout, spec.call_timeout) = (LONG * 60, LONG * 60);
+    }
+    let pool = settled(specs).await;
+    let why = failure(&pool, "garbled");
+    assert!(why.contains("cannot be read: recursion limit exceeded"), "{why}");
+    for tool in ["deep", "garbled"] {
+        let unread = call(&pool, tool, "").await.unwrap_err();
+        assert!(matches!(unread, McpError::NoAnswer { .. }), "{unread}");
+        let said = unread.to_string();
+        assert!(said.contains("`s` gave no usable answer: what it sent cannot be read"), "{said}");
+        assert_eq!(said.matches("the MCP server says").count(), 0, "{said}");
+    }
+    assert_eq!(status(&pool, "s").noise, None);
+    assert_eq!(said(&pool, "chatty", "").await, "done", "lines of a log are no answers");
+    assert_eq!(status(&pool, "s").noise.as_deref(), Some("[2026-01-01] INFO called"));
+    assert_eq!(said(&pool, "echo", "still there").await, "still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_none_costs_no_other() {
+    let pool = settled(vec![fixture("s", &["--odd"])]).await;
+    let status = status(&pool, "s");
+    assert_eq!((status.state, status.tools), (ServerState::Connected, 17), "{status:?}");
+    assert_eq!(
+        status.left_out,
+        [
+            "the tool `bare` is left out: missing field `inputSchema`",
+            "the tool `listed` is left out: invalid type: sequence, expected a map",
+            "the tool no. 20 is left out: invalid type: integer `5`, expected a string",
+            "the tool no. 23 is left out: invalid type: string \"tool\", expected struct Tool",
+            "the tool `` is left out: it has no name",
+            "the tool `echo` is left out: another one has its name",
+        ]
+    );
+    assert_eq!(said(&pool, "echo", "hello").await, "hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]

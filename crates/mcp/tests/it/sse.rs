@@ -30,7 +30,9 @@ async fn serve(stream: Stream) -> String {
                 }
                 ("POST", "/post") if request.uri().query() == Some("session=1") => {
                     let message: Value = serde_json::from_slice(&body(request).await).unwrap();
-                    if let Some(said) = reply(&message) {
+                    if message["params"]["name"] == "garbled" {
+                        say("data: ready\n\ndata: {\"jsonrpc\":\"2.0\",oops\n\n".to_owned());
+                    } else if let Some(said) = reply(&message) {
                         say(format!(": a comment\n\nevent: message\ndata: {said}\n\n"));
                     }
                     if message["params"]["name"] == "leave" {
@@ -64,7 +66,7 @@ fn reply(message: &Value) -> Option<Value> {
         }),
         Some("tools/list") => {
             let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-            let tools = ["echo", "big", "ask", "leave"].map(tool);
+            let tools = ["echo", "big", "ask", "leave", "garbled"].map(tool);
             json!({ "tools": tools })
         }
         Some("tools/call") => match params["name"].as_str()? {
@@ -100,6 +102,9 @@ async fn a_server_is_asked_and_asks() {
     let flooded = call(&pool, "big", "50").await.unwrap_err();
     assert!(matches!(flooded, McpError::TooLarge { .. }), "{flooded}");
     assert_eq!(said(&pool, "big", "1").await.len(), 1 << 20);
+    let unread = call(&pool, "garbled", "").await.unwrap_err();
+    assert!(matches!(unread, McpError::NoAnswer { .. }), "{unread}");
+    assert_eq!(said(&pool, "echo", "still there").await, "still there");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ async fn a_server_says_what_it_is_and_what_it_has() {
     let pool = settled(vec![fixture("My Server", &[])]).await;
     let status = status(&pool, "My Server");
     assert_eq!(status.state, ServerState::Connected, "{status:?}");
-    assert_eq!((status.slug.as_str(), status.tools), ("my_server", 14));
+    assert_eq!((status.slug.as_str(), status.tools), ("my_server", 17));
     let info = status.info.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("fixture", "1.2"));
     assert_eq!(status.instructions.unwrap().len(), 2048, "instructions are cut");
@@ -76,6 +76,9 @@ async fn prompts_and_resources_are_listed_and_read() {
     let resources = pool.resources(None).unwrap();
     assert_eq!(resources, pool.resources(Some("s")).unwrap());
     assert_eq!((resources[0].uri.as_str(), resources[0].size), ("memo://1", Some(3)));
+    let templates = pool.templates(None).unwrap();
+    assert_eq!(templates, pool.templates(Some("s")).unwrap());
+    assert_eq!(templates[0].uri_template, "memo://{number}");
     let read = pool.read("s", "memo://2", cancel.clone()).await.unwrap();
     assert_eq!(read[0].body, Body::Blob("AAEC".into()));
     let refused = pool.read("s", "memo://3", cancel).await.unwrap_err();

@@ -32,7 +32,13 @@ pub fn statuses(cli: &Cli, specs: &[ServerSpec]) -> Result<Vec<ServerStatus>, Cl
 pub fn word(status: &ServerStatus) -> String {
     match status.state {
         ServerState::Pending => "no answer yet".to_owned(),
-        ServerState::Connected => format!("connected, {} tools", status.tools),
+        ServerState::Connected => {
+            let left_out = match status.left_out.len() {
+                0 => String::new(),
+                number => format!(" ({number} left out)"),
+            };
+            format!("connected, {} tools{left_out}", status.tools)
+        }
         ServerState::Failed => {
             let why = status.error.as_deref().and_then(|why| why.lines().next());
             format!("failed: {}", why.unwrap_or("no reason was given"))
@@ -86,7 +92,8 @@ fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
             "{}\n",
             json!({
                 "name": status.name, "status": word(status), "connected": connected,
-                "error": status.error, "tools": status.tools,
+                "error": status.error, "tools": status.tools, "left_out": status.left_out,
+                "printed": status.noise,
                 "server": status.info.as_ref().map(|info| json!({"name": info.name, "version": info.version})),
             })
         ),
@@ -95,6 +102,12 @@ fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
     print(&text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
     if let Some(error) = status.error.as_ref().filter(|_| !connected) {
         complain(&format!("error: {}\n", plain(error)));
+    }
+    for left_out in &status.left_out {
+        complain(&format!("warning: {}\n", plain(left_out)));
+    }
+    if let Some(noise) = &status.noise {
+        complain(&format!("warning: it printed what is no MCP: {}\n", plain(noise)));
     }
     if status.state == ServerState::NeedsAuth {
         complain(&format!("hint: `ona mcp login {}`\n", status.name));

@@ -16,7 +16,7 @@ fn go(project: &Project, server: &Server, prompt: &str, args: &[&str]) -> Ran {
     run(anthropic(project, server, &["-p", prompt]).args(args))
 }
 
-fn result(project: &Project, id: &str) -> String {
+pub fn result(project: &Project, id: &str) -> String {
     let asked = format!(
         "SELECT json_extract(payload_json, '$.content') FROM transcript_entries
          WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"

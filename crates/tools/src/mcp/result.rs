@@ -78,13 +78,48 @@ fn saved(data: &str, mime: &str, cx: &ToolContext<'_>) -> String {
     let Ok(bytes) = STANDARD.decode(data) else {
         return format!("[{mime} that is no valid base64 was left out]");
     };
-    let ending = mime.rsplit('/').next().unwrap_or_default().chars();
-    let ending: String = ending.filter(char::is_ascii_alphanumeric).take(8).collect();
-    let name = format!("mcp-{}.{ending}", ToolUseId::generate());
+    let name = format!("mcp-{}.{}", ToolUseId::generate(), ending(mime));
     match keep(&name, &bytes, cx) {
         Ok(path) => format!("[{mime}, {} bytes, in {path}]", bytes.len()),
         Err(error) => format!("[{mime}, {} bytes, could not be kept: {error}]", bytes.len()),
     }
+}
+
+/// Endings of files that are not the end of their type.
+const ENDINGS: &[(&str, &str)] = &[
+    ("text/plain", "txt"),
+    ("text/markdown", "md"),
+    ("text/javascript", "js"),
+    ("application/javascript", "js"),
+    ("application/octet-stream", "bin"),
+    ("application/gzip", "gz"),
+    ("application/msword", "doc"),
+    ("application/vnd.ms-excel", "xls"),
+    ("application/vnd.ms-powerpoint", "ppt"),
+    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
+    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
+    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"),
+    ("image/jpeg", "jpg"),
+    ("image/svg+xml", "svg"),
+    ("image/x-icon", "ico"),
+    ("image/vnd.microsoft.icon", "ico"),
+    ("audio/mpeg", "mp3"),
+    ("audio/mp4", "m4a"),
+    ("video/quicktime", "mov"),
+];
+
+/// How the name of a file of this type ends. A type that says nothing of that is bytes.
+fn ending(mime: &str) -> String {
+    let kind = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if let Some((_, ending)) = ENDINGS.iter().find(|(known, _)| *known == kind) {
+        return (*ending).to_owned();
+    }
+    // `application/geo+json` is JSON, and `audio/x-wav` a wav.
+    let inner = kind.split_once('/').map_or("", |(_, inner)| inner);
+    let inner = inner.rsplit('+').next().unwrap_or_default();
+    let inner = inner.strip_prefix("x-").unwrap_or(inner);
+    let plain = (1..=5).contains(&inner.len()) && inner.bytes().all(|b| b.is_ascii_alphanumeric());
+    if plain { inner.to_owned() } else { "bin".to_owned() }
 }
 
 /// Text within a limit; the whole is in a file.
@@ -102,4 +137,31 @@ fn keep(name: &str, bytes: &[u8], cx: &ToolContext<'_>) -> std::io::Result<Strin
     let (path, mut file) = cx.host.new_output(cx.session, name)?;
     file.write_all(bytes)?;
     Ok(path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_end_as_their_type_does() {
+        for (mime, expected) in [
+            ("application/octet-stream", "bin"),
+            ("image/svg+xml", "svg"),
+            ("application/json", "json"),
+            ("application/geo+json", "json"),
+            ("text/plain; charset=utf-8", "txt"),
+            ("Application/PDF", "pdf"),
+            ("image/png", "png"),
+            ("image/jpeg", "jpg"),
+            ("audio/x-wav", "wav"),
+            ("application/x-tar", "tar"),
+            ("application/vnd.example.thing", "bin"),
+            ("application/../../x", "bin"),
+            ("nothing", "bin"),
+            ("", "bin"),
+        ] {
+            assert_eq!(ending(mime), expected, "{mime}");
+        }
+    }
 }
