@@ -12,7 +12,7 @@ use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Entry, ModelUsed, Op, SystemNote, ToolUseId};
+use ona_types::{Effort, Entry, ModelUsed, Op, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -40,12 +40,41 @@ pub struct Mind {
     pub max_output: u32,
     /// How much of that may be spent on thinking.
     pub thinking: Option<u32>,
+    /// How hard they are to think.
+    pub effort: Wish,
     /// Others who can be reached on the same line.
     pub find: FindModel,
     /// What was spent beside the turns' own questions: on hooks', on compactions and by agents that calls started.
     pub aside: Arc<Mutex<Vec<ModelUsed>>>,
     /// What everybody spends who works for the same prompt.
     pub purse: Arc<Purse>,
+}
+
+/// How hard a model is to think, if anybody has said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The operator has said it for this run, whatever files say.
+    Fixed(Effort),
+    /// Settings have said it, or nobody; a file may say otherwise.
+    Open(Option<Effort>),
+}
+
+impl Wish {
+    /// What is wished for.
+    pub fn effort(self) -> Option<Effort> {
+        match self {
+            Self::Fixed(effort) => Some(effort),
+            Self::Open(effort) => effort,
+        }
+    }
+
+    /// The same where a file says something, or nothing.
+    fn or(self, file: Option<Effort>) -> Self {
+        match (self, file) {
+            (Self::Open(_), Some(effort)) => Self::Open(Some(effort)),
+            (wish, _) => wish,
+        }
+    }
 }
 
 /// What an agent and those it started have spent together.
@@ -75,6 +104,11 @@ impl Mind {
         let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
         let thinking = self.thinking.and_then(|budget| model.thinking(budget, max_output));
         Ok(Self { model, max_output, thinking, ..self.clone() })
+    }
+
+    /// The same model, which thinks as hard as a file says, if it says so.
+    pub(crate) fn trying(self, file: Option<Effort>) -> Self {
+        Self { effort: self.effort.or(file), ..self }
     }
 
     fn aside(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
@@ -441,6 +475,8 @@ impl Agent {
         (request.earlier, request.recent) = self.thread.messages();
         request.messages.extend(self.thread.results());
         request.thinking = self.mind.thinking;
+        let mind = &self.mind;
+        request.effort = mind.effort.effort().and_then(|wish| mind.model.effort(wish));
         // What was looked for comes last: what stands before it stays in the provider's cache.
         let deferred: HashSet<String> =
             self.session.deferred_tools().into_iter().map(|tool| tool.name).collect();

@@ -220,7 +220,7 @@ impl Agent {
         }
         let mut request = self.request();
         request.tool_choice = ToolChoice::None;
-        request.thinking = None;
+        (request.thinking, request.effort) = (None, None);
         request.messages.push(Message::user(task));
         let (mut left_out, mut begin) = (0, 0);
         loop {

@@ -26,7 +26,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use agent::{AgentDefinition, Effort, MemoryPlace, ServerUse, tools_for};
+pub use agent::{AgentDefinition, MemoryPlace, ServerUse, tools_for};
 pub(crate) use brought::{Brings, of_project};
 pub use listing::listing_room;
 pub use load::{Sources, check_given};

@@ -48,7 +48,7 @@ mod turn;
 mod watch;
 mod worktree;
 
-pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse};
+pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse, Wish};
 pub use call::{CallError, CallReport};
 pub use compact::Room;
 pub use crew::Crew;

@@ -12,7 +12,7 @@ use ona_types::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Mind};
 use crate::extensions::{
     AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, slash,
 };
@@ -311,18 +311,20 @@ impl Agent {
             .then(|| format!("Skills that can be taken up with the tool Skill:\n{listing}"))
     }
 
-    /// A skill is active from here to the end of the turn: what it allows, and its model.
+    /// A skill is active from here to the end of the turn: what it allows, its model and how hard that thinks.
     pub(crate) fn take_up(&mut self, skill: &SkillDefinition) {
         self.session.take_up(skill);
-        if let Some(name) = skill.model.as_deref().filter(|name| *name != "inherit") {
-            match self.mind.called(name) {
-                Ok(mind) => {
-                    self.own_mind.get_or_insert(Arc::clone(&self.mind));
-                    self.mind = Arc::new(mind);
-                }
-                Err(why) => self.warn(format!("the model of the skill {}: {why}", skill.name)),
+        let named = skill.model.as_deref().filter(|name| *name != "inherit");
+        let mind = match named.map(|name| self.mind.called(name)) {
+            None => Mind::clone(&self.mind),
+            Some(Ok(mind)) => mind,
+            Some(Err(why)) => {
+                self.warn(format!("the model of the skill {}: {why}", skill.name));
+                Mind::clone(&self.mind)
             }
-        }
+        };
+        self.own_mind.get_or_insert(Arc::clone(&self.mind));
+        self.mind = Arc::new(mind.trying(skill.effort));
     }
 
     /// The model has taken up a skill.

@@ -201,7 +201,8 @@ impl Session {
         let Some((mind, options)) = self.mind.as_ref().zip(self.work.as_ref()) else {
             return Err("there is no model in this session that an agent could ask".to_owned());
         };
-        let mind = self.mind_for(mind, kind, order)?;
+        let effort = skill.and_then(|skill| skill.effort).or(kind.effort);
+        let mind = self.mind_for(mind, kind, order)?.trying(effort);
         let store = &self.engine.store;
         let text = |error: StoreError| error.to_string();
         // One of this name that waits is told something more.

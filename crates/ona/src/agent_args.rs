@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use ona_policy::{Anchors, Rule, Scope, Source, split_rules};
-use ona_types::Behavior;
+use ona_types::{Behavior, Effort};
 
 use crate::error::CliError;
 
@@ -48,6 +48,12 @@ pub struct AgentArgs {
     /// Which model: an id such as claude_sonnet_4, gpt_4o, lm_studio_server_routed, or opus, sonnet, haiku
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
+
+    /// How hard the model thinks: low, medium, high or max, where it can be told
+    ///
+    /// It counts above `effort` in files of agents and skills, and above effortLevel in settings.
+    #[arg(long, value_name = "LEVEL")]
+    pub effort: Option<Effort>,
 
     /// How the answer is printed
     #[arg(long, value_enum, default_value_t, requires = "print")]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::{Agent, AgentOptions, Config, Human, Mind, Session, table};
+use ona_engine::{Agent, AgentOptions, Config, Human, Mind, Session, Wish, table};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
 use ona_provider::{Aliases, Client, Credential, Fixed, ProviderKind, Retry, Transport, resolve};
 use ona_store::{CallStory, NewSession, Store};
@@ -159,6 +159,7 @@ fn scripted(server: &Server) -> Result<Mind, CliError> {
         model,
         max_output: 4096,
         thinking: None,
+        effort: Wish::Open(None),
         find: Arc::new(find),
         aside: Arc::default(),
         purse: Arc::default(),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use ona_engine::{FindModel, Mind};
+use ona_engine::{FindModel, Mind, Wish};
 use ona_provider::{
     Aliases, Client, Credential, Fixed, Model, ModelError, ProviderKind, Retry, Transport, allowed,
     resolve,
 };
+use ona_types::Effort;
 use serde_json::Value;
 
 use crate::agent_args::AgentArgs;
@@ -73,6 +74,7 @@ pub fn mind(
         client: Arc::new(client),
         max_output,
         thinking,
+        effort: wish(args.effort, settings, &model),
         model,
         find,
         aside: Arc::default(),
@@ -98,6 +100,21 @@ fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
     };
     complain(&format!("warning: MAX_THINKING_TOKENS is {budget}; {instead}\n"));
     taken
+}
+
+/// How hard the model is to think. Who said so on the command line is told where it cannot.
+fn wish(given: Option<Effort>, settings: &Value, model: &Model) -> Wish {
+    let Some(given) = given else {
+        return Wish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok()));
+    };
+    let instead = match model.effort(given) {
+        Some(taken) if taken == given => return Wish::Fixed(given),
+        Some(taken) => format!("takes {} at most, so that is asked for", taken.as_str()),
+        None => "cannot be told how hard to think, so nothing is asked for".to_owned(),
+    };
+    let given_word = given.as_str();
+    complain(&format!("warning: --effort {given_word}: {} {instead}\n", model.wire));
+    Wish::Fixed(given)
 }
 
 /// The model that a session was last answered by, if it is still one of those that can be asked.

@@ -1,6 +1,6 @@
 //! What is asked and what is answered, in words of no provider.
 
-use ona_types::{Attachment, ToolUseId};
+use ona_types::{Attachment, Effort, ToolUseId};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,8 @@ pub struct Request<'a> {
     pub max_tokens: u32,
     /// How many of those tokens it may spend on thinking first; Anthropic only.
     pub thinking: Option<u32>,
+    /// How hard it thinks, in a word that the model takes ([`crate::Model::effort`]).
+    pub effort: Option<Effort>,
     /// How freely it chooses its words; left out where a model does not take it.
     pub temperature: Option<f64>,
     /// Texts at which it stops.
@@ -53,6 +55,7 @@ impl Request<'_> {
             messages: Vec::new(),
             max_tokens,
             thinking: None,
+            effort: None,
             temperature: None,
             stop_sequences: Vec::new(),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use ona_types::Usage;
+use ona_types::{Effort, Usage};
 
 use crate::usage::Price;
 
@@ -106,6 +106,8 @@ struct Facts {
     max_output: u32,
     /// Whether it takes a budget for thinking.
     thinks: bool,
+    /// The most effort it can be asked for, if it can be asked for any.
+    effort: Option<Effort>,
     price: Price,
 }
 
@@ -114,30 +116,31 @@ const fn facts(
     window: u32,
     output: u32,
     thinks: bool,
+    effort: Option<Effort>,
     price: [f64; 4],
 ) -> Facts {
     let [input, out, cache_write, cache_read] = price;
     let price = Price { input, output: out, cache_write, cache_read };
-    Facts { family, context_window: window, max_output: output, thinks, price }
+    Facts { family, context_window: window, max_output: output, thinks, effort, price }
 }
 
 /// The closed ids' models first, then those an alias is likely to name. The price is that of input, output,
 /// cache write and cache read; OpenAI takes nothing extra for writing.
 #[rustfmt::skip]
 const FACTS: [Facts; 13] = [
-    facts("claude-opus-4", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-sonnet-4", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-3-5-haiku", 200_000, 8_192, false, [0.8, 4.0, 1.0, 0.08]),
-    facts("gpt-4o", 128_000, 16_384, false, [2.5, 10.0, 2.5, 1.25]),
-    facts("gpt-4o-mini", 128_000, 16_384, false, [0.15, 0.6, 0.15, 0.075]),
-    facts("o3", 200_000, 100_000, false, [2.0, 8.0, 2.0, 0.5]),
-    facts("o3-mini", 200_000, 100_000, false, [1.1, 4.4, 1.1, 0.55]),
-    facts("claude-opus-4-0", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-opus-4-1", 200_000, 32_000, true, [15.0, 75.0, 18.75, 1.5]),
-    facts("claude-opus-4-5", 200_000, 64_000, true, [5.0, 25.0, 6.25, 0.5]),
-    facts("claude-sonnet-4-0", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-sonnet-4-5", 200_000, 64_000, true, [3.0, 15.0, 3.75, 0.3]),
-    facts("claude-haiku-4-5", 200_000, 64_000, true, [1.0, 5.0, 1.25, 0.1]),
+    facts("claude-opus-4", 200_000, 32_000, true, None, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-sonnet-4", 200_000, 64_000, true, None, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-3-5-haiku", 200_000, 8_192, false, None, [0.8, 4.0, 1.0, 0.08]),
+    facts("gpt-4o", 128_000, 16_384, false, None, [2.5, 10.0, 2.5, 1.25]),
+    facts("gpt-4o-mini", 128_000, 16_384, false, None, [0.15, 0.6, 0.15, 0.075]),
+    facts("o3", 200_000, 100_000, false, Some(Effort::High), [2.0, 8.0, 2.0, 0.5]),
+    facts("o3-mini", 200_000, 100_000, false, Some(Effort::High), [1.1, 4.4, 1.1, 0.55]),
+    facts("claude-opus-4-0", 200_000, 32_000, true, None, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-1", 200_000, 32_000, true, None, [15.0, 75.0, 18.75, 1.5]),
+    facts("claude-opus-4-5", 200_000, 64_000, true, Some(Effort::High), [5.0, 25.0, 6.25, 0.5]),
+    facts("claude-sonnet-4-0", 200_000, 64_000, true, None, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-sonnet-4-5", 200_000, 64_000, true, None, [3.0, 15.0, 3.75, 0.3]),
+    facts("claude-haiku-4-5", 200_000, 64_000, true, None, [1.0, 5.0, 1.25, 0.1]),
 ];
 
 /// The least that a budget for thinking may be.
@@ -158,6 +161,8 @@ pub struct Model {
     pub max_output: Option<u32>,
     /// Whether it takes a budget for thinking, where that is known.
     pub thinks: Option<bool>,
+    /// The most effort it can be asked for, if any; nothing where that is not known.
+    pub effort: Option<Option<Effort>>,
     /// Its list price, where that is known.
     pub price: Option<Price>,
 }
@@ -173,6 +178,7 @@ impl Model {
             context_window: facts.map(|facts| facts.context_window),
             max_output: facts.map(|facts| facts.max_output),
             thinks: facts.map(|facts| facts.thinks),
+            effort: facts.map(|facts| facts.effort),
             price: facts.map(|facts| facts.price),
         }
     }
@@ -183,6 +189,16 @@ impl Model {
         let takes = self.provider == ClaudeCodeSubscription && self.thinks != Some(false);
         let room = max_output.saturating_sub(1);
         (takes && room >= LEAST_THINKING).then(|| budget.clamp(LEAST_THINKING, room))
+    }
+
+    /// What the model can do with a wish for effort: the nearest that its API takes, or nothing. A model that nobody
+    /// knows is taken at the operator's word, and a Chat Completions server for one that knows no more than high.
+    pub fn effort(&self, wish: Effort) -> Option<Effort> {
+        let unknown = match self.provider {
+            ClaudeCodeSubscription => Effort::Max,
+            OpenAiCompatible | LmStudioLocal => Effort::High,
+        };
+        self.effort.unwrap_or(Some(unknown)).map(|most| wish.min(most))
     }
 
     /// What this usage costs in US dollars at list price; nothing where no price is known.
@@ -365,6 +381,30 @@ mod tests {
             let model = Model::new(row, row.wire.unwrap());
             assert!(model.price.is_some() && model.max_output < model.context_window, "{}", row.id);
         }
+    }
+
+    #[test]
+    fn effort_is_what_the_model_takes() {
+        let model = |provider, name, wire: &str| {
+            let mut aliases = Aliases::default();
+            aliases.set(name, wire).unwrap();
+            resolve(provider, name, &aliases, None).unwrap()
+        };
+        use Effort::{High, Low, Max};
+        for (provider, name, wire, wish, expected) in [
+            (ClaudeCodeSubscription, "opus", "claude-opus-4-20250514", High, None),
+            (ClaudeCodeSubscription, "opus", "claude-opus-4-5-20251101", Low, Some(Low)),
+            (ClaudeCodeSubscription, "opus", "claude-opus-4-5-20251101", Max, Some(High)),
+            (ClaudeCodeSubscription, "opus", "one-that-nobody-knows", Max, Some(Max)),
+            (OpenAiCompatible, "gpt_4o", "gpt-4o", High, None),
+            (OpenAiCompatible, "o3", "o3-2025-04-16", Max, Some(High)),
+            (OpenAiCompatible, "o3", "one-that-nobody-knows", Max, Some(High)),
+        ] {
+            assert_eq!(model(provider, name, wire).effort(wish), expected, "{wire} {wish:?}");
+        }
+        let id = "lm_studio_server_routed";
+        let local = resolve(LmStudioLocal, id, &Aliases::default(), Some("gpt-oss")).unwrap();
+        assert_eq!(local.effort(Max), Some(High));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod canonical;
+mod effort;
 mod hash;
 pub mod hook;
 mod id;
@@ -24,6 +25,7 @@ mod time;
 mod transcript;
 mod usage;
 
+pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
 pub use near::nearest;

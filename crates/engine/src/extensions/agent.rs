@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use ona_policy::{TOOL_NAMES, tool_named, wildcard};
-use ona_types::PermissionMode;
+use ona_types::{Effort, PermissionMode};
 use serde_json::Value;
 
 use super::keys::{Bad, Keys};
@@ -83,24 +83,6 @@ pub enum MemoryPlace {
     Project,
     Local,
 }
-
-/// How hard a model thinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words say it")]
-pub enum Effort {
-    Low,
-    Medium,
-    High,
-    Max,
-}
-
-/// The words for it.
-pub(super) const EFFORTS: [(&str, Effort); 4] = [
-    ("low", Effort::Low),
-    ("medium", Effort::Medium),
-    ("high", Effort::High),
-    ("max", Effort::Max),
-];
 
 const MEMORIES: [(&str, MemoryPlace); 3] =
     [("user", MemoryPlace::User), ("project", MemoryPlace::Project), ("local", MemoryPlace::Local)];
@@ -187,7 +169,7 @@ pub(super) fn read(
         hooks: hooks(keys)?,
         memory: notes.or_default(keys.one_of("memory", &MEMORIES)),
         background: notes.or_default(keys.flag("background")).unwrap_or_default(),
-        effort: notes.or_default(keys.one_of("effort", &EFFORTS)),
+        effort: notes.or_default(keys.one_of("effort", &Effort::ALL)),
         isolated: keys.one_of("isolation", &[("worktree", true)])?.unwrap_or_default(),
         color: notes.or_default(keys.one_of("color", &COLOURS)),
         initial_prompt: notes.or_default(keys.text("initialPrompt")),

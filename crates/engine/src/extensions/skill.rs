@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use globset::GlobSet;
 use ona_hooks::Shell;
 use ona_policy::{Anchors, Rule, Scope, Source};
-use ona_types::Behavior;
+use ona_types::{Behavior, Effort};
 use serde_json::Value;
 
-use super::agent::{EFFORTS, Effort, LONGEST_NAME, hooks};
+use super::agent::{LONGEST_NAME, hooks};
 use super::keys::{Bad, Keys};
 use super::notes::Notes;
 use super::{Origin, is_name};
@@ -195,7 +195,7 @@ pub(super) fn read(
         user_invocable: notes.or_default(keys.flag("user-invocable")).unwrap_or(true),
         allowed_tools: allowed(keys, notes),
         model: notes.or_default(keys.text("model")).filter(|model| model != "inherit"),
-        effort: notes.or_default(keys.one_of("effort", &EFFORTS)),
+        effort: notes.or_default(keys.one_of("effort", &Effort::ALL)),
         forks: notes.or_default(keys.one_of("context", &[("fork", true)])).unwrap_or_default(),
         agent: notes.or_default(keys.text("agent")),
         hooks,

@@ -14,6 +14,7 @@ mod crash;
 mod debug;
 mod doctor;
 mod edit;
+mod effort;
 mod environment;
 mod every_tool;
 mod extensions;

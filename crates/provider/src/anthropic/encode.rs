@@ -35,6 +35,8 @@ struct After<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop_sequences: &'a [String],
@@ -98,6 +100,11 @@ struct Turn<'a> {
 struct Thinking {
     r#type: &'static str,
     budget_tokens: u32,
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: &'static str,
 }
 
 /// Marks the end of a part of the prompt that is kept in the cache.
@@ -185,6 +192,7 @@ pub(crate) fn encode(request: &Request<'_>, stream: bool) -> serde_json::Result<
     };
     let after = After {
         thinking: thinking.map(|budget_tokens| Thinking { r#type: "enabled", budget_tokens }),
+        output_config: request.effort.map(|effort| OutputConfig { effort: effort.as_str() }),
         temperature: request.temperature.filter(|_| thinking.is_none()),
         stop_sequences: &request.stop_sequences,
         stream,

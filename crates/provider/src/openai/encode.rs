@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ona_types::Attachment;
+use ona_types::{Attachment, Effort};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ struct After<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -131,6 +133,7 @@ pub(crate) fn encode(
         tool_choice: choice(request),
         max_tokens: (!reasons).then_some(request.max_tokens),
         max_completion_tokens: reasons.then_some(request.max_tokens),
+        reasoning_effort: request.effort.map(Effort::as_str),
         temperature: request.temperature.filter(|_| !reasons),
         stop: if reasons { &[] } else { &request.stop_sequences },
         stream,

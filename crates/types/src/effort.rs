@@ -1,0 +1,42 @@
+//! How hard a model thinks.
+
+use std::str::FromStr;
+
+/// How hard a model thinks, where it can be told; each more than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the words say it")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+impl Effort {
+    /// Every one with its word.
+    pub const ALL: [(&'static str, Effort); 4] = [
+        ("low", Effort::Low),
+        ("medium", Effort::Medium),
+        ("high", Effort::High),
+        ("max", Effort::Max),
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}
+
+/// A word that is no effort.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no effort (low, medium, high, max)")]
+pub struct UnknownEffort(pub String);
+
+impl FromStr for Effort {
+    type Err = UnknownEffort;
+
+    fn from_str(word: &str) -> Result<Self, UnknownEffort> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == word);
+        known.map(|(_, effort)| *effort).ok_or_else(|| UnknownEffort(word.to_owned()))
+    }
+}
