@@ -151,6 +151,8 @@ pub struct AgentOptions {
     pub source: Option<StartSource>,
     /// Setup hooks to run first.
     pub setup: Option<SetupTrigger>,
+    /// What the user says before the first prompt.
+    pub initial: Option<String>,
     /// How often the model may be asked in a turn.
     pub max_turns: Option<u32>,
     /// How often Stop hooks may send the model back in a turn; as often as they like if it is not said.
@@ -306,6 +308,9 @@ impl Agent {
         let event = Some(("session.ended", &detail));
         self.keep(&Step { hooks: &rows, event, ..Step::default() })?;
         // Agents use their caller's servers.
+        if self.session.agent.is_none() {
+            self.session.close_own_servers().await;
+        }
         if let Some(pool) = self.session.pool().filter(|_| self.session.agent.is_none()) {
             pool.close().await;
         }
@@ -341,7 +346,7 @@ impl Agent {
             Some(identity) => subagents::began(identity),
             None => HookDetail::SessionStart {
                 source,
-                agent_type: None,
+                agent_type: self.session.kind_here().map(str::to_owned),
                 model: Some(self.mind.model.wire.clone()),
             },
         };
@@ -383,11 +388,15 @@ impl Agent {
         };
         entries.extend(self.skills_told());
         entries.extend(self.contexts(&fired.contexts, from));
-        self.initial = fired.initial_message.take();
+        let first = self.options.initial.take().into_iter().chain(fired.initial_message.take());
+        self.initial = Some(first.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
         self.take_watch_paths(&fired);
-        let detail = json!({
+        let mut detail = json!({
             "source": source, "provider": self.mind.model.provider.as_str(), "model": self.mind.model.wire,
         });
+        if let Some(kind) = self.session.kind_here() {
+            detail["agent"] = kind.into();
+        }
         let event = Some(("session.started", &detail));
         self.keep(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
     }

@@ -178,13 +178,12 @@ impl Session {
                  JSON object"
             ));
         }
-        let offered = self.tools.as_ref()?;
         let known = self.tool(tool);
         let name = known.as_ref().map_or(tool, |tool| tool.name());
-        (!offered.iter().any(|offered| offered == name)).then(|| {
+        (!self.has(name)).then(|| {
             format!(
                 "there is no tool `{tool}` in this session; the tools are {}",
-                offered.join(", ")
+                self.offered().join(", ")
             )
         })
     }

@@ -260,7 +260,7 @@ impl Agent {
         }
         let detail = HookDetail::SessionStart {
             source: StartSource::Compact,
-            agent_type: None,
+            agent_type: self.session.kind_here().map(str::to_owned),
             model: Some(self.mind.model.wire.clone()),
         };
         let mut fired = match &self.session.agent {

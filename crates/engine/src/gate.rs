@@ -474,7 +474,11 @@ impl Session {
         let name = self.governance.redactor.mask_live(&detail.name()).into_owned();
         let mut base = self.hook_base();
         // These say themselves which agent they are about.
-        if matches!(detail, HookDetail::SubagentStart { .. } | HookDetail::SubagentStop { .. }) {
+        let says = |detail: &HookDetail| {
+            use HookDetail::{SessionStart, SubagentStart, SubagentStop};
+            matches!(detail, SessionStart { .. } | SubagentStart { .. } | SubagentStop { .. })
+        };
+        if says(&detail) {
             (base.agent_id, base.agent_type) = (None, None);
         }
         let mut fired = hooks.fire(&base, detail, about, judge, cancel).await;
@@ -528,7 +532,7 @@ impl Session {
             cwd: self.place.cwd.display().to_string(),
             permission_mode: Some(self.governance.permissions.mode()),
             agent_id: self.agent.as_ref().map(|agent| agent.id.to_string()),
-            agent_type: self.agent.as_ref().map(|agent| agent.kind.clone()),
+            agent_type: self.kind_here().map(str::to_owned),
         }
     }
 }

@@ -508,6 +508,27 @@ impl Governance {
         Ok(Self::of(&engine.config, &engine.host, place, basis, Vec::new(), watch))
     }
 
+    /// The same for the agent that the main one is to be: its hooks hold as long as what the command line gives.
+    pub(crate) fn take_role(
+        &mut self,
+        engine: &Engine,
+        mode: Option<PermissionMode>,
+        hooks: Option<&Value>,
+        place: &mut Place,
+    ) {
+        if let Some(mode) = mode {
+            self.basis.mode = Some(basis::stricter(self.permissions.mode(), mode));
+        }
+        if let Some(hooks) = hooks {
+            let json = Map::from_iter([("hooks".to_owned(), hooks.clone())]);
+            let base = self.basis.roots.project_dir.clone();
+            let at =
+                self.basis.layers.iter().take_while(|l| l.source.scope <= Scope::Cli).count();
+            self.basis.layers.insert(at, Layer { source: Source::of(Scope::Cli), base, json });
+        }
+        self.rebuild(engine, place);
+    }
+
     /// Lets settings of a skill act, which are known by its file.
     pub(crate) fn take_up(
         &mut self,

@@ -20,7 +20,7 @@ impl Session {
         let mut text = tool.description().to_owned();
         if tool.name() == "Agent" {
             text.push_str("\nThe kinds of agents:");
-            for kind in &self.extensions_now().agents {
+            for kind in self.extensions_now().agents.iter().filter(|kind| self.may_start(kind)) {
                 let about: String = kind.description.chars().take(LONGEST_DESCRIPTION).collect();
                 if text.len() + about.len() > ALL_KINDS {
                     text.push_str("\n(and others, which `ona agents` lists)");
@@ -38,11 +38,21 @@ impl Session {
     /// The kind of this name.
     pub(crate) fn kind(&self, name: &str) -> Result<AgentDefinition, String> {
         let extensions = self.extensions_now();
-        extensions.agent(name).cloned().map_err(|error| {
-            let names: Vec<&str> =
-                extensions.agents.iter().map(|kind| kind.name.as_str()).collect();
+        let found = extensions.agent(name).map_err(|error| error.to_string()).and_then(|kind| {
+            let why = || format!("the agent {} may not start it", self.kind_here().unwrap_or("here"));
+            if self.may_start(kind) { Ok(kind.clone()) } else { Err(why()) }
+        });
+        found.map_err(|error| {
+            let kinds = extensions.agents.iter().filter(|kind| self.may_start(kind));
+            let names: Vec<&str> = kinds.map(|kind| kind.name.as_str()).collect();
             format!("{error}; there are {}", names.join(", "))
         })
+    }
+
+    /// Whether the role leaves this kind to be started: `Agent(a, b)` names the only ones.
+    fn may_start(&self, kind: &AgentDefinition) -> bool {
+        let only = self.role.as_ref().and_then(|role| role.may_start.as_ref());
+        only.is_none_or(|only| only.contains(&kind.name))
     }
 
     /// The tools of an agent of this kind, which works in that session: what this one has, and what servers of its own

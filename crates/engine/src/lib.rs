@@ -5,6 +5,7 @@
 //! The engine never prints and reads neither terminal nor environment.
 
 mod agent;
+mod agent_memory;
 mod announce;
 mod aside;
 mod call;
@@ -33,6 +34,7 @@ mod partial;
 mod phase;
 pub mod project;
 mod prompt;
+mod role;
 pub mod servers;
 mod session;
 pub mod settings;

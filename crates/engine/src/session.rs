@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentOptions, Mind};
 use crate::crew::Crew;
-use crate::extensions::Extensions;
+use crate::extensions::{AgentDefinition, Extensions};
 use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
@@ -75,6 +75,8 @@ pub struct Session {
     pub(crate) mode_before: Option<PermissionMode>,
     /// Who works here, where a call started it.
     pub(crate) agent: Option<Identity>,
+    /// The kind of agent that the main one is to be, where it is one of those that files describe.
+    pub(crate) role: Option<Arc<AgentDefinition>>,
     /// How the agent here is to work, for agents that it starts.
     pub(crate) work: Option<Arc<AgentOptions>>,
     /// Only one call at a time is judged, run and recorded, however many agents are waited for.
@@ -196,6 +198,7 @@ impl Session {
             refused: Arc::default(),
             mode_before: None,
             agent: None,
+            role: None,
             work: None,
             door: Arc::new(Semaphore::new(1)),
         };
@@ -226,6 +229,7 @@ impl Session {
             refused: Arc::clone(&self.refused),
             mode_before: None,
             agent: None,
+            role: None,
             work: None,
             door: Arc::new(Semaphore::new(1)),
         }
@@ -244,6 +248,7 @@ impl Session {
             workspace: self.workspace.clone(),
             mode_before: self.mode_before,
             agent: self.agent.clone(),
+            role: self.role.clone(),
             work: self.work.clone(),
             door: Arc::clone(&self.door),
             ..same
@@ -407,11 +412,22 @@ impl Session {
     pub fn offered(&self) -> Vec<String> {
         let names = self.tool_names().into_iter();
         let offered = |name: &String| {
-            self.tools.as_ref().is_none_or(|tools| tools.contains(name))
+            self.has(name)
                 && !self.denies_tool(name)
                 && (self.mcp.is_some() || !FOR_SERVERS.contains(&name.as_str()))
         };
         names.filter(offered).collect()
+    }
+
+    /// Whether a tool is among those that the operator, and the role, leave to whoever works here. What takes answers
+    /// and selects intents is no tool that a file could leave out.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let is_own = || {
+            let mut own = self.selecting().into_iter().chain(self.answering());
+            own.any(|tool| tool.name() == name)
+        };
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name))
+            && self.role.as_ref().is_none_or(|kind| kind.has(name) || is_own())
     }
 
     /// The names of all its tools.

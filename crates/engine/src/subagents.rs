@@ -287,13 +287,17 @@ impl Session {
             session.take_up(skill);
         }
         session.use_servers(kind).await.map_err(text)?;
-        let known_skills = self.known_skills(kind, cancel).await?;
+        // Its memories are where its caller is, whatever worktree it works in.
+        let known = [self.memories_of(kind), self.known_skills(kind, cancel).await?];
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        let append = (!known.is_empty()).then(|| known.join("\n\n"));
         let options = AgentOptions {
-            prompt: PromptOptions { replace: Some(kind.prompt.clone()), append: known_skills },
+            prompt: PromptOptions { replace: Some(kind.prompt.clone()), append },
             tools: Some(self.tools_of(kind, &session)),
             shape: None,
             source: Some(source),
             setup: None,
+            initial: None,
             max_turns: kind.max_turns.map(NonZeroU32::get).or(options.max_turns),
             partial: options.partial,
             instructions: session.instruction_roots(&self.engine.config),

@@ -41,6 +41,12 @@ pub struct AgentArgs {
     #[arg(value_name = "PROMPT", requires = "print")]
     pub prompt: Option<String>,
 
+    /// Run as this agent: its prompt, tools, model, hooks and limits
+    ///
+    /// `ona agents` lists them. Without it the settings key `agent` counts, if there is one.
+    #[arg(long = "agent", value_name = "NAME", requires = "print")]
+    pub run_as: Option<String>,
+
     /// Whom to ask: claude_code_subscription, openai_compatible or lm_studio_local
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,

@@ -50,7 +50,6 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let engine = Arc::new(engine);
     let (seat, source) = seat(&engine, args, &cwd)?;
-    let prompt = first_prompt(args, source)?;
     let mut session = Session::open(&engine, seat.clone(), &cwd)?;
     for warning in session.warnings() {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
@@ -58,6 +57,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     for warning in session.extend()? {
         complain(&format!("warning: {}\n", plain(&warning)));
     }
+    take_role(args, &mut session)?;
+    let first = session.first_words().filter(|_| source == StartSource::Startup);
+    let (prompt, initial) = first_prompt(args, source, first)?;
     let last = engine.store.last_model(&seat.session)?;
     let found = mind(args, &session.settings(), last.as_ref());
     let (mind, models, credential) =
@@ -74,8 +76,11 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         engine.store.rename_session(&seat, Some(name))?;
     }
     let (front, remote, events) = table(Human::Nobody);
+    let session = session.facing(front);
+    let mind = session.mind_of_role(mind, args.model.is_some());
     let options = AgentOptions {
         prompt: first_words,
+        initial,
         shape: given::shape(answers, models.answer_retries),
         ..options(args, &session, &engine, &models, source)?
     };
@@ -85,6 +90,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         credential,
         cwd: cwd.display().to_string(),
         mode: session.mode().to_string(),
+        agent: session.kind_here().map(str::to_owned),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -93,8 +99,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen(&remote)?;
         let mind = Arc::new(mind);
-        let mut session = session.facing(front).judged_by(Arc::clone(&mind));
+        let mut session = session.judged_by(Arc::clone(&mind));
         connect(&mut session).await?;
+        let options = session.play(options).await.map_err(CliError::failed)?;
         let mut agent = Agent::start(session, mind, options).await?;
         let session_id = shown.session_id.clone();
         let printer = Printer::new(args, shown, agent.tools());
@@ -259,14 +266,33 @@ pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
     }
 }
 
-/// What to begin with; nothing where lines of JSON will say, or an unfinished turn goes on.
-fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>, CliError> {
+/// The main agent is the one that the command line names, or else the settings.
+fn take_role(args: &AgentArgs, session: &mut Session) -> Result<(), CliError> {
+    let settings = session.settings();
+    let (from, name) = match (&args.run_as, settings["agent"].as_str()) {
+        (Some(name), _) => ("--agent", name.as_str()),
+        (None, Some(name)) => ("the setting `agent`", name),
+        (None, None) => return Ok(()),
+    };
+    session.take_role(name).map_err(|why| {
+        CliError::usage(format!("{from}: {why}")).hint("`ona agents` shows whose each of them is")
+    })
+}
+
+/// What to begin with; nothing where lines of JSON will say, or an unfinished turn goes on. Beside it what is said
+/// before that: `first`, unless it is all there is.
+fn first_prompt(
+    args: &AgentArgs,
+    source: StartSource,
+    first: Option<&str>,
+) -> Result<(Option<String>, Option<String>), CliError> {
+    let first = first.map(str::to_owned);
     if args.init_only {
-        return Ok(None);
+        return Ok((None, None));
     }
     if args.input_format == InputFormat::StreamJson {
         return match args.prompt {
-            None => Ok(None),
+            None => Ok((None, first)),
             Some(_) => Err(CliError::usage(
                 "with --input-format stream-json prompts come on standard input",
             )),
@@ -274,7 +300,7 @@ fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>,
     }
     let mut piped = String::new();
     if !std::io::stdin().is_terminal() {
-        let bytes = piped_in(args.prompt.is_some())?;
+        let bytes = piped_in(args.prompt.is_some() || first.is_some())?;
         if bytes.len() as u64 > MOST_INPUT {
             return Err(CliError::usage("more than 10 MB came on standard input")
                 .hint("put it into a file and name the file in the prompt"));
@@ -284,10 +310,11 @@ fn first_prompt(args: &AgentArgs, source: StartSource) -> Result<Option<String>,
     let parts = [args.prompt.clone().unwrap_or_default(), piped];
     let parts: Vec<&str> =
         parts.iter().map(String::as_str).filter(|part| !part.trim().is_empty()).collect();
-    match (parts.is_empty(), source) {
-        (false, _) => Ok(Some(parts.join("\n\n"))),
-        (true, StartSource::Resume) => Ok(None),
-        (true, _) => {
+    match (parts.is_empty(), source, first) {
+        (false, _, first) => Ok((Some(parts.join("\n\n")), first)),
+        (true, StartSource::Resume, _) => Ok((None, None)),
+        (true, _, Some(first)) => Ok((Some(first), None)),
+        (true, _, None) => {
             Err(CliError::usage("there is no prompt")
                 .hint("ona -p 'what to do', or pipe something in"))
         }

@@ -28,7 +28,8 @@ const PROTECTED_DIRS: &[&str] =
     &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona", ".orchestration", ".ssh", ".gnupg"];
 
 /// Parts of `.claude` that agents are meant to write.
-const OPEN_IN_CLAUDE: &[&str] = &["commands", "agents", "skills", "worktrees"];
+const OPEN_IN_CLAUDE: &[&str] =
+    &["commands", "agents", "skills", "worktrees", "agent-memory", "agent-memory-local"];
 
 /// Files that other programs obey.
 const PROTECTED_FILES: &[&str] = &[

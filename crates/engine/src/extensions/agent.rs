@@ -11,6 +11,9 @@ use super::keys::{Bad, Keys};
 use super::notes::Notes;
 use super::{Origin, is_name};
 
+/// What an agent that keeps memories has, to read and write them.
+const FOR_MEMORY: [&str; 3] = ["Read", "Write", "Edit"];
+
 /// Longer names help nobody.
 pub(super) const LONGEST_NAME: usize = 64;
 
@@ -186,6 +189,14 @@ pub(super) fn read(
 }
 
 impl AgentDefinition {
+    /// Whether its file leaves it a tool: what is disallowed goes first, then only what is listed stays.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        let any = |list: &[String]| list.iter().any(|pattern| covers(pattern, tool));
+        let remembers = self.memory.is_some() && FOR_MEMORY.contains(&tool);
+        !any(&self.disallowed_tools)
+            && self.tools.as_ref().is_none_or(|listed| any(listed) || remembers)
+    }
+
     /// A plugin says neither what runs around its agents nor what they may do unasked.
     fn of_plugin(&mut self, id: &str, keys: &Keys, notes: &mut Notes<'_>) {
         self.name = format!("{id}:{}", self.name);
@@ -351,16 +362,9 @@ fn servers(keys: &Keys) -> Result<Vec<ServerUse>, Bad> {
     }
 }
 
-/// The tools that an agent has of these. What is disallowed goes first, then only what is listed stays. Agents that
-/// others started start none themselves.
+/// The tools that an agent has of these. Agents that others started start none themselves.
 pub fn tools_for(agent: &AgentDefinition, all: &[String]) -> Vec<String> {
-    let any = |list: &[String], tool: &str| list.iter().any(|pattern| covers(pattern, tool));
-    let has = |tool: &&String| {
-        tool.as_str() != "Agent"
-            && !any(&agent.disallowed_tools, tool)
-            && agent.tools.as_ref().is_none_or(|listed| any(listed, tool))
-    };
-    all.iter().filter(has).cloned().collect()
+    all.iter().filter(|tool| *tool != "Agent" && agent.has(tool)).cloned().collect()
 }
 
 /// Whether a name in a list means a tool. `mcp__server` means all tools of the server; `*` stands for anything.

@@ -13,6 +13,7 @@ pub(super) struct Shown {
     pub(super) credential: &'static str,
     pub(super) cwd: String,
     pub(super) mode: String,
+    pub(super) agent: Option<String>,
 }
 
 /// A prompt, as it was taken.
@@ -41,13 +42,17 @@ impl Shown {
     }
 
     pub(super) fn init(&self, tools: &[String], servers: &[Value], there: &Value) -> Value {
-        self.line(json!({
+        let mut line = json!({
             "type": "system", "subtype": "init", "cwd": self.cwd, "tools": tools, "mcp_servers": servers,
             "model": self.model.wire, "permissionMode": self.mode, "slash_commands": there["slash_commands"],
             "apiKeySource": self.credential, "output_style": "default", "agents": there["agents"], "skills": there["skills"],
             "plugins": there["plugins"], "claude_code_version": env!("CARGO_PKG_VERSION"),
             "provider": self.model.provider.as_str(),
-        }))
+        });
+        if let Some(agent) = &self.agent {
+            line["agent"] = agent.as_str().into();
+        }
+        self.line(line)
     }
 
     /// The lines that say what an event says.

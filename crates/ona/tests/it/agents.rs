@@ -650,3 +650,65 @@ fn a_named_agent_waits_hooks_can_send_it_on_and_its_name_reaches_it_again() {
         "{last}"
     );
 }
+
+#[test]
+fn an_agent_keeps_memories_in_a_directory_of_its_own() {
+    let project = project();
+    let keeper = "---\nname: keeper\ndescription: keeps\ntools: Grep\nmemory: PLACE\n---\nYou keep.";
+    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "project"));
+    project.file(".claude/agent-memory/keeper/MEMORY.md", "The build needs Ada's key.\n");
+    let new = project.path(".claude/agent-memory/keeper/build.md");
+    let write = json!({"file_path": new, "content": "make all\n"});
+    let server = || {
+        let write = write.clone();
+        server(
+            |results, _| match results {
+                0 => agent("toolu_a", look_around("keeper")),
+                _ => Reply::say("Done."),
+            },
+            move |_, results| match results {
+                0 => Reply::new().call("toolu_w", "Write", write.clone()),
+                _ => Reply::say("Kept."),
+            },
+        )
+    };
+    let asked = |server: &Server| {
+        let mut all = server.requests().into_iter();
+        all.find(|request| !first_prompt(request).contains("MAIN")).unwrap().body
+    };
+    let first = server();
+    go(&project, &first, &[]);
+    let body = asked(&first);
+    let system = body["system"].to_string();
+    let dir = project.path(".claude/agent-memory/keeper");
+    assert!(system.contains("The build needs Ada's key."), "{system}");
+    assert!(system.contains(&format!("Your memory is the directory {}", dir.display())), "{system}");
+    let tools = body["tools"].to_string();
+    for tool in ["Grep", "Read", "Write", "Edit"] {
+        assert!(tools.contains(&format!("\"name\":\"{tool}\"")), "{tool} in {tools}");
+    }
+    assert!(!tools.contains("\"name\":\"Bash\""), "{tools}");
+    assert!(!new.exists(), "what it writes passes the gate");
+    let mode = ["--permission-mode", "acceptEdits"];
+    go(&project, &server(), &mode);
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "make all\n");
+
+    // One that leads elsewhere is not told; a memory of the user's is at home.
+    let index = dir.join("MEMORY.md");
+    std::fs::remove_file(&index).unwrap();
+    let outside = project.home().join("outside.md");
+    std::fs::write(&outside, "somebody else's words").unwrap();
+    std::os::unix::fs::symlink(&outside, &index).unwrap();
+    let second = server();
+    let ran = go(&project, &second, &[]);
+    assert!(!asked(&second).to_string().contains("somebody else's words"));
+    let said = "MEMORY.md: it leads out of the agent's directory; the agent keeper goes without it";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "user"));
+    let home = project.home().join(".claude/agent-memory/keeper");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("MEMORY.md"), "Everywhere the same.").unwrap();
+    let third = server();
+    go(&project, &third, &[]);
+    assert!(asked(&third)["system"].to_string().contains("Everywhere the same."));
+}

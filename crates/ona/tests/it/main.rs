@@ -40,6 +40,7 @@ mod plugins;
 mod print;
 mod read;
 mod search;
+mod roles;
 mod secrets;
 mod serve;
 mod servers;

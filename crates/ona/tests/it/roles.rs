@@ -1,0 +1,126 @@
+//! `ona -p --agent NAME`: the main agent as one that a file describes.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use ona_provider::scripted::{Reply, Server};
+use ona_testkit::{Project, Ran, run};
+use serde_json::{Value, json};
+
+use crate::print::{anthropic, lines};
+use crate::project;
+
+fn agent(project: &Project, keys: &str) {
+    let text = format!("---\nname: lead\ndescription: leads\n{keys}---\nYou lead.");
+    project.file(".claude/agents/lead.md", text);
+}
+
+fn go(project: &Project, server: &Server, args: &[&str]) -> Ran {
+    run(anthropic(project, server, &["-p"]).args(args))
+}
+
+fn tools(request: &Value) -> Vec<&str> {
+    request["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_main_agent_is_what_its_file_says() {
+    let project = project();
+    let log = "cat >> seen.log; echo >> seen.log";
+    agent(
+        &project,
+        &format!(
+            "tools: Read, Write, Agent(Explore)\ndisallowedTools: Write\nmodel: opus\nmaxTurns: 2\n\
+             permissionMode: plan\nskills: house\ninitialPrompt: Begin here.\nhooks:\n  Stop:\n    - hooks:\n        \
+             - type: command\n          command: \"{log}\"\n  SessionStart:\n    - hooks:\n        - type: command\n          \
+             command: \"{log}\"\n"
+        ),
+    );
+    project.file(".claude/skills/house/SKILL.md", "---\ndescription: x\n---\nThe house style.");
+    let call = |id: &str, input: Value| Reply::new().call(id, "Agent", input);
+    let server = Server::start([
+        Reply::new().call("toolu_w", "Write", json!({"file_path": "a", "content": "x"})).call(
+            "toolu_a",
+            "Agent",
+            json!({"description": "x", "prompt": "HELP", "subagent_type": "general-purpose"}),
+        ),
+        call("toolu_b", json!({"description": "x", "prompt": "HELP", "subagent_type": "Plan"})),
+        Reply::say("never asked"),
+    ])
+    .unwrap();
+    let args = ["go on", "--agent", "lead", "--output-format", "stream-json", "--trust"];
+    let ran = go(&project, &server, &args);
+    let all = lines(&ran);
+    assert_eq!((&all[0]["agent"], &all[0]["permissionMode"]), (&json!("lead"), &json!("plan")));
+    assert_eq!(all.last().unwrap()["subtype"], "error_max_turns", "{}", ran.stderr);
+    let first = &server.requests()[0].body;
+    assert_eq!(first["model"], "claude-opus-4-20250514");
+    let system = first["system"].to_string();
+    assert!(system.contains("You lead.") && !system.contains("You are ona"), "{system}");
+    assert!(system.contains("The house style."), "{system}");
+    assert_eq!(tools(first), ["Read", "Agent"]);
+    let described = first["tools"][1]["description"].as_str().unwrap();
+    assert!(described.contains("- Explore:") && !described.contains("- Plan:"), "{described}");
+    let said = first["messages"].to_string();
+    assert!(said.find("Begin here.").unwrap() < said.find("go on").unwrap(), "{said}");
+    let told = server.requests()[1].body["messages"].to_string();
+    assert!(told.contains("there is no tool `Write` in this session"), "{told}");
+    assert!(told.contains("the agent lead may not start it; there are Explore"), "{told}");
+    let started: Value =
+        serde_json::from_str(project.content("seen.log").lines().next().unwrap()).unwrap();
+    assert_eq!(started["hook_event_name"], "SessionStart");
+    assert_eq!(started["agent_type"], "lead");
+    assert_eq!(
+        project.sql("SELECT json_extract(detail, '$.agent') FROM events WHERE event_type = 'session.started'"),
+        ["lead"]
+    );
+
+    // What the command line says counts above the file; Stop stays Stop.
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let more = ["--model", "sonnet", "--system-prompt", "Be brief.", "--tools", "Read,Glob"];
+    let ran = go(&project, &server, &[&["--agent", "lead", "--trust"], &more[..]].concat());
+    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+    let asked = &server.requests()[0].body;
+    assert_eq!((&asked["model"], tools(asked)), (&json!("claude-sonnet-4-20250514"), vec!["Read"]));
+    assert!(asked["system"].to_string().contains("Be brief."));
+    let said = asked["messages"].to_string();
+    assert_eq!(said.matches("Begin here.").count(), 1, "it is enough alone: {said}");
+    assert!(project.content("seen.log").contains(r#""hook_event_name":"Stop""#));
+}
+
+#[test]
+fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
+    let project = project();
+    agent(&project, "initialPrompt: Begin here.\npermissionMode: acceptEdits\n");
+    let server = Server::start([Reply::say("One."), Reply::say("Two.")]).unwrap();
+    let ran = go(&project, &server, &["x", "--agent", "leed"]);
+    assert_eq!(ran.code, Some(2));
+    let said = "--agent: there is no agent `leed`: did you mean `lead`?; there are lead, general-purpose";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    fs::create_dir_all(project.home().join(".claude")).unwrap();
+    let setting = |name: &str| {
+        let json = json!({"agent": name}).to_string();
+        fs::write(project.home().join(".claude/settings.json"), json).unwrap();
+    };
+    setting("nobody");
+    let ran = go(&project, &server, &["x"]);
+    assert!(ran.stderr.contains("the setting `agent`: there is no agent `nobody`"), "{}", ran.stderr);
+    setting("lead");
+    // In a stream, it is said before the first line.
+    let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--trust"];
+    let mut command = anthropic(&project, &server, &["-p"]);
+    let mut child =
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let line = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}});
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{}\n{}", line("first"), line("second")).unwrap();
+    drop(input);
+    let out = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    // A file cannot make the mode laxer than it would be.
+    let init: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!(init["permissionMode"], "default");
+    let last = server.requests().last().unwrap().body["messages"].clone();
+    assert_eq!(last[0]["content"][0]["text"], "Begin here.");
+    assert_eq!(last.to_string().matches("Begin here.").count(), 1, "{last}");
+}
