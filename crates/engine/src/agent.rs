@@ -155,7 +155,8 @@ pub struct AgentOptions {
     pub initial: Option<String>,
     /// How often the model may be asked in a turn.
     pub max_turns: Option<u32>,
-    /// How often Stop hooks may send the model back in a turn; as often as they like if it is not said.
+    /// How often hooks may send the model back that hear of its end: Stop, of an agent that a call started SubagentStop and
+    /// TeammateIdle together; as often as they like if it is not said.
     pub max_sent_back: Option<u32>,
     /// How much may be spent.
     pub max_budget_usd: Option<f64>,
@@ -205,6 +206,8 @@ pub struct Agent {
     pub(crate) context_tokens: u64,
     /// What compaction has come to in this turn.
     pub(crate) squeeze: Squeeze,
+    /// How often hooks have sent the model back since somebody told it something.
+    pub(crate) sent_back: u32,
     /// The inputs of the calls that are still to run.
     pub(crate) inputs: HashMap<ToolUseId, Value>,
     /// What a hook has the user say before the first prompt.
@@ -245,6 +248,7 @@ impl Agent {
             turn,
             context_tokens,
             squeeze: Squeeze::default(),
+            sent_back: 0,
             inputs: HashMap::new(),
             initial: None,
             servers_told: HashSet::new(),

@@ -4,21 +4,34 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ona_mcp::{OnProgress, Pool};
-use ona_store::TaskRow;
-use ona_tools::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebQuery};
+use ona_store::{StoreError, TaskRow};
+use ona_tools::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebQuery, Whose};
 use ona_types::{Event, Phase, TaskId, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::Session;
 
-fn view(row: TaskRow) -> TaskView {
-    TaskView {
-        id: row.id.to_string(),
-        kind: row.kind,
-        command: row.command,
-        output_path: row.output_path,
-        end: row.end,
+impl Session {
+    fn view(&self, row: TaskRow) -> Result<TaskView, StoreError> {
+        Ok(TaskView {
+            whose: self.whose(&row)?,
+            id: row.id.to_string(),
+            kind: row.kind,
+            command: row.command,
+            output_path: row.output_path,
+            end: row.end,
+        })
+    }
+
+    fn whose(&self, row: &TaskRow) -> Result<Whose, StoreError> {
+        let (Some(agent), own) = (&self.agent, &self.seat.session) else { return Ok(Whose::Own) };
+        if row.id == agent.task {
+            return Ok(Whose::Itself);
+        }
+        let below = || self.engine.store.agents_below(own);
+        let is_own = row.session == *own || below()?.contains(&row.session);
+        Ok(if is_own { Whose::Own } else { Whose::Callers })
     }
 }
 
@@ -49,13 +62,15 @@ impl Desk for Session {
     fn task(&self, id: &str) -> Result<Option<TaskView>, String> {
         let id = TaskId::from_existing(id.to_owned());
         let found = self.engine.store.task(&self.seat.conversation, &id);
-        found.map(|row| row.map(view)).map_err(|error| error.to_string())
+        let found = found.and_then(|row| row.map(|row| self.view(row)).transpose());
+        found.map_err(|error| error.to_string())
     }
 
     fn running_tasks(&self) -> Result<Vec<TaskView>, String> {
         let running = self.engine.store.running_tasks(&self.seat.conversation);
-        let running = running.map_err(|error| error.to_string())?;
-        Ok(running.into_iter().map(view).collect())
+        let running: Result<_, StoreError> =
+            running.and_then(|rows| rows.into_iter().map(|row| self.view(row)).collect());
+        running.map_err(|error| error.to_string())
     }
 
     fn stop_task<'a>(&'a self, task: &'a TaskView) -> Waits<'a, Result<(), String>> {

@@ -522,8 +522,7 @@ impl Governance {
         if let Some(hooks) = hooks {
             let json = Map::from_iter([("hooks".to_owned(), hooks.clone())]);
             let base = self.basis.roots.project_dir.clone();
-            let at =
-                self.basis.layers.iter().take_while(|l| l.source.scope <= Scope::Cli).count();
+            let at = self.basis.layers.iter().take_while(|l| l.source.scope <= Scope::Cli).count();
             self.basis.layers.insert(at, Layer { source: Source::of(Scope::Cli), base, json });
         }
         self.rebuild(engine, place);

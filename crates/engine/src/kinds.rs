@@ -39,7 +39,8 @@ impl Session {
     pub(crate) fn kind(&self, name: &str) -> Result<AgentDefinition, String> {
         let extensions = self.extensions_now();
         let found = extensions.agent(name).map_err(|error| error.to_string()).and_then(|kind| {
-            let why = || format!("the agent {} may not start it", self.kind_here().unwrap_or("here"));
+            let why =
+                || format!("the agent {} may not start it", self.kind_here().unwrap_or("here"));
             if self.may_start(kind) { Ok(kind.clone()) } else { Err(why()) }
         });
         found.map_err(|error| {

@@ -34,10 +34,9 @@ pub(crate) struct Identity {
     pub(crate) kind: String,
     /// What it is called.
     pub(crate) name: Option<String>,
+    /// The task that it is, where it works in the background.
+    pub(crate) task: TaskId,
 }
-
-/// How often a TeammateIdle hook may send an agent back.
-const MOST_SENT_ON: u32 = 8;
 
 /// A helper who is ready to begin.
 struct Helper {
@@ -267,6 +266,7 @@ impl Session {
             id: seat.session.clone(),
             kind: kind.name.clone(),
             name: order.name.clone(),
+            task: TaskId::of_call(call),
         };
         let isolation = match kept {
             Some(path) => Some(Isolation::kept(path.into(), &self.place.project_dir)),
@@ -452,7 +452,6 @@ impl Helper {
         let Self { mut agent, prompt, isolation, identity } = self;
         let started = Instant::now();
         let mut end = Box::pin(agent.turn(Some((prompt, Vec::new())), cancel)).await;
-        let mut sent_on = 0;
         while let (Ending::Done, Some(name)) = (&end.ending, &identity.name) {
             let detail = HookDetail::TeammateIdle {
                 teammate_name: name.clone(),
@@ -460,11 +459,13 @@ impl Helper {
             };
             let fired = agent.fire(detail, cancel).await;
             agent.keep(&ona_store::Step { hooks: &fired.rows, ..Default::default() })?;
-            if !fired.denies() || fired.stop.is_some() || sent_on >= MOST_SENT_ON {
+            if !fired.denies()
+                || fired.stop.is_some()
+                || !agent.goes_back("TeammateIdle", &fired)?
+            {
                 break;
             }
-            sent_on += 1;
-            let more = Box::pin(agent.turn(Some((fired.denial(), Vec::new())), cancel)).await;
+            let more = Box::pin(agent.further(Some((fired.denial(), Vec::new())), cancel)).await;
             end = more.after(end);
         }
         let store = &parent.engine.store;

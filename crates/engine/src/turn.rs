@@ -176,6 +176,16 @@ impl Agent {
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
     ) -> TurnEnd {
+        self.sent_back = 0;
+        self.further(prompt, cancel).await
+    }
+
+    /// The same where hooks have sent the model back: how often is counted on.
+    pub(crate) async fn further(
+        &mut self,
+        prompt: Option<(String, Vec<Attachment>)>,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
         let started = Instant::now();
         let mut account = Account::default();
         self.squeeze = Squeeze::default();
@@ -248,7 +258,7 @@ impl Agent {
             }
             return Ok(());
         }
-        let (mut sent_back, mut compacted) = (0, false);
+        let mut compacted = false;
         loop {
             self.heed_tasks(cancel).await?;
             self.heed_servers()?;
@@ -305,9 +315,7 @@ impl Agent {
                 Some(answer) => answer.to_string(),
                 None => account.text.clone(),
             };
-            if self.sent_back(&said, sent_back, cancel).await? {
-                sent_back += 1;
-            } else if !self.wait_for_agents(cancel).await {
+            if !self.is_sent_back(&said, cancel).await? && !self.wait_for_agents(cancel).await {
                 return Ok(());
             }
         }
@@ -592,42 +600,46 @@ impl Agent {
 
     /// Stop hooks may send the model back to work, unless they have done so too often: one that never lets it
     /// stop would have it asked for ever.
-    async fn sent_back(
-        &mut self,
-        text: &str,
-        before: u32,
-        cancel: &CancellationToken,
-    ) -> Result<bool, Halt> {
+    async fn is_sent_back(&mut self, text: &str, cancel: &CancellationToken) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
+        let before = self.sent_back > 0;
         let detail = match &self.session.agent {
-            Some(identity) => subagents::stopped(identity, before > 0, last_assistant_message),
-            None => HookDetail::Stop { stop_hook_active: before > 0, last_assistant_message },
+            Some(identity) => subagents::stopped(identity, before, last_assistant_message),
+            None => HookDetail::Stop { stop_hook_active: before, last_assistant_message },
         };
+        let event = detail.event().as_str();
+        let from = format!("{event} hook");
         let fired = self.fire(detail, cancel).await;
         if let Some(reason) = fired.stop.clone() {
             self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
             return Err(Halt::Ending(Ending::Stopped { reason }));
         }
-        let mut entries = self.contexts(&fired.contexts, "Stop hook");
-        if let Some(most) = self.options.max_sent_back
-            && fired.denies()
-            && before >= most
-        {
-            let reason = fired.denial();
-            let detail = json!({"turn": self.turn, "sent_back": before, "reason": reason});
-            let event = Some(("stop.overruled", &detail));
-            self.keep(&Step { entries: &entries, hooks: &fired.rows, event, ..Step::default() })?;
-            self.warn(format!(
-                "Stop hooks have sent the model back {before} times, which is the limit \
-                 (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}"
-            ));
+        let entries = self.contexts(&fired.contexts, &from);
+        self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?;
+        if !fired.denies() || !self.goes_back(event, &fired)? {
             return Ok(false);
         }
-        if fired.denies() {
-            entries.extend(self.contexts(&[fired.denial()], "Stop hook"));
+        let entries = self.contexts(&[fired.denial()], &from);
+        self.keep(&Step { entries: &entries, ..Step::default() })?;
+        Ok(!cancel.is_cancelled())
+    }
+
+    /// Whether hooks that hear of its end may send the model back once more.
+    pub(crate) fn goes_back(&mut self, event: &str, fired: &Fired) -> Result<bool, StoreError> {
+        let before = self.sent_back;
+        if self.options.max_sent_back.is_none_or(|most| before < most) {
+            self.sent_back += 1;
+            return Ok(true);
         }
-        self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?;
-        Ok(fired.denies() && !cancel.is_cancelled())
+        let reason = fired.denial();
+        let detail =
+            json!({"turn": self.turn, "sent_back": before, "hook": event, "reason": reason});
+        self.keep(&Step { event: Some(("stop.overruled", &detail)), ..Step::default() })?;
+        self.warn(format!(
+            "{event} hooks would send the model back once more; it was sent back {before} times, which is the limit \
+             (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}"
+        ));
+        Ok(false)
     }
 
     /// What is left to do when a turn ends before its time.

@@ -98,6 +98,9 @@ pub(crate) async fn run_command(
     Ran::failed(last).hint("install its `shell`, or choose another")
 }
 
+/// Told of a hook that ended with a code that means nothing.
+pub(crate) const DECIDES_NOTHING: &str = "it decides nothing: to block, a hook exits 2";
+
 fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
     let mut ran = Ran {
         stdout: decoded(&outcome.stdout),
@@ -113,7 +116,7 @@ fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
             ran.hint = match code {
                 127 => "its command was not found: check its path and PATH",
                 126 => "its command may not be executed: `chmod +x` it",
-                _ => "it decides nothing: to block, a hook exits 2",
+                _ => DECIDES_NOTHING,
             };
         }
         Ending::Signalled(signal) => ran.note(&format!("killed by signal {signal}")),

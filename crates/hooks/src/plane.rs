@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::config::{Condition, Handler, HookEntry, shortened};
-use crate::handler::{self, CommandRun, Ran};
+use crate::handler::{self, CommandRun, DECIDES_NOTHING, Ran};
 use crate::http;
 use crate::judge::{self, Judge, Question};
 use crate::output::{Stdout, parse_stdout};
@@ -473,10 +473,20 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
         None if ran.interrupted => {
             fired.interrupted.get_or_insert_with(|| named(entry));
         }
-        Some(code) => fail(fired, entry, &format!("exited {code}: {}", ran.stderr), ran.hint),
+        Some(code) => {
+            // This one is asked to make something, and has not.
+            let hint = match (event, ran.hint) {
+                (HookEvent::WorktreeCreate, DECIDES_NOTHING) => NO_WORKTREE,
+                (_, hint) => hint,
+            };
+            fail(fired, entry, &format!("exited {code}: {}", ran.stderr), hint);
+        }
         None => fail(fired, entry, &format!("failed: {}", ran.stderr), ran.hint),
     }
 }
+
+/// Told of a WorktreeCreate hook that ended with any code but 0.
+const NO_WORKTREE: &str = "so there is no worktree: exit 0 and print its path to make one";
 
 /// A hook in words: what it runs, and where it is set up.
 fn named(entry: &HookEntry) -> String {

@@ -104,6 +104,7 @@ pub fn for_agents(cli: &Cli) -> Result<AgentOptions, CliError> {
         today: print::today(),
         model_of_agents: env::subagent_model()?,
         waits: true,
+        max_sent_back: env::model::models()?.max_sent_back,
         max_budget_usd: cli.agent.max_budget_usd,
         ..AgentOptions::default()
     })

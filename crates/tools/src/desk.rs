@@ -61,6 +61,19 @@ pub struct TaskView {
     pub output_path: PathBuf,
     /// How it ended; nothing while it goes on.
     pub end: Option<TaskEnd>,
+    /// Whose it is, seen from who asks.
+    pub whose: Whose,
+}
+
+/// Whose a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Of who asks, or of somebody that has started; the main agent's are all of the conversation.
+    Own,
+    /// Of the one that has started who asks, or of another it started.
+    Callers,
+    /// The one who asks is it.
+    Itself,
 }
 
 /// What an agent is wanted for.

@@ -50,7 +50,7 @@ pub use attached::{AttachError, attach_pdf, attach_picture};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
-pub use desk::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebHit, WebQuery};
+pub use desk::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebHit, WebQuery, Whose};
 pub use input::InputError;
 pub use mcp::ServerTool;
 pub use plan::plan_of;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 
 use crate::context::{Place, ToolContext};
-use crate::desk::TaskView;
+use crate::desk::{TaskView, Whose};
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 
@@ -59,6 +59,12 @@ impl BuiltIn for TaskOutput {
         let until = Instant::now() + Duration::from_millis(wait);
         let task = loop {
             let task = find(&input.task_id, cx)?;
+            if task.whose == Whose::Itself {
+                return Err(Refusal::rejected(format!(
+                    "the task {} is you: it has no end to wait for before you end",
+                    task.id
+                )));
+            }
             if task.end.is_some() || Instant::now() >= until {
                 break task;
             }
@@ -127,6 +133,13 @@ impl BuiltIn for TaskStop {
                 "the task {} does not run any more: {}",
                 task.id,
                 state(Some(end))
+            )));
+        }
+        if task.whose != Whose::Own {
+            return Err(Refusal::rejected(format!(
+                "the task {} is not yours to end: an agent ends what it has started itself. Say at your end what should \
+                 become of it",
+                task.id
             )));
         }
         cx.desk.stop_task(&task).await.map_err(Refusal::Internal)?;

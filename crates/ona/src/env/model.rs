@@ -36,7 +36,7 @@ variables! {
     LM_MODEL = "LM_STUDIO_MODEL", "unset", "The model that the local server has loaded.";
     RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
     ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
-    SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work; 0 is without a limit.";
+    SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work, and SubagentStop and TeammateIdle hooks together an agent; 0 is without a limit.";
     OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer; no more than its own limit, where that is known.";
     THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking: at least 1024 and less than an answer, for models that take a budget; 0 is none.";
     TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take, and at most five minutes of it a stream may be silent.";

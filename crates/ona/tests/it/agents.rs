@@ -8,17 +8,17 @@ use crate::print::{anthropic, lines};
 use crate::project;
 
 /// What the model was asked first in this conversation with it.
-fn first_prompt(request: &Recorded) -> String {
+pub fn first_prompt(request: &Recorded) -> String {
     request.body["messages"][0]["content"].to_string()
 }
 
 /// How many results of calls it was told.
-fn results(request: &Recorded) -> usize {
+pub fn results(request: &Recorded) -> usize {
     request.body["messages"].to_string().matches("\"type\":\"tool_result\"").count()
 }
 
 /// A server whose main agent follows one script and whose others follow another, by what they were told first.
-fn server(
+pub fn server(
     main: impl Fn(usize, &Recorded) -> Reply + Send + 'static,
     helper: impl Fn(&str, usize) -> Reply + Send + 'static,
 ) -> Server {
@@ -32,15 +32,15 @@ fn server(
     .unwrap()
 }
 
-fn agent(id: &str, input: Value) -> Reply {
+pub fn agent(id: &str, input: Value) -> Reply {
     Reply::new().call(id, "Agent", input)
 }
 
-fn go(project: &Project, server: &Server, args: &[&str]) -> Ran {
+pub fn go(project: &Project, server: &Server, args: &[&str]) -> Ran {
     run(anthropic(project, server, &["-p", "MAIN: go"]).args(args))
 }
 
-fn look_around(kind: &str) -> Value {
+pub fn look_around(kind: &str) -> Value {
     json!({"description": "look around", "prompt": "HELP: what is there?", "subagent_type": kind})
 }
 
@@ -305,7 +305,7 @@ fn a_stream_tells_which_call_an_agent_works_for() {
     assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
 }
 
-fn git(project: &Project, args: &[&str]) -> String {
+pub fn git(project: &Project, args: &[&str]) -> String {
     let ran = run(project.command("git").args(args));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.stdout
@@ -394,14 +394,14 @@ fn a_hook_can_make_the_worktree_and_remove_it_if_nothing_was_changed() {
 }
 
 /// A repository with one commit.
-fn repository(project: &Project) {
+pub fn repository(project: &Project) {
     git(project, &["init", "-q", "-b", "main"]);
     git(project, &["add", "-A"]);
     let who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
     git(project, &[&who[..], &["commit", "-qm", "one"]].concat());
 }
 
-fn result(project: &Project, id: &str) -> String {
+pub fn result(project: &Project, id: &str) -> String {
     let asked = format!(
         "SELECT json_extract(payload_json, '$.content') FROM transcript_entries
          WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"
@@ -649,66 +649,4 @@ fn a_named_agent_waits_hooks_can_send_it_on_and_its_name_reaches_it_again() {
             && last.contains("and the docs"),
         "{last}"
     );
-}
-
-#[test]
-fn an_agent_keeps_memories_in_a_directory_of_its_own() {
-    let project = project();
-    let keeper = "---\nname: keeper\ndescription: keeps\ntools: Grep\nmemory: PLACE\n---\nYou keep.";
-    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "project"));
-    project.file(".claude/agent-memory/keeper/MEMORY.md", "The build needs Ada's key.\n");
-    let new = project.path(".claude/agent-memory/keeper/build.md");
-    let write = json!({"file_path": new, "content": "make all\n"});
-    let server = || {
-        let write = write.clone();
-        server(
-            |results, _| match results {
-                0 => agent("toolu_a", look_around("keeper")),
-                _ => Reply::say("Done."),
-            },
-            move |_, results| match results {
-                0 => Reply::new().call("toolu_w", "Write", write.clone()),
-                _ => Reply::say("Kept."),
-            },
-        )
-    };
-    let asked = |server: &Server| {
-        let mut all = server.requests().into_iter();
-        all.find(|request| !first_prompt(request).contains("MAIN")).unwrap().body
-    };
-    let first = server();
-    go(&project, &first, &[]);
-    let body = asked(&first);
-    let system = body["system"].to_string();
-    let dir = project.path(".claude/agent-memory/keeper");
-    assert!(system.contains("The build needs Ada's key."), "{system}");
-    assert!(system.contains(&format!("Your memory is the directory {}", dir.display())), "{system}");
-    let tools = body["tools"].to_string();
-    for tool in ["Grep", "Read", "Write", "Edit"] {
-        assert!(tools.contains(&format!("\"name\":\"{tool}\"")), "{tool} in {tools}");
-    }
-    assert!(!tools.contains("\"name\":\"Bash\""), "{tools}");
-    assert!(!new.exists(), "what it writes passes the gate");
-    let mode = ["--permission-mode", "acceptEdits"];
-    go(&project, &server(), &mode);
-    assert_eq!(std::fs::read_to_string(&new).unwrap(), "make all\n");
-
-    // One that leads elsewhere is not told; a memory of the user's is at home.
-    let index = dir.join("MEMORY.md");
-    std::fs::remove_file(&index).unwrap();
-    let outside = project.home().join("outside.md");
-    std::fs::write(&outside, "somebody else's words").unwrap();
-    std::os::unix::fs::symlink(&outside, &index).unwrap();
-    let second = server();
-    let ran = go(&project, &second, &[]);
-    assert!(!asked(&second).to_string().contains("somebody else's words"));
-    let said = "MEMORY.md: it leads out of the agent's directory; the agent keeper goes without it";
-    assert!(ran.stderr.contains(said), "{}", ran.stderr);
-    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "user"));
-    let home = project.home().join(".claude/agent-memory/keeper");
-    std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("MEMORY.md"), "Everywhere the same.").unwrap();
-    let third = server();
-    go(&project, &third, &[]);
-    assert!(asked(&third)["system"].to_string().contains("Everywhere the same."));
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
+mod agent_files;
 mod agents;
 mod answers;
 mod bad_input;
@@ -39,8 +40,8 @@ mod pictures;
 mod plugins;
 mod print;
 mod read;
-mod search;
 mod roles;
+mod search;
 mod secrets;
 mod serve;
 mod servers;

@@ -348,7 +348,10 @@ fn a_stop_hook_that_never_lets_go_is_overruled() {
         let ran = run(&mut command);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
         assert_eq!(server.requests().len(), asked);
-        let told = format!("back {} times, which is the limit", asked - 1);
+        let told = format!(
+            "Stop hooks would send the model back once more; it was sent back {} times, which is the limit",
+            asked - 1
+        );
         assert!(ran.stderr.contains(&told) && ran.stderr.contains("not yet"), "{}", ran.stderr);
     }
     let overruled = "SELECT json_extract(detail, '$.sent_back') FROM events WHERE event_type = 'stop.overruled'";

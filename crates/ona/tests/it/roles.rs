@@ -96,7 +96,8 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     let server = Server::start([Reply::say("One."), Reply::say("Two.")]).unwrap();
     let ran = go(&project, &server, &["x", "--agent", "leed"]);
     assert_eq!(ran.code, Some(2));
-    let said = "--agent: there is no agent `leed`: did you mean `lead`?; there are lead, general-purpose";
+    let said =
+        "--agent: there is no agent `leed`: did you mean `lead`?; there are lead, general-purpose";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     fs::create_dir_all(project.home().join(".claude")).unwrap();
     let setting = |name: &str| {
@@ -105,7 +106,11 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     };
     setting("nobody");
     let ran = go(&project, &server, &["x"]);
-    assert!(ran.stderr.contains("the setting `agent`: there is no agent `nobody`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the setting `agent`: there is no agent `nobody`"),
+        "{}",
+        ran.stderr
+    );
     setting("lead");
     // In a stream, it is said before the first line.
     let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--trust"];

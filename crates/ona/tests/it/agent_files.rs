@@ -1,0 +1,174 @@
+//! What an agent leaves and finds: its memories, its worktree, its tasks, and hooks that will not let it end.
+
+use ona_provider::scripted::{Reply, Server};
+use ona_testkit::run;
+use serde_json::json;
+
+use crate::agents::{agent, first_prompt, go, look_around, result, server};
+use crate::print::anthropic;
+use crate::project;
+
+#[test]
+fn an_agent_keeps_memories_in_a_directory_of_its_own() {
+    let project = project();
+    let keeper =
+        "---\nname: keeper\ndescription: keeps\ntools: Grep\nmemory: PLACE\n---\nYou keep.";
+    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "project"));
+    project.file(".claude/agent-memory/keeper/MEMORY.md", "The build needs Ada's key.\n");
+    let new = project.path(".claude/agent-memory/keeper/build.md");
+    let write = json!({"file_path": new, "content": "make all\n"});
+    let server = || {
+        let write = write.clone();
+        server(
+            |results, _| match results {
+                0 => agent("toolu_a", look_around("keeper")),
+                _ => Reply::say("Done."),
+            },
+            move |_, results| match results {
+                0 => Reply::new().call("toolu_w", "Write", write.clone()),
+                _ => Reply::say("Kept."),
+            },
+        )
+    };
+    let asked = |server: &Server| {
+        let mut all = server.requests().into_iter();
+        all.find(|request| !first_prompt(request).contains("MAIN")).unwrap().body
+    };
+    let first = server();
+    go(&project, &first, &[]);
+    let body = asked(&first);
+    let system = body["system"].to_string();
+    let dir = project.path(".claude/agent-memory/keeper");
+    assert!(system.contains("The build needs Ada's key."), "{system}");
+    assert!(
+        system.contains(&format!("Your memory is the directory {}", dir.display())),
+        "{system}"
+    );
+    let tools = body["tools"].to_string();
+    for tool in ["Grep", "Read", "Write", "Edit"] {
+        assert!(tools.contains(&format!("\"name\":\"{tool}\"")), "{tool} in {tools}");
+    }
+    assert!(!tools.contains("\"name\":\"Bash\""), "{tools}");
+    assert!(!new.exists(), "what it writes passes the gate");
+    let mode = ["--permission-mode", "acceptEdits"];
+    go(&project, &server(), &mode);
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "make all\n");
+
+    // One that leads elsewhere is not told; a memory of the user's is at home.
+    let index = dir.join("MEMORY.md");
+    std::fs::remove_file(&index).unwrap();
+    let outside = project.home().join("outside.md");
+    std::fs::write(&outside, "somebody else's words").unwrap();
+    std::os::unix::fs::symlink(&outside, &index).unwrap();
+    let second = server();
+    let ran = go(&project, &second, &[]);
+    assert!(!asked(&second).to_string().contains("somebody else's words"));
+    let said = "MEMORY.md: it leads out of the agent's directory; the agent keeper goes without it";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "user"));
+    let home = project.home().join(".claude/agent-memory/keeper");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("MEMORY.md"), "Everywhere the same.").unwrap();
+    let third = server();
+    go(&project, &third, &[]);
+    assert!(asked(&third)["system"].to_string().contains("Everywhere the same."));
+}
+
+#[test]
+fn an_agent_ends_only_what_it_has_started() {
+    let project = project();
+    let run = |command: &str| json!({"command": command, "run_in_background": true});
+    // The tasks are named after the calls that started them.
+    let stop = |id: &str, of: &str| Reply::new().call(id, "TaskStop", json!({"task_id": of}));
+    let server = server(
+        move |results, _| match results {
+            0 => Reply::new().call("toolu_mine", "Bash", run("sleep 600")),
+            1 => agent(
+                "toolu_a",
+                json!({"description": "x", "prompt": "HELP", "run_in_background": true}),
+            ),
+            2 => Reply::say("waiting"),
+            _ => Reply::say("done"),
+        },
+        move |_, results| match results {
+            0 => stop("toolu_s1", "task_mine"),
+            1 => stop("toolu_s2", "task_a"),
+            2 => Reply::new().call("toolu_o", "TaskOutput", json!({"task_id": "task_a"})),
+            3 => Reply::new().call("toolu_own", "Bash", run("sleep 600")),
+            4 => stop("toolu_s3", "task_own"),
+            _ => Reply::say("tried"),
+        },
+    );
+    let mode = ["--allowedTools", "Bash"];
+    let ran = go(&project, &server, &mode);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for call in ["toolu_s1", "toolu_s2"] {
+        assert!(
+            result(&project, call).contains("is not yours to end"),
+            "{}",
+            result(&project, call)
+        );
+    }
+    let own = result(&project, "toolu_o");
+    assert!(own.contains("the task task_a is you"), "{own}");
+    assert!(result(&project, "toolu_s3").starts_with("Stopped command"));
+    let running = "SELECT task_id FROM background_tasks WHERE ended_at IS NULL";
+    assert_eq!(project.sql(running), ["task_mine"]);
+    // Whom the whole conversation belongs to ends it.
+    project.ok("TaskStop", json!({"task_id": "task_mine"}));
+}
+
+#[test]
+fn hooks_that_will_not_let_an_agent_end_have_one_limit_together() {
+    let project = project();
+    let back = json!([{"hooks": [{"type": "command", "command": "echo more >&2; exit 2"}]}]);
+    for (hooks, event) in [
+        (json!({"SubagentStop": back, "TeammateIdle": back}), "SubagentStop"),
+        (json!({"TeammateIdle": back}), "TeammateIdle"),
+    ] {
+        let server = server(
+            |results, _| match results {
+                0 => agent("toolu_a", json!({"description": "x", "prompt": "HELP", "name": "n"})),
+                _ => Reply::say("done"),
+            },
+            |_, _| Reply::say("counted"),
+        );
+        let settings = json!({"hooks": hooks}).to_string();
+        let args = ["-p", "MAIN", "--settings", &settings];
+        let mut command = anthropic(&project, &server, &args);
+        let ran = run(command.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "3"));
+        assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+        let asked = server.requests().iter().filter(|r| !first_prompt(r).contains("MAIN")).count();
+        assert_eq!(asked, 4, "once, and three times more");
+        let said = format!(
+            "warning: {event} hooks would send the model back once more; it was sent back 3"
+        );
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("warning: Stop hooks"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_hook_that_makes_no_worktree_is_told_of_truly() {
+    let project = project();
+    let server = server(
+        |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+            ),
+            _ => Reply::say("done"),
+        },
+        |_, _| Reply::say("never asked"),
+    );
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo no room >&2; exit 3"}]}]);
+    let settings = json!({"hooks": {"WorktreeCreate": hook}}).to_string();
+    let ran = go(&project, &server, &["--settings", &settings]);
+    assert!(ran.stderr.contains("exited 3: no room (so there is no worktree"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("decides nothing"), "{}", ran.stderr);
+    let told = result(&project, "toolu_a");
+    assert!(
+        told.contains("there is no worktree for the agent: a WorktreeCreate hook failed"),
+        "{told}"
+    );
+}
