@@ -35,6 +35,8 @@ pub(crate) const PREFIX: &str = "mcp__";
 
 /// How long an agent waits for servers of its own.
 const AGENT_WAIT: Duration = Duration::from_secs(5);
+/// How long a question to the model waits for tools that a server has said are others now.
+const LISTS_WAIT: Duration = Duration::from_millis(500);
 
 /// Built-in tools that are of use only where there are servers.
 pub(crate) const FOR_SERVERS: &[&str] = &["ListMcpResources", "ReadMcpResource", "ToolSearch"];
@@ -369,8 +371,11 @@ fn file_uri(dir: &std::path::Path) -> Option<String> {
 
 impl Agent {
     /// Tells the model what servers say of themselves, once each, and the user which are not there.
-    pub(crate) fn heed_servers(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn heed_servers(&mut self) -> Result<(), StoreError> {
         let Some(mcp) = &self.session.mcp else { return Ok(()) };
+        for pool in mcp.own.iter().chain([&mcp.pool]) {
+            pool.tools_known(LISTS_WAIT).await;
+        }
         // Of its caller's servers, an agent's user has heard already.
         let is_main = self.session.agent.is_none();
         let mut statuses: Vec<(ServerStatus, bool)> = Vec::new();

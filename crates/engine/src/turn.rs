@@ -261,7 +261,7 @@ impl Agent {
         let mut compacted = false;
         loop {
             self.heed_tasks(cancel).await?;
-            self.heed_servers()?;
+            self.heed_servers().await?;
             self.heed_files(cancel).await?;
             self.check_limits(account)?;
             let spent = self.spent();

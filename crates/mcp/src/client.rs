@@ -21,6 +21,7 @@ mod pool;
 mod reading;
 mod server;
 mod sse;
+mod stale;
 mod tap;
 mod unread;
 mod web;

@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use super::bound::{LARGEST_ANSWER, Noise};
 use super::child::{Groups, Program, Start};
 use super::desk::{Desk, TokenStore};
-use super::ears::{Ears, Roots, Stale};
+use super::ears::{Ears, Roots};
 use super::error::{chain, failure};
 use super::oauth::{Tokens, signed_in};
 use super::pipe::Pipe;
 use super::sse::{SseFault, SseTransport, Way as SseWay};
+use super::stale::Stale;
 use super::tap::{Listeners, Tap};
 use super::web::{Web, header_map, says_who};
 use crate::spec::{Remote, ServerSpec, Way};
@@ -248,14 +249,13 @@ impl Attempt<'_> {
         mode: ClientLifecycleMode,
     ) -> Result<Link, Greeting> {
         let (listeners, gone) = (Listeners::default(), CancellationToken::new());
-        let tap = Tap::new(transport, listeners.clone(), gone.clone());
         let stale = Arc::<Stale>::default();
+        let tap = Tap::new(transport, listeners.clone(), Arc::clone(&stale), gone.clone());
         let (sender, asking) = watch::channel(0);
         let ears = Ears {
             server: self.spec.name.clone(),
             desk: Arc::clone(&self.common.desk),
             roots: Arc::clone(&self.common.roots),
-            stale: Arc::clone(&stale),
             asking: sender,
             turn: Semaphore::new(1),
         };

@@ -13,10 +13,10 @@ use rmcp::model::{
     ElicitationCapability, FormElicitationCapability, Implementation, ListRootsResult,
     ProtocolVersion, RootsCapabilities, UrlElicitationCapability,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::Value;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use url::Url;
 
 use super::desk::{Desk, ElicitAnswer, ElicitForm, Elicitation};
@@ -36,46 +36,11 @@ pub struct Root {
 /// The roots, which may change.
 pub(crate) type Roots = Arc<Mutex<Vec<Root>>>;
 
-/// Which lists of a server are no longer what they were.
-#[derive(Debug, Default)]
-pub(crate) struct Stale {
-    lists: Mutex<Lists>,
-    told: Notify,
-}
-
-/// Lists of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lists {
-    pub(crate) tools: bool,
-    pub(crate) prompts: bool,
-    pub(crate) resources: bool,
-}
-
-impl Stale {
-    pub(crate) fn mark(&self, list: impl FnOnce(&mut Lists)) {
-        list(&mut self.lists.lock().unwrap_or_else(PoisonError::into_inner));
-        self.told.notify_one();
-    }
-
-    /// Waits until something is stale, and says what. However often that was said, it is one thing to do.
-    pub(crate) async fn next(&self) -> Lists {
-        loop {
-            let lists =
-                std::mem::take(&mut *self.lists.lock().unwrap_or_else(PoisonError::into_inner));
-            if lists != Lists::default() {
-                return lists;
-            }
-            self.told.notified().await;
-        }
-    }
-}
-
 /// Answers one server.
 pub(crate) struct Ears {
     pub(crate) server: String,
     pub(crate) desk: Arc<dyn Desk>,
     pub(crate) roots: Roots,
-    pub(crate) stale: Arc<Stale>,
     /// How many questions of this server are before the human: a call's time stands still meanwhile.
     pub(crate) asking: watch::Sender<usize>,
     pub(crate) turn: Semaphore,
@@ -157,18 +122,6 @@ impl ClientHandler for Ears {
             ElicitAnswer::Decline => ElicitResult::new(ElicitationAction::Decline),
             ElicitAnswer::Cancel => ElicitResult::new(ElicitationAction::Cancel),
         })
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.stale.mark(|lists| lists.tools = true);
-    }
-
-    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.stale.mark(|lists| lists.prompts = true);
-    }
-
-    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.stale.mark(|lists| lists.resources = true);
     }
 }
 

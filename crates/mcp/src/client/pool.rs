@@ -131,6 +131,18 @@ impl Pool {
         let _ = tokio::time::timeout(within, settled).await;
     }
 
+    /// Waits until the tools that servers said have changed are known as they are; at most so long.
+    pub async fn tools_known(&self, within: Duration) {
+        let links = self.servers.iter().filter_map(|server| server.view().link.clone());
+        let links: Vec<Arc<Link>> = links.collect();
+        let known = async {
+            for link in &links {
+                link.stale.tools_known().await;
+            }
+        };
+        let _ = tokio::time::timeout(within, known).await;
+    }
+
     async fn until(&self, reached: impl Fn() -> bool) {
         let mut news = self.news.any.subscribe();
         while !reached() {

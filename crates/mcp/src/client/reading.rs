@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tracing::debug;
 
 use super::connect::Link;
-use super::ears::Lists;
 use super::lists::Whose;
 use super::server::{Server, View};
+use super::stale::Lists;
 
 /// The least time between two readings of a list, however often a server says that it changed.
 const READING_PAUSE: Duration = Duration::from_millis(100);
@@ -48,12 +48,14 @@ async fn read_anew(server: Arc<Server>, link: Arc<Link>) {
             if tokio::time::timeout(within, read(&server, &link, lists)).await.is_err() {
                 debug!(target: "ona::mcp", server = server.spec.name, "its lists did not come");
             }
+            link.stale.done();
             tokio::time::sleep(READING_PAUSE).await;
         }
     };
     tokio::select! { () = listening => {}, () = reading => {} }
 }
 
+/// Has the server tell of changes. What it tells is heard on the way.
 async fn listen(link: &Link) {
     let filter = SubscriptionFilter::builder()
         .tools_list_changed()
@@ -61,15 +63,7 @@ async fn listen(link: &Link) {
         .resources_list_changed()
         .build();
     let Ok(mut news) = link.running.peer().listen(filter).await else { return };
-    while let Ok(Some(said)) = news.next().await {
-        use rmcp::model::ServerNotification as Said;
-        link.stale.mark(|lists| match said {
-            Said::ToolListChangedNotification(_) => lists.tools = true,
-            Said::PromptListChangedNotification(_) => lists.prompts = true,
-            Said::ResourceListChangedNotification(_) => lists.resources = true,
-            _ => {}
-        });
-    }
+    while let Ok(Some(_)) = news.next().await {}
 }
 
 /// Reads lists. One that cannot be read stays as it was.

@@ -1,6 +1,7 @@
-//! Between the library and a server: steps of progress are handed on as they come, and the end of a connection is told.
+//! Between the library and a server: steps of progress are handed on as they come, lists that changed are marked, and the
+//! end of a connection is told.
 //!
-//! The library would hand each step to a task of its own, after which neither their order is kept nor that they come
+//! The library would hand each of these to a task of its own, after which neither their order is kept nor that they come
 //! before the answer. It would also take in requests without end from a server that reads none of the answers; here only
 //! so many are open at a time. And what a server sent that nobody could read, and that answers nobody knows which
 //! request, is told to all that wait.
@@ -19,6 +20,7 @@ use rmcp::transport::Transport;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
+use super::stale::Stale;
 use super::unread::UNREADABLE;
 use crate::Progress;
 
@@ -95,6 +97,7 @@ impl Open {
 pub(crate) struct Tap<T> {
     inner: T,
     listeners: Listeners,
+    stale: Arc<Stale>,
     open: Open,
     /// Requests of ours that are not answered yet.
     asked: HashSet<RequestId>,
@@ -105,9 +108,14 @@ pub(crate) struct Tap<T> {
 
 impl<T> Tap<T> {
     /// `gone` is cancelled when the library has let go of the transport.
-    pub(crate) fn new(inner: T, listeners: Listeners, gone: CancellationToken) -> Self {
+    pub(crate) fn new(
+        inner: T,
+        listeners: Listeners,
+        stale: Arc<Stale>,
+        gone: CancellationToken,
+    ) -> Self {
         let (open, asked, next) = (Open::default(), HashSet::new(), VecDeque::new());
-        Self { inner, listeners, open, asked, next, _gone: gone.drop_guard() }
+        Self { inner, listeners, stale, open, asked, next, _gone: gone.drop_guard() }
     }
 }
 
@@ -157,6 +165,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
                         self.listeners.received(said.params);
                     }
                     notification => {
+                        self.stale.hear(&notification);
                         // What is taken back is not answered.
                         if let ServerNotification::CancelledNotification(said) = &notification {
                             self.open.remove(said.params.request_id.as_ref());

@@ -75,6 +75,28 @@ fn a_server_that_never_answers_is_given_up_after_its_time() {
 }
 
 #[test]
+fn tools_that_are_renamed_on_the_way_are_called_by_their_new_names() {
+    let project = project();
+    let does = r#"
+        if [ $tool = first ]; then
+          tool=second
+          printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+        fi
+        answer "{\"content\":[{\"type\":\"text\",\"text\":\"now it is $tool\"}]}""#;
+    let (server, _) = turn(&project, does, &["first", "second", "first"], &[]);
+    assert_eq!(result(&project, "toolu_0").0, "now it is second");
+    assert_eq!(result(&project, "toolu_1"), ("now it is second".to_owned(), false));
+    let (gone, failed) = result(&project, "toolu_2");
+    assert!(failed && gone.contains("there is no tool `mcp__odd__first`"), "{gone}");
+    assert!(gone.contains("mcp__odd__second"), "what there is instead is named: {gone}");
+    let names = |at: usize| {
+        let tools = server.requests()[at].body["tools"].as_array().unwrap().clone();
+        tools.iter().any(|tool| tool["name"] == "mcp__odd__second")
+    };
+    assert_eq!([names(0), names(1)], [false, true]);
+}
+
+#[test]
 fn fifty_megabytes_fill_neither_the_context_nor_the_record() {
     let project = project();
     let does = r#"
