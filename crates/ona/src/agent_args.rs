@@ -196,7 +196,17 @@ pub struct AgentArgs {
     pub debug_file: Option<std::path::PathBuf>,
 }
 
+/// What to do where an option has taken more than was meant.
+pub const TAKES_WORDS: &str = "an option that takes several values takes every word behind it: put the prompt directly \
+    behind -p, and a command before such options";
+
 impl AgentArgs {
+    /// Whether an option was given that takes any number of words.
+    pub fn takes_words(&self) -> bool {
+        let lists = [&self.allowed_tools, &self.disallowed_tools, &self.mcp_config];
+        lists.iter().any(|list| !list.is_empty()) || !self.add_dir.is_empty()
+    }
+
     /// Refuses rules that cannot be read: a deny rule that is left out would allow what it was to deny.
     pub fn check_rules(&self) -> Result<(), CliError> {
         let anywhere = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };

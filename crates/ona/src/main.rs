@@ -108,7 +108,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
             (Some(call), _) => eval::run(call, cli),
             (None, Some(phase)) => eval::transition(phase, cli),
             (None, None) => {
-                Err(CliError::usage("nothing to do").hint("`ona --help` shows what there is"))
+                Err(CliError::usage("nothing to do").hint(match cli.agent.takes_words() {
+                    true => agent_args::TAKES_WORDS,
+                    false => "`ona --help` shows what there is",
+                }))
             }
         },
     }

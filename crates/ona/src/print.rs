@@ -22,7 +22,7 @@ use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::agent_args::{AgentArgs, InputFormat, OutputFormat};
+use crate::agent_args::{AgentArgs, InputFormat, OutputFormat, TAKES_WORDS};
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
@@ -315,8 +315,10 @@ fn first_prompt(
         (true, StartSource::Resume, _) => Ok((None, None)),
         (true, _, Some(first)) => Ok((Some(first), None)),
         (true, _, None) => {
-            Err(CliError::usage("there is no prompt")
-                .hint("ona -p 'what to do', or pipe something in"))
+            Err(CliError::usage("there is no prompt").hint(match args.takes_words() {
+                true => TAKES_WORDS,
+                false => "ona -p 'what to do', or pipe something in",
+            }))
         }
     }
 }

@@ -458,6 +458,12 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
         ),
         (&["-p", "x", "--provider", "lm_studio_local"], &[], "LM_STUDIO_MODEL"),
         (&["-p", ""], &[("ANTHROPIC_API_KEY", "k")], "there is no prompt"),
+        (
+            &["-p", "--allowedTools", "Read", "do it"],
+            &[("ANTHROPIC_API_KEY", "k")],
+            "put the prompt directly behind -p",
+        ),
+        (&["--mcp-config", "{}", "mcp", "list"], &[], "a command before such options"),
         (&["-p", "x", "--continue"], &[("ANTHROPIC_API_KEY", "k")], "no session"),
     ] {
         let mut command = project.ona(args);
