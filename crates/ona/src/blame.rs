@@ -30,8 +30,7 @@ pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError
     let workspace = Workspace::find(cli)?;
     // The trace stands by itself; the record only adds to it.
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));
-    let store =
-        store.inspect_err(|error| complain(&format!("warning: without the record: {error}")));
+    let store = store.inspect_err(|error| complain(&error.warning("without the record")));
     printed(&tell(&workspace, store.as_ref().ok(), target, as_json)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -46,6 +46,12 @@ impl CliError {
         &self.message
     }
 
+    /// What it means where things go on without what failed.
+    pub fn warning(&self, so: &str) -> String {
+        let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
+        format!("warning: {so}: {}\n{hints}", self.message)
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

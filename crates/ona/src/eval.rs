@@ -57,10 +57,10 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
                 session = session.judged_by(Arc::new(mind)).working(for_agents(cli)?);
             }
             Err(error) if session.wants_model() => {
-                complain(&format!("warning: hooks that ask a model do not run: {error}"));
+                complain(&error.warning("hooks that ask a model do not run"));
             }
             Err(error) if asks == Asks::Model => {
-                complain(&format!("warning: {} asks no model: {error}\n", call.tool));
+                complain(&error.warning(&format!("{} asks no model", call.tool)));
             }
             Err(_) => {}
         }

@@ -56,7 +56,7 @@ impl Workspace {
     pub fn intents_if_any(&self) -> Arc<Intents> {
         self.intents().unwrap_or_else(|error| {
             if self.root.join(INTENTS_FILE).exists() {
-                complain(&format!("warning: intents are not named: {error}"));
+                complain(&error.warning("intents are not named"));
             }
             Arc::default()
         })

@@ -227,7 +227,7 @@ impl Worker<'_> {
             }
             // Without one, such hooks are skipped, which is recorded, and agents are refused.
             Err(error) if session.wants_model() => {
-                complain(&format!("warning: hooks that ask a model do not run: {error}"));
+                complain(&error.warning("hooks that ask a model do not run"));
             }
             Err(_) => {}
         }

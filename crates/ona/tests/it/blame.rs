@@ -176,9 +176,8 @@ fn what_has_no_lines_is_said_so() {
     let ran = ona(&project, &["blame", "src/b.rs"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stderr.starts_with(
-            "warning: intents are not named: error: .orchestration/active_intents.yaml:"
-        ),
+        ran.stderr
+            .starts_with("warning: intents are not named: .orchestration/active_intents.yaml:"),
         "{}",
         ran.stderr
     );
