@@ -226,7 +226,10 @@ impl Governance {
         }
         let mode = config.mode.or_else(|| session_mode(&layers));
         let outputs = host.outputs_of(&seat.session);
-        let mut protected = vec![roots.ona_config.clone(), roots.claude_dir.join("settings.json")];
+        let mut protected = vec![roots.ona_config.clone()];
+        // The user's own: what stands there acts in every project, and nobody is asked to trust it.
+        let users = ["settings.json", "agents", "commands", "skills"];
+        protected.extend(users.map(|name| roots.claude_dir.join(name)));
         let record = store.path().to_string_lossy();
         protected.extend(["", "-wal", "-shm"].map(|suffix| format!("{record}{suffix}").into()));
         for layer in &layers {

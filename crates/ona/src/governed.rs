@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use crate::args::{Cli, Command, Config};
 use crate::error::CliError;
+use crate::mcp::Mcp;
 
 /// What everything that a call starts carries in its environment.
 const MARKER: &str = "ONA_TOOL_USE_ID";
@@ -27,6 +28,8 @@ pub enum Starter {
     Host(&'static str),
     /// Another ona, by its process.
     Ona(String),
+    /// Nobody knows: who stands above cannot be seen.
+    Unseen,
 }
 
 impl fmt::Display for Starter {
@@ -35,6 +38,7 @@ impl fmt::Display for Starter {
             Self::Call(id) => write!(f, "the call {id}"),
             Self::Host(name) => f.write_str(name),
             Self::Ona(pid) => write!(f, "another ona (process {pid})"),
+            Self::Unseen => f.write_str("somebody whom /proc does not show"),
         }
     }
 }
@@ -47,15 +51,8 @@ pub fn started_by() -> Option<Starter> {
         return Some(starter);
     }
     let own = fs::metadata("/proc/self/exe").ok();
-    // In the numbers of this `/proc`, which need not be those of our own namespace.
-    let mut pid = "self".to_owned();
-    // Nobody has so many ancestors.
-    for _ in 0..100 {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        pid = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned();
-        if pid == "0" {
-            return None;
-        }
+    for pid in ancestors() {
+        let Ok(pid) = pid else { return Some(Starter::Unseen) };
         if let Some(starter) = marked(&pid) {
             return Some(starter);
         }
@@ -67,6 +64,63 @@ pub fn started_by() -> Option<Starter> {
         }
     }
     None
+}
+
+/// Nobody has so many ancestors.
+const MOST_ANCESTORS: usize = 100;
+
+/// One of them cannot be seen.
+struct Hidden;
+
+/// The processes above this one, the nearest first, in the numbers of this `/proc`, which need not be those of our own
+/// namespace.
+fn ancestors() -> impl Iterator<Item = Result<String, Hidden>> {
+    let above = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned())
+    };
+    let mut last = Some("self".to_owned());
+    let mut count = 0;
+    std::iter::from_fn(move || {
+        let pid = above(&last.take()?);
+        count += 1;
+        match pid {
+            Some(pid) if pid == "0" => None,
+            Some(pid) if count <= MOST_ANCESTORS => {
+                last = Some(pid.clone());
+                Some(Ok(pid))
+            }
+            _ => Some(Err(Hidden)),
+        }
+    })
+}
+
+/// Variables that say where an ona finds what governs it.
+const GUARDS: [&str; 6] = [
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "ONA_MANAGED_DIRS",
+    "SDLC_DISABLE_ALL_HOOKS",
+    "ONA_TRUST",
+];
+
+/// The variable that a call has set to something else than the ona has that governs it, if there is one.
+fn changed_guard() -> Option<&'static str> {
+    let own = fs::metadata("/proc/self/exe").ok();
+    let mut above = ancestors().map_while(Result::ok);
+    let ona = above.find(|pid| is_ona(pid, own.as_ref()))?;
+    let environment = fs::read(format!("/proc/{ona}/environ")).ok()?;
+    let there = |name: &str| {
+        let mut entries = environment.split(|byte| *byte == 0);
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    };
+    let set = |value: &[u8]| !value.is_empty();
+    GUARDS.into_iter().find(|name| {
+        let here = std::env::var_os(name);
+        let here = here.as_ref().map(|value| value.as_encoded_bytes()).filter(|value| set(value));
+        here != there(name).filter(|value| set(value))
+    })
 }
 
 /// What the environment of a process says.
@@ -134,6 +188,15 @@ fn is_called_ona(path: &[u8]) -> bool {
 
 /// Refuses what only the operator may decide, if it is not the operator who asks.
 pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
+    // What calls tools is governed by what the variables lead to.
+    let calls = matches!(&cli.command, None | Some(Command::Mcp(Mcp::Serve(_))));
+    if calls && let Some(name) = changed_guard() {
+        let message = format!(
+            "{name} is not what it is for the ona that has started this: where settings are found is the operator's to decide"
+        );
+        return Err(CliError::usage(message)
+            .hint("leave the variable as it is, or run it in a terminal of your own"));
+    }
     let what = match &cli.command {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
@@ -143,6 +206,9 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
         Some(Command::Memory(memory)) if memory.is_the_operators() => {
             "what is remembered beyond the own project"
+        }
+        Some(Command::Sessions(sessions)) if sessions.is_the_operators() => {
+            "what stays on the record"
         }
         Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",
         Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins there are",

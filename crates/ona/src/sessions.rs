@@ -75,6 +75,13 @@ pub enum Sessions {
     },
 }
 
+impl Sessions {
+    /// Whether it changes what is on record of others.
+    pub fn is_the_operators(&self) -> bool {
+        matches!(self, Self::Rename { .. } | Self::Delete { .. })
+    }
+}
+
 pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let here = directory(cli.cwd.as_ref())?;

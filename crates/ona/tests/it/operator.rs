@@ -51,6 +51,52 @@ fn who_has_made_itself_a_user_namespace_is_no_operator() {
     assert!(said.contains("was started by another ona (process "), "{said}");
 }
 
+/// Who hides `/proc` from it hides who stands above it; not every machine lets a process do that.
+#[test]
+fn who_cannot_be_seen_to_be_the_operator_is_none() {
+    let project = project();
+    let hide = ["-Urm", "sh", "-c", "mount -t tmpfs none /proc"];
+    if run(project.command("unshare").args(hide)).code != Some(0) {
+        return;
+    }
+    let hidden = format!("mount -t tmpfs none /proc; {ONA} trust > said 2>&1");
+    let command = orphaned(&project, &format!("unshare -Urm sh -c \\\"{hidden}\\\""));
+    let said = project.ok("Bash", json!({"command": format!("mkfifo said; {command}; cat said")}));
+    assert!(said.contains("somebody whom /proc does not show"), "{said}");
+}
+
+#[test]
+fn what_governs_an_inner_ona_is_what_governs_the_outer_one() {
+    let project = project();
+    fs::create_dir_all(project.path("other")).unwrap();
+    let inner = json!({"tool": "Bash", "input": {"command": "touch made"}}).to_string();
+    project.file("inner.json", inner);
+    for variable in ["HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "ONA_MANAGED_DIRS"] {
+        for run in ["--eval - < inner.json", "-p hi"] {
+            let command = format!("{variable}=\"$PWD\"/other {ONA} {run}");
+            let said = project.refused("Bash", json!({"command": command}));
+            assert!(said.contains(&format!("{variable} is not what it is")), "{said}");
+        }
+    }
+    let said = project.refused(
+        "Bash",
+        json!({"command": format!("SDLC_DISABLE_ALL_HOOKS=1 {ONA} --eval - < inner.json")}),
+    );
+    assert!(said.contains("SDLC_DISABLE_ALL_HOOKS is not what it is"), "{said}");
+    assert!(!project.path("made").exists());
+}
+
+#[test]
+fn a_call_deletes_and_renames_no_sessions() {
+    let project = project();
+    project.ok("Read", json!({"file_path": project.file("a", "x")}));
+    let session = project.sql("SELECT session_id FROM sessions").remove(0);
+    for command in [format!("delete {session} --yes"), format!("rename {session} other")] {
+        let said = project.refused("Bash", json!({"command": format!("{ONA} sessions {command}")}));
+        assert!(said.contains("what stays on the record is the operator's"), "{said}");
+    }
+}
+
 #[test]
 fn settings_that_a_call_gives_can_only_forbid() {
     let project = project();
@@ -166,4 +212,22 @@ fn a_session_keeps_what_its_calls_started_until_it_ends() {
     assert!(project.path("alive").exists());
     assert!(is_gone(&project.content("pid")));
     assert!(ran.stderr.contains("what was left running is ended: sleep"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_acts_in_every_project_is_asked_about_in_every_mode() {
+    let project = project();
+    let home = project.home().canonicalize().unwrap();
+    fs::create_dir_all(home.join(".claude/agents")).unwrap();
+    let decided = |file: &std::path::Path| {
+        let call = json!({"tool": "Write", "input": {"file_path": file, "content": "x"}});
+        let args = ["--permission-mode", "acceptEdits", "explain", "--json", &call.to_string()];
+        run(project.ona(args).current_dir(&home)).stdout
+    };
+    for name in ["agents/a.md", "commands/c.md", "skills/s/SKILL.md"] {
+        let said = decided(&home.join(".claude").join(name));
+        assert!(said.contains(r#""verdict":"ask""#), "{name}: {said}");
+        let said = decided(&home.join("project/.claude").join(name));
+        assert!(said.contains(r#""verdict":"allow""#), "{name}: {said}");
+    }
 }
