@@ -70,15 +70,14 @@ impl Session {
             Err(error) => return Some(error.to_string()),
         };
         let done = |todo: &Todo| todo.status == TodoStatus::Completed;
-        for (at, todo) in todos.iter().enumerate() {
-            let id = format!("todo-{}", at + 1);
-            let known = before.iter().find(|known| known.content == todo.content);
+        for todo in todos {
+            let known = before.iter().find(|known| known.id == todo.id);
             let mut events = Vec::new();
             if known.is_none() {
-                events.push(("TaskCreated", created(&id, &todo.content)));
+                events.push(("TaskCreated", created(&todo.id, &todo.content)));
             }
             if done(todo) && !known.is_some_and(done) {
-                events.push(("TaskCompleted", completed(&id, &todo.content)));
+                events.push(("TaskCompleted", completed(&todo.id, &todo.content)));
             }
             for (name, detail) in events {
                 let fired = self.fire(call, detail, cancel).await;
@@ -94,12 +93,19 @@ impl Session {
         None
     }
 
-    /// A plan that nobody has approved is kept as a draft: somebody can still read it, and `ona plan approve` it.
+    /// A plan that a human has refused is sent back. One that nobody has read is kept as a draft: somebody can still
+    /// read it, and `ona plan approve` it.
     pub(crate) fn plan_to_keep(&self, call: &PendingCall<'_>, stage: Stage) -> Option<Change> {
         let plan = ona_tools::plan_of(call.tool.name(), &call.input)?;
         let standing = self.engine.store.standing(&self.seat.conversation).ok()?;
-        (stage == Stage::Human && standing.phase == Phase::Planning)
-            .then_some(Change::PlanSubmitted(plan))
+        if stage != Stage::Human || standing.phase != Phase::Planning {
+            return None;
+        }
+        let answer = call.answers.last()?;
+        Some(match answer.detail["by"] == "human" {
+            true => Change::PlanRejected { plan, reason: answer.reason.clone() },
+            false => Change::PlanSubmitted(plan),
+        })
     }
 
     /// The mode follows the phase: planning is plan mode, and an approved plan is worked on as before it.

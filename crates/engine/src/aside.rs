@@ -6,6 +6,7 @@ use std::time::Instant;
 use ona_provider::{Answer, Citation, Message, Request, Searched, StopReason, WebSearch};
 use ona_store::Step;
 use ona_tools::{WebFound, WebHit, WebQuery};
+use ona_types::ModelUsed;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Mind, millis};
@@ -64,7 +65,7 @@ impl Session {
         let answer = mind.client.ask(request, &mut |_| (), &CancellationToken::new()).await;
         let answer = answer.map_err(|error| error.to_string())?;
         let call = taken(mind, purpose, &answer, millis(started));
-        mind.add_aside(used(&call));
+        mind.add_aside(ModelUsed { web_searches: answer.web_searches, ..used(&call) });
         let step = Step { model_call: Some(&call), ..Step::default() };
         self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())?;
         Ok(answer)

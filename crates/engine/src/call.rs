@@ -15,7 +15,7 @@ use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
 use ona_tools::{Asks, Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
-use ona_types::{Event, FileView, SessionId, ToolOutput, ToolUseId};
+use ona_types::{Change, Event, FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -224,10 +224,12 @@ impl Session {
                 let mut output =
                     ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
                 if let Some(plan) = self.plan_to_keep(call, stage) {
-                    output.content.push_str(
-                        "\nThe plan is kept as a draft: `ona plan show` shows it, and whoever may approves it with \
-                         `ona plan approve`",
-                    );
+                    if matches!(plan, Change::PlanSubmitted(_)) {
+                        output.content.push_str(
+                            "\nThe plan is kept as a draft: `ona plan show` shows it, and whoever may approves it \
+                             with `ona plan approve`",
+                        );
+                    }
                     output.changes.push(plan);
                 }
                 // Where something was asked, whose no it is: that of nobody is no human's.

@@ -9,7 +9,7 @@ use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Ver
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::{Asks, Tool};
 use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
-use ona_types::{AskRequest, Behavior, Event, HumanAnswer, ToolUseId};
+use ona_types::{AskRequest, Behavior, Event, HumanAnswer, Phase, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -217,6 +217,14 @@ impl Session {
     fn ask_phase(&self, call: &PendingCall<'_>) -> Result<Answer, Denial> {
         let standing =
             self.engine.store.standing(&self.seat.conversation).map_err(Denial::Store)?;
+        // Nobody is asked about a plan that leads nowhere.
+        if call.tool.asks() == Asks::AHuman && standing.phase != Phase::Planning {
+            let why = format!(
+                "the conversation is not in planning but in {}: there is nothing to leave",
+                standing.phase
+            );
+            return Ok(Answer::new(Stage::Phase, Verdict::Deny, why));
+        }
         Ok(match phase::forbids(standing, call.tool.name()) {
             Some(reason) => Answer::new(Stage::Phase, Verdict::Deny, reason),
             None => {
@@ -282,8 +290,8 @@ impl Session {
             Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
             Human::Present => {
                 let mut suggestions = self.governance.suggestions(&call.as_call());
-                // More than anybody reads before saying "always".
-                if suggestions.len() > MOST_SUGGESTIONS {
+                // More than anybody reads before saying "always"; or what no rule can say.
+                if suggestions.len() > MOST_SUGGESTIONS || call.tool.asks() != Asks::ByRules {
                     suggestions.clear();
                 }
                 let request = AskRequest {

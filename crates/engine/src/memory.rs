@@ -121,18 +121,24 @@ fn shown(row: &MemoryRow, most: usize) -> String {
     let mut text = format!("- [{}] {title} ({}{by})\n", line(&memory.kind), line(&memory.id));
     let content = memory.content.as_deref().unwrap_or_default().trim();
     if !content.is_empty() {
-        for line in cut(content, most.saturating_sub(text.len())).lines() {
+        for one in cut(content, most.saturating_sub(text.len())).split(breaks_lines) {
             text.push_str("  ");
-            text.push_str(line);
+            text.push_str(&line(one));
             text.push('\n');
         }
     }
     text
 }
 
-/// Text on one line.
+/// Whether a reader may take it for the end of a line.
+fn breaks_lines(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Text on one line, with nothing in it that a terminal would obey. What stands at its beginning stays set in.
 fn line(text: &str) -> String {
-    text.split(char::is_control).collect::<Vec<_>>().join(" ").trim().to_owned()
+    let odd = |c: char| (c.is_control() && c != '\t') || breaks_lines(c);
+    text.split(odd).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 /// At most so many bytes of a text, and a sign if it goes on.
@@ -200,5 +206,9 @@ mod tests {
     fn a_memory_cannot_pass_for_another() {
         let text = shown(&row("a", "T\n- [lesson] forged (x)", "one\n- [rule] forged (y)\n"), 1000);
         assert_eq!(text, "- [lesson] T - [lesson] forged (x) (a)\n  one\n  - [rule] forged (y)\n");
+        for odd in ['\r', '\u{2028}', '\u{85}'] {
+            let text = shown(&row("a", "T", &format!("one{odd}- [rule] x\u{1b}[2J")), 1000);
+            assert_eq!(text, "- [lesson] T (a)\n  one\n  - [rule] x [2J\n", "{odd:?}");
+        }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn taken(
 /// What a question took, as it is told.
 pub(crate) fn used(call: &ModelCall) -> ModelUsed {
     let cost_usd = call.cost_usd.unwrap_or_default();
-    ModelUsed { model: call.model.clone(), used: call.used, cost_usd }
+    ModelUsed { model: call.model.clone(), used: call.used, cost_usd, web_searches: 0 }
 }
 
 /// A tool's name as every provider takes it back. One that had to be changed is the name of no tool.

@@ -214,6 +214,7 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins there are",
         _ if trusts => "trust",
         _ if cli.transition.is_some() => "the phase",
+        _ if cli.eval.is_some() && cli.conversation.is_some() => "whose conversation it is",
         // Anybody can make a terminal, and type into it.
         _ if cli.ask => "what is asked",
         // They would run, and no rule would be asked.

@@ -52,9 +52,13 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
             move_to(tx, &seat.conversation, Some(&seat.session), Phase::Planning)
         }
         Change::PlanSubmitted(content) => submit(tx, &seat.conversation, content).map(drop),
+        Change::PlanRejected { plan, reason } => {
+            let id = submit(tx, &seat.conversation, plan)?;
+            reject(tx, &seat.conversation, Some(&seat.session), id, reason)
+        }
         Change::PlanApproved(content) => {
             let plan = submit(tx, &seat.conversation, content)?;
-            approve(tx, plan)?;
+            approve(tx, &seat.conversation, Some(&seat.session), plan)?;
             move_to(tx, &seat.conversation, Some(&seat.session), Phase::Implement)
         }
         Change::ToolsLoaded(names) => {
@@ -96,12 +100,36 @@ fn submit(
     Ok(tx.last_insert_rowid())
 }
 
-pub(crate) fn approve(tx: &Transaction<'_>, plan: i64) -> Result<(), Failure> {
+/// A human approves a plan, with the event that says so.
+pub(crate) fn approve(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    session: Option<&SessionId>,
+    plan: i64,
+) -> Result<(), Failure> {
     tx.execute(
         "UPDATE plans SET status = 'approved', approved_at = datetime('now') WHERE id = ?1",
         [plan],
     )?;
-    Ok(())
+    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": "human"});
+    event_of(tx, conversation, session, "plan.approved", &detail)
+}
+
+/// A human sends a plan back, with the event that says so.
+pub(crate) fn reject(
+    tx: &Transaction<'_>,
+    conversation: &ConversationId,
+    session: Option<&SessionId>,
+    plan: i64,
+    reason: &str,
+) -> Result<(), Failure> {
+    tx.execute("UPDATE plans SET status = 'superseded' WHERE id = ?1", [plan])?;
+    let detail = json!({"plan": plan, "hash": hash_of(tx, plan)?, "by": "human", "reason": reason});
+    event_of(tx, conversation, session, "plan.rejected", &detail)
+}
+
+fn hash_of(tx: &Transaction<'_>, plan: i64) -> Result<String, Failure> {
+    Ok(tx.query_row("SELECT hash FROM plans WHERE id = ?1", [plan], |row| row.get(0))?)
 }
 
 /// Moves the conversation, with the event that says so.

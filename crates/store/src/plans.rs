@@ -3,12 +3,10 @@
 use ona_types::{ConversationId, Phase};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
-use serde_json::json;
 
-use crate::changes::{approve, move_to};
+use crate::changes::{approve, move_to, reject};
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
-use crate::tool_calls::event_of;
 
 /// A plan as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,10 +67,8 @@ impl Store {
                 Ok(plan) => plan,
                 Err(why) => return Ok(why),
             };
-            approve(tx, id)?;
             let conversation = conversation(&plan);
-            let detail = json!({"plan": id, "hash": plan.hash, "by": "human"});
-            event_of(tx, &conversation, None, "plan.approved", &detail)?;
+            approve(tx, &conversation, None, id)?;
             move_to(tx, &conversation, None, Phase::Implement)?;
             Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
         })
@@ -85,9 +81,7 @@ impl Store {
                 Ok(plan) => plan,
                 Err(why) => return Ok(why),
             };
-            tx.execute("UPDATE plans SET status = 'superseded' WHERE id = ?1", [id])?;
-            let detail = json!({"plan": id, "hash": plan.hash, "by": "human", "reason": reason});
-            event_of(tx, &conversation(&plan), None, "plan.rejected", &detail)?;
+            reject(tx, &conversation(&plan), None, id, reason)?;
             Ok(find(tx, id)?.map_or(PlanMoved::Unknown, PlanMoved::Done))
         })
     }

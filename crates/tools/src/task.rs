@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::fcntl::OFlag;
 use ona_policy::Effects;
 use ona_types::{TaskEnd, TaskKind, ToolOutput};
 use schemars::JsonSchema;
@@ -191,8 +193,14 @@ pub(crate) fn state(end: Option<&TaskEnd>) -> String {
 
 /// The end of a file, at most so many bytes of it, and how many come before that.
 pub fn end_of(path: &Path, most: u64) -> std::io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
+    // Whoever writes there may have put something else in its place: a link, or a pipe that nobody writes to.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let mut file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("it is no longer a file"));
+    }
+    let length = meta.len();
     let from = length.saturating_sub(most);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
@@ -212,5 +220,10 @@ mod tests {
         let (told, left_out) = end_of(&file, TOLD).unwrap();
         assert_eq!((told.len(), left_out), (100_000, 5));
         assert!(told.starts_with('b'));
+        let (link, pipe) = (dir.path().join("link"), dir.path().join("pipe"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(end_of(&link, TOLD).is_err(), "what is elsewhere is not its output");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(end_of(&pipe, TOLD).is_err(), "nobody waits for a writer");
     }
 }

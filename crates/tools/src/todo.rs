@@ -1,7 +1,7 @@
 //! TodoWrite: the session's list of things to do, always given whole.
 
 use ona_policy::Effects;
-use ona_types::{Change, Todo, TodoStatus, ToolOutput};
+use ona_types::{Change, TaskId, Todo, TodoStatus, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -66,7 +66,7 @@ impl BuiltIn for TodoWrite {
 
     async fn run(input: TodoInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let before = cx.desk.todos().map_err(Refusal::Internal)?;
-        let todos: Vec<Todo> = input.todos.into_iter().map(Todo::from).collect();
+        let todos = numbered(input.todos, &before, &TaskId::of_call(cx.tool_use_id));
         let count = |status| todos.iter().filter(|todo| todo.status == status).count();
         let content = format!(
             "The list has {}: {} completed, {} in progress, {} pending (before: {})",
@@ -80,6 +80,27 @@ impl BuiltIn for TodoWrite {
     }
 }
 
+/// The items with their ids: that of one which was on the list before, in the same words, or a new one. Of several in the
+/// same words those are the same that have come as far.
+fn numbered(items: Vec<Item>, before: &[Todo], call: &TaskId) -> Vec<Todo> {
+    let mut left: Vec<&Todo> = before.iter().filter(|todo| !todo.id.is_empty()).collect();
+    let mut todos: Vec<Todo> = items.into_iter().map(Todo::from).collect();
+    for as_far in [true, false] {
+        for todo in todos.iter_mut().filter(|todo| todo.id.is_empty()) {
+            let is_same = |known: &&Todo| {
+                known.content == todo.content && (!as_far || known.status == todo.status)
+            };
+            if let Some(at) = left.iter().position(is_same) {
+                todo.id = left.remove(at).id.clone();
+            }
+        }
+    }
+    for (at, todo) in todos.iter_mut().enumerate().filter(|(_, todo)| todo.id.is_empty()) {
+        todo.id = format!("{call}_{}", at + 1);
+    }
+    todos
+}
+
 impl From<Item> for Todo {
     fn from(item: Item) -> Self {
         let status = match item.status {
@@ -87,6 +108,36 @@ impl From<Item> for Todo {
             Status::InProgress => TodoStatus::InProgress,
             Status::Completed => TodoStatus::Completed,
         };
-        Self { content: item.content, status, active_form: item.activeForm }
+        Self { id: String::new(), content: item.content, status, active_form: item.activeForm }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_types::ToolUseId;
+
+    use super::*;
+
+    #[test]
+    fn an_item_keeps_its_id_wherever_it_goes() {
+        let item = |content: &str, status| Item {
+            content: content.to_owned(),
+            status,
+            activeForm: content.to_owned(),
+        };
+        let ids =
+            |todos: &[Todo]| -> Vec<String> { todos.iter().map(|todo| todo.id.clone()).collect() };
+        use Status::{Completed, Pending};
+        let call = |id: &str| TaskId::of_call(&ToolUseId::from_existing(id));
+        let one = numbered(vec![item("a", Pending), item("b", Pending)], &[], &call("toolu_x"));
+        assert_eq!(ids(&one), ["task_x_1", "task_x_2"]);
+        let two = numbered(vec![item("b", Completed), item("a", Pending)], &one, &call("toolu_y"));
+        assert_eq!(ids(&two), ["task_x_2", "task_x_1"]);
+        // Two in the same words are two.
+        let both = vec![item("b", Completed), item("b", Pending), item("c", Pending)];
+        let three = numbered(both, &two, &call("toolu_z"));
+        assert_eq!(ids(&three), ["task_x_2", "task_z_2", "task_z_3"]);
+        let turned = vec![item("b", Pending), item("b", Completed)];
+        assert_eq!(ids(&numbered(turned, &three, &call("toolu_w"))), ["task_z_2", "task_x_2"]);
     }
 }

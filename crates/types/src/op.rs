@@ -309,6 +309,8 @@ pub struct ModelUsed {
     pub used: Usage,
     /// What they cost, where the price is known.
     pub cost_usd: f64,
+    /// How often the provider has searched the web for it.
+    pub web_searches: u64,
 }
 
 impl ModelUsed {
@@ -318,6 +320,7 @@ impl ModelUsed {
             Some(one) => {
                 one.used += self.used;
                 one.cost_usd += self.cost_usd;
+                one.web_searches = one.web_searches.saturating_add(self.web_searches);
             }
             None => all.push(self),
         }

@@ -143,6 +143,9 @@ pub enum TodoStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Todo {
+    /// What hooks know it by, as long as it is on the list.
+    #[serde(default)]
+    pub id: String,
     /// What is to be done.
     pub content: String,
     /// How far it has come.
@@ -160,6 +163,13 @@ pub enum Change {
     Planning,
     /// A plan that nobody has approved yet.
     PlanSubmitted(String),
+    /// A plan that a human has sent back.
+    PlanRejected {
+        /// Its text.
+        plan: String,
+        /// What is to be changed.
+        reason: String,
+    },
     /// A plan that a human has approved: the conversation goes on to implement it.
     PlanApproved(String),
     /// Tools whose definitions the model is given from now on.

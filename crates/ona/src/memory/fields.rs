@@ -64,7 +64,9 @@ impl Fields {
     pub fn title(&mut self, title: &str) -> Result<String, CliError> {
         let title = self.masked(title);
         let long = title.chars().count();
-        if title.is_empty() || title.chars().any(char::is_control) {
+        if title.is_empty()
+            || title.chars().any(|c| c.is_control() || "\u{2028}\u{2029}".contains(c))
+        {
             return Err(CliError::usage("the title must be one line of text")
                 .hint("what takes more lines belongs into --content"));
         }

@@ -147,7 +147,7 @@ impl Shown {
 
     fn model_usage(&self, end: &TurnEnd) -> Value {
         let mut usage = Map::new();
-        for ModelUsed { model, used, cost_usd } in &end.used {
+        for ModelUsed { model, used, cost_usd, web_searches } in &end.used {
             // Of another model, which a hook asked, the prices alone are known here.
             let main = Some(&self.model).filter(|main| main.wire == *model);
             usage.insert(
@@ -156,7 +156,7 @@ impl Shown {
                     "inputTokens": used.input_tokens, "outputTokens": used.output_tokens,
                     "cacheReadInputTokens": used.cache_read_input_tokens,
                     "cacheCreationInputTokens": used.cache_creation_input_tokens,
-                    "webSearchRequests": 0, "costUSD": cost_usd,
+                    "webSearchRequests": web_searches, "costUSD": cost_usd,
                     "contextWindow": main.and_then(|main| main.context_window),
                     "maxOutputTokens": main.and_then(|main| main.max_output),
                 }),

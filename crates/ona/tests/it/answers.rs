@@ -303,3 +303,21 @@ fn notification_hooks_can_call_somebody_to_the_terminal() {
     project.ok("Bash", json!({"command": "mkdir made"}));
     assert_eq!(project.content("heard").lines().count(), 1);
 }
+
+#[test]
+fn a_plan_that_the_human_sends_back_is_no_draft_any_more() {
+    let project = project();
+    let hand_in = json!({"tool": "ExitPlanMode", "input": {"plan": "Rewrite it"}});
+    let said = at_terminal(&project, &hand_in, "");
+    assert!(said.contains("not in planning"), "nobody is asked for nothing: {said}");
+    project.ok("EnterPlanMode", json!({}));
+    let said = at_terminal(&project, &hand_in, "keep the old names\n");
+    assert!(said.contains("keep the old names") && !said.contains("lways"), "{said}");
+    assert_eq!(project.sql("SELECT status FROM plans"), ["superseded"]);
+    let events = project.sql("SELECT detail FROM events WHERE event_type = 'plan.rejected'");
+    assert!(events[0].contains("keep the old names"), "{events:?}");
+    at_terminal(&project, &hand_in, "y\n");
+    assert_eq!(project.sql("SELECT status FROM plans ORDER BY id DESC LIMIT 1"), ["approved"]);
+    let events = project.sql("SELECT detail FROM events WHERE event_type = 'plan.approved'");
+    assert_eq!(events.len(), 1);
+}

@@ -1,5 +1,7 @@
 //! Tools that are about the session itself: things to do, questions, messages, plans, tasks.
 
+use std::fs;
+
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, run};
 use serde_json::{Value, json};
@@ -56,6 +58,15 @@ fn things_to_do_are_kept_whole_and_hooks_hear_of_new_and_of_done_ones() {
     );
     let after = project.sql("SELECT value FROM state WHERE key LIKE 'todos/%'").remove(0);
     assert_eq!(serde_json::from_str::<Value>(&after).unwrap(), kept);
+    // Two in the same words are two, and each keeps its id.
+    fs::remove_file(project.path("no")).unwrap();
+    project.file("heard.log", "");
+    write(json!([todo("Dup", "pending"), todo("Dup", "pending")]));
+    write(json!([todo("Dup", "pending"), todo("Dup", "completed")]));
+    write(json!([todo("Dup", "completed"), todo("Dup", "completed")]));
+    let heard = project.content("heard.log");
+    assert_eq!(heard.matches("TaskCreated").count(), 2, "{heard}");
+    assert_eq!(heard.matches("TaskCompleted").count(), 2, "{heard}");
     assert!(write(json!([todo(" ", "pending")])).stdout.contains("todos[0].content"));
     assert!(write(json!([todo("x", "begun")])).stdout.contains("begun"));
 }

@@ -437,6 +437,12 @@ fn without_a_model_or_without_its_answer_nothing_is_silent() {
     assert!(report.is_error, "{}", report.content);
     assert!(report.content.contains("the model that should read it failed"), "{}", report.content);
     assert!(report.content.contains("webFetch.summarize"), "{}", report.content);
+
+    let server = Server::start([Reply::say("")]).unwrap();
+    let report = ona_testkit::report(command.env("ANTHROPIC_BASE_URL", server.base_url()));
+    assert!(!report.is_error && report.content.ends_with("the page"), "{}", report.content);
+    assert!(report.content.contains("said nothing"), "{}", report.content);
+    assert!(server.requests()[0].last_said().contains(&site.url("/")), "it knows where it reads");
 }
 
 #[test]

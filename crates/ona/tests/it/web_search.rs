@@ -224,6 +224,9 @@ fn anthropic_searches_by_itself() {
     assert_eq!(purposes, ["turn", "web", "web", "turn"]);
     // Two searches cost more than the tokens of four answers.
     assert!(result["total_cost_usd"].as_f64().unwrap() > 0.02, "{result}");
+    let models = result["modelUsage"].as_object().unwrap().values();
+    let searches: u64 = models.map(|one| one["webSearchRequests"].as_u64().unwrap()).sum();
+    assert_eq!(searches, 2);
 }
 
 #[test]

@@ -157,9 +157,13 @@ async fn shown(
     }
     let part = &page.text[..page.text.floor_char_boundary(LONGEST_READ)];
     let is_part = page.cut || part.len() < page.text.len();
-    match cx.desk.digest(prompt, part).await {
+    // Where it stands is a part of what it says: links in it are short for more.
+    match cx.desk.digest(prompt, &format!("{}\n\n{part}", page.url)).await {
         // A page that was fetched is not lost because there is nobody to read it.
         None => Ok(itself(page, "; no model is set up that could answer the prompt")),
+        Some(Ok(answer)) if answer.trim().is_empty() => {
+            Ok(itself(page, "; the model that should answer the prompt said nothing"))
+        }
         Some(Ok(answer)) if is_part => Ok(format!(
             "{answer}\n\n[the page is longer than what was read of it: its first {}]",
             count(part.len() as u64, "byte")
