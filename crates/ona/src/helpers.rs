@@ -15,6 +15,9 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::{complain, print_line};
 
+/// What a file may make its reader hold: a few bytes of it can stand for gigabytes.
+const MOST_MEMORY: u64 = 1 << 30;
+
 /// Supervises one background task and records how it ended.
 pub fn task_host() -> Result<ExitCode, CliError> {
     ona_sandbox::leave_session();
@@ -49,6 +52,7 @@ pub fn task_host() -> Result<ExitCode, CliError> {
 
 /// Prints a PDF's text, or says on stderr why it cannot.
 pub fn pdf_text() -> Result<ExitCode, CliError> {
+    ona_sandbox::bound_memory(MOST_MEMORY);
     match ona_tools::pdf::extract(&standard_input()?) {
         Ok(pages) => {
             print_line(&json!(pages).to_string()).map_err(|error| {
@@ -65,6 +69,7 @@ pub fn pdf_text() -> Result<ExitCode, CliError> {
 
 /// Prints HTML as Markdown, or says on stderr why it cannot.
 pub fn html_text() -> Result<ExitCode, CliError> {
+    ona_sandbox::bound_memory(MOST_MEMORY);
     let html = standard_input()?;
     match ona_tools::markdown(&String::from_utf8_lossy(&html)) {
         Ok(text) => {

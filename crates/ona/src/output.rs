@@ -1,6 +1,7 @@
 //! Printing, for readers that may have gone away.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
 
 /// Prints a line on standard output. A pipe that was closed is no error: whoever read it has had enough.
 pub fn print_line(line: &str) -> io::Result<()> {
@@ -29,6 +30,14 @@ pub fn plain(text: &str) -> String {
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
     text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// A model's words on standard output: as they are for a program, plain for a terminal.
+pub fn for_reader(text: &str) -> Cow<'_, str> {
+    match io::stdout().is_terminal() {
+        true => plain(text).into(),
+        false => text.into(),
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
 use crate::mind::mind;
-use crate::output::{complain, plain, print_line};
+use crate::output::{complain, for_reader, plain, print_line};
 use json::Shown;
 use prompt::Prompt;
 
@@ -524,7 +524,7 @@ impl Printer {
             (OutputFormat::Json, Event::TurnEnded { end }) => self.line(&self.shown.result(end))?,
             (OutputFormat::Text, Event::TurnEnded { end }) => self.text(end)?,
             (OutputFormat::Text, Event::Said { message, attachments, .. }) => {
-                print_line(message).map_err(unprintable)?;
+                print_line(&for_reader(message)).map_err(unprintable)?;
                 for file in attachments {
                     print_line(&format!("[{}]", plain(file))).map_err(unprintable)?;
                 }
@@ -546,6 +546,11 @@ impl Printer {
             Event::OfAgent { what, .. } => return self.aside(what),
             Event::Warning { text } => format!("warning: {text}"),
             Event::HookMessage { text } => format!("hook: {text}"),
+            // One object on standard output has no room for it.
+            Event::Said { message, attachments, .. } if self.format == OutputFormat::Json => {
+                let files = attachments.iter().map(|file| format!("\n[{file}]"));
+                plain(&format!("{message}{}", files.collect::<String>()))
+            }
             Event::Retry { attempt, max_retries, delay_ms, error, .. } => {
                 format!(
                     "retry {attempt} of {max_retries} in {:.1} s: {}",
@@ -575,7 +580,7 @@ impl Printer {
     fn text(&self, end: &TurnEnd) -> Result<(), CliError> {
         let text = final_text(end);
         if !text.is_empty() {
-            print_line(&text).map_err(unprintable)?;
+            print_line(&for_reader(&text)).map_err(unprintable)?;
         }
         if let Some(why) = end.ending.problem() {
             complain(&format!("error: {}\n", plain(&why)));

@@ -21,4 +21,4 @@ pub use editor::edit;
 pub use kill::{Marker, adopt_orphans, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};
-pub use supervise::{Supervised, SupervisedEnd, leave_session, supervise};
+pub use supervise::{Supervised, SupervisedEnd, bound_memory, leave_session, supervise};

@@ -1,5 +1,6 @@
 //! Watching over a command that runs in the background: its output goes to a file within a limit.
 
+use nix::sys::resource::{Resource, setrlimit};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -47,6 +48,12 @@ pub enum SupervisedEnd {
 pub fn leave_session() {
     // Fails only if we lead a group already, and then the terminal's hang-up does not reach us either.
     let _ = nix::unistd::setsid();
+}
+
+/// Lets this process have no more memory than this; it dies of wanting more.
+pub fn bound_memory(bytes: u64) {
+    // Fails only where there is a lower limit already.
+    let _ = setrlimit(Resource::RLIMIT_AS, bytes, bytes);
 }
 
 /// Runs the command to its end.

@@ -172,6 +172,11 @@ fn a_message_is_shown_at_once_with_its_files() {
         (&brief["message"], &brief["status"]),
         (&json!("**Half** way"), &json!("proactive"))
     );
+    let third = crate::project();
+    third.file("report.md", "# R\n");
+    let ran = run(&mut anthropic(&third, &script(), &["-p", "go", "--output-format", "json"]));
+    assert_eq!(lines(&ran).len(), 1, "{}", ran.stdout);
+    assert!(ran.stderr.starts_with("**Half** way\n["), "{}", ran.stderr);
     assert!(
         project
             .refused("Brief", json!({"message": "x", "attachments": ["nowhere"]}))
