@@ -28,7 +28,11 @@ pub fn task_host() -> Result<ExitCode, CliError> {
     // The task runs whether or not the record can be written just now.
     let _ = Store::open(&database)
         .and_then(|store| store.watch_task(&spec.session, &spec.call, &spec.started(), &owner));
-    let outcome = ona_tools::run_task(&spec);
+    let wanted = || {
+        let ended = Store::open(&database).and_then(|store| store.task_has_ended(&spec.id));
+        !ended.unwrap_or(false)
+    };
+    let outcome = ona_tools::run_task(&spec, &wanted);
     let (exit_code, reason) = match &outcome {
         Ok(SupervisedEnd::Exited(code)) => (Some(*code), "exited"),
         Ok(SupervisedEnd::Signalled) => (None, "signalled"),

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use crate::kill::{Known, Marker, kill_tree};
 
 /// A command to watch over.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Supervised<'a> {
     /// The program.
     pub program: &'a Path,
@@ -29,6 +29,8 @@ pub struct Supervised<'a> {
     pub limit: u64,
     /// What the log ends with then.
     pub truncated: &'a str,
+    /// Asked once, when it has been started: whether anybody still wants it.
+    pub wanted: &'a dyn Fn() -> bool,
 }
 
 /// How such a command ended.
@@ -80,6 +82,10 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
     let _known = Known::child(child.id());
     // It holds the writing end of the pipe: without this the reader would never see the end.
     drop(command);
+    // Whoever ended the task before there was anything to kill has said so by now; whoever does so later finds it.
+    if !(task.wanted)() {
+        kill_tree(Some(child.id()), Some(task.marker));
+    }
     let mut written = 0;
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -126,8 +132,15 @@ mod tests {
             log: &log,
             limit,
             truncated: "[cut]",
+            wanted: &|| command != "sleep 600",
         });
         (end.unwrap(), fs::read_to_string(&log).unwrap())
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_is_ended_when_it_has_begun() {
+        let (end, _) = task("sleep 600", 1000, Path::new("/"));
+        assert_eq!(end, SupervisedEnd::Signalled);
     }
 
     #[test]

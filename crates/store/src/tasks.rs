@@ -101,6 +101,15 @@ impl Store {
         })
     }
 
+    /// Whether a task has ended, or was ended before it began.
+    pub fn task_has_ended(&self, id: &TaskId) -> Result<bool, StoreError> {
+        self.read(|c| {
+            let sql = "SELECT ended_at IS NOT NULL FROM background_tasks WHERE task_id = ?1";
+            let mut found = c.prepare_cached(sql)?;
+            Ok(found.query_row([id.as_str()], |row| row.get(0)).optional()?.unwrap_or(false))
+        })
+    }
+
     /// The tasks of a conversation that go on.
     pub fn running_tasks(&self, conversation: &ConversationId) -> Result<Vec<TaskRow>, StoreError> {
         self.tasks_where("s.conversation_id = ?1 AND t.ended_at IS NULL", conversation.as_str())

@@ -98,8 +98,8 @@ pub fn task_marker(id: &TaskId) -> Marker {
     Marker { name: "ONA_TASK_ID", value: id.to_string() }
 }
 
-/// Runs a task to its end, in the supervisor.
-pub fn run_task(spec: &TaskSpec) -> io::Result<SupervisedEnd> {
+/// Runs a task to its end, in the supervisor. It is ended at once if it is not `wanted` any more when it has begun.
+pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<SupervisedEnd> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
@@ -113,5 +113,6 @@ pub fn run_task(spec: &TaskSpec) -> io::Result<SupervisedEnd> {
         log: &spec.output_path,
         limit: spec.output_limit,
         truncated: TRUNCATED_SUFFIX,
+        wanted,
     })
 }
