@@ -2,6 +2,7 @@
 //! follows the phase.
 
 use ona_policy::Stage;
+use ona_store::StoreError;
 use ona_types::{Change, PermissionMode, Phase, TaskId, Todo, TodoStatus, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -116,13 +117,27 @@ impl Session {
                     self.mode_before = Some(self.mode());
                     self.governance.use_mode(PermissionMode::Plan, &mut self.place);
                 }
-                Change::PlanApproved(_) if self.mode() == PermissionMode::Plan => {
-                    let before = self.mode_before.take().unwrap_or_default();
-                    let before = if self.governance.may_use(before) { before } else { self.mode() };
-                    self.governance.use_mode(before, &mut self.place);
-                }
+                Change::PlanApproved(_) => self.leave_planning(),
                 _ => {}
             }
         }
+    }
+
+    fn leave_planning(&mut self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = self.mode_before.take().unwrap_or_default();
+            let before = if self.governance.may_use(before) { before } else { self.mode() };
+            self.governance.use_mode(before, &mut self.place);
+        }
+    }
+
+    /// Takes notice of a plan that the operator has approved elsewhere: `ona plan approve`.
+    pub(crate) fn heed_approval(&mut self) -> Result<(), StoreError> {
+        if self.mode_before.is_some()
+            && self.engine.store.standing(&self.seat.conversation)?.phase != Phase::Planning
+        {
+            self.leave_planning();
+        }
+        Ok(())
     }
 }

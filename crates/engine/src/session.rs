@@ -452,10 +452,16 @@ impl Session {
         names.iter().filter_map(|name| self.tool(name)).map(spec).collect()
     }
 
-    /// Takes notice of settings, and of a workspace, that have changed since the last call; for who makes calls over a
-    /// long time and has no turns.
+    /// What a tool may do; of one that is not there, anything.
+    pub fn hints(&self, name: &str) -> ona_mcp::Hints {
+        self.tool(name).map_or(ona_mcp::Hints::ANYTHING, |tool| tool.hints())
+    }
+
+    /// Takes notice of settings, of a workspace and of the phase that have changed since the last call; for who makes
+    /// calls over a long time and has no turns.
     pub async fn look_again(&mut self, cancel: &CancellationToken) -> Result<(), StoreError> {
         self.find_workspace();
+        self.heed_approval()?;
         self.heed_settings(false, cancel).await.map(drop)
     }
 

@@ -76,6 +76,21 @@ impl Session {
     }
 
     /// Ends a task.
+    /// Ends everything in the background, for a session that nobody goes on with. What could not be ended is told.
+    pub async fn end_tasks(&self) -> Vec<String> {
+        let running = match ona_tools::Desk::running_tasks(self) {
+            Ok(running) => running,
+            Err(error) => return vec![error],
+        };
+        let mut left = Vec::new();
+        for task in running {
+            if let Err(why) = self.end_task(&task).await {
+                left.push(format!("the task {} goes on: {why}", task.id));
+            }
+        }
+        left
+    }
+
     pub(crate) async fn end_task(&self, task: &ona_tools::TaskView) -> Result<(), String> {
         let id = TaskId::from_existing(task.id.clone());
         match task.kind {

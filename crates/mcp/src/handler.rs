@@ -115,10 +115,10 @@ impl Reporter {
 
 fn tool(spec: ToolSpec) -> Tool {
     let hints = ToolAnnotations::new()
-        .read_only(spec.reads_only)
-        .destructive(false)
-        .idempotent(true)
-        .open_world(false);
+        .read_only(spec.hints.reads_only)
+        .destructive(spec.hints.destructive)
+        .idempotent(spec.hints.idempotent)
+        .open_world(spec.hints.open_world);
     Tool::new(spec.name, spec.description, Arc::new(spec.schema)).with_annotations(hints)
 }
 
@@ -158,7 +158,7 @@ mod tests {
                 name: name.into(),
                 description: "A tool".into(),
                 schema: Map::new(),
-                reads_only: true,
+                hints: crate::Hints::READS,
             };
             vec![named("st".to_owned() + "eps")]
         }

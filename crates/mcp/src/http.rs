@@ -1,18 +1,27 @@
 //! Many clients, by streamable HTTP. Only ever on loopback, and never for a web page.
+//!
+//! The library keeps no state between requests, and so has nothing that a client could take back. What is under way is
+//! known here: a client is given the name of a session when it says hello, and what comes with that name is its own.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody, combinators::BoxBody};
 use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ona_types::SessionId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -24,6 +33,10 @@ use crate::{LARGEST_MESSAGE, ServeError, ToolSet};
 
 /// Where clients post to.
 const PATH: &str = "/mcp";
+/// The header that names a client's session.
+const SESSION: &str = "mcp-session-id";
+/// How a client says that it takes a call back.
+const CANCELLED: &str = "notifications/cancelled";
 /// Connections at a time; more wait.
 const MOST_CONNECTIONS: usize = 64;
 /// How long a client may take to say what it wants.
@@ -51,6 +64,7 @@ pub async fn serve_http(
         Arc::new(NeverSessionManager::default()),
         config(port, cancel.clone()),
     );
+    let calls = Calls::default();
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -61,10 +75,10 @@ pub async fn serve_http(
         // What has ended is forgotten.
         while connections.try_join_next().is_some() {}
         let Some((stream, seat)) = accepted else { continue };
-        let (service, cancel) = (service.clone(), cancel.clone());
+        let (service, calls, cancel) = (service.clone(), calls.clone(), cancel.clone());
         connections.spawn(async move {
             let _seat = seat;
-            let answer = service_fn(move |request| answer(service.clone(), request));
+            let answer = service_fn(move |request| answer(service.clone(), calls.clone(), request));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADERS_WITHIN)
@@ -118,12 +132,130 @@ fn config(port: u16, cancel: CancellationToken) -> StreamableHttpServerConfig {
         .with_cancellation_token(cancel)
 }
 
-async fn answer(service: Service, request: Request<Incoming>) -> Result<Answered, Infallible> {
-    if request.uri().path() == PATH {
-        return Ok(service.handle(request).await);
+async fn answer(
+    service: Service,
+    calls: Calls,
+    request: Request<Incoming>,
+) -> Result<Answered, Infallible> {
+    if request.uri().path() != PATH {
+        return Ok(plain(StatusCode::NOT_FOUND, "MCP is at /mcp\n"));
     }
-    let body = Full::new(Bytes::from_static(b"MCP is at /mcp\n")).boxed();
-    let mut nowhere = Response::new(body);
-    *nowhere.status_mut() = StatusCode::NOT_FOUND;
-    Ok(nowhere)
+    let (parts, body) = request.into_parts();
+    let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let body = taken_in(body).await;
+    let Said { id, method, params } = serde_json::from_slice(&body).unwrap_or_default();
+    let answering = service.handle(Request::from_parts(parts, Full::new(body)));
+    Ok(match (method.as_str(), session, id) {
+        ("initialize", ..) => {
+            let mut answer = answering.await;
+            if let Ok(id) = HeaderValue::from_str(SessionId::generate().as_str())
+                && answer.status() == StatusCode::OK
+            {
+                answer.headers_mut().insert(SESSION, id);
+            }
+            answer
+        }
+        (CANCELLED, Some(session), _) => {
+            let answer = answering.await;
+            // Not before the library has found that it comes from nobody else.
+            if answer.status() == StatusCode::ACCEPTED {
+                calls.cancel(session, &params.request_id);
+            }
+            answer
+        }
+        (_, Some(session), Some(id)) => {
+            let call = calls.begin(session, &id);
+            tokio::select! {
+                answer = answering => ending_with(call, answer),
+                // Where nobody hears the library any more, it ends the call.
+                () = call.cancel.cancelled() => taken_back(&id),
+            }
+        }
+        _ => answering.await,
+    })
+}
+
+/// A message as far as it is of interest here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    id: Option<Value>,
+    method: String,
+    params: Params,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Params {
+    request_id: Value,
+}
+
+/// What a client sends; of what is too large only so much that the library sees that.
+async fn taken_in(mut body: Incoming) -> Bytes {
+    let mut taken = Vec::new();
+    while taken.len() <= LARGEST_MESSAGE
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        if let Some(bytes) = frame.data_ref() {
+            taken.extend_from_slice(bytes);
+        }
+    }
+    taken.into()
+}
+
+/// Calls that are under way, by their session and the client's own name for them.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<HashMap<(String, String), CancellationToken>>>);
+
+impl Calls {
+    fn begin(&self, session: String, id: &Value) -> Underway {
+        let (key, cancel) = ((session, id.to_string()), CancellationToken::new());
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(key.clone(), cancel.clone());
+        Underway { calls: self.clone(), key, cancel }
+    }
+
+    fn cancel(&self, session: String, id: &Value) {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cancel) = calls.get(&(session, id.to_string())) {
+            cancel.cancel();
+        }
+    }
+}
+
+/// A call that is under way as long as this lives.
+struct Underway {
+    calls: Calls,
+    key: (String, String),
+    cancel: CancellationToken,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// An answer that may still be on its way, until it is whole or taken back.
+fn ending_with(call: Underway, answer: Answered) -> Answered {
+    let taken_back = call.cancel.clone().cancelled_owned();
+    answer.map(|body| {
+        let frames = BodyStream::new(body).take_until(taken_back);
+        BodyExt::boxed(StreamBody::new(frames.inspect(move |_| _ = &call)))
+    })
+}
+
+/// What is said in place of an answer that nobody waits for.
+fn taken_back(id: &Value) -> Answered {
+    let error = json!({"code": -32_800, "message": "the call was taken back"});
+    let said = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+    let mut answer = plain(StatusCode::OK, said);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn plain(status: StatusCode, said: impl Into<Bytes>) -> Answered {
+    let mut answer = Response::new(Full::new(said.into()).boxed());
+    *answer.status_mut() = status;
+    answer
 }

@@ -55,8 +55,45 @@ pub struct ToolSpec {
     pub description: Cow<'static, str>,
     /// The JSON schema of its arguments, an object.
     pub schema: Map<String, Value>,
-    /// Whether it only reads.
+    /// What it may do.
+    pub hints: Hints,
+}
+
+/// What a tool may do, whatever it is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// It changes nothing.
     pub reads_only: bool,
+    /// It may change or remove what is there, and not only add to it.
+    pub destructive: bool,
+    /// The same call a second time changes nothing more.
+    pub idempotent: bool,
+    /// It reaches out of this machine, or may.
+    pub open_world: bool,
+}
+
+impl Hints {
+    /// It changes nothing, and stays on this machine.
+    pub const READS: Self =
+        Self { reads_only: true, destructive: false, idempotent: true, open_world: false };
+    /// It only adds to what is there.
+    pub const ADDS: Self = Self { reads_only: false, idempotent: false, ..Self::READS };
+    /// It replaces or removes what is there.
+    pub const CHANGES: Self = Self { destructive: true, ..Self::ADDS };
+    /// It may do anything.
+    pub const ANYTHING: Self = Self { open_world: true, ..Self::CHANGES };
+
+    /// The same, of a tool that reaches out of this machine.
+    #[must_use]
+    pub const fn far(self) -> Self {
+        Self { open_world: true, ..self }
+    }
+
+    /// The same, of a tool that does nothing more when it is called twice.
+    #[must_use]
+    pub const fn once(self) -> Self {
+        Self { idempotent: true, ..self }
+    }
 }
 
 /// What a tool answers.

@@ -1,5 +1,6 @@
 //! Agent: another agent does a part of the work, in a session of its own.
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{PermissionMode, ToolOutput};
 use schemars::JsonSchema;
@@ -52,6 +53,7 @@ impl BuiltIn for Agent {
     const DESCRIPTION: &'static str = "Has another agent do a part of the work, with a context and tools of its own, \
         and gives you what it says at its end. Use it for searches that would fill your context, and for parts that \
         stand alone; several calls in one answer work side by side. It can start no agents itself.";
+    const HINTS: Hints = Hints::ANYTHING;
     type Input = AgentInput;
 
     fn effects(input: &AgentInput, _: &Place) -> Result<Effects, InputError> {

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_mcp::Hints;
 use ona_policy::{Effects, shell};
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, ToolOutput, ToolUseId};
@@ -56,6 +57,7 @@ impl BuiltIn for Bash {
         to the next call, variables do not. The result is standard output, then standard error behind a \
         line `--- stderr ---`; an exit code other than 0 makes it an error. Default timeout 120000 ms, at \
         most 600000. Set run_in_background for servers and long builds.";
+    const HINTS: Hints = Hints::ANYTHING;
     type Input = BashInput;
 
     fn effects(input: &BashInput, place: &Place) -> Result<Effects, InputError> {

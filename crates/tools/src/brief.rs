@@ -1,5 +1,6 @@
 //! Brief: the agent says something to the user while it works.
 
+use ona_mcp::Hints;
 use ona_policy::{Effects, path};
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -42,6 +43,7 @@ impl BuiltIn for Brief {
     const DESCRIPTION: &'static str = "Shows the user a message at once, while you go on working: something they \
         should know before you are done, or a file they asked for. Markdown is rendered. Your final answer needs no \
         Brief.";
+    const HINTS: Hints = Hints::ADDS;
     type Input = BriefInput;
 
     fn effects(input: &BriefInput, place: &Place) -> Result<Effects, InputError> {

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{ContentHash, FileView, Seen, ToolOutput};
 use schemars::JsonSchema;
@@ -38,6 +39,7 @@ impl BuiltIn for Edit {
     const DESCRIPTION: &'static str = "Replaces an exact string in a file. The file must have been read \
         in this session and be unchanged since. old_string must match exactly, white space included, and \
         occur once; give more context to make it unique, or set replace_all.";
+    const HINTS: Hints = Hints::CHANGES;
     type Input = EditInput;
 
     fn effects(input: &EditInput, place: &Place) -> Result<Effects, InputError> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_policy::path::Target;
 use ona_types::ToolOutput;
@@ -37,6 +38,7 @@ impl BuiltIn for Glob {
     const DESCRIPTION: &'static str = "Finds files by name. Takes a glob pattern such as `**/*.rs` \
         or `src/**/*.{ts,tsx}` and returns absolute paths, the most recently modified first, at most \
         100. Hidden and ignored files are included. Use Grep to search by content.";
+    const HINTS: Hints = Hints::READS;
     type Input = GlobInput;
 
     fn effects(input: &GlobInput, place: &Place) -> Result<Effects, InputError> {

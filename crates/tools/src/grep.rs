@@ -15,6 +15,7 @@ use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::BinaryDetection;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{TRUNCATED_SUFFIX, ToolOutput};
 use schemars::JsonSchema;
@@ -103,6 +104,7 @@ impl BuiltIn for Grep {
     const DESCRIPTION: &'static str = "Searches file contents with a regular expression, as ripgrep \
         does: hidden files are searched, binary files and what .gitignore excludes are not. Returns \
         paths, matching lines or counts, ordered by path.";
+    const HINTS: Hints = Hints::READS;
     type Input = GrepInput;
 
     fn effects(input: &GrepInput, place: &Place) -> Result<Effects, InputError> {

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{ContentHash, FileView, ToolOutput};
 use schemars::JsonSchema;
@@ -36,6 +37,7 @@ impl BuiltIn for NotebookEdit {
     const NAME: &'static str = "NotebookEdit";
     const DESCRIPTION: &'static str = "Replaces, inserts or deletes one cell of a Jupyter notebook \
         (.ipynb). The notebook must have been read in this session and be unchanged since.";
+    const HINTS: Hints = Hints::CHANGES;
     type Input = NotebookEditInput;
 
     fn effects(input: &NotebookEditInput, place: &Place) -> Result<Effects, InputError> {

@@ -1,5 +1,6 @@
 //! EnterPlanMode and ExitPlanMode: into planning, and out of it with a plan that a human has approved (S0 §8.2).
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{Change, Phase, ToolOutput};
 use schemars::JsonSchema;
@@ -23,6 +24,7 @@ impl BuiltIn for EnterPlanMode {
     const DESCRIPTION: &'static str = "Goes into planning: from here on nothing may be written and no command run, \
         until a plan is approved. Use it before work that is larger than it looked, or whose way is not settled. Look \
         around, then hand the plan in with ExitPlanMode.";
+    const HINTS: Hints = Hints::ADDS.once();
     type Input = EnterInput;
 
     fn effects(_: &EnterInput, _: &Place) -> Result<Effects, InputError> {
@@ -57,6 +59,7 @@ impl BuiltIn for ExitPlanMode {
         stop.";
     /// Nothing certifies itself: no rule, mode or hook stands in for whoever answers for the work.
     const ASKS: Asks = Asks::AHuman;
+    const HINTS: Hints = Hints::ADDS;
     type Input = ExitInput;
 
     fn effects(input: &ExitInput, _: &Place) -> Result<Effects, InputError> {

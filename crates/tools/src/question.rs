@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -96,6 +97,7 @@ impl BuiltIn for AskUserQuestion {
         for the answers. Use it where the work depends on something only the user can decide; not for what you can \
         find out. The user can always answer something else.";
     const ASKS: Asks = Asks::AnAnswer;
+    const HINTS: Hints = Hints::READS;
     type Input = QuestionsInput;
 
     fn effects(input: &QuestionsInput, _: &Place) -> Result<Effects, InputError> {

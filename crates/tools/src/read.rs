@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolOutput};
 use schemars::JsonSchema;
@@ -59,6 +60,7 @@ impl BuiltIn for Read {
     const DESCRIPTION: &'static str = "Reads a file. Text is shown with line numbers, up to 2000 lines; \
         use offset and limit for a window of a longer file. Also shows images, PDFs (pages), Jupyter \
         notebooks, and a hex dump of other binary files. It cannot list directories: use Glob or Bash.";
+    const HINTS: Hints = Hints::READS;
     type Input = ReadInput;
 
     fn effects(input: &ReadInput, place: &Place) -> Result<Effects, InputError> {

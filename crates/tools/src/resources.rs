@@ -1,6 +1,6 @@
 //! ListMcpResources and ReadMcpResource: what MCP servers have to read.
 
-use ona_mcp::McpError;
+use ona_mcp::{Hints, McpError};
 use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -25,6 +25,7 @@ pub(crate) struct ListInput {
 impl BuiltIn for ListMcpResources {
     const NAME: &'static str = "ListMcpResources";
     const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description. What has a uriTemplate instead of an address is read at any address of that shape.";
+    const HINTS: Hints = Hints::READS.far();
     type Input = ListInput;
 
     fn effects(_: &ListInput, _: &Place) -> Result<Effects, InputError> {
@@ -72,6 +73,7 @@ pub(crate) struct ReadInput {
 impl BuiltIn for ReadMcpResource {
     const NAME: &'static str = "ReadMcpResource";
     const DESCRIPTION: &'static str = "Reads something that an MCP server has. Text comes back as it is; anything else is put into a file.";
+    const HINTS: Hints = Hints::READS.far();
     type Input = ReadInput;
 
     fn effects(input: &ReadInput, _: &Place) -> Result<Effects, InputError> {

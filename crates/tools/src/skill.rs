@@ -1,5 +1,6 @@
 //! Skill: the model takes up instructions that somebody wrote down.
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -24,6 +25,7 @@ impl BuiltIn for Skill {
     const NAME: &'static str = "Skill";
     const DESCRIPTION: &'static str = "Takes up one of the skills you were told of: its instructions come back, and you \
         follow them. Call it as soon as a skill fits what the user wants, before you begin otherwise.";
+    const HINTS: Hints = Hints::ANYTHING;
     type Input = SkillInput;
 
     fn effects(input: &SkillInput, _: &Place) -> Result<Effects, InputError> {

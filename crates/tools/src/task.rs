@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{TaskEnd, TaskKind, ToolOutput};
 use schemars::JsonSchema;
@@ -47,6 +48,7 @@ impl BuiltIn for TaskOutput {
     const DESCRIPTION: &'static str = "Tells how a background task stands, a command's or an agent's, and what it has \
         printed so far. It waits for the end unless block is false. You are told when a task ends; there is no need \
         to ask again and again.";
+    const HINTS: Hints = Hints::READS;
     type Input = OutputInput;
 
     fn effects(input: &OutputInput, _: &Place) -> Result<Effects, InputError> {
@@ -121,6 +123,7 @@ impl BuiltIn for TaskStop {
     const NAME: &'static str = "TaskStop";
     const DESCRIPTION: &'static str =
         "Ends a background task, a command's or an agent's, with everything it has started.";
+    const HINTS: Hints = Hints::CHANGES.once();
     type Input = StopInput;
 
     fn effects(input: &StopInput, _: &Place) -> Result<Effects, InputError> {

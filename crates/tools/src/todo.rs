@@ -1,5 +1,6 @@
 //! TodoWrite: the session's list of things to do, always given whole.
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{Change, TaskId, Todo, TodoStatus, ToolOutput};
 use schemars::JsonSchema;
@@ -47,6 +48,7 @@ impl BuiltIn for TodoWrite {
     const DESCRIPTION: &'static str = "Keeps the list of what is to be done in this session, which the user sees. \
         Give the whole list each time: it replaces the one before. Use it for work of three steps or more; have one \
         item in_progress at a time, and mark an item completed as soon as it is, not before.";
+    const HINTS: Hints = Hints::ADDS.once();
     type Input = TodoInput;
 
     fn effects(input: &TodoInput, _: &Place) -> Result<Effects, InputError> {

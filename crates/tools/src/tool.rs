@@ -4,6 +4,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
+use ona_mcp::Hints;
 use ona_policy::{Effects, ToolPermit};
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -43,6 +44,11 @@ pub trait Tool: Send + Sync {
     /// Who has to be asked.
     fn asks(&self) -> Asks {
         Asks::ByRules
+    }
+
+    /// What it may do, as clients of other agents are told. What nothing is known of may do anything.
+    fn hints(&self) -> Hints {
+        Hints::ANYTHING
     }
 
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
@@ -92,6 +98,8 @@ pub(crate) trait BuiltIn: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     const ASKS: Asks = Asks::ByRules;
+    /// What it may do, whatever its input.
+    const HINTS: Hints;
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn effects(input: &Self::Input, place: &Place) -> Result<Effects, InputError>;
@@ -126,6 +134,10 @@ impl<T: BuiltIn> Tool for Adapter<T> {
 
     fn asks(&self) -> Asks {
         T::ASKS
+    }
+
+    fn hints(&self) -> Hints {
+        T::HINTS
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {

@@ -1,5 +1,6 @@
 //! ToolSearch: finds tools that are not shown to the model, and has them shown.
 
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{Change, ToolOutput};
 use schemars::JsonSchema;
@@ -34,6 +35,7 @@ impl BuiltIn for ToolSearch {
     const DESCRIPTION: &'static str = "Finds tools that you are not shown yet, and shows them to you: you can call \
         them from your next answer on. Search by what a tool is for, such as `create github issue`, or load by name \
         with `select:mcp__server__tool`.";
+    const HINTS: Hints = Hints::READS;
     type Input = SearchInput;
 
     fn effects(input: &SearchInput, _: &Place) -> Result<Effects, InputError> {

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
+use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_policy::path::{self, Target};
 use ona_policy::secrets;
@@ -35,6 +36,7 @@ impl BuiltIn for Write {
     const DESCRIPTION: &'static str = "Creates a file, or overwrites one with new content. A file that \
         exists must have been read in this session first, all of it, and be unchanged since. Parent \
         directories are created. To change a part of a file use Edit.";
+    const HINTS: Hints = Hints::CHANGES.once();
     type Input = WriteInput;
 
     fn effects(input: &WriteInput, place: &Place) -> Result<Effects, InputError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ona_intents::Workspace;
+use ona_mcp::Hints;
 use ona_policy::{Effects, ToolPermit};
 use ona_tools::{InputError, Place, Running, Tool, ToolContext};
 use ona_types::{IntentSelected, ToolOutput};
@@ -40,6 +41,10 @@ impl Tool for SelectActiveIntent {
         "Selects the intent you work for, and tells you what it is about: what may be touched, what has to be \
          kept to, when it is done, and what was changed for it before. Call it before the first change, and again \
          to go on to another intent. An id that cannot be selected is answered with those that can."
+    }
+
+    fn hints(&self) -> Hints {
+        Hints::ADDS.once()
     }
 
     fn input_schema(&self) -> Value {

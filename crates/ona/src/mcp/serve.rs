@@ -27,8 +27,8 @@ use crate::serve::{refused, until_signalled};
 /// Calls that may wait for their turn.
 const MOST_WAITING: usize = 64;
 
-/// The tools that change nothing.
-const READS_ONLY: [&str; 3] = ["Read", "Glob", "Grep"];
+/// Tools that are for whoever sits in front of the session: there is nobody.
+const FOR_HUMANS: [&str; 2] = ["AskUserQuestion", "Brief"];
 
 const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that its operator has set up, and is \
     recorded. Nobody can be asked: what would have to be asked is refused. A refusal says why and what would change \
@@ -182,10 +182,10 @@ impl Worker<'_> {
         loop {
             let job = tokio::select! {
                 biased;
-                () = self.ending.cancelled() => return,
+                () = self.ending.cancelled() => break,
                 job = waiting.recv() => job,
             };
-            let Some(job) = job else { return };
+            let Some(job) = job else { break };
             // What was taken back before its turn has not happened.
             if job.cancel.is_cancelled() {
                 continue;
@@ -196,6 +196,12 @@ impl Worker<'_> {
             };
             // Whoever asked may have gone.
             let _ = job.reply.send(answer);
+        }
+        // Nobody goes on with this session: what it left running would have nobody who looks after it.
+        if let Some(session) = session {
+            for left in session.end_tasks().await {
+                complain(&format!("warning: {left}\n"));
+            }
         }
     }
 
@@ -266,24 +272,26 @@ impl Worker<'_> {
 /// Tells clients of the tools as the session offers them now.
 fn tell_tools(session: &Session, tools: &Offered) {
     let mut known = offered(tools);
-    let specs = session.tool_specs(&session.offered());
+    let mut names = session.offered();
+    names.retain(|name| !FOR_HUMANS.contains(&name.as_str()));
+    let specs = session.tool_specs(&names);
     let same = |(one, other): (&ToolSpec, &ona_provider::ToolSpec)| {
         one.name == other.name && Value::Object(one.schema.clone()) == bare(&other.input_schema)
     };
     if known.len() == specs.len() && known.iter().zip(&specs).all(same) {
         return;
     }
-    *known = specs.into_iter().map(spec).collect();
+    *known = specs.into_iter().map(|tool| spec(session, tool)).collect();
 }
 
-fn spec(tool: ona_provider::ToolSpec) -> ToolSpec {
+fn spec(session: &Session, tool: ona_provider::ToolSpec) -> ToolSpec {
     let schema = match bare(&tool.input_schema) {
         Value::Object(schema) => schema,
         _ => Map::new(),
     };
-    let reads_only = READS_ONLY.contains(&tool.name.as_str());
+    let hints = session.hints(&tool.name);
     let (name, description) = (tool.name.into(), tool.description.into());
-    ToolSpec { name, description, schema, reads_only }
+    ToolSpec { name, description, schema, hints }
 }
 
 /// A schema without its name and its dialect, which are of no use to a client.

@@ -14,7 +14,7 @@ use ona_intents::gate::Decision;
 use ona_intents::refusal::Refusal;
 use ona_intents::scope::locate;
 use ona_intents::{Asked, Ledger, TraceEntry, Workspace};
-use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool};
+use ona_mcp::{Answer, BoxFuture, Call, Hints, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
@@ -150,8 +150,11 @@ impl ToolSet for Tools {
 
     fn tools(&self) -> Vec<ToolSpec> {
         let spec = |name: &'static str, schema, description: &'static str| {
-            let reads_only = name != "select_active_intent";
-            ToolSpec { name: name.into(), description: description.into(), schema, reads_only }
+            let hints = match name {
+                "select_active_intent" => Hints::ADDS.once(),
+                _ => Hints::READS,
+            };
+            ToolSpec { name: name.into(), description: description.into(), schema, hints }
         };
         vec![
             spec(

@@ -1,5 +1,7 @@
 //! `ona mcp serve`, as a client sees it: ona's own tools behind the whole gate.
 
+use std::io::Read as _;
+use std::net::TcpStream;
 use std::process::Command;
 
 use ona_testkit::{Project, run};
@@ -36,14 +38,79 @@ fn the_built_in_tools_are_offered_and_nothing_is_left_by_who_only_looks() {
     for tool in listed["result"]["tools"].as_array().unwrap() {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert!(tool["inputSchema"].get("$schema").is_none(), "{tool}");
-        let reads = ["Read", "Glob", "Grep"].contains(&tool["name"].as_str().unwrap());
-        assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{tool}");
     }
     let unknown = server.request("tools/call", &json!({"name": "rm", "arguments": {}}));
     assert!(unknown["error"]["message"].as_str().unwrap().contains("there is no tool `rm`"));
     assert_eq!(server.close(), (Some(0), String::new(), String::new()));
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["0"]);
     assert_eq!(project.sql("SELECT count(*) FROM settings_snapshot"), ["0"]);
+}
+
+#[test]
+fn tools_say_what_they_may_do() {
+    let project = project();
+    let mut server = served(&project);
+    let listed = server.request("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let hints = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        ["readOnly", "destructive", "idempotent", "openWorld"]
+            .map(|hint| tool["annotations"][format!("{hint}Hint")].as_bool().unwrap())
+    };
+    for name in ["Read", "Glob", "Grep", "TaskOutput"] {
+        assert_eq!(hints(name), [true, false, true, false], "{name}");
+    }
+    for name in ["WebFetch", "WebSearch"] {
+        assert_eq!(hints(name), [true, false, true, true], "{name}");
+    }
+    for name in ["Bash", "Agent", "Skill"] {
+        assert_eq!(hints(name), [false, true, false, true], "{name}");
+    }
+    assert_eq!(hints("Write"), [false, true, true, false]);
+    assert_eq!(hints("Edit"), [false, true, false, false]);
+    assert_eq!(hints("TodoWrite"), [false, false, true, false]);
+    // There is nobody to talk to.
+    let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(!names.contains(&"AskUserQuestion") && !names.contains(&"Brief"), "{names:?}");
+}
+
+#[test]
+fn a_client_that_plans_goes_on_when_the_operator_has_approved() {
+    let project = project();
+    settings(&project, &json!({"permissions": {"defaultMode": "acceptEdits"}}));
+    let mut server = served(&project);
+    let write = json!({"file_path": project.path("a"), "content": "x"});
+    assert!(!server.call("EnterPlanMode", json!({})).1);
+    assert!(server.call("Write", write.clone()).1);
+    let (said, refused) = server.call("ExitPlanMode", json!({"plan": "Write a"}));
+    assert!(refused && said.contains("ona plan approve"), "{said}");
+    let approved = run(&mut project.ona(["plan", "approve"]));
+    assert!(approved.stdout.contains("is approved"), "{approved:?}");
+    let (said, refused) = server.call("Write", write);
+    assert!(!refused, "{said}");
+    assert_eq!(server.close().0, Some(0));
+}
+
+#[test]
+fn nothing_that_was_started_in_the_background_outlives_the_server() {
+    let project = project();
+    settings(&project, &json!({"permissions": {"allow": ["Bash"]}}));
+    let mut server = served(&project);
+    let command = json!({"command": "mkfifo gate; cat gate", "run_in_background": true});
+    assert!(!server.call("Bash", command).1);
+    assert_eq!(server.close().0, Some(0));
+    assert_eq!(project.sql("SELECT end_reason FROM background_tasks"), ["stopped"]);
+    // Whatever was started there stands there.
+    let stands = || {
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let mut places = processes.filter_map(|one| one.path().join("cwd").read_link().ok());
+        places.any(|place| place == project.dir())
+    };
+    let ended = std::time::Instant::now();
+    while stands() {
+        assert!(ended.elapsed().as_secs() < 60, "it goes on");
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -206,6 +273,53 @@ fn a_call_that_is_taken_back_ends() {
         "SELECT json_extract(payload_json, '$.is_error') FROM transcript_entries WHERE entry_type = 'tool_result' ORDER BY sequence",
     );
     assert_eq!(results, ["1", "0"]);
+}
+
+/// A call by HTTP that goes on until somebody ends it.
+fn hanging(project: &Project, http: &Http, session: &str) -> TcpStream {
+    let arguments = json!({"command": "mkfifo gate; cat gate"});
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+        "params": {"name": "Bash", "arguments": arguments}});
+    let headers: &[(&str, &str)] = &[("Mcp-Session-Id", session)];
+    let stream = http.posted("/mcp", headers, &call.to_string());
+    let started = std::time::Instant::now();
+    while !project.path("gate").exists() {
+        assert!(started.elapsed().as_secs() < 60, "it does not start");
+        std::thread::yield_now();
+    }
+    stream
+}
+
+const ERRORS: &str = "SELECT json_extract(payload_json, '$.is_error') FROM transcript_entries WHERE entry_type = 'tool_result' ORDER BY sequence";
+
+#[test]
+fn by_http_a_call_ends_when_it_is_taken_back_or_its_client_goes() {
+    let project = project();
+    settings(&project, &json!({"permissions": {"allow": ["Bash"]}}));
+    let http = Http::started(&mut project.ona(["mcp", "serve", "--http", "0"]));
+    let session = http.session();
+    let mut call = hanging(&project, &http, &session);
+    let cancelled = |session: &str| {
+        let said = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+        let (status, _) = http.post("/mcp", &[("Mcp-Session-Id", session)], &said.to_string());
+        assert_eq!(status, 202);
+    };
+    // Another client's calls may have the same number.
+    cancelled(&http.session());
+    assert_eq!(project.sql("SELECT count(*) FROM running_calls"), ["1"]);
+    cancelled(&session);
+    let mut answer = String::new();
+    call.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("the call was taken back"), "{answer}");
+    // The next one gets its turn, so the first has ended.
+    let glob = json!({"pattern": "*"});
+    assert_eq!(http.call(&[], "Glob", &glob).0, 200);
+    assert_eq!(project.sql(ERRORS), ["1", "0"]);
+
+    std::fs::remove_file(project.path("gate")).unwrap();
+    drop(hanging(&project, &http, &session));
+    assert_eq!(http.call(&[], "Glob", &glob).0, 200);
+    assert_eq!(project.sql(ERRORS), ["1", "0", "1", "0"]);
 }
 
 #[test]

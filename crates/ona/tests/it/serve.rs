@@ -121,6 +121,14 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    /// Nothing outlives a test, not even one that fails.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 pub fn hello() -> Value {
     json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}})
 }
@@ -443,8 +451,31 @@ impl Http {
         Self { server, port }
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
     /// Posts a message: the status, and the body.
-    fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut answer = String::new();
+        let _ = self.posted(path, headers, body).read_to_string(&mut answer);
+        let status =
+            answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer}")).parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    /// Says hello: the name of the session.
+    pub fn session(&self) -> String {
+        let first = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello()});
+        let mut answer = String::new();
+        self.posted("/mcp", &[], &first.to_string()).read_to_string(&mut answer).unwrap();
+        let named = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        named.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    /// Posts a message, and does not wait for an answer.
+    pub fn posted(&self, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let host = format!("127.0.0.1:{}", self.port);
         let mut all = vec![
@@ -463,11 +494,7 @@ impl Http {
         }
         // A server that has heard enough may close before everything was sent.
         let _ = stream.write_all(format!("{request}\r\n{body}").as_bytes());
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        let status =
-            answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer}")).parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        stream
     }
 
     pub fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> (u16, String) {
