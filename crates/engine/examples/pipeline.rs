@@ -107,6 +107,7 @@ impl Bench {
             hook_timeouts: Timeouts::default(),
             has_locale: true,
             secrets: Vec::new(),
+            late: Default::default(),
             variable: |_| None,
         };
         let engine = Arc::new(Engine {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookLayer, HookPlane, Timeouts, collect};
-use ona_policy::secrets::Redactor;
+use ona_policy::secrets::{Late, Redactor};
 use ona_policy::{Call, Permissions, Scope, Source};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{Host, Place};
@@ -59,6 +59,8 @@ pub struct Config {
     pub has_locale: bool,
     /// Secrets the process knows of.
     pub secrets: Vec<String>,
+    /// Secrets it gets to know while it works.
+    pub late: Late,
     /// Looks an environment variable up.
     pub variable: fn(&str) -> Option<String>,
 }
@@ -661,7 +663,6 @@ pub(crate) enum UpdateError {
     Refused(String),
 }
 
-/// Knows the secrets of the process and of its settings.
 /// Refuses what the command line may not give. On what was read: a file may be another a moment later.
 fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError> {
     let Some(starter) = &config.started_by else { return Ok(()) };
@@ -673,9 +674,10 @@ fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError>
     Err(GovernanceError::NotTheOperators { what, starter: starter.clone() })
 }
 
+/// Knows the secrets of the process and of its settings, and those that it will get to know.
 fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
     let known = config.secrets.iter().chain(secrets).cloned();
-    Redactor::knowing(known.chain(settings::secrets(layers)))
+    Redactor::knowing(known.chain(settings::secrets(layers))).and_later(config.late.clone())
 }
 
 /// Where the rules that were decided in a session are kept.

@@ -13,6 +13,7 @@ use ona_mcp::{
     Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, PromptArgument,
     ResourceContent, Root, ServerSpec, ServerState, ServerStatus, TokenStore, Way, token_key,
 };
+use ona_policy::secrets::Late;
 use ona_policy::{Answer, By, Call, Stage, Verdict};
 use ona_store::{Step, StoreError};
 use ona_tools::{Deferred, ServerTool, Tool};
@@ -116,6 +117,9 @@ impl Session {
         let engine = Arc::clone(&self.engine);
         self.governance.know(&engine, secrets, &mut self.place);
         let desk = Arc::new(SessionDesk { session: self.beside()? });
+        let tokens = tokens.map(|store| -> Arc<dyn TokenStore> {
+            Arc::new(Heard { store, late: engine.config.late.clone() })
+        });
         let options = PoolOptions { roots: self.roots(), tokens, ..PoolOptions::default() };
         let pool = Arc::new(Pool::start_with(specs, desk, options));
         self.mcp = Some(Connected { pool, own: None, only: None, deferral });
@@ -314,6 +318,43 @@ fn tokens(tools: &[McpTool]) -> u64 {
     tools.iter().map(of).sum()
 }
 
+/// A place for tokens: what is put there is secret from then on.
+struct Heard {
+    store: Arc<dyn TokenStore>,
+    late: Late,
+}
+
+impl TokenStore for Heard {
+    fn load(&self, key: &str) -> Result<Option<String>, String> {
+        let found = self.store.load(key)?;
+        // Another process may have renewed it.
+        self.late.learn(found.iter().flat_map(|kept| secrets_in(kept)));
+        Ok(found)
+    }
+
+    fn save(&self, key: &str, secret: &str) -> Result<(), String> {
+        self.late.learn(secrets_in(secret));
+        self.store.save(key, secret)
+    }
+
+    fn forget(&self, key: &str) -> Result<(), String> {
+        self.store.forget(key)
+    }
+
+    fn lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, String> {
+        self.store.lock(key)
+    }
+}
+
+/// The tokens and secrets in what is kept of a sign-in.
+fn secrets_in(kept: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Ok(kept) = serde_json::from_str(kept) {
+        texts(&kept, &mut found);
+    }
+    found
+}
+
 /// The tokens that are kept for these servers: they are not kept elsewhere.
 fn kept_tokens(specs: &[ServerSpec], tokens: Option<&dyn TokenStore>) -> Vec<String> {
     let remotes = specs.iter().filter_map(|spec| match &spec.way {
@@ -321,13 +362,8 @@ fn kept_tokens(specs: &[ServerSpec], tokens: Option<&dyn TokenStore>) -> Vec<Str
         Way::Stdio { .. } => None,
     });
     let Some(tokens) = tokens else { return Vec::new() };
-    let mut found = Vec::new();
-    for kept in remotes.filter_map(|key| tokens.load(&key).ok().flatten()) {
-        if let Ok(kept) = serde_json::from_str(&kept) {
-            texts(&kept, &mut found);
-        }
-    }
-    found
+    let kept = remotes.filter_map(|key| tokens.load(&key).ok().flatten());
+    kept.flat_map(|kept| secrets_in(&kept)).collect()
 }
 
 /// The texts in a value that are named like tokens and secrets.
@@ -488,5 +524,53 @@ impl Session {
             _ => "[something that is no text was left out]".to_owned(),
         });
         Ok(texts.collect::<Vec<_>>().join("\n\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::testing::World;
+
+    #[derive(Default)]
+    struct Drawer(Mutex<HashMap<String, String>>);
+
+    impl TokenStore for Drawer {
+        fn load(&self, key: &str) -> Result<Option<String>, String> {
+            Ok(self.0.lock().unwrap().get(key).cloned())
+        }
+
+        fn save(&self, key: &str, secret: &str) -> Result<(), String> {
+            self.0.lock().unwrap().insert(key.to_owned(), secret.to_owned());
+            Ok(())
+        }
+
+        fn forget(&self, _: &str) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_token_is_secret_from_the_moment_it_is_known() {
+        let world = World::new(&json!({}));
+        let session = world.session();
+        let beside = session.beside().unwrap();
+        let (store, late) = (Arc::new(Drawer::default()), world.engine.config.late.clone());
+        let kept = |token: &str| json!({"token_response": {"access_token": token}}).to_string();
+        store.save("other", &kept("renewed-elsewhere")).unwrap();
+        let tokens = Heard { store, late };
+        let masked = |text: &str| {
+            let (one, other) = (&session.governance.redactor, &beside.governance.redactor);
+            assert_eq!(one.mask(text), other.mask(text));
+            one.mask(text).into_owned()
+        };
+        assert_eq!(masked("it is renewed-token"), "it is renewed-token");
+        tokens.save("key", &kept("renewed-token")).unwrap();
+        assert_eq!(masked("it is renewed-token"), "it is [REDACTED:live]");
+        tokens.load("other").unwrap();
+        assert_eq!(masked("it is renewed-elsewhere"), "it is [REDACTED:live]");
     }
 }

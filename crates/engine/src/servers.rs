@@ -24,6 +24,7 @@ use crate::settings::{self, Layer, Roots, Warning};
 
 pub use entry::{BadEntry, check, check_name};
 pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
+pub(crate) use limits::Approvals;
 use limits::Limits;
 pub use places::{BadConfig, refuses};
 use places::{Found, Places};

@@ -47,6 +47,7 @@ impl World {
             hook_timeouts: Timeouts::default(),
             has_locale: true,
             secrets: Vec::new(),
+            late: Default::default(),
             variable: |_| None,
         };
         let engine = Arc::new(Engine {

@@ -16,6 +16,7 @@ use ona_types::{ContentHash, canonical};
 use serde_json::{Map, Value};
 
 use crate::extensions::{self, Brings, Origin};
+use crate::servers::Approvals;
 use crate::settings::{self, Layer, Repository, Roots, Saved};
 
 /// Settings that make something run.
@@ -89,7 +90,10 @@ pub fn brought(roots: &Roots, layers: &[Layer]) -> Brought {
     let projects = layers.iter().filter(|layer| is_projects(layer));
     let mut files: Vec<Bringing> =
         projects.filter_map(|layer| Bringing::of(layer, &checkout)).collect();
-    files.extend(roots.project_dirs().iter().filter_map(|dir| servers(dir, &checkout)));
+    // What the operator's own settings agree to by name needs no further agreement.
+    let approvals = Approvals::of(layers.iter().filter(|layer| !is_projects(layer)));
+    let dirs = roots.project_dirs();
+    files.extend(dirs.iter().filter_map(|dir| servers(dir, &checkout, &approvals)));
     let brings = extensions::of_project(roots);
     files.extend(brings.iter().map(|brings| Bringing::of_extension(brings, &checkout)));
     Brought { root, files }
@@ -228,16 +232,32 @@ fn hash(value: &Value) -> ContentHash {
 
 /// What a directory's `.mcp.json` brings besides ona's own server. One that cannot be read may be readable
 /// tomorrow, or to others: it counts as well.
-fn servers(dir: &Path, checkout: &Path) -> Option<Bringing> {
+fn servers(dir: &Path, checkout: &Path, approvals: &Approvals) -> Option<Bringing> {
     let file = dir.join(".mcp.json");
     file.symlink_metadata().ok()?;
     let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
     let (hash, why) = match read {
+        Ok(Some(bytes)) if all_approved(&bytes, approvals) => return None,
         Ok(Some(bytes)) => return servers_in(bytes, &file, checkout),
         Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
         Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
     };
     Some(bringing_servers(&file, checkout, hash, &why))
+}
+
+/// Whether settings agree to every server that stands there. What is put together from two is neither of them.
+fn all_approved(bytes: &[u8], approvals: &Approvals) -> bool {
+    let read = str::from_utf8(bytes).ok().and_then(|text| settings::object_in(text).ok());
+    read.is_some_and(|(file, twice)| {
+        let servers = file.get("mcpServers").and_then(Value::as_object);
+        let approved = |servers: &Map<String, Value>| {
+            let mut all = servers.iter();
+            !servers.is_empty()
+                && all
+                    .all(|(name, entry)| crate::own::is_plain_server(entry) || approvals.name(name))
+        };
+        twice.is_empty() && servers.is_some_and(approved)
+    })
 }
 
 /// What a file of servers brings that holds this.

@@ -63,4 +63,6 @@ pub struct OauthClient {
     pub callback_port: Option<u16>,
     /// Scopes to ask for; those the server names if there are none.
     pub scopes: Vec<String>,
+    /// Where the authorization server tells of itself; found by asking the server if it is not said.
+    pub metadata_url: Option<String>,
 }

@@ -4,7 +4,7 @@
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
@@ -59,6 +59,29 @@ static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
 pub struct Redactor {
     live: Option<AhoCorasick>,
     values: Arc<[String]>,
+    late: Option<Late>,
+}
+
+/// Values that become known only while redactors are in use; all that share this know them at once.
+#[derive(Clone, Debug, Default)]
+pub struct Late(Arc<RwLock<Option<Arc<Redactor>>>>);
+
+impl Late {
+    /// These are secret from now on.
+    pub fn learn(&self, values: impl IntoIterator<Item = String>) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = known.as_ref().map_or_else(Vec::new, |known| known.values.to_vec());
+        for value in values {
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+        *known = Some(Arc::new(Redactor::knowing(all)));
+    }
+
+    fn known(&self) -> Option<Arc<Redactor>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Redactor {
@@ -79,7 +102,17 @@ impl Redactor {
         }
         let live =
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Self { live, values: values.into() }
+        Self { live, values: values.into(), late: None }
+    }
+
+    /// The same, which also knows what becomes known later.
+    #[must_use]
+    pub fn and_later(self, late: Late) -> Self {
+        Self { late: Some(late), ..self }
+    }
+
+    fn late(&self) -> Option<Arc<Self>> {
+        self.late.as_ref().and_then(Late::known)
     }
 
     /// How many bytes at the end of a text could be the beginning of a live value: who passes a text on in pieces keeps
@@ -91,11 +124,22 @@ impl Redactor {
                 .rev()
                 .find(|length| value.is_char_boundary(*length) && text.ends_with(&value[..*length]))
         };
-        self.values.iter().filter_map(begins).max().unwrap_or(0)
+        let late = self.late();
+        let late = late.iter().flat_map(|late| late.values.iter());
+        self.values.iter().chain(late).filter_map(begins).max().unwrap_or(0)
     }
 
     /// The text without values the process knows to be secret.
     pub fn mask_live<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let masked = self.mask_known(text);
+        match (self.late(), masked) {
+            (None, masked) => masked,
+            (Some(late), Cow::Borrowed(text)) => late.mask_known(text),
+            (Some(late), Cow::Owned(text)) => Cow::Owned(late.mask_known(&text).into_owned()),
+        }
+    }
+
+    fn mask_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.live {
             Some(live) if live.is_match(text) => {
                 let mut masked = String::with_capacity(text.len());
@@ -207,11 +251,15 @@ const SHORTEST_WORD: usize = 16;
 
 /// Whether a variable holds a secret, by its name.
 pub fn holds_secret(name: &str, value: &str) -> bool {
+    names_secret(name) && can_be_secret(value)
+}
+
+/// Whether a name, of words with `_` between them, is one of a secret.
+pub fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    let named = name.split('_').any(|word| {
+    name.split('_').any(|word| {
         SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part))
-    });
-    named && can_be_secret(value)
+    })
 }
 
 /// Whether a value can be taken for a secret and masked wherever it occurs. A path that exists leads to one, and is
@@ -238,6 +286,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_becomes_known_later_is_masked_from_then_on() {
+        let late = Late::default();
+        let redactor =
+            Redactor::knowing(["known-from-the-start".to_owned()]).and_later(late.clone());
+        let text = "known-from-the-start, renewed-1 and renewed-2";
+        assert_eq!(redactor.mask(text), "[REDACTED:live], renewed-1 and renewed-2");
+        late.learn(["renewed-1".to_owned()]);
+        late.learn(["renewed-2".to_owned()]);
+        assert_eq!(redactor.mask(text), "[REDACTED:live], [REDACTED:live] and [REDACTED:live]");
+        assert_eq!(redactor.mask("renewed-1"), "[REDACTED:live]");
+        assert_eq!(redactor.open_end("it is rene"), 4);
+    }
 
     fn masked(text: &str) -> String {
         Redactor::default().mask(text).into_owned()

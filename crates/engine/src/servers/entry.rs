@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ona_mcp::{OauthClient, Remote, Way};
 use serde_json::{Map, Value};
-use url::Url;
+use url::{Host, Url};
 
 use super::expand::{Missing, expand};
 use crate::own;
@@ -20,6 +20,10 @@ const TYPES: &[(&str, Kind)] = &[
     ("streamableHttp", Kind::Http),
     ("sse", Kind::Sse),
 ];
+
+const METADATA_URL: &str = "authServerMetadataUrl";
+/// What `oauth` may hold.
+const OAUTH: [&str; 4] = ["clientId", "callbackPort", "scopes", METADATA_URL];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -79,13 +83,18 @@ pub fn check(entry: &Value) -> Result<(), BadEntry> {
     let anything = |_: &str| Some("http://variable".to_owned());
     let strict = read(entry, Path::new("/"), &anything);
     match strict {
-        Err(BadEntry::Value { key, .. }) if key == "url" && has_variable(entry) => Ok(()),
+        Err(BadEntry::Value { key, .. }) if is_variable_address(entry, &key) => Ok(()),
         other => other.map(drop),
     }
 }
 
-fn has_variable(entry: &Value) -> bool {
-    entry.get("url").and_then(Value::as_str).is_some_and(|url| url.contains("${"))
+fn is_variable_address(entry: &Value, key: &str) -> bool {
+    let address = match key.strip_prefix("oauth.") {
+        Some(METADATA_URL) => &entry["oauth"][METADATA_URL],
+        _ if key == "url" => &entry["url"],
+        _ => return false,
+    };
+    address.as_str().is_some_and(|address| address.contains("${"))
 }
 
 /// What is odd about an entry that is used: each with its key.
@@ -215,6 +224,19 @@ impl Reader<'_> {
         }
     }
 
+    /// An address whose answer decides where the human is sent to sign in: nobody may change it on the way.
+    fn metadata_url(&self) -> Result<Option<String>, BadEntry> {
+        let Some(url) = self.text(METADATA_URL)? else { return Ok(None) };
+        let wrong = |why: &str| Err(bad(METADATA_URL, why));
+        match Url::parse(url.trim()) {
+            Err(error) => wrong(&format!("it is no address: {error}")),
+            Ok(parsed) if parsed.scheme() == "https" || is_loopback(&parsed) => {
+                Ok(Some(parsed.into()))
+            }
+            Ok(_) => wrong("it must begin with https://"),
+        }
+    }
+
     fn oauth(&self, odd: &mut Odd) -> Result<Option<OauthClient>, BadEntry> {
         let oauth = match self.get("oauth") {
             None => return Ok(None),
@@ -237,17 +259,29 @@ impl Reader<'_> {
             },
         };
         for key in oauth.keys() {
-            if !matches!(key.as_str(), "clientId" | "callbackPort" | "scopes") {
-                let reason = "ona knows no such key: it finds the authorization server by itself";
-                odd.push((format!("oauth.{key}"), reason.to_owned()));
+            if !OAUTH.contains(&key.as_str()) {
+                let reason = format!("ona knows no such key; there are {}", OAUTH.join(", "));
+                odd.push((format!("oauth.{key}"), reason));
             }
         }
         Ok(Some(OauthClient {
             client_id: inside.text("clientId").map_err(named)?,
             callback_port: port,
             scopes: inside.texts("scopes").map_err(named)?,
+            metadata_url: inside.metadata_url().map_err(named)?,
         }))
     }
+}
+
+/// Whether an address is one of this machine, by plain HTTP.
+fn is_loopback(url: &Url) -> bool {
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "http" && here
 }
 
 fn not_text(value: &Value) -> String {
@@ -321,7 +355,8 @@ mod tests {
             (
                 json!({"type": "sse", "url": "http://a", "headers": {"X-K": "Bearer ${TOKEN}"},
                     "headersHelper": "echo ${TOKEN}",
-                    "oauth": {"clientId": "me", "callbackPort": 8080, "scopes": ["a"]}}),
+                    "oauth": {"clientId": "me", "callbackPort": 8080, "scopes": ["a"],
+                        "authServerMetadataUrl": "https://${H:-sign.example}/meta"}}),
                 Way::Sse(Remote {
                     headers: vec![pair("X-K", "Bearer t0")],
                     headers_helper: Some("echo ${TOKEN}".to_owned()),
@@ -329,6 +364,7 @@ mod tests {
                         client_id: Some("me".to_owned()),
                         callback_port: Some(8080),
                         scopes: vec!["a".to_owned()],
+                        metadata_url: Some("https://sign.example/meta".to_owned()),
                     }),
                     ..remote("http://a")
                 }),
@@ -402,13 +438,17 @@ mod tests {
                 json!({"type": "http", "url": "http://a", "oauth": {"clientId": 1}}),
                 "`oauth.clientId`: a text is expected",
             ),
+            (
+                json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "http://a"}}),
+                "`oauth.authServerMetadataUrl`: it must begin with https://",
+            ),
         ] {
             assert_eq!(read_entry(entry.clone()), Err(why.to_owned()), "{entry}");
         }
-        let entry =
-            json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "x"}});
+        let entry = json!({"type": "http", "url": "http://a",
+            "oauth": {"secret": "x", "authServerMetadataUrl": "http://127.0.0.1:1/meta"}});
         let (_, odd) = read(&entry, Path::new("/"), &|_| None).unwrap();
-        assert_eq!(odd[0].0, "oauth.authServerMetadataUrl");
+        assert_eq!(odd.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["oauth.secret"]);
     }
 
     #[test]
@@ -417,6 +457,7 @@ mod tests {
             json!({"command": "${A}", "args": ["${B}"]}),
             json!({"type": "http", "url": "${A}"}),
             json!({"type": "http", "url": "http://${A}/x", "headers": {"K": "${B}"}}),
+            json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "${A}"}}),
         ] {
             assert_eq!(check(&entry), Ok(()), "{entry}");
         }

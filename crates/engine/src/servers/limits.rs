@@ -1,7 +1,7 @@
 //! Which servers may be started: what settings allow, deny, approve and reject.
 
 use ona_mcp::{Remote, Way};
-use ona_policy::wildcard;
+use ona_policy::{Scope, wildcard};
 use serde_json::Value;
 use url::Url;
 
@@ -17,9 +17,7 @@ pub(super) struct Limits {
     denied: Vec<Pattern>,
     /// The only ones there may be; any, if it is not said.
     allowed: Option<Vec<Pattern>>,
-    /// Names in `.mcp.json`.
-    approved: Vec<String>,
-    all_approved: bool,
+    approvals: Approvals,
     rejected: Vec<(String, String)>,
 }
 
@@ -38,13 +36,6 @@ impl Limits {
     pub(super) fn of(layers: &[Layer], exclusive: Option<Exclusive>) -> Self {
         let managed_only = settings::managed_servers_only(layers);
         let allowing = layers.iter().filter(|layer| !managed_only || settings::is_managed(layer));
-        let texts = |layer: &Layer, key: &str| -> Vec<String> {
-            let list = layer.json.get(key).and_then(Value::as_array).into_iter().flatten();
-            list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
-        };
-        let all = layers.iter().rev().find_map(|layer| {
-            layer.json.get("enableAllProjectMcpServers").and_then(Value::as_bool)
-        });
         Self {
             exclusive,
             denied: layers
@@ -58,8 +49,8 @@ impl Limits {
                     all
                 },
             ),
-            approved: layers.iter().flat_map(|l| texts(l, "enabledMcpjsonServers")).collect(),
-            all_approved: all == Some(true),
+            // A project's own settings were agreed to as they are; what its file of servers will hold was not.
+            approvals: Approvals::of(layers.iter().filter(|l| l.source.scope != Scope::Project)),
             rejected: layers
                 .iter()
                 .flat_map(|layer| {
@@ -95,8 +86,35 @@ impl Limits {
 
     /// Whether settings agree to a server of a project's file.
     pub(super) fn approve(&self, one: &Found) -> bool {
-        self.all_approved || self.approved.contains(&one.name)
+        self.approvals.name(&one.name)
     }
+}
+
+/// Servers of a project's file that settings agree to by name, whatever stands there under it.
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    names: Vec<String>,
+    all: bool,
+}
+
+impl Approvals {
+    /// Those of these settings, lowest rank first.
+    pub(crate) fn of<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer> + Clone) -> Self {
+        let mut ranked = layers.clone().rev();
+        let all = ranked.find_map(|l| l.json.get("enableAllProjectMcpServers")?.as_bool());
+        let names = layers.flat_map(|layer| texts(layer, "enabledMcpjsonServers")).collect();
+        Self { names, all: all == Some(true) }
+    }
+
+    /// Whether a server of this name is agreed to.
+    pub(crate) fn name(&self, name: &str) -> bool {
+        self.all || self.names.iter().any(|known| known == name)
+    }
+}
+
+fn texts(layer: &Layer, key: &str) -> Vec<String> {
+    let list = layer.json.get(key).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
 /// The entries of a layer's list, if it has the list.

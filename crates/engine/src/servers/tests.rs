@@ -199,6 +199,10 @@ fn a_project_cannot_approve_its_own_servers() {
     assert_eq!(fixture.states(), ["a project pending approval"]);
     fixture.trust();
     assert_eq!(fixture.started(), ["a a", "b b"]);
+    // Not even what was agreed to: nobody has seen what stands there now.
+    fixture.mcp_json(json!({"a": run("another")}));
+    assert_eq!(fixture.states(), ["a project pending approval", "b project ready"]);
+    fixture.mcp_json(json!({"a": run("a")}));
     // What it forbids acts at once.
     fixture.put(&settings, json!({"disabledMcpjsonServers": ["a"]}));
     assert_eq!(fixture.states(), ["a project denied"]);

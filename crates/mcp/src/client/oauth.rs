@@ -8,14 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    CredentialRefreshGuard, CredentialStore, StoredCredentials,
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
+    AuthorizationSession, CredentialRefreshGuard, CredentialStore, StoredCredentials,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
@@ -23,7 +23,8 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::desk::{Browser, TokenStore, token_key};
-use super::error::McpError;
+use super::error::{McpError, chain};
+use super::web::{Web, body};
 use crate::spec::Remote;
 
 /// How long the human may take.
@@ -34,6 +35,9 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 const VISIT_WITHIN: Duration = Duration::from_secs(15);
 /// Visitors at a time; more are sent away.
 const MOST_VISITORS: usize = 32;
+/// How long an authorization server may take to tell of itself, and how much it may say.
+const METADATA_WITHIN: Duration = Duration::from_secs(30);
+const LARGEST_METADATA: usize = 256 << 10;
 /// Where a browser is sent back to.
 const BACK: &str = "/callback";
 
@@ -46,6 +50,9 @@ pub enum AuthorizeError {
     /// There is nothing to sign in to.
     #[error("the MCP server `{0}` is a program on this machine; there is nothing to sign in to")]
     NotRemote(String),
+    /// Nobody is asked who they are.
+    #[error("the MCP server `{0}` needs no sign-in")]
+    NotNeeded(String),
     /// The port that the browser is to come back to cannot be had.
     #[error(
         "port {port} cannot be listened on: {why}; end what uses it, or set another callbackPort"
@@ -126,7 +133,26 @@ async fn manager(
     let mut manager = AuthorizationManager::new_allowing_private_addresses(&*remote.url).await?;
     let key = token_key(server, &remote.url);
     manager.set_credential_store(Kept { store: Arc::clone(store), key });
+    if let Some(url) = remote.oauth.as_ref().and_then(|client| client.metadata_url.as_deref()) {
+        manager.set_metadata(metadata_at(url).await?);
+    }
     Ok(manager)
+}
+
+/// What an authorization server tells of itself at an address that settings name.
+async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
+    let failed = |why: String| AuthError::MetadataError(format!("{url}: {why}"));
+    let asked = async {
+        let web = Web::new()?;
+        let response = web.0.get(url).header(ACCEPT, "application/json").send().await;
+        let response = response.and_then(reqwest::Response::error_for_status);
+        let response = response.map_err(|error| chain(&error.without_url()))?;
+        let body = body(response, LARGEST_METADATA).await.map_err(|error| chain(&error))?;
+        let body = body.ok_or("the answer is too large")?;
+        serde_json::from_slice(&body).map_err(|error| format!("the answer is no metadata: {error}"))
+    };
+    let told = tokio::time::timeout(METADATA_WITHIN, asked).await;
+    told.unwrap_or_else(|_| Err("there is no answer".to_owned())).map_err(failed)
 }
 
 /// What is known of who asks this server, ready to be used; nothing if nobody has signed in.
@@ -201,11 +227,14 @@ pub(crate) async fn sign_in(
     let back = format!("http://{host}:{bound}{BACK}");
 
     let mut manager = manager(server, remote, store).await.map_err(refused)?;
-    let found = match challenge {
-        Some(challenge) => manager.resolve_metadata_from_challenge(Some(challenge)).await,
-        None => manager.resolve_metadata().await,
-    };
-    manager.set_metadata(found.map_err(refused)?.metadata);
+    if client.metadata_url.is_none() {
+        let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(refused)?;
+        // It neither asks who one is nor tells where to say so: there is no page that anybody could come back from.
+        if challenge.is_none() && !found.source.is_discovered() {
+            return Err(AuthorizeError::NotNeeded(server.to_owned()));
+        }
+        manager.set_metadata(found.metadata);
+    }
     let mut request = AuthorizationRequest::new(&back).with_client_name("ona");
     request = match client.scopes.is_empty() {
         true => request.with_initial_scope_selection(),

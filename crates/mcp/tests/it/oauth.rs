@@ -36,6 +36,8 @@ struct Office {
     refuses: bool,
     /// The refresh token is worth nothing any more.
     revoked: bool,
+    /// Nothing is said of where one signs in but at an address that only settings know.
+    hidden: bool,
     /// The client ids and scopes that were asked with.
     asked: Vec<(String, String)>,
     /// The stream of the server that speaks HTTP+SSE.
@@ -56,13 +58,16 @@ async fn serve(office: Shared) -> String {
             let base = format!("http://{}", request.headers()[HOST].to_str().unwrap());
             let path = request.uri().path().to_owned();
             let asked = query(request.uri().query().unwrap_or_default());
+            if path.starts_with("/.well-known/") && office.lock().unwrap().hidden {
+                return empty(404);
+            }
             match path.as_str() {
                 "/.well-known/oauth-protected-resource/mcp"
                 | "/.well-known/oauth-protected-resource/sse" => crate::web::json(&json!({
                     "resource": format!("{base}{}", &path[path.len() - 4..]),
                     "authorization_servers": [base],
                 })),
-                "/.well-known/oauth-authorization-server" => crate::web::json(&json!({
+                "/.well-known/oauth-authorization-server" | "/told" => crate::web::json(&json!({
                     "issuer": base,
                     "authorization_endpoint": format!("{base}/authorize"),
                     "token_endpoint": format!("{base}/token"),
@@ -82,6 +87,7 @@ async fn serve(office: Shared) -> String {
                     let text = String::from_utf8(body(request).await).unwrap();
                     office.lock().unwrap().exchange(&query(&text))
                 }
+                "/open" => serve_open(request).await,
                 "/mcp" | "/sse" | "/post" => serve_mcp(office, request, &base).await,
                 _ => empty(404),
             }
@@ -139,6 +145,22 @@ impl Office {
             "refresh_token": "refresh",
         }))
     }
+}
+
+/// A server that is there for everybody.
+async fn serve_open(request: Request<Incoming>) -> Answer {
+    let message: Value = match serde_json::from_slice(&body(request).await) {
+        Ok(message) => message,
+        Err(_) => return empty(405),
+    };
+    let result = match message["method"].as_str() {
+        Some("initialize") => json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "serverInfo": {"name": "open", "version": "1"},
+        }),
+        _ => return empty(202),
+    };
+    crate::web::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
 }
 
 /// The server: whoever has no good token is sent away.
@@ -317,6 +339,7 @@ async fn a_client_that_is_known_is_not_registered() {
         client_id: Some("by-hand".into()),
         callback_port: Some(port),
         scopes: vec!["read".into(), "write".into()],
+        metadata_url: None,
     };
     let pool = scene.pool(scene.spec(Some(client))).await;
     let human = Human::default();
@@ -327,6 +350,38 @@ async fn a_client_that_is_known_is_not_registered() {
     assert_eq!(scene.office().asked, [("by-hand".to_owned(), "read write".to_owned())]);
     assert_eq!(scene.office().registered, 0);
     assert_eq!(state(&pool, "s"), ServerState::Connected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_say_where_the_authorization_server_tells_of_itself() {
+    let scene = Scene::new(3600).await;
+    scene.office().hidden = true;
+    let told = |path: &str| {
+        let metadata_url = Some(format!("{}{path}", scene.base));
+        Some(OauthClient { metadata_url, ..OauthClient::default() })
+    };
+    let pool = scene.pool(scene.spec(told("/elsewhere"))).await;
+    let nowhere = pool.authorize("s", &Human::default()).await.unwrap_err().to_string();
+    assert!(nowhere.contains("/elsewhere: ") && nowhere.contains("404"), "{nowhere}");
+    let pool = scene.pool(scene.spec(told("/told"))).await;
+    pool.authorize("s", &Human::default()).await.unwrap();
+    assert_eq!(said(&pool, "echo", "").await, "Bearer token-1");
+    pool.close().await;
+    let pool = scene.pool(scene.spec(told("/told"))).await;
+    assert_eq!(said(&pool, "echo", "").await, "Bearer token-1", "the next session knows it too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_nobody_is_not_signed_in_to() {
+    let scene = Scene::new(3600).await;
+    scene.office().hidden = true;
+    let url = format!("{}/open", scene.base);
+    let pool = scene.pool(spec("s", Way::Http(Remote { url, ..Remote::default() }))).await;
+    assert_eq!(state(&pool, "s"), ServerState::Connected, "{:?}", pool.statuses());
+    let human = Human::default();
+    let refused = pool.authorize("s", &human).await.unwrap_err();
+    assert_eq!(refused, AuthorizeError::NotNeeded("s".into()));
+    assert!(human.pages.lock().unwrap().is_empty(), "nobody was sent anywhere");
 }
 
 #[tokio::test(flavor = "multi_thread")]

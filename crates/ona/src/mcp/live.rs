@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ona_engine::Session;
-use ona_mcp::{Browser, Pool, ServerSpec, ServerState, ServerStatus};
+use ona_mcp::{
+    AuthorizeError, Browser, Pool, ServerSpec, ServerState, ServerStatus, Way, token_key,
+};
 use serde_json::json;
 
 use super::{found_and_told, show, tokens};
@@ -67,22 +69,50 @@ pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     let status = with_pool(cli, vec![spec], async |pool| {
         pool.settle(LIST_WITHIN).await;
-        let authorized = pool.authorize(name, &Shown).await;
-        authorized.map_err(|error| CliError::failed(error.to_string()))
+        let now = pool.statuses().into_iter().next();
+        // Who does not answer does not say where to sign in either.
+        if let Some(status) = now.as_ref().filter(|status| status.state == ServerState::Failed) {
+            return Ok((status.clone(), true));
+        }
+        match (pool.authorize(name, &Shown).await, now) {
+            (Err(AuthorizeError::NotNeeded(_)), Some(status)) => {
+                let unclear = status.state != ServerState::Connected;
+                Ok((status, unclear))
+            }
+            (authorized, _) => {
+                let status = authorized.map_err(|error| CliError::failed(error.to_string()))?;
+                Ok((status, true))
+            }
+        }
     })?;
+    let (status, needed) = status;
+    if !needed {
+        say(&format!("{} needs no sign-in: {}\n", plain(&status.name), word(&status)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     told(&status, false)
 }
 
 /// `ona mcp logout NAME`: forgets what came of it.
 pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
+    if let Way::Http(remote) | Way::Sse(remote) = &spec.way
+        && tokens::vault()?.load(&token_key(name, &remote.url)).map_err(CliError::failed)?.is_none()
+    {
+        say(&format!("nothing was kept to sign in to {} with\n", plain(name)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let status = with_pool(cli, vec![spec], async |pool| {
         let forgotten = pool.sign_out(name).await;
         forgotten.map_err(|error| CliError::failed(error.to_string()))
     })?;
-    print(&format!("forgot how to sign in to {}: {}\n", status.name, word(&status)))
-        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))?;
+    say(&format!("forgot how to sign in to {}: {}\n", plain(&status.name), word(&status)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn say(text: &str) -> Result<(), CliError> {
+    print(text)
+        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))
 }
 
 fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {

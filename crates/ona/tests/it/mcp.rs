@@ -7,6 +7,7 @@ use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
 use crate::project;
+use crate::serve::Http;
 
 const ONA: &str = env!("CARGO_BIN_EXE_ona");
 
@@ -208,6 +209,49 @@ fn a_projects_servers_wait_for_agreement() {
     assert_eq!(states(&project), ["db project ready", "more project ready"]);
     project.file(".claude/settings.json", json!({"disabledMcpjsonServers": ["db"]}).to_string());
     assert_eq!(states(&project), ["db project denied", "more project ready"]);
+}
+
+#[test]
+fn what_the_users_settings_approve_by_name_needs_no_trust() {
+    let project = project();
+    project.file(".mcp.json", json!({"mcpServers": {"db": {"command": "db"}}}).to_string());
+    let glob = || run(&mut project.ona(["--eval", r#"{"tool":"Glob","input":{"pattern":"*"}}"#]));
+    let untrusted = glob();
+    assert_eq!(untrusted.code, Some(2), "{}", untrusted.stdout);
+    let settings = |file: PathBuf, settings: Value| {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, settings.to_string()).unwrap();
+    };
+    // What the project says of itself counts for nothing.
+    let own = project.path(".claude/settings.json");
+    settings(own.clone(), json!({"enabledMcpjsonServers": ["db"]}));
+    assert_eq!(
+        (glob().code, states(&project)),
+        (Some(2), vec!["db project pending approval".into()])
+    );
+    fs::remove_file(own).unwrap();
+    let user = project.home().join(".claude/settings.json");
+    settings(user.clone(), json!({"enabledMcpjsonServers": ["other"]}));
+    assert_eq!(glob().code, Some(2));
+    settings(user, json!({"enabledMcpjsonServers": ["db"]}));
+    assert_eq!(states(&project), ["db project ready"]);
+    let approved = glob();
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+}
+
+#[test]
+fn who_asks_nobody_is_not_signed_in_to() {
+    let project = project();
+    // A server at an address that is there for everybody: ona's own.
+    let http = Http::started(&mut project.ona(["mcp", "serve", "--http", "0"]));
+    ok(&project, &["add", "-t", "http", "open", &http.address()]);
+    let said = ok(&project, &["login", "open"]);
+    assert!(said.starts_with("open needs no sign-in: connected, "), "{said}");
+    assert_eq!(ok(&project, &["logout", "open"]), "nothing was kept to sign in to open with\n");
+    ok(&project, &["add", "-t", "http", "gone", "http://127.0.0.1:1/mcp"]);
+    let gone = mcp(&project, &["login", "gone"]);
+    assert_eq!(gone.code, Some(1), "{}", gone.stdout);
+    assert!(gone.stderr.contains("refused"), "{}", gone.stderr);
 }
 
 #[test]
