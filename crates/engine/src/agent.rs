@@ -340,6 +340,9 @@ impl Agent {
     async fn open(&mut self) -> Result<(), StoreError> {
         let cancel = self.session.front.going_on();
         let source = self.options.source.unwrap_or(StartSource::Startup);
+        if self.session.agent.is_none() && !self.options.unheard {
+            self.session.sweep_worktrees().await?;
+        }
         let (mut hooks, mut entries) = (Vec::new(), Vec::new());
         if let Some(trigger) = self.options.setup {
             let mut fired = self.fire(HookDetail::Setup { trigger }, &cancel).await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use ona_sandbox::Liveness;
 use ona_store::{Finding, Level, RunningCall, inspect};
 
-use crate::session::liveness;
+use crate::session::{is_gone, liveness};
 
 /// As many calls are named in a finding.
 const NAMED: usize = 5;
@@ -44,6 +44,21 @@ pub fn examine(path: &Path) -> Vec<Finding> {
             Level::Warn,
             format!("{} without a supervisor: {}", lost.len(), lost.join(", ")),
             "their supervisor was killed; the next call in their session ends them",
+        ));
+    }
+    let left: Vec<String> = inspection
+        .worktrees
+        .iter()
+        .filter(|left| left.owners.iter().all(is_gone) && left.path.is_dir())
+        .map(|left| left.path.display().to_string())
+        .collect();
+    if !left.is_empty() {
+        findings.push(Finding::bad(
+            "worktrees",
+            Level::Warn,
+            format!("{} of agents that were killed: {}", left.len(), left.join(", ")),
+            "the next session there takes those away in which nothing was changed; look at the others, then `git worktree \
+             remove` them",
         ));
     }
     findings

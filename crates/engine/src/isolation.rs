@@ -1,5 +1,8 @@
 //! Worktrees of agents: made for one agent, kept only if it has changed something.
 
+mod include;
+mod left;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,6 +115,9 @@ impl Session {
         let branch = format!("worktree-{name}");
         let base =
             worktrees::add(&checkout, &path, &branch).await.map_err(|error| error.to_string())?;
+        for left_out in include::bring_files(&checkout, &path).await {
+            self.warn(left_out);
+        }
         self.worktree_event("worktree.created", &path)?;
         Ok(Isolation { path, checkout, made: Made::ByGit { branch, base } })
     }
@@ -169,16 +175,18 @@ impl Session {
                     Err(error) => format!("It changed nothing in its worktree ({error})"),
                 };
             }
-            Made::ByGit { branch, base } => match worktrees::is_touched(path, base).await {
-                Ok(false) => worktrees::remove(&isolation.checkout, path, branch).await,
-                Ok(true) => {
-                    return format!(
-                        "What it changed is in the worktree {} on the branch {branch}",
-                        path.display()
-                    );
+            Made::ByGit { branch, base } => {
+                match worktrees::is_touched(&isolation.checkout, path, base).await {
+                    Ok(false) => worktrees::remove(&isolation.checkout, path, branch).await,
+                    Ok(true) => {
+                        return format!(
+                            "What it changed is in the worktree {} on the branch {branch}",
+                            path.display()
+                        );
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
         };
         match released.map_err(|error| error.to_string()) {
             Ok(()) => match self.worktree_event("worktree.removed", path) {
@@ -189,7 +197,7 @@ impl Session {
         }
     }
 
-    fn worktree_event(&self, kind: &str, path: &Path) -> Result<(), String> {
+    pub(crate) fn worktree_event(&self, kind: &str, path: &Path) -> Result<(), String> {
         let detail = json!({"path": path});
         let step = Step { event: Some((kind, &detail)), ..Step::default() };
         self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())

@@ -1,12 +1,15 @@
 //! Agents that calls have started, and which session each works in.
 
+use std::path::PathBuf;
+
 use ona_types::{SessionId, ToolUseId};
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::Value;
 
 use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::sessions::NewSession;
-use crate::store::Store;
+use crate::store::{Failure, Store};
 
 /// An agent about to be started.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,15 @@ pub struct AgentRun {
     pub worktree: Option<String>,
     /// How its last turn ended, if it did.
     pub ending: Option<String>,
+}
+
+/// A worktree of an agent of which nobody has seen the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftWorktree {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Who drives the agent, and who runs the call that started it. Only if all are gone it is at work no more.
+    pub owners: Vec<Value>,
 }
 
 impl Store {
@@ -99,6 +111,11 @@ impl Store {
         })
     }
 
+    /// The agents with a worktree of which nobody has seen the end.
+    pub fn left_worktrees(&self) -> Result<Vec<LeftWorktree>, StoreError> {
+        self.read(|c| left_worktrees(c))
+    }
+
     /// The sessions of all agents a session has started, and of those that these have.
     pub fn agents_below(&self, parent: &SessionId) -> Result<Vec<SessionId>, StoreError> {
         self.read(|c| {
@@ -133,6 +150,24 @@ impl Store {
             Ok(found.query_row([session.as_str()], run).optional()?)
         })
     }
+}
+
+/// The agents with a worktree of which nobody has seen the end.
+pub(crate) fn left_worktrees(c: &Connection) -> Result<Vec<LeftWorktree>, Failure> {
+    let mut statement = c.prepare(
+        "SELECT a.worktree, l.owner, r.owner FROM agent_runs a
+             LEFT JOIN session_leases l ON l.session_id = a.session_id
+             LEFT JOIN running_calls r ON r.tool_use_id = a.tool_use_id
+         WHERE a.worktree IS NOT NULL AND (a.ending IS NULL OR a.ending = 'interrupted')
+         ORDER BY a.rowid",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let owners: [Option<String>; 2] = [row.get(1)?, row.get(2)?];
+        let read = |owner: String| serde_json::from_str(&owner).unwrap_or_default();
+        let owners = owners.into_iter().flatten().map(read).collect();
+        Ok(LeftWorktree { path: PathBuf::from(row.get::<_, String>(0)?), owners })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 const RUNS: &str = "SELECT session_id, agent_type, name, worktree, ending FROM agent_runs";

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::agents::{self, LeftWorktree};
 use crate::error::StoreError;
 use crate::schema::{self, LATEST_MIGRATION, Version};
 use crate::store::{Failure, connect};
@@ -72,6 +73,8 @@ pub struct Inspection {
     pub running: Vec<RunningCall>,
     /// Background tasks that have not ended, likewise.
     pub tasks: Vec<UnfinishedTask>,
+    /// Worktrees of agents of which nobody has seen the end, likewise.
+    pub worktrees: Vec<LeftWorktree>,
 }
 
 /// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
@@ -197,6 +200,7 @@ fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
     into.findings.extend(orphans(&connection).map_err(sorted)?);
     into.running = running(&connection).map_err(sorted)?;
     into.tasks = tasks::unfinished(&connection, None).map_err(sorted)?;
+    into.worktrees = agents::left_worktrees(&connection).map_err(sorted)?;
     Ok(())
 }
 

@@ -1,5 +1,8 @@
 //! Worktrees that agents work in.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use ona_sandbox::Ending;
@@ -21,14 +24,48 @@ pub(crate) async fn add(root: &Path, path: &Path, branch: &str) -> Result<String
     Ok(base)
 }
 
+/// The commit that a worktree was made at: where its HEAD has been first.
+pub(crate) async fn begun_at(path: &Path) -> Result<String, GitError> {
+    let been = said(path, &["reflog", "--format=%H", "HEAD"]).await?;
+    let been = String::from_utf8_lossy(&been).into_owned();
+    been.lines().last().map(str::to_owned).ok_or_else(|| GitError::Failed {
+        command: "reflog".to_owned(),
+        said: "nothing tells at which commit it was made".to_owned(),
+    })
+}
+
+/// The files that git ignores and this file of patterns names, from the root of the checkout.
+pub(crate) async fn ignored_of(root: &Path, patterns: &str) -> Result<Vec<Vec<u8>>, GitError> {
+    let from = format!("--exclude-from={patterns}");
+    let named = said(root, &["ls-files", "-z", "--others", "--ignored", &from]).await?;
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    // This command refuses to be told that names are names, and takes them for such.
+    let asked = ["--no-literal-pathspecs", "check-ignore", "-z", "--stdin"];
+    let outcome = git(root, &asked, &named).await?;
+    let ignored = match outcome.ending {
+        // None of them is.
+        Ending::Exited(1) => return Ok(Vec::new()),
+        _ => super::whole(root, "check-ignore", outcome)?,
+    };
+    // A name with a slash behind it is a repository of its own.
+    let is_file = |name: &&[u8]| !name.is_empty() && !name.ends_with(b"/");
+    Ok(ignored.split(|byte| *byte == 0).filter(is_file).map(<[u8]>::to_vec).collect())
+}
+
 /// Whether anything in a worktree is not as it was at the commit: files, ignored ones and those git was told not to look
-/// at included, or the commits. What ona itself writes does not count.
-pub(crate) async fn is_touched(path: &Path, base: &str) -> Result<bool, GitError> {
-    let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching"];
+/// at included, or the commits. What ona itself writes does not count, nor what git ignores and the checkout has too, the
+/// same.
+pub(crate) async fn is_touched(root: &Path, path: &Path, base: &str) -> Result<bool, GitError> {
+    let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored=traditional"];
     let changed = said(path, &status).await?;
     let own = |entry: &[u8]| {
         let name = entry.get(3..).unwrap_or_default();
-        name.starts_with(b".orchestration/") || name == b".intentignore"
+        let copied = || is_same(root, path, Path::new(OsStr::from_bytes(name)));
+        name.starts_with(b".orchestration/")
+            || name == b".intentignore"
+            || entry.starts_with(b"!! ") && copied()
     };
     if changed.split(|byte| *byte == 0).any(|entry| !entry.is_empty() && !own(entry)) {
         return Ok(true);
@@ -45,6 +82,21 @@ pub(crate) async fn is_touched(path: &Path, base: &str) -> Result<bool, GitError
     let been = said(path, &["reflog", "--format=%H", "HEAD"]).await?;
     let been = String::from_utf8_lossy(&been).into_owned();
     Ok(been.lines().any(|commit| commit != base))
+}
+
+/// Whether both have the same file at this place.
+fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
+    let plain = |dir: &Path| {
+        let file = dir.join(name);
+        let meta = file.symlink_metadata().ok().filter(|meta| meta.is_file())?;
+        Some((file, meta.len()))
+    };
+    match (plain(one), plain(other)) {
+        (Some((one, length)), Some((other, same))) if length == same => {
+            fs::read(one).ok().is_some_and(|bytes| fs::read(other).is_ok_and(|it| it == bytes))
+        }
+        _ => false,
+    }
 }
 
 /// Takes a worktree away in which nothing was changed, and its branch.

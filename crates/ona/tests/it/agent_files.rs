@@ -4,7 +4,7 @@ use ona_provider::scripted::{Reply, Server};
 use ona_testkit::run;
 use serde_json::json;
 
-use crate::agents::{agent, first_prompt, go, look_around, result, server};
+use crate::agents::{agent, first_prompt, git, go, look_around, repository, result, server};
 use crate::print::anthropic;
 use crate::project;
 
@@ -171,4 +171,86 @@ fn a_hook_that_makes_no_worktree_is_told_of_truly() {
         told.contains("there is no worktree for the agent: a WorktreeCreate hook failed"),
         "{told}"
     );
+}
+
+#[test]
+fn a_worktree_has_the_ignored_files_that_it_needs() {
+    let project = project();
+    project.file(".gitignore", "*.env\nbuild/\n");
+    project.file(".worktreeinclude", "*.env\n!not.env\nbuild/config.json\na.txt\n");
+    project.file("a.txt", "a\n");
+    repository(&project);
+    project.file("app/local.env", "PORT=8080\n");
+    project.file("not.env", "x");
+    project.file("build/config.json", "{}\n");
+    project.file("build/big.o", "x");
+    std::os::unix::fs::symlink(project.home(), project.path("link.env")).unwrap();
+    let look = "cat app/local.env build/config.json; ls -A . build";
+    let (isolated, look) = (json!("worktree"), json!({"command": look}));
+    let server = server(
+        move |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "x", "prompt": "HELP", "isolation": isolated}),
+            ),
+            _ => Reply::say("done"),
+        },
+        move |_, results| match results {
+            0 => Reply::new().call("toolu_l", "Bash", look.clone()),
+            _ => Reply::say("seen"),
+        },
+    );
+    let ran = go(&project, &server, &["--permission-mode", "bypassPermissions"]);
+    let seen = result(&project, "toolu_l");
+    assert!(seen.contains("PORT=8080") && seen.contains("{}"), "{seen}");
+    for not in ["not.env", "big.o", "link.env"] {
+        assert!(!seen.contains(not), "{not}: {seen}");
+    }
+    assert!(ran.stderr.contains("link.env was not copied: it is no plain file"), "{}", ran.stderr);
+    // What it was given and left as it was is no change.
+    assert!(result(&project, "toolu_a").contains("gone again"), "{}", result(&project, "toolu_a"));
+}
+
+#[test]
+fn worktrees_of_agents_that_were_killed_are_found() {
+    let project = project();
+    project.file("a.txt", "a\n");
+    repository(&project);
+    for changes in [true, false] {
+        let command = if changes { "echo b > b.txt; " } else { "" };
+        let begun = project.path("begun");
+        let command = format!("{command}touch {}; sleep 600", begun.display());
+        let server = server(
+            |_, _| {
+                agent(
+                    "toolu_a",
+                    json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+                )
+            },
+            move |_, _| Reply::new().call("toolu_s", "Bash", json!({"command": command})),
+        );
+        let args = ["-p", "MAIN: go", "--permission-mode", "bypassPermissions"];
+        let mut child = anthropic(&project, &server, &args).spawn().unwrap();
+        let start = std::time::Instant::now();
+        while !begun.exists() {
+            assert!(start.elapsed() < std::time::Duration::from_secs(60));
+            std::thread::yield_now();
+        }
+        std::fs::remove_file(&begun).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let left = || {
+        let worktrees = git(&project, &["worktree", "list"]);
+        worktrees.lines().filter(|line| line.contains("/.claude/worktrees/agent-")).count()
+    };
+    let told = || run(&mut project.ona(["doctor"])).stdout;
+    assert_eq!(left(), 2);
+    assert!(told().contains("warn  worktrees    2 of agents that were killed: "), "{}", told());
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "something else"]));
+    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+    assert_eq!(left(), 1, "the one with something in it");
+    assert_eq!(git(&project, &["branch", "--list", "worktree-*"]).lines().count(), 1);
+    assert!(told().contains("warn  worktrees    1 of agents that were killed: "), "{}", told());
 }
