@@ -17,6 +17,7 @@ mod listing;
 mod load;
 mod notes;
 pub mod plugin;
+mod reload;
 mod render;
 mod session;
 mod skill;
@@ -37,6 +38,7 @@ pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, rend
 pub use skill::{PluginPlace, SkillDefinition, SkillKind, SkillPaths};
 pub use slash::slash;
 
+use crate::watch::Watch;
 use files::Files;
 
 /// Whose something is.
@@ -150,6 +152,8 @@ pub struct Extensions {
     /// Skills for certain files whose files have been seen.
     awake: HashSet<String>,
     files: Files,
+    /// What skills and commands are made of, as it was read.
+    watch: Watch,
 }
 
 impl Extensions {
@@ -183,6 +187,37 @@ impl Extensions {
         };
         let nearest = ona_types::nearest(name, names).map(str::to_owned);
         NotFound::Unknown { kind: kind.word(), name: name.to_owned(), nearest }
+    }
+
+    /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an
+    /// agent works all the same, with its caller's model and without those tools.
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for agent in &self.agents {
+            let file = agent.path.as_deref().unwrap_or(Path::new("--agents"));
+            let mut say = |why: String, remedy: &str| {
+                warnings.push(Warning::of(file, None, why, remedy));
+            };
+            if let Some(model) = agent.model.as_deref().filter(|model| !has_model(model)) {
+                let why = format!(
+                    "`model`: there is no model `{model}`, so the agent {} has its caller's",
+                    agent.name
+                );
+                say(
+                    why,
+                    "name one that there is, or give an id that name with model_aliases in settings",
+                );
+            }
+            for server in &agent.mcp_servers {
+                if let ServerUse::Named(name) = server
+                    && !servers.contains(&name.as_str())
+                {
+                    let why = format!("`mcpServers`: there is no server `{name}`");
+                    say(why, "`ona mcp list` shows those that there are; or define it there");
+                }
+            }
+        }
+        warnings
     }
 
     /// What the model is told of the skills that it may call, in this much room ([`listing_room`]).

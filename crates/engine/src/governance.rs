@@ -45,6 +45,8 @@ pub struct Config {
     pub plugin_dirs: Vec<PathBuf>,
     /// `--agents`: agents for this run, as JSON.
     pub agents: Option<String>,
+    /// `--disable-slash-commands`: there are no skills and no commands.
+    pub skills_off: bool,
     /// The room for the listing of skills, in characters, where the operator says so.
     pub skill_listing_room: Option<usize>,
     /// `--permission-mode`.

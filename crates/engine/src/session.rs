@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ona_hooks::{HOOK_RUN, runs_of};
 use ona_intents::Workspace;
 use ona_policy::secrets::masks;
 use ona_provider::ToolSpec;
@@ -153,14 +154,17 @@ impl Session {
 
     /// Opens a session whose seat is known.
     pub fn open(engine: &Arc<Engine>, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
-        for call in engine.store.settle_interrupted(&seat, is_gone)? {
-            // What a dead call left running is nobody's any more.
-            ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
-        }
-        for task in engine.store.settle_tasks(&seat.session, is_gone)? {
-            ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
-        }
+        settle(engine, &seat)?;
         settle_agents(engine, &seat)?;
+        // So are sessions that somebody drove who was killed, and the hooks that ran in them.
+        for (session, owner) in engine.store.take_back(is_gone)? {
+            if let Ok(owner) = serde_json::from_value::<Owner>(owner) {
+                ona_sandbox::kill_marked(HOOK_RUN, &runs_of(&session, owner.pid));
+            }
+            if let Some((left, _)) = engine.store.seat_of(&session)? {
+                settle(engine, &left)?;
+            }
+        }
         Self::seated(engine, seat, cwd, Remember::Settings)
     }
 
@@ -414,6 +418,7 @@ impl Session {
         let offered = |name: &String| {
             self.has(name)
                 && !self.denies_tool(name)
+                && (name != "Skill" || !self.engine.config.skills_off)
                 && (self.mcp.is_some() || !FOR_SERVERS.contains(&name.as_str()))
         };
         names.filter(offered).collect()
@@ -476,6 +481,17 @@ impl Session {
     }
 }
 
+/// Gives calls that a dead process has left their result; what they left running is nobody's any more.
+fn settle(engine: &Engine, seat: &Seat) -> Result<(), StoreError> {
+    for call in engine.store.settle_interrupted(seat, is_gone)? {
+        ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
+    }
+    for task in engine.store.settle_tasks(&seat.session, is_gone)? {
+        ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
+    }
+    Ok(())
+}
+
 /// Ends agents that a dead process has left at work, and what they left running.
 fn settle_agents(engine: &Arc<Engine>, seat: &Seat) -> Result<(), StoreError> {
     for run in engine.store.unfinished_agents(&seat.session)? {
@@ -483,12 +499,7 @@ fn settle_agents(engine: &Arc<Engine>, seat: &Seat) -> Result<(), StoreError> {
             continue;
         }
         if let Some((agent, _)) = engine.store.seat_of(&run.session)? {
-            for call in engine.store.settle_interrupted(&agent, is_gone)? {
-                ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
-            }
-            for task in engine.store.settle_tasks(&agent.session, is_gone)? {
-                ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
-            }
+            settle(engine, &agent)?;
         }
         engine.store.agent_ended(&run.session, Some("interrupted"))?;
     }

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind};
 use crate::extensions::{
-    AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, slash,
+    AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, Warning,
+    slash,
 };
 use crate::gate::PendingCall;
 use crate::mcp::PREFIX;
@@ -49,6 +50,18 @@ impl Session {
         Ok(warnings)
     }
 
+    /// What was read, for whoever has no use for the session besides.
+    pub fn give_extensions(&self) -> Extensions {
+        std::mem::take(&mut *self.extensions_now())
+    }
+
+    /// What agents' files name that there is not ([`Extensions::unmet`]).
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool) -> Result<Vec<Warning>, StoreError> {
+        let listed = self.servers(&self.plugin_servers())?.listed;
+        let servers: Vec<&str> = listed.iter().map(|server| server.name.as_str()).collect();
+        Ok(self.extensions_now().unmet(has_model, &servers))
+    }
+
     /// The names of what extends the session, for whoever shows it.
     pub fn whats_there(&self) -> Value {
         let extensions = self.extensions_now();
@@ -59,7 +72,7 @@ impl Session {
             skills.clone().filter(is_skill).map(|one| one.name.as_str()).collect();
         let mut commands: Vec<String> =
             skills.filter(|one| one.user_invocable).map(|one| one.name.clone()).collect();
-        if let Some(pool) = self.pool() {
+        if let Some(pool) = self.pool().filter(|_| !self.engine.config.skills_off) {
             commands.extend(pool.prompts().into_iter().map(|prompt| prompt.full_name));
         }
         let plugin = |one: &Plugin| json!({"name": one.id, "path": one.root});
@@ -273,7 +286,8 @@ impl Session {
         prompt: &str,
         cancel: &CancellationToken,
     ) -> Result<Called, String> {
-        let Some((name, args)) = slash(prompt) else { return Ok(Called::Nothing) };
+        let called = slash(prompt).filter(|_| !self.engine.config.skills_off);
+        let Some((name, args)) = called else { return Ok(Called::Nothing) };
         if name.starts_with(PREFIX) {
             return self.prompt_of_server(name, args, cancel).await.map(Called::Prompt);
         }

@@ -40,6 +40,7 @@ impl World {
             started_by: None,
             plugin_dirs: Vec::new(),
             agents: None,
+            skills_off: false,
             skill_listing_room: None,
             mode: None,
             trust: false,

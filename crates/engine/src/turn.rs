@@ -332,6 +332,7 @@ impl Agent {
         // What a turn that was cut short never came to is not run behind the user's back now.
         self.settle_calls()?;
         self.heed_settings(cancel).await?;
+        self.heed_skills(cancel).await?;
         self.turn += 1;
         self.session.front.tell(Event::TurnStarted { turn: self.turn });
         let fired = match &self.session.agent {

@@ -23,4 +23,4 @@ pub use matcher::Matcher;
 pub use output::{Stdout, parse_stdout};
 #[doc(hidden)]
 pub use plane::merge_outcome;
-pub use plane::{About, Fired, HookHost, HookPlane, Lookup, Timeouts};
+pub use plane::{About, Fired, HOOK_RUN, HookHost, HookPlane, Lookup, Timeouts, runs_of};

@@ -13,7 +13,7 @@ use ona_types::hook::{
     Decision, ElicitationAction, HookBase, HookDetail, HookEvent, HookInput, HookInvocation,
     HookSpecificOutput, PermissionDecision, RequestDecision, SyncOutput,
 };
-use ona_types::{Behavior, ToolUseId};
+use ona_types::{Behavior, SessionId, ToolUseId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -368,8 +368,8 @@ impl HookPlane {
             }
             Handler::Command { command, shell } => {
                 let run = RUNS.fetch_add(1, Ordering::Relaxed);
-                let value = format!("{}-{}-{run}", base.session_id, std::process::id());
-                let marker = Marker { name: "ONA_HOOK_RUN", value };
+                let value = format!("{}{run}", runs_of(&base.session_id, std::process::id()));
+                let marker = Marker { name: HOOK_RUN, value };
                 let cwd = Path::new(&base.cwd);
                 let (shell, env) = (*shell, entry.env.as_slice());
                 let run = CommandRun { command, shell, input, cwd, limit, marker, call, env };
@@ -421,6 +421,15 @@ pub fn merge_outcome(
 ) {
     let mut ran = Ran { exit_code, stdout: stdout.to_owned(), timed_out, ..Ran::default() };
     merge(fired, entry, entry.event, &mut ran);
+}
+
+/// The variable that everything a hook starts carries.
+pub const HOOK_RUN: &str = "ONA_HOOK_RUN";
+
+/// How its value begins in all hooks that a process has run for a session: should the process be killed, whoever finds
+/// that finds them by it.
+pub fn runs_of(session: &SessionId, process: u32) -> String {
+    format!("{session}-{process}-")
 }
 
 /// S0 §5.4 to §5.6: takes one hook's outcome into the whole. What is wrong with its output is noted behind

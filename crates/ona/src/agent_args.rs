@@ -180,6 +180,10 @@ pub struct AgentArgs {
     #[arg(long)]
     pub bare: bool,
 
+    /// No skills and no commands: a prompt that begins with / is sent as it is
+    #[arg(long, requires = "print")]
+    pub disable_slash_commands: bool,
+
     /// Print what is going on to standard error
     #[arg(long)]
     pub verbose: bool,

@@ -105,7 +105,8 @@ const KEEP_DIR: Variable = Variable {
 const NO_BACKGROUND: Variable = Variable {
     name: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
     default: "0",
-    meaning: "1: Bash refuses run_in_background.",
+    meaning: "1: nothing runs in the background: Bash and Agent refuse run_in_background, and agents whose file says \
+              background are refused too.",
 };
 const TASK_OUTPUT: Variable = Variable {
     name: "ONA_TASK_OUTPUT_BYTES",
@@ -266,7 +267,8 @@ const SET_FOR_CHILDREN: &[Variable] = &[
     Variable {
         name: "ONA_HOOK_RUN",
         default: "",
-        meaning: "The run of a hook the process belongs to.",
+        meaning: "The run of a hook the process belongs to; everything that carries it is killed when the hook times out, and \
+                  by the next session if ona was killed.",
     },
     Variable { name: "SDLC_HOOK", default: "", meaning: "1 in hooks." },
     Variable {
@@ -453,6 +455,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         servers: servers::given(cli)?,
         plugin_dirs: plugin_dirs(cli)?,
         agents: given_agents(cli)?,
+        skills_off: cli.agent.disable_slash_commands,
         skill_listing_room: number(&SKILL_ROOM)?
             .map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
         mode,

@@ -195,6 +195,18 @@ pub fn look(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
     Ok(session)
 }
 
+/// The same; where the folder is not trusted, what is to be said about that.
+pub fn try_look(engine: &Arc<Engine>, cli: &Cli) -> Result<Result<Session, String>, CliError> {
+    match Session::look(engine, &request(cli)?) {
+        Err(error @ GovernanceError::Untrusted { .. }) => Ok(Err(error.to_string())),
+        looked => {
+            let session = looked?;
+            warn(&session);
+            Ok(Ok(session))
+        }
+    }
+}
+
 /// A session that there is no record of yet, in the directory the command line asks for.
 pub fn look_new(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
     let session = Session::look_new(engine, &directory(cli.cwd.as_ref())?)?;

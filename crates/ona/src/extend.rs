@@ -3,19 +3,36 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ona_engine::Session;
 use ona_engine::extensions::{Extensions, Kind, Shadowed, SkillKind};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::eval;
+use crate::mind::is_model;
 use crate::output::{complain, plain};
 use crate::workspace::printed;
 
+/// All there is for a session here; of a folder that is not trusted, what others bring.
 fn load(cli: &Cli) -> Result<Extensions, CliError> {
     let engine = Arc::new(eval::engine(cli)?);
-    let extensions = eval::look(&engine, cli)?.extensions()?;
-    for warning in &extensions.warnings {
+    let (extensions, mut warnings) = match eval::try_look(&engine, cli)? {
+        Ok(mut session) => {
+            session.extend()?;
+            let settings = session.settings();
+            let unmet = session.unmet(|name| is_model(name, &settings))?;
+            (session.give_extensions(), unmet)
+        }
+        Err(error) => {
+            complain(&format!(
+                "warning: {error}: what is the project's is not read until `ona trust`\n"
+            ));
+            Session::extensions_without_project(&engine, &eval::directory(cli.cwd.as_ref())?)
+        }
+    };
+    warnings.splice(0..0, extensions.warnings.iter().cloned());
+    for warning in &warnings {
         complain(&format!("warning: {warning}\n"));
     }
     Ok(extensions)

@@ -201,19 +201,25 @@ pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, C
     {
         provider.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?;
     }
-    if let Some(name) = name.as_str() {
-        let knows = |kind: ProviderKind| {
-            let found = resolve(kind, name, &aliases, env.lm_model.as_deref());
-            !matches!(found, Err(ModelError::Unknown { .. }))
-        };
-        if !ProviderKind::ALL.iter().any(|(kind, _)| knows(*kind)) {
-            let all = ProviderKind::ALL.map(|(kind, word)| format!("{word} has {}", allowed(kind)));
-            return Err(CliError::usage(format!("`{name}` is no model"))
-                .hint(all.join("; "))
-                .hint("model_aliases gives an id another wire name"));
-        }
+    if let Some(name) = name.as_str().filter(|name| !knows(name, &aliases, &env)) {
+        let all = ProviderKind::ALL.map(|(kind, word)| format!("{word} has {}", allowed(kind)));
+        return Err(CliError::usage(format!("`{name}` is no model"))
+            .hint(all.join("; "))
+            .hint("model_aliases gives an id another wire name"));
     }
     Ok(chosen(None, None, &env, settings).err())
+}
+
+/// Whether some provider has a model of this name.
+pub fn is_model(name: &str, settings: &Value) -> bool {
+    let Ok(env) = models() else { return true };
+    knows(name, &aliases(&env, settings).unwrap_or_default(), &env)
+}
+
+fn knows(name: &str, aliases: &Aliases, env: &Models) -> bool {
+    let found = |kind| resolve(kind, name, aliases, env.lm_model.as_deref());
+    let known = |kind| !matches!(found(kind), Err(ModelError::Unknown { .. }));
+    ProviderKind::ALL.iter().any(|(kind, _)| known(*kind))
 }
 
 fn first_of(provider: ProviderKind) -> &'static str {

@@ -176,21 +176,30 @@ impl Shop<'_> {
     fn fetch(&self, source: &PluginSource) -> Result<Fetched, CliError> {
         let staged = self.registry.stage().map_err(refused)?;
         let commit = runtime()?.block_on(source.fetch(&staged.path())).map_err(not_fetched)?;
-        let (mut plugin, parts) = self.read(&staged.path())?;
+        // Where it lies for now is nobody's to look for: paths are told as they are in the plugin.
+        let place = format!("{}/", staged.path().display());
+        let inside = |text: String| text.replace(&place, "");
+        let (mut plugin, parts) = self.read(&staged.path(), inside)?;
         plugin.commit = commit;
         for warning in plugin.warnings.iter().chain(&parts.warnings) {
-            complain(&format!("warning: {warning}\n"));
+            complain(&format!("warning: {}\n", inside(warning.to_string())));
         }
         Ok(Fetched { staged, plugin, parts })
     }
 
     /// A plugin with all its parts, and none but those.
-    fn read(&self, dir: &Path) -> Result<(extensions::Plugin, Extensions), CliError> {
+    fn read(
+        &self,
+        dir: &Path,
+        told: impl Fn(String) -> String,
+    ) -> Result<(extensions::Plugin, Extensions), CliError> {
         let plugin = extensions::Plugin::read(dir, dir).map_err(|error| {
-            CliError::failed(error.to_string())
+            CliError::failed(told(error.to_string()))
                 .hint("docs/EXTENSIONS.md says what a plugin looks like")
         })?;
         let parts = Extensions::load(Sources {
+            project: false,
+            skills: true,
             roots: self.roots,
             additional_dirs: &[],
             agents: None,
@@ -268,7 +277,7 @@ impl Shop<'_> {
     fn permitted(&self, id: &str) -> Vec<String> {
         let installed = self.registry.installed().0.into_iter().find(|one| one.id == id);
         let plugin = installed.and_then(|one| one.plugin.ok());
-        let parts = plugin.and_then(|plugin| self.read(&plugin.root).ok());
+        let parts = plugin.and_then(|plugin| self.read(&plugin.root, std::convert::identity).ok());
         parts.map(|(_, parts)| permits(&parts)).unwrap_or_default()
     }
 
@@ -282,7 +291,7 @@ impl Shop<'_> {
     }
 
     fn validate(&self, dir: &Path) -> Result<ExitCode, CliError> {
-        let (plugin, parts) = self.read(dir)?;
+        let (plugin, parts) = self.read(dir, std::convert::identity)?;
         let mut text = String::new();
         for warning in plugin.warnings.iter().chain(&parts.warnings) {
             text.push_str(&format!("{warning}\n"));

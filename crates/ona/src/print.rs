@@ -28,7 +28,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
-use crate::mind::mind;
+use crate::mind::{is_model, mind};
 use crate::output::{complain, for_reader, plain, print_line};
 use json::Shown;
 use prompt::Prompt;
@@ -56,6 +56,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     }
     for warning in session.extend()? {
         complain(&format!("warning: {}\n", plain(&warning)));
+    }
+    let settings = session.settings();
+    for warning in session.unmet(|name| is_model(name, &settings))? {
+        complain(&format!("warning: {}\n", plain(&warning.to_string())));
     }
     take_role(args, &mut session)?;
     let first = session.first_words().filter(|_| source == StartSource::Startup);

@@ -100,10 +100,22 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     if let Some(leader) = leader {
         signal_group(leader, Signal::SIGKILL);
     }
-    let Some(marker) = marker else { return };
+    if let Some(marker) = marker {
+        let own = format!("{}={}", marker.name, marker.value);
+        kill_found(leader, &|process: &Process| process.has(&own));
+    }
+}
+
+/// Kills every process that carries a marker whose value begins so, and all their descendants.
+pub fn kill_marked(name: &str, beginning: &str) {
+    let own = format!("{name}={beginning}");
+    kill_found(None, &|process: &Process| process.names(&own));
+}
+
+fn kill_found(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) {
     // A process may fork while we look: look again until none is found.
     for _ in 0..20 {
-        let found = escaped(leader, marker);
+        let found = escaped(leader, is_marked);
         if found.is_empty() {
             return;
         }
@@ -151,8 +163,7 @@ impl Process {
 }
 
 /// Living processes that belong to the marker, as far as anything shows it.
-fn escaped(leader: Option<u32>, marker: &Marker) -> Vec<i32> {
-    let own = format!("{}={}", marker.name, marker.value);
+fn escaped(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) -> Vec<i32> {
     let me = i32::try_from(process::id()).unwrap_or_default();
     let leader = leader.and_then(|leader| i32::try_from(leader).ok());
     let known = children();
@@ -167,7 +178,7 @@ fn escaped(leader: Option<u32>, marker: &Marker) -> Vec<i32> {
         .filter(|process| process.pid != me)
         .filter(|process| {
             Some(process.pid) == leader
-                || process.has(&own)
+                || is_marked(process)
                 || (leader.is_some() && is_adopted(process))
         })
         .map(|process| process.pid)

@@ -284,6 +284,28 @@ impl Store {
         Ok(holder.filter(|holder| !is_gone(holder)))
     }
 
+    /// Takes every session back that somebody held who is gone. Those sessions, and who that was.
+    pub fn take_back(
+        &self,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<Vec<(SessionId, Value)>, StoreError> {
+        let held = self.read(|c| {
+            let mut all = c.prepare_cached("SELECT session_id, owner FROM session_leases")?;
+            let rows = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<Vec<(String, String)>, _>>()?)
+        })?;
+        let mut left = Vec::new();
+        for (session, owner) in held {
+            let owner: Value = serde_json::from_str(&owner).unwrap_or_default();
+            if is_gone(&owner) {
+                let session = SessionId::from_existing(session);
+                self.release_lease(&session, &owner)?;
+                left.push((session, owner));
+            }
+        }
+        Ok(left)
+    }
+
     /// Gives a session back.
     pub fn release_lease(&self, session: &SessionId, owner: &Value) -> Result<(), StoreError> {
         self.write(|tx| {

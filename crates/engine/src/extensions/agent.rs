@@ -182,6 +182,17 @@ pub(super) fn read(
         held_back: Vec::new(),
         name,
     };
+    let listed = agent.tools.clone().unwrap_or_else(|| TOOL_NAMES.map(str::to_owned).to_vec());
+    // Who writes an empty list means it; of a key that says nothing it was said already.
+    let meant = keys.has("tools") && keys.words("tools")?.is_none_or(|written| written.is_empty());
+    if !meant && !listed.iter().map(String::as_str).chain(FOR_MEMORY).any(|tool| agent.has(tool)) {
+        let key = if keys.has("tools") { "tools" } else { "disallowedTools" };
+        notes.say(
+            keys.line(key),
+            "the agent is left without any tool".to_owned(),
+            "list some that there are and that are not disallowed",
+        );
+    }
     if let Origin::Plugin(id) = origin {
         agent.of_plugin(id, keys, notes);
     }

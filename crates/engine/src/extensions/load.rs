@@ -33,6 +33,10 @@ pub struct Sources<'a> {
     pub plugins: Vec<Plugin>,
     /// Whether files are looked for at all (not with `--bare`).
     pub files: bool,
+    /// Whether those of the project, and of further directories, count.
+    pub project: bool,
+    /// Whether skills and commands count.
+    pub skills: bool,
     /// What of the repository the operator has agreed to.
     pub agreed: Agreement,
 }
@@ -45,6 +49,14 @@ pub(super) struct Nearby {
     /// The checkout, and further working directories.
     tops: Vec<(PathBuf, Origin)>,
     agreed: Agreement,
+}
+
+impl Nearby {
+    /// The directories with a `.claude` that were looked into here and not there.
+    pub(super) fn dirs_besides<'a>(&'a self, there: &Self) -> Vec<&'a Path> {
+        let new = self.seen.iter().filter(|dir| !there.seen.contains(*dir));
+        new.filter_map(|dir| dir.parent()).collect()
+    }
 }
 
 /// Why `--agents` cannot be used at all: who gave it should hear of it at once.
@@ -63,7 +75,9 @@ fn parse_given(json: &str) -> Result<Map<String, Value>, String> {
 }
 
 pub(super) fn all(sources: Sources<'_>) -> Extensions {
-    let Sources { roots, additional_dirs, agents, plugins, files, agreed } = sources;
+    let Sources { roots, additional_dirs, agents, plugins, files, project, skills, agreed } =
+        sources;
+    let additional_dirs = if project { additional_dirs } else { &[] };
     let mut loader = Loader {
         files: Files::default(),
         agreed: &agreed,
@@ -77,7 +91,8 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
         false => Vec::new(),
     };
     // The nearest directory wins.
-    let project: Vec<PathBuf> = match files {
+    let project_files = files && project;
+    let project: Vec<PathBuf> = match project_files {
         true => project_dirs(roots).into_iter().rev().collect(),
         false => Vec::new(),
     };
@@ -104,6 +119,9 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
         loader.add_agent(agent);
     }
 
+    if !skills {
+        return loader.done(plugins);
+    }
     let root = &checkout;
     let mut levels: Vec<(&Path, Origin, Bound, &Path)> = Vec::new();
     levels.extend(managed.iter().map(|dir| (&**dir, Origin::Managed, Bound::Anywhere, &**root)));
@@ -141,18 +159,17 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
         }
     }
 
-    let Loader { files: read, mut out, .. } = loader;
-    out.files = read;
-    out.warnings.append(&mut out.files.warnings);
+    let mut out = loader.done(plugins);
     let mut tops = vec![(checkout.clone(), Origin::Project)];
     tops.extend(additional_dirs.iter().map(|dir| (dir.clone(), Origin::Additional)));
     let mut seen: HashSet<PathBuf> = levels.iter().map(|(dir, ..)| (*dir).to_owned()).collect();
     seen.insert(roots.claude_dir.clone());
-    if !files {
+    if !project_files {
         tops.clear();
     }
     out.nearby = Nearby { seen, tops, agreed };
-    out.plugins = plugins;
+    let kinds = ["skills", "commands"];
+    out.watch(levels.iter().flat_map(|(dir, ..)| kinds.map(|kind| dir.join(kind))));
     out
 }
 
@@ -201,6 +218,15 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
+    /// What was found, with these plugins.
+    fn done(self, plugins: Vec<Plugin>) -> Extensions {
+        let Self { files, mut out, .. } = self;
+        out.files = files;
+        out.warnings.append(&mut out.files.warnings);
+        out.plugins = plugins;
+        out
+    }
+
     fn agents(&mut self, place: &Path, origin: &Origin, bound: &Bound, plugin: Option<&Plugin>) {
         for file in self.markdown(place, bound) {
             let Some(text) = self.files.read(&file, bound) else { continue };

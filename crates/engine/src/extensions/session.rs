@@ -1,13 +1,16 @@
 //! The extensions of a session.
 
+use std::path::Path;
+
 use ona_store::StoreError;
 
 use super::{
-    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, listing_room,
-    render,
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
+    listing_room, render,
 };
-use crate::session::Session;
-use crate::trust::Agreement;
+use crate::session::{Engine, Session};
+use crate::settings;
+use crate::trust::{Agreement, is_projects};
 
 impl Session {
     /// Reads the agents, skills, commands and plugins there are for this session.
@@ -24,8 +27,30 @@ impl Session {
             agents: config.agents.as_deref(),
             plugins: self.governance.plugins.clone(),
             files: !config.is_bare(),
+            project: true,
+            skills: !config.skills_off,
             agreed,
         }))
+    }
+
+    /// What there is in a directory besides what its repository brings: nobody has agreed to that.
+    pub fn extensions_without_project(engine: &Engine, dir: &Path) -> (Extensions, Vec<Warning>) {
+        let config = &engine.config;
+        let roots = config.roots(dir, dir);
+        let mut layers = settings::load(&roots, &config.given).layers;
+        layers.retain(|layer| !is_projects(layer));
+        let (plugins, warnings) = config.plugins(dir, &settings::merge(&layers));
+        let found = Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs: &[],
+            agents: config.agents.as_deref(),
+            plugins,
+            files: !config.is_bare(),
+            project: false,
+            skills: true,
+            agreed: Agreement::default(),
+        });
+        (found, warnings)
     }
 
     /// The room for the listing of skills, given how much the model takes in.

@@ -49,6 +49,8 @@ impl World {
         };
         let additional_dirs = &[self.at("added")];
         Extensions::load(Sources {
+            project: true,
+            skills: true,
             roots: &roots,
             additional_dirs,
             agents,

@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
+use crate::print::anthropic;
 use crate::project;
 use crate::trust::repository;
 
@@ -124,4 +126,53 @@ fn what_would_run_stops_and_what_would_permit_waits() {
     );
     assert_eq!(ona(&project, &["trust"]).code, Some(0));
     assert_eq!(run(&mut project.eval_command("Bash", &call)).code, Some(0));
+}
+
+#[test]
+fn what_an_agent_names_and_there_is_not_is_told() {
+    let project = project();
+    let agent = |name: &str, keys: &str| {
+        let text = format!("---\nname: {name}\ndescription: x\n{keys}---\nx");
+        project.file(&format!(".claude/agents/{name}.md"), text);
+    };
+    agent("modern", "model: opuss\n");
+    agent("served", "mcpServers: [nowhere]\n");
+    agent("bare", "tools: Read\ndisallowedTools: Read\n");
+    agent("fine", "model: gpt_4o\ntools: Read\n");
+    let expected = [
+        "modern.md: `model`: there is no model `opuss`, so the agent modern has its caller's; name one",
+        "served.md: `mcpServers`: there is no server `nowhere`; `ona mcp list`",
+        "bare.md:4: the agent is left without any tool; list some",
+    ];
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let listed = ona(&project, &["agents", "--trust"]);
+    let started = run(&mut anthropic(&project, &server, &["-p", "go", "--trust"]));
+    for ran in [listed, started] {
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        for part in expected {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+        assert_eq!(ran.stderr.lines().count(), expected.len(), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_needs_no_trust_is_listed_where_the_folder_is_not_trusted() {
+    let project = repository();
+    let hooks = "hooks:\n  Stop:\n    - hooks: [{type: command, command: touch made}]\n";
+    let text = format!("---\nname: hooked\ndescription: x\n{hooks}---\nx");
+    project.file(".claude/agents/hooked.md", text);
+    project.file(".claude/skills/theirs/SKILL.md", "x");
+    let mine = project.home().join(".claude/skills/mine");
+    fs::create_dir_all(&mine).unwrap();
+    fs::write(mine.join("SKILL.md"), "---\ndescription: mine\n---\nx").unwrap();
+    let (found, said) = agents(&project, &[]);
+    assert_eq!(names(&found["agents"]), ["general-purpose", "Explore", "Plan"]);
+    assert!(said.contains("is not trusted, and it brings hooks in project ("), "{said}");
+    assert!(said.contains("what is the project's is not read until `ona trust`"), "{said}");
+    let ran = ona(&project, &["skills"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("/mine") && !ran.stdout.contains("/theirs"), "{}", ran.stdout);
+    ona(&project, &["trust"]);
+    assert!(names(&agents(&project, &[]).0["agents"]).contains(&"hooked"));
 }

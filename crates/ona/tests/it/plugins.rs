@@ -362,3 +362,17 @@ fn servers_of_plugins_are_listed_with_the_others() {
     assert_eq!(ona(&project, &["plugin", "disable", "kit"]).code, Some(0));
     assert!(listed().contains("there are no servers"), "{}", listed());
 }
+
+#[test]
+fn what_is_wrong_with_a_plugin_is_named_by_its_place_in_it() {
+    let project = project();
+    let dir = plugin(&project, "kit", "true");
+    fs::create_dir_all(dir.join("agents")).unwrap();
+    fs::write(dir.join("agents/odd.md"), "---\nname: odd\n---\nx").unwrap();
+    let ran = ona(&project, &["plugin", "add", dir.to_str().unwrap(), "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("warning: agents/odd.md"), "{}", ran.stderr);
+    fs::write(dir.join(".claude-plugin/plugin.json"), "{").unwrap();
+    let ran = ona(&project, &["plugin", "update", "kit"]);
+    assert!(ran.stderr.contains("error: .claude-plugin/plugin.json"), "{}", ran.stderr);
+}

@@ -137,7 +137,7 @@ fn an_empty_word_names_no_session() {
 #[test]
 fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
     let project = project();
-    let hook = json!([{"hooks": [{"type": "command", "command": "touch begun; sleep 600"}]}]);
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo $$ > pid; mv pid begun; sleep 600"}]}]);
     let settings = json!({"hooks": {"UserPromptSubmit": hook}}).to_string();
     let server = Server::start([Reply::say("I go on.")]).unwrap();
     let ona = |args: &[&str]| {
@@ -158,4 +158,12 @@ fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
         assert!(ran.stderr.contains("there is no session in"), "{}", ran.stderr);
     }
     assert!(server.requests().is_empty());
+    // What the hook had started is ended by the next session, whichever it is.
+    let running = || {
+        let line = format!("/proc/{}/cmdline", project.content("begun").trim());
+        std::fs::read(line).is_ok_and(|line| !line.is_empty())
+    };
+    assert!(running());
+    project.ok("Glob", json!({"pattern": "*"}));
+    assert!(!running());
 }

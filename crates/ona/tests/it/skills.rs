@@ -1,5 +1,8 @@
 //! Skills, custom commands and prompts of servers, taken up by the model or typed by the user.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
 use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
@@ -335,4 +338,75 @@ fn rules_about_a_server_are_about_what_it_has_to_read() {
     let unlisted = read("toolu_3", "small://else", &[]);
     assert!(unlisted.contains("nobody to ask"), "{unlisted}");
     assert!(read("toolu_4", "small://else", &["--allowedTools", "mcp__small"]).contains("message"));
+}
+
+#[test]
+fn without_slash_commands_there_are_no_skills() {
+    let project = project();
+    skill(&project, "greet", "---\ndescription: greets people\n---\nGreet.\n");
+    let server = Server::start([Reply::say("Said.")]).unwrap();
+    let args = ["--disable-slash-commands", "--output-format", "stream-json"];
+    let ran = go(&project, &server, "/greet Ada", &args);
+    let init: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!((&init["skills"], &init["slash_commands"]), (&json!([]), &json!([])));
+    let asked = server.requests()[0].body.to_string();
+    assert!(asked.contains("/greet Ada"), "it is sent as it is: {asked}");
+    assert!(!asked.contains("greets people") && !asked.contains("\"name\":\"Skill\""), "{asked}");
+}
+
+#[test]
+fn a_skill_that_changes_between_turns_is_read_anew() {
+    let project = crate::trust::repository();
+    skill(&project, "greet", "---\ndescription: greets people\n---\nSay good morning.\n");
+    let hook =
+        json!([{"hooks": [{"type": "command", "command": "cat >> seen.log; echo >> seen.log"}]}]);
+    let settings = json!({"hooks": {"ConfigChange": hook}}).to_string();
+    let server =
+        Server::start([Reply::say("One."), Reply::say("Two."), Reply::say("Three.")]).unwrap();
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
+    let mut command = anthropic(&project, &server, &args);
+    command.args(["--settings", &settings]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut say = |text: &str| {
+        let line = json!({"type": "user", "message": {"role": "user", "content": text}});
+        writeln!(input, "{line}").unwrap();
+        output
+            .find(|line| line.as_ref().unwrap().contains("\"type\":\"result\""))
+            .unwrap()
+            .unwrap();
+    };
+    say("/greet");
+    // What it permits waits for trust, whoever changed it; its text does not.
+    let changed =
+        "---\ndescription: greets everybody\nallowed-tools: Bash\n---\nSay good evening.\n";
+    skill(&project, "greet", changed);
+    skill(&project, "part", "---\ndescription: parts\n---\nSay good-bye.\n");
+    say("/greet");
+    say("/part");
+    drop(input);
+    let ran = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    let asked: Vec<String> =
+        server.requests().iter().map(|r| r.body["messages"].to_string()).collect();
+    assert!(
+        asked[0].contains("good morning") && !asked[0].contains("good evening"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[1].contains("good evening") && asked[1].contains("greets everybody"),
+        "{}",
+        asked[1]
+    );
+    assert!(asked[2].contains("good-bye"), "{}", asked[2]);
+    assert!(said.contains("has changed; held back until `ona trust`: allowed-tools"), "{said}");
+    let heard = project.content("seen.log");
+    assert!(heard.contains(r#""source":"skills""#) && heard.contains("greet/SKILL.md"), "{heard}");
 }
