@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::Session;
-use ona_engine::extensions::{Extensions, Kind, Shadowed, SkillKind};
+use ona_engine::extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -76,10 +76,14 @@ fn table(rows: &[(String, String, String)], extensions: &Extensions, kind: Kind)
     plain(&text)
 }
 
-fn held(keys: &[&str]) -> String {
+fn held(keys: &[&str], origin: &Origin) -> String {
+    let until = match origin {
+        Origin::Plugin(id) => format!("ona plugin update {id}"),
+        _ => "ona trust".to_owned(),
+    };
     match keys {
         [] => String::new(),
-        keys => format!(" [held back until `ona trust`: {}]", keys.join(", ")),
+        keys => format!(" [held back until `{until}`: {}]", keys.join(", ")),
     }
 }
 
@@ -96,7 +100,8 @@ pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         format!("{}\n", json!({"agents": agents, "hidden": hidden}))
     } else {
         let row = |agent: &ona_engine::extensions::AgentDefinition| {
-            let description = format!("{}{}", agent.description, held(&agent.held_back));
+            let description =
+                format!("{}{}", agent.description, held(&agent.held_back, &agent.origin));
             (agent.name.clone(), agent.origin.to_string(), description)
         };
         let rows: Vec<_> = extensions.agents.iter().map(row).collect();
@@ -125,7 +130,8 @@ pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         format!("{}\n", json!({"skills": skills, "hidden": hidden}))
     } else {
         let row = |skill: &ona_engine::extensions::SkillDefinition| {
-            let description = format!("{}{}", skill.description, held(&skill.held_back));
+            let description =
+                format!("{}{}", skill.description, held(&skill.held_back, &skill.origin));
             (format!("/{}", skill.name), skill.label(), description)
         };
         let rows: Vec<_> = extensions.skills.iter().map(row).collect();

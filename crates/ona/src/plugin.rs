@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use ona_engine::extensions::plugin::one_line;
 use ona_engine::extensions::plugin::registry::{
     FetchError, Installed, PluginSource, Record, Registry, RegistryError, Staged, is_switched_off,
 };
@@ -155,8 +156,8 @@ fn not_fetched(error: FetchError) -> CliError {
     let failed = CliError::failed(format!("the plugin cannot be fetched: {error}"));
     match error {
         FetchError::Git(_) => failed
-            .hint("nothing was added; `git ls-remote` with the address shows whether git reaches it, and its refs"),
-        _ => failed.hint("nothing was added"),
+            .hint("nothing was changed; `git ls-remote` with the address shows whether git reaches it, and its refs"),
+        _ => failed.hint("nothing was changed"),
     }
 }
 
@@ -223,8 +224,9 @@ impl Shop<'_> {
         }
         agree(&fetched, yes)?;
         let Fetched { staged, plugin, .. } = &fetched;
+        let told = told("added", &fetched, source);
         self.registry.put(staged, plugin, source, project, false).map_err(refused)?;
-        printed(&told("added", &fetched, source))
+        printed(&told)
     }
 
     fn update(&self, id: Option<&str>, yes: bool) -> Result<ExitCode, CliError> {
@@ -265,20 +267,20 @@ impl Shop<'_> {
         if same && record.agrees_to(&fetched.plugin) && self.is_whole(id) {
             return printed(&format!("{id} is what {source} holds, commit {}\n", commit(&fetched)));
         }
-        if !record.agrees_to(&fetched.plugin) || self.permitted(id) != permits(&fetched.parts) {
+        if !record.agrees_to(&fetched.plugin) || self.has_other_files(id, &fetched.plugin) {
             agree(&fetched, yes)?;
         }
         let Fetched { staged, plugin, .. } = &fetched;
+        let told = told("updated", &fetched, &source);
         self.registry.put(staged, plugin, &source, record.project, true).map_err(refused)?;
-        printed(&told("updated", &fetched, &source))
+        printed(&told)
     }
 
-    /// What the plugin that is there lets go ahead unasked.
-    fn permitted(&self, id: &str) -> Vec<String> {
+    /// Whether the files are not those that are there: what runs may run any of them.
+    fn has_other_files(&self, id: &str, plugin: &extensions::Plugin) -> bool {
         let installed = self.registry.installed().0.into_iter().find(|one| one.id == id);
-        let plugin = installed.and_then(|one| one.plugin.ok());
-        let parts = plugin.and_then(|plugin| self.read(&plugin.root, std::convert::identity).ok());
-        parts.map(|(_, parts)| permits(&parts)).unwrap_or_default()
+        let there = installed.and_then(|one| one.plugin.ok()?.tree_hash().ok());
+        there.is_none() || there != plugin.tree_hash().ok()
     }
 
     /// Whether what is there can be used as it is.
@@ -291,6 +293,10 @@ impl Shop<'_> {
     }
 
     fn validate(&self, dir: &Path) -> Result<ExitCode, CliError> {
+        // Links and pipes in it, or too many files, are what `add` would refuse.
+        PluginSource::Directory(dir.to_owned()).check().map_err(|error| {
+            CliError::failed(error.to_string()).hint("`ona plugin add` would refuse it")
+        })?;
         let (plugin, parts) = self.read(dir, std::convert::identity)?;
         let mut text = String::new();
         for warning in plugin.warnings.iter().chain(&parts.warnings) {
@@ -324,14 +330,16 @@ impl Shop<'_> {
             text.push_str(&format!(
                 "{} {}  {}  {source}{}\n",
                 one.id,
-                version.unwrap_or_default(),
+                one_line(&version.unwrap_or_default()),
                 self.state(one, enabled),
                 commit.unwrap_or_default(),
             ));
             match &one.plugin {
                 Ok(plugin) => {
-                    let runs = plugin.runs();
-                    text.extend(runs.iter().map(|what| format!("    {what}\n")));
+                    let parts = self.read(&plugin.root, std::convert::identity);
+                    let permits = parts.map(|(_, parts)| permits(&parts)).unwrap_or_default();
+                    let all = plugin.runs().into_iter().chain(permits);
+                    text.extend(all.map(|what| format!("    {what}\n")));
                     text.extend(
                         plugin.warnings.iter().map(|warning| format!("    warning: {warning}\n")),
                     );
@@ -387,7 +395,7 @@ fn brings(plugin: &extensions::Plugin, parts: &Extensions) -> String {
     let agents = parts.agents.iter().filter(|agent| of_plugin(&agent.origin)).count();
     let kinds = |kind: SkillKind| parts.skills.iter().filter(|skill| skill.kind == kind).count();
     let runs = plugin.runs();
-    let hooks = runs.iter().filter(|what| what.starts_with("hook ")).count();
+    let hooks = runs.iter().filter(|what| what.starts_with("hook")).count();
     [
         counted(agents, "agent"),
         counted(kinds(SkillKind::Skill), "skill"),
@@ -400,7 +408,8 @@ fn brings(plugin: &extensions::Plugin, parts: &Extensions) -> String {
 
 fn told(what: &str, fetched: &Fetched, source: &PluginSource) -> String {
     let plugin = &fetched.plugin;
-    let version = plugin.manifest.version.as_ref().map(|version| format!(" {version}"));
+    let version =
+        plugin.manifest.version.as_deref().map(|version| format!(" {}", one_line(version)));
     let commit = plugin.commit.as_ref().map(|commit| format!(", commit {commit}"));
     plain(&format!(
         "{what} {}{} from {source}{}\n  {}\n",
@@ -415,7 +424,11 @@ fn told(what: &str, fetched: &Fetched, source: &PluginSource) -> String {
 fn permits(parts: &Extensions) -> Vec<String> {
     let skills = parts.skills.iter().filter(|skill| !skill.allowed_tools.is_empty());
     let line = |skill: &SkillDefinition| {
-        format!("/{} goes ahead unasked with {}", skill.name, skill.allowed_tools.join(", "))
+        one_line(&format!(
+            "/{} goes ahead unasked with {}",
+            skill.name,
+            skill.allowed_tools.join(", ")
+        ))
     };
     skills.map(line).collect()
 }

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ona_types::PermissionMode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::files::{Bound, Files};
+use super::Plugin;
+use super::files::{Bound, Files, SKILL_FILE};
 use super::keys::{self, Keys};
+use super::render::has_commands;
 use crate::settings::Roots;
 
 /// Keys that make something run.
@@ -24,14 +26,18 @@ pub(crate) struct Brings {
 }
 
 impl Brings {
-    /// What the keys of a file bring.
-    pub(super) fn of(file: &Path, keys: &Keys) -> Self {
+    /// What a file brings.
+    pub(super) fn of(file: &Path, keys: &Keys, body: &str) -> Self {
         let mut brings = Self { file: file.to_owned(), ..Self::default() };
         for key in RUNS {
             brings.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
         }
-        let rules = keys.value("allowed-tools");
-        brings.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules.clone())));
+        let rules = keys.value("allowed-tools").map(|rules| match has_commands(body) {
+            // These go ahead as it says, without anybody who thinks first: they belong to it.
+            true => json!([rules, body]),
+            false => rules.clone(),
+        });
+        brings.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules)));
         // A mode that forbids more needs nobody's consent.
         let mode = keys.value("permissionMode").filter(|mode| {
             let mode = mode.as_str().and_then(|mode| mode.trim().parse().ok());
@@ -54,15 +60,38 @@ pub(crate) fn of_project(roots: &Roots) -> Vec<Brings> {
     let mut found = Vec::new();
     for dir in project_dirs(roots) {
         let mut paths = files.markdown(&dir.join("agents"), &bound);
-        paths.extend(files.in_each(&dir.join("skills"), "SKILL.md", &bound));
+        paths.extend(files.in_each(&dir.join("skills"), SKILL_FILE, &bound));
         paths.extend(files.markdown(&dir.join("commands"), &bound));
         for path in paths {
             let Some(text) = files.read(&path, &bound) else { continue };
             if let Ok(document) = keys::read(&text)
                 && let Some(keys) = document.keys
             {
-                found.push(Brings::of(&path, &keys));
+                found.push(Brings::of(&path, &keys, document.body));
             }
+        }
+    }
+    found.retain(|brings| !brings.is_nothing());
+    found
+}
+
+/// What a plugin's skills and commands bring.
+pub(super) fn of_plugin(plugin: &Plugin) -> Vec<Brings> {
+    let mut files = Files::default();
+    let mut paths = Vec::new();
+    for place in &plugin.skills {
+        paths.extend(files.skills(place, &plugin.bound()));
+    }
+    for place in &plugin.commands {
+        paths.extend(files.markdown_at(place, &plugin.bound()));
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(text) = files.read(&path, &plugin.bound()) else { continue };
+        if let Ok(document) = keys::read(&text)
+            && let Some(keys) = document.keys
+        {
+            found.push(Brings::of(&path, &keys, document.body));
         }
     }
     found.retain(|brings| !brings.is_nothing());

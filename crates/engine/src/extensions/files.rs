@@ -36,6 +36,9 @@ pub(crate) struct Files {
     pub(crate) warnings: Vec<Warning>,
 }
 
+/// What a skill's text is called.
+pub(super) const SKILL_FILE: &str = "SKILL.md";
+
 impl Files {
     /// The `.md` files below a directory, in the order of their paths; none if there is no such directory.
     pub(crate) fn markdown(&mut self, dir: &Path, bound: &Bound) -> Vec<PathBuf> {
@@ -46,6 +49,22 @@ impl Files {
             }
         });
         found
+    }
+
+    /// The `.md` files at a place, which may be one itself.
+    pub(crate) fn markdown_at(&mut self, place: &Path, bound: &Bound) -> Vec<PathBuf> {
+        match place.is_file() {
+            true => vec![place.to_owned()],
+            false => self.markdown(place, bound),
+        }
+    }
+
+    /// The files of skills at a place: the directory of all skills, or that of one.
+    pub(crate) fn skills(&mut self, place: &Path, bound: &Bound) -> Vec<PathBuf> {
+        match place.join(SKILL_FILE).symlink_metadata().is_ok() {
+            true => vec![place.join(SKILL_FILE)],
+            false => self.in_each(place, SKILL_FILE, bound),
+        }
     }
 
     /// The file of this name in each directory right below one.

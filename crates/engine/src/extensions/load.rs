@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::brought::{Brings, project_dirs};
-use super::files::{Bound, Files};
+use super::files::{Bound, Files, SKILL_FILE};
 use super::keys::{self, Bad, Keys};
 use super::notes::Notes;
+use super::plugin::AgreedParts;
 use super::skill::{self, Found};
 use super::{
     AgentDefinition, Extensions, Kind, Origin, Plugin, Shadowed, SkillDefinition, SkillKind,
@@ -81,6 +82,7 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
     let mut loader = Loader {
         files: Files::default(),
         agreed: &agreed,
+        plugins: plugins.iter().map(|one| (one.id.clone(), one.agreed.clone())).collect(),
         out: Extensions::default(),
         taken: HashMap::new(),
     };
@@ -196,6 +198,7 @@ pub(super) fn nearby(extensions: &mut Extensions, file: &Path) {
         taken: taken.collect(),
         files: std::mem::take(&mut out.files),
         agreed: &agreed,
+        plugins: HashMap::new(),
         out,
     };
     let bound = Bound::Within(top);
@@ -212,6 +215,8 @@ pub(super) fn nearby(extensions: &mut Extensions, file: &Path) {
 struct Loader<'a> {
     files: Files,
     agreed: &'a Agreement,
+    /// What of each plugin the operator has agreed to.
+    plugins: HashMap<String, AgreedParts>,
     out: Extensions,
     /// Names, and who has them.
     taken: HashMap<(Kind, String), Origin>,
@@ -228,7 +233,7 @@ impl Loader<'_> {
     }
 
     fn agents(&mut self, place: &Path, origin: &Origin, bound: &Bound, plugin: Option<&Plugin>) {
-        for file in self.markdown(place, bound) {
+        for file in self.files.markdown_at(place, bound) {
             let Some(text) = self.files.read(&file, bound) else { continue };
             let mut notes = Notes::about(&file);
             let mut name = None;
@@ -243,7 +248,7 @@ impl Loader<'_> {
                 let prompt =
                     plugin.map_or_else(|| document.body.to_owned(), |p| p.filled(document.body));
                 let mut agent = agent::read(own, &keys, &prompt, origin, &mut notes)?;
-                let brings = Brings::of(&file, &keys);
+                let brings = Brings::of(&file, &keys, document.body);
                 agent.hold_back(&brings, self.agreed.of(origin, &brings));
                 Ok(agent)
             };
@@ -299,16 +304,8 @@ impl Loader<'_> {
     fn plugins_skills(&mut self, plugin: &Plugin, root: &Path) {
         let origin = Origin::Plugin(plugin.id.clone());
         for place in &plugin.skills {
-            // The directory of all skills, or that of one.
-            match place.join("SKILL.md").symlink_metadata().is_ok() {
-                true => self.skill(
-                    &place.join("SKILL.md"),
-                    &origin,
-                    &plugin.bound(),
-                    root,
-                    Some(plugin),
-                ),
-                false => self.skills(place, &origin, &plugin.bound(), root, Some(plugin)),
+            for file in self.files.skills(place, &plugin.bound()) {
+                self.skill(&file, &origin, &plugin.bound(), root, Some(plugin));
             }
         }
     }
@@ -321,7 +318,7 @@ impl Loader<'_> {
         base: &Path,
         plugin: Option<&Plugin>,
     ) {
-        for file in self.files.in_each(dir, "SKILL.md", bound) {
+        for file in self.files.in_each(dir, SKILL_FILE, bound) {
             self.skill(&file, origin, bound, base, plugin);
         }
     }
@@ -354,7 +351,7 @@ impl Loader<'_> {
         base: &Path,
         plugin: Option<&Plugin>,
     ) {
-        for file in self.markdown(dir, bound) {
+        for file in self.files.markdown_at(dir, bound) {
             let text = |part: &std::ffi::OsStr| part.to_string_lossy().into_owned();
             let below = file.strip_prefix(dir).ok().and_then(Path::parent);
             let namespace = below.into_iter().flat_map(Path::iter).map(text).collect();
@@ -370,14 +367,6 @@ impl Loader<'_> {
         }
     }
 
-    /// The `.md` files at a place, which may be one itself.
-    fn markdown(&mut self, place: &Path, bound: &Bound) -> Vec<PathBuf> {
-        match place.is_file() {
-            true => vec![place.to_owned()],
-            false => self.files.markdown(place, bound),
-        }
-    }
-
     fn read_skill(&mut self, file: &Path, found: Found<'_>, bound: &Bound) {
         let Some(text) = self.files.read(file, bound) else { return };
         let mut notes = Notes::about(file);
@@ -388,8 +377,22 @@ impl Loader<'_> {
             let keys = document.keys.unwrap_or_default();
             let own = name.insert(skill::name(&found, &keys, &mut notes)?).clone();
             let mut skill = skill::read(own, found, &keys, document.body, &mut notes)?;
-            let brings = Brings::of(file, &keys);
-            skill.hold_back(&brings, self.agreed.of(origin, &brings));
+            let brings = Brings::of(file, &keys, document.body);
+            let trusted = match origin {
+                Origin::Plugin(id) => {
+                    self.plugins.get(id).map_or(Trusted::Nothing, |parts| parts.trusts(&brings))
+                }
+                _ => self.agreed.of(origin, &brings),
+            };
+            skill.hold_back(&brings, trusted);
+            if let (Origin::Plugin(id), false) = (origin, skill.held_back.is_empty()) {
+                let why = format!(
+                    "{} changed since the plugin was added, and does not act",
+                    skill.held_back.join(", ")
+                );
+                let remedy = format!("look at it, then `ona plugin update {id}`");
+                notes.said.push(Warning::of(file, None, why, &remedy));
+            }
             Ok(skill)
         };
         let read = read();

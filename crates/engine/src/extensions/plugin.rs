@@ -3,18 +3,24 @@
 mod manifest;
 pub mod registry;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::HookLayer;
 use ona_policy::{Scope, Source};
 use ona_types::{ContentHash, canonical};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::brought::{Brings, of_plugin};
 use super::files::Bound;
 use super::{PluginPlace, Warning};
 use crate::servers::PluginServers;
 use crate::settings::BadFile;
+use crate::trust::Trusted;
 pub use manifest::{Author, Manifest};
 
 /// Where a plugin says what it is.
@@ -44,8 +50,49 @@ pub struct Plugin {
     /// Hooks, as settings write them, each with its file.
     hooks: Vec<(PathBuf, Value)>,
     servers: Map<String, Value>,
+    /// What its skills and commands may do.
+    pub(super) agreed: AgreedParts,
     /// What is odd about it, and does not keep it from being used.
     pub warnings: Vec<Warning>,
+}
+
+/// What of a plugin's skills and commands the operator has agreed to.
+#[derive(Clone, Debug, Default)]
+pub(super) enum AgreedParts {
+    /// The operator has named the plugin itself.
+    #[default]
+    All,
+    /// Those files below this root that bring what they brought then.
+    These(PathBuf, Parts),
+}
+
+/// Files of a plugin that bring something, by their place in it, each with the hash of that.
+pub(super) type Parts = BTreeMap<String, String>;
+
+impl AgreedParts {
+    pub(super) fn trusts(&self, brings: &Brings) -> Trusted {
+        match self {
+            Self::These(root, parts) if !brings.is_nothing() => {
+                let (place, hash) = part(root, brings);
+                match parts.get(&place) == Some(&hash) {
+                    true => Trusted::Everything,
+                    false => Trusted::Nothing,
+                }
+            }
+            Self::All | Self::These(..) => Trusted::Everything,
+        }
+    }
+}
+
+fn part(root: &Path, brings: &Brings) -> (String, String) {
+    let place = brings.file.strip_prefix(root).unwrap_or(&brings.file);
+    let what = json!([brings.runs, brings.permits]);
+    (place.to_string_lossy().into_owned(), hash(&what).to_string())
+}
+
+/// A number that has no canonical form still has a text.
+fn hash(value: &Value) -> ContentHash {
+    canonical::hash(value).unwrap_or_else(|_| ContentHash::of(value.to_string().as_bytes()))
 }
 
 /// Why a plugin cannot be used.
@@ -80,6 +127,7 @@ impl Plugin {
             manifest: reading.manifest,
             data: data.to_owned(),
             commit: None,
+            agreed: AgreedParts::All,
             root,
         };
         let layers = plugin.hook_layers(true);
@@ -162,16 +210,35 @@ impl Plugin {
         self.hooks.iter().map(layer).collect()
     }
 
-    /// What of it would run: its hooks and servers, each in a line.
+    /// What of it would run: its hooks, those of its skills and commands, and its servers, each in a line.
     pub fn runs(&self) -> Vec<String> {
+        let mut layers = self.hook_layers(true);
+        for mut brings in of_plugin(self) {
+            let source = Source { scope: Scope::Plugin, file: Some(brings.file) };
+            let hooks = brings.runs.remove("hooks");
+            layers.extend(hooks.map(|hooks| HookLayer {
+                source,
+                hooks,
+                off: false,
+                env: Vec::new(),
+            }));
+        }
         let mut runs = Vec::new();
-        let (entries, _) = ona_hooks::collect(&self.hook_layers(true));
+        let (entries, _) = ona_hooks::collect(&layers);
         for hook in entries {
             let on = match hook.matcher_text.as_str() {
                 "" => hook.event.as_str().to_owned(),
                 matcher => format!("{} [{matcher}]", hook.event.as_str()),
             };
-            runs.push(format!("hook on {on}: {}", hook.handler.label()));
+            let place =
+                hook.source.file.as_deref().and_then(|file| file.strip_prefix(&self.root).ok());
+            let of = match place {
+                Some(place) if place.extension().is_some_and(|end| end == "md") => {
+                    format!(" of {}", place.display())
+                }
+                _ => String::new(),
+            };
+            runs.push(format!("hook{of} on {on}: {}", hook.handler.label()));
         }
         for (name, server) in &self.servers {
             let text = |key: &str| server.get(key).and_then(Value::as_str);
@@ -186,15 +253,26 @@ impl Plugin {
             };
             runs.push(format!("MCP server {name}: {way}"));
         }
-        runs
+        runs.iter().map(|line| one_line(line)).collect()
+    }
+
+    /// What its skills and commands bring, to be agreed to.
+    pub(super) fn parts(&self) -> Parts {
+        of_plugin(self).iter().map(|brings| part(&self.root, brings)).collect()
+    }
+
+    /// All its files: their places, what is in them, and whether they can be run.
+    pub fn tree_hash(&self) -> io::Result<ContentHash> {
+        let mut files = Vec::new();
+        tree(&self.root, &self.root, &mut files)?;
+        files.sort();
+        Ok(ContentHash::of(files.join("\n").as_bytes()))
     }
 
     /// What was agreed to when it was added.
     pub(super) fn runs_hash(&self) -> ContentHash {
         let hooks: Vec<Value> = self.hooks.iter().map(|(_, hooks)| hooks.clone()).collect();
-        let runs = serde_json::json!([hooks, self.servers]);
-        // A number that has no canonical form still has a text.
-        canonical::hash(&runs).unwrap_or_else(|_| ContentHash::of(runs.to_string().as_bytes()))
+        hash(&json!([hooks, self.servers]))
     }
 
     /// Takes away what nobody has agreed to.
@@ -202,6 +280,33 @@ impl Plugin {
         self.hooks.clear();
         self.servers.clear();
     }
+}
+
+/// A line for each file below a directory.
+fn tree(root: &Path, dir: &Path, files: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let (path, meta) = (entry.path(), entry.metadata()?);
+        if meta.is_dir() {
+            tree(root, &path, files)?;
+            continue;
+        }
+        let place = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        let runs = meta.permissions().mode() & 0o111 != 0;
+        let content = if meta.is_file() { fs::read(&path)? } else { Vec::new() };
+        files.push(format!("{}{runs} {}", json!(place), ContentHash::of(&content)));
+    }
+    Ok(())
+}
+
+/// What somebody else wrote, on one line: it must not look like what ona says.
+pub fn one_line(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => "\\n".to_owned(),
+        c if c.is_control() || "\u{2028}\u{2029}".contains(c) => " ".to_owned(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]

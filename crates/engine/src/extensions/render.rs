@@ -66,6 +66,11 @@ pub enum RenderError {
     TooLong(String),
 }
 
+/// Whether a text holds commands, which run before the model sees it.
+pub(super) fn has_commands(body: &str) -> bool {
+    template::read(body, false).iter().any(|token| matches!(token, Token::Command(_)))
+}
+
 /// Renders a skill with what followed its name.
 pub fn render(
     skill: &SkillDefinition,

@@ -114,6 +114,15 @@ fn what_would_run_stops_and_what_would_permit_waits() {
     assert_eq!(run(&mut project.eval_command("Bash", &call)).stderr, "");
     project.file(".claude/skills/s/SKILL.md", "---\nallowed-tools: Bash\n---\nx");
     assert!(run(&mut project.eval_command("Bash", &call)).stderr.contains("allowed-tools in"));
+    // Commands in the text go ahead by it: they are agreed to with it, and no others.
+    let with = |command: &str| format!("---\nallowed-tools: Bash(git *)\n---\nSee !`{command}`");
+    let warns =
+        || run(&mut project.eval_command("Bash", &call)).stderr.contains("allowed-tools in");
+    project.file(".claude/skills/s/SKILL.md", with("git log"));
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    assert!(!warns());
+    project.file(".claude/skills/s/SKILL.md", with("git push"));
+    assert!(warns());
 
     let hooks = "---\nname: hooked\ndescription: x\nhooks:\n  Stop:\n    - hooks: [{command: touch made}]\n---\nx";
     project.file(".claude/agents/hooked.md", hooks);

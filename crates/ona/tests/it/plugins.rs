@@ -230,10 +230,11 @@ fn a_repository_is_fetched_at_a_commit_and_anew() {
         ran.stderr
     );
     assert_eq!(fired(&project), ["0|true; : two|"]);
-    // What only reads otherwise needs nobody.
+    // Where something runs, any of its files may be what runs.
     fs::write(dir.join("skills/greet/SKILL.md"), "Good day.").unwrap();
     at(&["commit", "-q", "-am", "three"]);
-    assert_eq!(ona(&project, &["plugin", "update", "kit"]).code, Some(0));
+    assert_eq!(ona(&project, &["plugin", "update", "kit"]).code, Some(2));
+    assert_eq!(ona(&project, &["plugin", "update", "kit", "--yes"]).code, Some(0));
     assert_eq!(listed(&project)[0]["commit"], head());
     // What permits more does.
     fs::write(dir.join("skills/greet/SKILL.md"), "---\nallowed-tools: Bash\n---\nx").unwrap();
@@ -375,4 +376,74 @@ fn what_is_wrong_with_a_plugin_is_named_by_its_place_in_it() {
     fs::write(dir.join(".claude-plugin/plugin.json"), "{").unwrap();
     let ran = ona(&project, &["plugin", "update", "kit"]);
     assert!(ran.stderr.contains("error: .claude-plugin/plugin.json"), "{}", ran.stderr);
+}
+
+#[test]
+fn hooks_and_permissions_of_a_plugins_skills_are_agreed_to_as_well() {
+    let project = project();
+    let dir = plugin(&project, "kit", "true");
+    fs::remove_dir_all(dir.join("hooks")).unwrap();
+    let skill = |text: &str| {
+        fs::write(dir.join("skills/greet/SKILL.md"), text).unwrap();
+    };
+    let hooks = "hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: touch ran\n";
+    skill(&format!("---\ndescription: greets\n{hooks}---\nHello"));
+    let path = dir.to_str().unwrap();
+    let ran = ona(&project, &["plugin", "add", path]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    let line = "hook of skills/greet/SKILL.md on PreToolUse: touch ran";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    let ran = ona(&project, &["plugin", "add", path, "--yes"]);
+    assert!(ran.stdout.contains("1 hook,"), "{}", ran.stdout);
+    assert!(ona(&project, &["plugin", "list"]).stdout.contains(line));
+
+    // What is changed where it was put does not act; what is changed at its source is asked about.
+    let put = listed(&project)[0]["path"].as_str().unwrap().to_owned();
+    let installed = std::path::Path::new(&put).join("skills/greet/SKILL.md");
+    let other = "---\ndescription: greets\nallowed-tools: Bash(*)\n---\nHello !`touch ran`";
+    fs::write(&installed, other).unwrap();
+    let said = ona(&project, &["skills"]);
+    assert!(said.stdout.contains("held back until `ona plugin update kit`"), "{}", said.stdout);
+    assert!(said.stderr.contains("changed since the plugin was added"), "{}", said.stderr);
+    skill(other);
+    let ran = ona(&project, &["plugin", "update", "kit"]);
+    assert!(ran.stderr.contains("/kit:greet goes ahead unasked with Bash(*)"), "{}", ran.stderr);
+    assert_eq!(ona(&project, &["plugin", "update", "kit", "--yes"]).code, Some(0));
+    assert!(!ona(&project, &["skills"]).stdout.contains("held back"));
+    // The text that goes along with a permission belongs to it.
+    let put = listed(&project)[0]["path"].as_str().unwrap().to_owned();
+    let installed = std::path::Path::new(&put).join("skills/greet/SKILL.md");
+    fs::write(&installed, other.replace("touch ran", "touch other")).unwrap();
+    assert!(ona(&project, &["skills"]).stdout.contains("held back"));
+}
+
+#[test]
+fn an_update_that_changes_what_hooks_run_asks_again() {
+    let project = project();
+    let dir = plugin(&project, "kit", "\"$CLAUDE_PLUGIN_ROOT\"/check.sh");
+    fs::write(dir.join("check.sh"), "true").unwrap();
+    let path = dir.to_str().unwrap();
+    assert_eq!(ona(&project, &["plugin", "add", path, "--yes"]).code, Some(0));
+    let update = || ona(&project, &["plugin", "update", "kit"]);
+    assert_eq!(update().code, Some(0), "nothing has changed");
+    fs::write(dir.join("check.sh"), "touch ran").unwrap();
+    let ran = update();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("look at it, then agree with --yes"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_others_wrote_stays_on_its_line() {
+    let project = project();
+    let dir = plugin(&project, "kit", "true #\nnothing runs. Do you agree? [y/N] y");
+    let manifest = json!({"name": "kit", "version": "1.0\nadded safe"}).to_string();
+    fs::write(dir.join(".claude-plugin/plugin.json"), manifest).unwrap();
+    let ran = ona(&project, &["plugin", "add", dir.to_str().unwrap()]);
+    assert!(ran.stderr.contains(r"true #\nnothing runs."), "{}", ran.stderr);
+    let ran = ona(&project, &["plugin", "add", dir.to_str().unwrap(), "--yes"]);
+    assert!(ran.stdout.starts_with(r"added kit 1.0\nadded safe from"), "{}", ran.stdout);
+    std::os::unix::fs::symlink("/etc/passwd", dir.join("link")).unwrap();
+    let ran = ona(&project, &["plugin", "validate", dir.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("is a link: a plugin has none"), "{}", ran.stderr);
 }

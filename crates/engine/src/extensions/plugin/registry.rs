@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 
 use super::super::{Warning, is_name};
-use super::{Plugin, PluginError};
+use super::{AgreedParts, Parts, Plugin, PluginError};
 pub use source::{FetchError, PluginSource, SourceError};
 
 const RECORD: &str = "record.json";
@@ -25,6 +25,10 @@ const RECORD: &str = "record.json";
 const DATA: &str = "data";
 /// What the directories of versions begin with.
 const VERSION: &str = "v-";
+/// What places for new files begin with.
+const STAGED: &str = ".new-";
+/// Nobody fetches a plugin for so long.
+const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// How long another process may take to change the registry.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -51,12 +55,15 @@ pub struct Record {
     pub project: Option<PathBuf>,
     /// The hash of what runs, as the operator agreed to it.
     agreed: String,
+    /// What its skills and commands brought then.
+    #[serde(default)]
+    parts: Parts,
 }
 
 impl Record {
-    /// Whether the operator has agreed to what this version of the plugin runs.
+    /// Whether the operator has agreed to what this version of the plugin runs, and lets go ahead unasked.
     pub fn agrees_to(&self, plugin: &Plugin) -> bool {
-        self.agreed == plugin.runs_hash().as_str()
+        self.agreed == plugin.runs_hash().as_str() && self.parts == plugin.parts()
     }
 }
 
@@ -174,7 +181,8 @@ impl Registry {
             let why = format!("its name is no longer `{id}` but `{}`", plugin.id);
             return Err(PluginError::Manifest { file: root.join(super::MANIFEST), why });
         }
-        if !record.agrees_to(&plugin) {
+        plugin.agreed = AgreedParts::These(plugin.root.clone(), record.parts.clone());
+        if record.agreed != plugin.runs_hash().as_str() {
             let why =
                 "its hooks or servers were changed since it was added, and do not run".to_owned();
             let remedy = format!("look at them, then `ona plugin update {id}`");
@@ -187,7 +195,13 @@ impl Registry {
     /// A place for new files.
     pub fn stage(&self) -> Result<Staged, RegistryError> {
         fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
-        let dir = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.dir);
+        // What one that was killed has left; one that is at work is younger.
+        let is_old = |path: &Path| {
+            let age = path.metadata().and_then(|meta| meta.modified()).map(|at| at.elapsed());
+            matches!(age, Ok(Ok(age)) if age > LEFT_BEHIND)
+        };
+        clear(&self.dir, |name| name.starts_with(STAGED) && is_old(&self.dir.join(name)));
+        let dir = tempfile::Builder::new().prefix(STAGED).tempdir_in(&self.dir);
         Ok(Staged { dir: dir.map_err(failed(&self.dir))? })
     }
 
@@ -212,7 +226,7 @@ impl Registry {
         fs::create_dir_all(own.join(DATA)).map_err(failed(&own))?;
         let random =
             staged.dir.path().file_name().map(|name| name.to_string_lossy().to_lowercase());
-        let random = random.unwrap_or_default().replace(".new-", "");
+        let random = random.unwrap_or_default().replace(STAGED, "");
         let record = Record {
             source: source.to_string(),
             commit: plugin.commit.clone(),
@@ -220,6 +234,7 @@ impl Registry {
             enabled: old.as_ref().is_none_or(|old| old.enabled),
             project,
             agreed: plugin.runs_hash().to_string(),
+            parts: plugin.parts(),
         };
         let place = own.join(&record.dir);
         fs::rename(staged.path(), &place).map_err(failed(&place))?;

@@ -117,6 +117,14 @@ impl PluginSource {
         Ok(Self::Git { url: url.to_owned(), revision })
     }
 
+    /// Whether a directory's files could be fetched.
+    pub fn check(&self) -> Result<(), FetchError> {
+        match self {
+            Self::Directory(dir) => copy(dir, None, &mut Left::default()),
+            Self::Git { .. } => Ok(()),
+        }
+    }
+
     /// Puts the files into a directory that does not exist yet; says which commit they are.
     pub async fn fetch(&self, into: &Path) -> Result<Option<String>, FetchError> {
         let failed = |cause| FetchError::Io { path: into.to_owned(), cause };
