@@ -113,7 +113,7 @@ impl Store {
 
     /// The agents with a worktree of which nobody has seen the end.
     pub fn left_worktrees(&self) -> Result<Vec<LeftWorktree>, StoreError> {
-        self.read(|c| left_worktrees(c))
+        self.read(left_worktrees)
     }
 
     /// The sessions of all agents a session has started, and of those that these have.
