@@ -94,7 +94,7 @@ fn an_agent_ends_only_what_it_has_started() {
             0 => stop("toolu_s1", "task_mine"),
             1 => stop("toolu_s2", "task_a"),
             2 => Reply::new().call("toolu_o", "TaskOutput", json!({"task_id": "task_a"})),
-            3 => Reply::new().call("toolu_own", "Bash", run("sleep 600")),
+            3 => Reply::new().call("toolu_own", "Bash", run("sleep 20")),
             4 => stop("toolu_s3", "task_own"),
             _ => Reply::say("tried"),
         },
