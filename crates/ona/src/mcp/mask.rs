@@ -74,7 +74,10 @@ fn arguments(args: &[Value], redactor: &Redactor) -> Vec<Value> {
             (Some("-H" | "--header"), _) => header(text),
             (Some(option), _) if is_secret(option, text) => MASKED.to_owned(),
             (_, Some(("--header", given))) => format!("--header={}", header(given)),
-            (_, Some((name, value))) if is_secret(name, value) => format!("{name}={MASKED}"),
+            // An address has names of its own, behind its `?`.
+            (_, Some((name, value))) if !name.contains("://") && is_secret(name, value) => {
+                format!("{name}={MASKED}")
+            }
             _ => address(text, redactor),
         }));
         named = text.starts_with('-').then_some(text);
