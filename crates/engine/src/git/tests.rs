@@ -261,3 +261,26 @@ async fn blobs_come_in_the_order_they_were_asked_for() {
     let one = Some(b"1\n\n".to_vec());
     assert_eq!(found, [one.clone(), None, None, Some(Vec::new()), one]);
 }
+
+#[tokio::test]
+async fn filters_of_the_repository_do_not_run_in_a_worktree_that_is_made() {
+    let repository = Repository::new();
+    repository.file(".gitattributes", "*.txt filter=odd\n");
+    repository.file("a.txt", "as it is\n");
+    repository.commit("one");
+    let ran = repository.root().join("ran");
+    for kind in ["smudge", "clean"] {
+        let command = format!("touch {}; cat", ran.display());
+        repository.git(&["config", &format!("filter.odd.{kind}"), &command]);
+    }
+    repository.git(&["config", "filter.odd.required", "true"]);
+    let place = repository.root().join("wt");
+    let base = worktrees::add(&repository.root(), &place, "side").await.unwrap();
+    assert_eq!(std::fs::read_to_string(place.join("a.txt")).unwrap(), "as it is\n");
+    std::fs::write(place.join("a.txt"), "as it was\n").unwrap();
+    assert!(worktrees::is_touched(&repository.root(), &place, &base).await.unwrap());
+    assert!(!ran.exists());
+    repository.git(&["config", "filter.a=b.smudge", "cat"]);
+    let refused = worktrees::add(&repository.root(), &repository.root().join("w2"), "other").await;
+    assert!(refused.unwrap_err().to_string().contains("cannot be switched off"));
+}
