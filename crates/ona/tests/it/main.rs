@@ -29,7 +29,6 @@ mod intent_gate;
 mod intent_scope;
 mod intents;
 mod mcp;
-mod mcp_client;
 mod mcp_serve;
 mod memory;
 mod memory_offer;

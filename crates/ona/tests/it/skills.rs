@@ -1,4 +1,4 @@
-//! Skills, custom commands and prompts of servers, taken up by the model or typed by the user.
+//! Skills and custom commands, taken up by the model or typed by the user.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -7,7 +7,6 @@ use ona_provider::scripted::{Reply, Server};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
-use crate::every_tool::small_server;
 use crate::print::anthropic;
 use crate::project;
 
@@ -15,7 +14,7 @@ fn skill(project: &Project, name: &str, text: &str) {
     project.file(&format!(".claude/skills/{name}/SKILL.md"), text);
 }
 
-fn go(project: &Project, server: &Server, prompt: &str, args: &[&str]) -> Ran {
+pub fn go(project: &Project, server: &Server, prompt: &str, args: &[&str]) -> Ran {
     run(anthropic(project, server, &["-p", prompt]).args(args))
 }
 
@@ -27,7 +26,7 @@ pub fn result(project: &Project, id: &str) -> String {
     project.sql(&asked).remove(0)
 }
 
-fn last_asked(server: &Server) -> String {
+pub fn last_asked(server: &Server) -> String {
     server.requests().last().unwrap().body["messages"].to_string()
 }
 
@@ -171,173 +170,6 @@ fn agents_of_the_project_are_offered_with_their_tools_and_hooks() {
         .filter_map(|tool| tool["name"].as_str())
         .collect();
     assert_eq!(tools, ["Read"]);
-}
-
-#[test]
-fn a_prompt_of_a_server_is_a_command() {
-    let project = project();
-    let server = Server::start([Reply::say("Reviewed.")]).unwrap();
-    let config = small_server();
-    let ran = go(&project, &server, "/mcp__small__review main.rs", &["--mcp-config", &config]);
-    assert_eq!(ran.stdout, "Reviewed.\n", "{}", ran.stderr);
-    assert!(last_asked(&server).contains("Review main.rs now"), "{}", last_asked(&server));
-    for (prompt, why) in
-        [("/mcp__small__review", "wants what"), ("/mcp__small__none", "there is no prompt")]
-    {
-        let ran = go(&project, &server, prompt, &["--mcp-config", &config]);
-        assert_eq!(ran.code, Some(1));
-        assert!(ran.stderr.contains(why), "{}", ran.stderr);
-    }
-}
-
-#[test]
-fn servers_do_not_get_the_keys_of_models() {
-    let project = project();
-    let keys = project.path("keys");
-    let command = format!("env > {}; cat", keys.display());
-    let config = json!({"mcpServers": {"nosy": {
-        "command": "sh", "args": ["-c", command], "env": {"OPENAI_API_KEY": "given-on-purpose"},
-    }}});
-    let server = Server::start([Reply::say("Done.")]).unwrap();
-    let ran = run(anthropic(&project, &server, &["-p", "go", "--mcp-config", &config.to_string()])
-        .env("ONA_MCP_WAIT_MS", "2000"));
-    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
-    let seen = std::fs::read_to_string(keys).unwrap();
-    assert!(!seen.contains("ANTHROPIC_API_KEY") && seen.contains("given-on-purpose"), "{seen}");
-}
-
-/// A server whose tool asks the user first, and tells what was answered.
-const ASKING: &str = r#"#!/usr/bin/env bash
-of() { sqlite3 :memory: "SELECT json_extract('${line//\'/\'\'}', '\$$1')"; }
-answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-while IFS= read -r line; do
-  id=$(of .id)
-  case $(of .method) in
-    initialize) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"asking","version":"1"},"instructions":"Ask before you leap."}' ;;
-    tools/list) answer '{"tools":[{"name":"ask","description":"asks","inputSchema":{"type":"object"}}]}' ;;
-    tools/call)
-      printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
-      call=$id
-      IFS= read -r line
-      id=$call
-      answer "{\"content\":[{\"type\":\"text\",\"text\":\"$(of .result.action) $(of .result.content.name)\"}]}" ;;
-  esac
-done
-"#;
-
-#[test]
-fn a_server_that_asks_is_answered_by_hooks_or_by_nobody() {
-    let project = project();
-    let file = project.file("asking.sh", ASKING);
-    run(project.command("chmod").args(["+x", &file]));
-    let config = json!({"mcpServers": {"asking": {"command": file}}}).to_string();
-    let ask = |args: &[&str]| {
-        let id = format!("toolu_{}", args.len());
-        let server = Server::start([
-            Reply::new().call(&id, "mcp__asking__ask", json!({})),
-            Reply::say("Done."),
-        ])
-        .unwrap();
-        let ran = go(
-            &project,
-            &server,
-            "go",
-            &[&["--mcp-config", &config, "--allowedTools", "mcp__asking"], args].concat(),
-        );
-        assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
-        assert!(last_asked(&server).contains("Ask before you leap."));
-        result(&project, &id)
-    };
-    assert_eq!(ask(&[]), "decline ");
-    let answer = json!({"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"name": "Ada"}}});
-    project.file("answer.json", answer.to_string());
-    let changed = json!({"hookSpecificOutput": {"hookEventName": "ElicitationResult", "action": "accept", "content": {"name": "Grace"}}});
-    project.file("changed.json", changed.to_string());
-    let hooks = |events: &[(&str, &str)]| {
-        let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
-        let events: serde_json::Map<String, Value> =
-            events.iter().map(|(event, command)| ((*event).to_owned(), hook(command))).collect();
-        project.file(".claude/settings.json", json!({"hooks": events}).to_string());
-    };
-    hooks(&[("Elicitation", "cat answer.json")]);
-    assert_eq!(ask(&["--trust"]), "accept Ada");
-    hooks(&[("Elicitation", "cat answer.json"), ("ElicitationResult", "cat changed.json")]);
-    assert_eq!(ask(&["--trust", "--max-turns", "9"]), "accept Grace");
-    let by = project.sql(
-        "SELECT json_extract(detail, '$.by') FROM events WHERE event_type = 'mcp.elicitation'",
-    );
-    assert_eq!(by, ["headless", "hook", "hook"]);
-}
-
-#[test]
-fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
-    let project = project();
-    let config = json!({"mcpServers": {
-        "gone": {"command": "/nowhere/at-all"},
-        "silent": {"command": "sleep", "args": ["600"]},
-    }})
-    .to_string();
-    let server = Server::start([Reply::say("Done.")]).unwrap();
-    let ran = run(anthropic(
-        &project,
-        &server,
-        &["-p", "go", "--mcp-config", &config, "--output-format", "stream-json"],
-    )
-    .env("ONA_MCP_WAIT_MS", "200"));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the MCP server gone is not there"), "{}", ran.stderr);
-    let init: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
-    let servers = init["mcp_servers"].as_array().unwrap();
-    assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
-    assert!(servers.contains(&json!({"name": "gone", "status": "failed"})), "{init}");
-}
-
-#[test]
-fn an_agent_can_have_servers_of_its_own() {
-    let project = project();
-    let small: Value = serde_json::from_str(&small_server()).unwrap();
-    let command = &small["mcpServers"]["Small"]["command"];
-    project.file(
-        ".claude/agents/greeter.md",
-        format!("---\nname: greeter\ndescription: greets\nmcpServers:\n  - small:\n      command: {command}\n---\nGREETER\n"),
-    );
-    let server = Server::start([
-        Reply::new().call("toolu_m", "mcp__small__greet", json!({"name": "nobody"})),
-        Reply::new().call(
-            "toolu_a",
-            "Agent",
-            json!({"description": "greet", "prompt": "HELP", "subagent_type": "greeter"}),
-        ),
-        Reply::new().call("toolu_g", "mcp__small__greet", json!({"name": "Ada"})),
-        Reply::say("greeted"),
-        Reply::say("done"),
-    ])
-    .unwrap();
-    let ran = go(&project, &server, "go", &["--trust", "--allowedTools", "mcp__small"]);
-    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
-    assert!(result(&project, "toolu_m").contains("there is no tool"), "it is the agent's");
-    assert_eq!(result(&project, "toolu_g"), "Hello, Ada");
-}
-
-#[test]
-fn rules_about_a_server_are_about_what_it_has_to_read() {
-    let project = project();
-    let config = small_server();
-    let read = |id: &str, uri: &str, args: &[&str]| {
-        let server = Server::start([
-            Reply::new().call(id, "ReadMcpResource", json!({"server": "Small", "uri": uri})),
-            Reply::say("done"),
-        ])
-        .unwrap();
-        go(&project, &server, "go", &[&["--mcp-config", &config], args].concat());
-        result(&project, id)
-    };
-    assert!(read("toolu_1", "small://motd", &[]).contains("message of the day"));
-    let denied = read("toolu_2", "small://motd", &["--disallowedTools", "mcp__Small"]);
-    assert!(denied.contains("denied"), "{denied}");
-    let unlisted = read("toolu_3", "small://else", &[]);
-    assert!(unlisted.contains("nobody to ask"), "{unlisted}");
-    assert!(read("toolu_4", "small://else", &["--allowedTools", "mcp__small"]).contains("message"));
 }
 
 #[test]
