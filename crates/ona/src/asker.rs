@@ -118,6 +118,10 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
             if let Some(answer) = chosen(line.trim(), &options, several) {
                 break answer;
             }
+            asked = match several {
+                true => format!("Numbers from 1 to {}, or words: ", options.len()),
+                false => format!("One number from 1 to {}, or words: ", options.len()),
+            };
         };
         given.insert(text.to_owned(), answer.into());
     }
@@ -150,11 +154,13 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
             .is_some_and(|all| all.contains(&Value::from(name.as_str())));
         let title = field["title"].as_str().unwrap_or(name);
         let about = field["description"].as_str().unwrap_or_default();
-        let choices: Vec<&str> =
-            field["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let choices =
-            if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(", ")) };
-        let asked = format!("{title}{choices}  {about}\n: ");
+        let wanted = wanted(field);
+        let usual = match &field["default"] {
+            Value::Null => String::new(),
+            Value::String(text) => format!(", {text} if left empty"),
+            other => format!(", {other} if left empty"),
+        };
+        let mut asked = format!("{title} ({wanted}{usual})  {about}\n: ");
         loop {
             let said = line(&asked)?;
             if said.is_empty() {
@@ -163,9 +169,13 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
                     stop: true,
                 });
             }
-            match field_value(said.trim(), field) {
+            let value = match said.trim() {
+                "" => Some(field["default"].clone()).filter(|usual| !usual.is_null()),
+                said => field_value(said, field),
+            };
+            match value {
                 None if said.trim().is_empty() && !needed => break,
-                None => {}
+                None => asked = format!("It has to be {wanted}\n: "),
                 Some(value) => {
                     given.insert(name.clone(), value);
                     break;
@@ -176,12 +186,47 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     Ok(HumanAnswer::Allow { always: Vec::new(), input: Some(Value::Object(given)) })
 }
 
+/// The values a field may have, each with what it is called; none where it may have any.
+fn choices(field: &Value) -> Vec<(&str, &str)> {
+    let list = |key: &str| field[key].as_array().into_iter().flatten();
+    let names: Vec<&str> = list("enumNames").filter_map(Value::as_str).collect();
+    let plain = list("enum").filter_map(Value::as_str).enumerate();
+    let plain = plain.map(|(at, value)| (value, names.get(at).copied().unwrap_or(value)));
+    let titled = list("oneOf").chain(list("anyOf")).filter_map(|one| {
+        let value = one["const"].as_str()?;
+        Some((value, one["title"].as_str().unwrap_or(value)))
+    });
+    plain.chain(titled).collect()
+}
+
+/// What is to be typed for a field, in words.
+fn wanted(field: &Value) -> String {
+    let several = field["type"] == "array";
+    let choices = choices(if several { &field["items"] } else { field });
+    let names: Vec<&str> = choices.iter().map(|(_, name)| *name).collect();
+    match field["type"].as_str() {
+        _ if several && !names.is_empty() => {
+            format!("any of {}, with commas between", names.join(", "))
+        }
+        _ if !names.is_empty() => format!("one of {}", names.join(", ")),
+        Some("boolean") => "yes or no".to_owned(),
+        Some("integer") => "a whole number".to_owned(),
+        Some("number") => "a number".to_owned(),
+        Some("array") => "words with commas between".to_owned(),
+        _ => "text".to_owned(),
+    }
+}
+
 /// A line as a value of the kind that a field has; nothing if it is none.
 fn field_value(said: &str, field: &Value) -> Option<Value> {
     if said.is_empty() {
         return None;
     }
     match field["type"].as_str() {
+        Some("array") => {
+            let words = said.split(',').map(str::trim);
+            words.map(|word| field_value(word, &field["items"])).collect()
+        }
         Some("boolean") => match said {
             "y" | "yes" | "true" => Some(true.into()),
             "n" | "no" | "false" => Some(false.into()),
@@ -189,10 +234,13 @@ fn field_value(said: &str, field: &Value) -> Option<Value> {
         },
         Some("integer") => said.parse::<i64>().ok().map(Value::from),
         Some("number") => said.parse::<f64>().ok().map(Value::from),
-        _ => {
-            let among = field["enum"].as_array().is_none_or(|all| all.contains(&Value::from(said)));
-            among.then(|| Value::from(said))
-        }
+        _ => match choices(field) {
+            none if none.is_empty() => Some(Value::from(said)),
+            some => {
+                let meant = some.iter().find(|(value, name)| *value == said || *name == said);
+                meant.map(|(value, _)| Value::from(*value))
+            }
+        },
     }
 }
 
@@ -245,6 +293,16 @@ mod tests {
         assert_eq!(value("Ada", json!({"type": "string"})), Some(json!("Ada")));
         assert_eq!(value("x", json!({"type": "string", "enum": ["a", "b"]})), None);
         assert_eq!(value("", json!({"type": "string"})), None);
+        let titled =
+            json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "b"}]});
+        assert_eq!(value("Red", titled.clone()), Some(json!("r")));
+        assert_eq!(value("r", titled.clone()), Some(json!("r")));
+        assert_eq!(value("green", titled.clone()), None);
+        assert_eq!(wanted(&titled), "one of Red, b");
+        let several = json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}});
+        assert_eq!(value("a, b", several.clone()), Some(json!(["a", "b"])));
+        assert_eq!(value("a, c", several.clone()), None);
+        assert_eq!(wanted(&several), "any of a, b, with commas between");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
 use crate::every_tool::small_server;
+use crate::gate::at_terminal;
 use crate::print::anthropic;
 use crate::project;
 use crate::skills::{go, last_asked, result};
@@ -194,6 +195,20 @@ fn a_server_that_asks_is_answered_by_hooks_or_by_nobody() {
         "SELECT json_extract(detail, '$.by') FROM events WHERE event_type = 'mcp.elicitation'",
     );
     assert_eq!(by, ["headless", "hook", "hook"]);
+}
+
+#[test]
+fn a_server_that_asks_is_answered_at_the_terminal() {
+    let project = project();
+    let config = project.home().join(".config/ona");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("mcp.json"), in_bash("asking", ASKING, &[])).unwrap();
+    let call = json!({"tool": "mcp__asking__ask", "input": {}});
+    // The call, then whether to answer, then the answer.
+    let said = at_terminal(&project, &call, "y\ny\nAda\n");
+    assert!(said.contains("Your name?") && said.contains("accept Ada"), "{said}");
+    let said = at_terminal(&project, &call, "y\nn\n");
+    assert!(said.contains("decline"), "{said}");
 }
 
 #[test]
