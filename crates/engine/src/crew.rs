@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ona_types::{Event, SessionId, TRUNCATED_SUFFIX, TaskId};
 use serde_json::Value;
@@ -48,6 +49,22 @@ impl Crew {
         let at_work = self.at_work();
         let worker = at_work.get(task);
         worker.inspect(|worker| worker.cancel.cancel()).is_some()
+    }
+
+    /// Waits until somebody has ended; at most so long.
+    pub(crate) async fn gone(&self, task: &TaskId, within: Duration) {
+        let ended = async {
+            loop {
+                let rung = self.bell.notified();
+                tokio::pin!(rung);
+                rung.as_mut().enable();
+                if !self.at_work().contains_key(task) {
+                    return;
+                }
+                rung.await;
+            }
+        };
+        let _ = tokio::time::timeout(within, ended).await;
     }
 
     /// Ends everybody a session has started.
@@ -111,9 +128,12 @@ impl AgentLog {
         if *written >= self.limit {
             return;
         }
+        let left = usize::try_from(self.limit - *written).unwrap_or(usize::MAX);
         *written += text.len() as u64 + 1;
-        let text = if *written >= self.limit { TRUNCATED_SUFFIX } else { text };
-        let _ = writeln!(file, "{text}");
+        let _ = match *written > self.limit {
+            true => writeln!(file, "{}{TRUNCATED_SUFFIX}", &text[..text.floor_char_boundary(left)]),
+            false => writeln!(file, "{text}"),
+        };
     }
 }
 
@@ -155,6 +175,6 @@ mod tests {
             log.write(text);
         }
         let kept = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(kept, format!("one\ntwo\n{TRUNCATED_SUFFIX}\n"));
+        assert_eq!(kept, format!("one\ntwo\na line that {TRUNCATED_SUFFIX}\n"));
     }
 }

@@ -27,6 +27,9 @@ use crate::settings::Repository;
 /// As many files are looked at for changes where git does not.
 const MOST_FILES: usize = 100_000;
 
+/// What worktrees of agents are called, before the end of the agent's id.
+const NAME: &str = "agent-";
+
 /// A worktree for one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Isolation {
@@ -97,7 +100,7 @@ impl Session {
     ) -> Result<Isolation, String> {
         // Ids begin with the time: those of one moment differ at their end.
         let id = agent.as_str();
-        let name = format!("agent-{}", &id[id.len().saturating_sub(12)..]);
+        let name = format!("{NAME}{}", &id[id.len().saturating_sub(12)..]);
         let wants = |entry: &ona_hooks::HookEntry| entry.event == HookEvent::WorktreeCreate;
         if self.governance.hooks.entries().iter().any(wants) {
             return self.isolate_by_hook(name, cancel).await;
@@ -113,6 +116,10 @@ impl Session {
         }
         let path = all.join(&name);
         let branch = format!("worktree-{name}");
+        // Before it is there: whoever is killed now leaves something that can be found.
+        let store = &self.engine.store;
+        store.agent_worktree(agent, &path.to_string_lossy()).map_err(|error| error.to_string())?;
+        hide(&all).map_err(|error| format!("{}: {error}", all.display()))?;
         let base =
             worktrees::add(&checkout, &path, &branch).await.map_err(|error| error.to_string())?;
         for left_out in include::bring_files(&checkout, &path).await {
@@ -146,8 +153,15 @@ impl Session {
         let path = Path::new(&path).canonicalize().map_err(|error| {
             format!("the WorktreeCreate hook says {path}, which cannot be used: {error}")
         })?;
-        self.worktree_event("worktree.created", &path)?;
         let checkout = Repository::of(&self.place.project_dir).checkout;
+        // Who takes it away again would take that away.
+        if checkout.canonicalize().is_ok_and(|checkout| checkout.starts_with(&path)) {
+            return Err(format!(
+                "the WorktreeCreate hook says {}, which is the checkout itself or holds it",
+                path.display()
+            ));
+        }
+        self.worktree_event("worktree.created", &path)?;
         let made = Made::ByHook(listing(&path));
         Ok(Isolation { path, checkout, made })
     }
@@ -201,6 +215,16 @@ impl Session {
         let detail = json!({"path": path});
         let step = Step { event: Some((kind, &detail)), ..Step::default() };
         self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())
+    }
+}
+
+/// Keeps the directory of worktrees out of what git would add.
+fn hide(all: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(all)?;
+    let ignore = all.join(".gitignore");
+    match ignore.symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(_) => fs::write(ignore, "*\n"),
     }
 }
 

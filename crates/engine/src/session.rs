@@ -500,6 +500,7 @@ fn settle_agents(engine: &Arc<Engine>, seat: &Seat) -> Result<(), StoreError> {
         }
         if let Some((agent, _)) = engine.store.seat_of(&run.session)? {
             settle(engine, &agent)?;
+            engine.store.hand_over_tasks(&agent.session, &seat.session)?;
         }
         engine.store.agent_ended(&run.session, Some("interrupted"))?;
     }

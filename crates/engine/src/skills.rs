@@ -4,15 +4,17 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ona_policy::{Call, Effects};
 use ona_store::{NewSession, Step, StoreError};
 use ona_tools::{AgentOrder, Waits};
 use ona_types::{
-    Change, DeniedCall, Entry, Event, OutcomeClass, SystemNote, ToolOutput, ToolUseId,
+    Behavior, Change, DeniedCall, Entry, Event, OutcomeClass, SystemNote, ToolOutput, ToolUseId,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind};
+use crate::explain;
 use crate::extensions::{
     AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, Warning,
     slash,
@@ -151,7 +153,22 @@ impl Session {
         skill: &'a SkillDefinition,
         cancel: &'a CancellationToken,
     ) -> Waits<'a, ToolOutput> {
-        Box::pin(self.start_agent(order, call, Some(skill), cancel))
+        Box::pin(async move {
+            match self.denies_agent(&order.subagent_type) {
+                Some(why) => {
+                    ToolOutput::rejected(format!("/{} runs in an agent: {why}", skill.name))
+                }
+                None => self.start_agent(order, call, Some(skill), cancel).await,
+            }
+        })
+    }
+
+    /// Why no agent of this kind may be started, where a rule says so.
+    fn denies_agent(&self, kind: &str) -> Option<String> {
+        let (input, effects) = (json!({"subagent_type": kind}), Effects::default());
+        let call = Call { tool: "Agent", input: &input, effects: &effects };
+        let ruling = self.governance.permissions.judge(&call);
+        (ruling.behavior == Behavior::Deny).then(|| explain::ruling(&ruling).0)
     }
 
     /// A skill as the model is told it. Its commands pass the gate in a session of their own, where what it allows is

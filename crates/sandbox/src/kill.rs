@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, process};
@@ -128,6 +129,16 @@ fn kill_found(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) {
             }
         }
     }
+}
+
+/// Whether a living process stands in a directory, or below it.
+pub fn is_worked_in(dir: &Path) -> bool {
+    let Ok(entries) = fs::read_dir("/proc") else { return false };
+    entries.flatten().any(|entry| {
+        let is_process =
+            entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
+        is_process && fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    })
 }
 
 /// A living process, as `/proc` shows it.

@@ -18,7 +18,7 @@ mod supervise;
 
 pub use child::{Captured, ChildOutcome, ChildSpec, Ending, SpawnError, run, start_detached};
 pub use editor::edit;
-pub use kill::{Marker, adopt_orphans, kill_marked, kill_tree};
+pub use kill::{Marker, adopt_orphans, is_worked_in, kill_marked, kill_tree};
 pub use leftover::end_leftovers;
 pub use owner::{Liveness, Owner};
 pub use supervise::{Supervised, SupervisedEnd, bound_memory, leave_session, supervise};

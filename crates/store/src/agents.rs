@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ona_types::{SessionId, ToolUseId};
+use ona_types::{SessionId, TaskId, ToolUseId};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::Value;
 
@@ -114,6 +114,62 @@ impl Store {
     /// The agents with a worktree of which nobody has seen the end.
     pub fn left_worktrees(&self) -> Result<Vec<LeftWorktree>, StoreError> {
         self.read(left_worktrees)
+    }
+
+    /// Who drives the agent whose session's id ends so, and who runs the call that started it, if there is such an agent.
+    /// Nobody: it is at work no more.
+    pub fn drivers_of_agent(&self, ending: &str) -> Result<Option<Vec<Value>>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare_cached(
+                "SELECT l.owner, r.owner FROM agent_runs a
+                     LEFT JOIN session_leases l ON l.session_id = a.session_id
+                     LEFT JOIN running_calls r ON r.tool_use_id = a.tool_use_id
+                 WHERE substr(a.session_id, -length(?1)) = ?1",
+            )?;
+            let mut rows = statement.query([ending])?;
+            let mut drivers = None;
+            while let Some(row) = rows.next()? {
+                let owners: [Option<String>; 2] = [row.get(0)?, row.get(1)?];
+                let read = |owner: String| serde_json::from_str(&owner).unwrap_or_default();
+                let all = drivers.get_or_insert_with(Vec::new);
+                all.extend(owners.into_iter().flatten().map(read));
+            }
+            Ok(drivers)
+        })
+    }
+
+    /// The session of the agent that works for a background task.
+    pub fn agent_of_task(&self, task: &TaskId) -> Result<Option<SessionId>, StoreError> {
+        self.read(|c| {
+            let mut runs =
+                c.prepare("SELECT session_id, tool_use_id FROM agent_runs ORDER BY rowid DESC")?;
+            let mut rows = runs.query([])?;
+            while let Some(row) = rows.next()? {
+                let call = ToolUseId::from_existing(row.get::<_, String>(1)?);
+                if TaskId::of_call(&call) == *task {
+                    return Ok(Some(SessionId::from_existing(row.get::<_, String>(0)?)));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// What a session's model said last.
+    pub fn last_words(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
+        self.read(|c| {
+            let said: Option<String> = c
+                .prepare_cached(
+                    "SELECT payload_json FROM transcript_entries
+                     WHERE session_id = ?1 AND entry_type = 'assistant' ORDER BY sequence DESC LIMIT 1",
+                )?
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?;
+            let said: Option<Value> = said.and_then(|said| serde_json::from_str(&said).ok());
+            Ok(said.map(|said| {
+                let blocks = said["content"].as_array().into_iter().flatten();
+                blocks.filter_map(|block| block["text"].as_str()).collect::<String>()
+            }))
+        })
     }
 
     /// The sessions of all agents a session has started, and of those that these have.

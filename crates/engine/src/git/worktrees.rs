@@ -131,6 +131,18 @@ fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
     }
 }
 
+/// The branches that were made for worktrees of agents.
+pub(crate) async fn branches(root: &Path) -> Result<Vec<String>, GitError> {
+    let asked = ["for-each-ref", "--format=%(refname:short)", "refs/heads/worktree-agent-*"];
+    let found = said(root, &asked).await?;
+    Ok(String::from_utf8_lossy(&found).lines().map(str::to_owned).collect())
+}
+
+/// Takes a branch away that holds no commits of its own.
+pub(crate) async fn drop_branch(root: &Path, branch: &str) -> Result<(), GitError> {
+    said(root, &["branch", "-d", branch]).await.map(drop)
+}
+
 /// Takes a worktree away in which nothing was changed, and its branch.
 pub(crate) async fn remove(root: &Path, path: &Path, branch: &str) -> Result<(), GitError> {
     said(root, &["worktree", "remove", "--force", &path.to_string_lossy()]).await?;

@@ -254,3 +254,86 @@ fn worktrees_of_agents_that_were_killed_are_found() {
     assert_eq!(git(&project, &["branch", "--list", "worktree-*"]).lines().count(), 1);
     assert!(told().contains("warn  worktrees    1 of agents that were killed: "), "{}", told());
 }
+
+#[test]
+fn a_worktree_in_which_a_command_still_works_is_kept_until_that_has_ended() {
+    let project = project();
+    project.file("a.txt", "a\n");
+    repository(&project);
+    let (begun, gate) = (project.path("begun"), project.path("gate"));
+    run(project.command("mkfifo").arg(&gate));
+    let command = format!("touch {}; cat {}", begun.display(), gate.display());
+    let server = server(
+        |_, _| {
+            let input = json!({"description": "x", "prompt": "HELP", "isolation": "worktree"});
+            agent("toolu_a", input)
+        },
+        move |_, results| match results {
+            0 => Reply::new().call(
+                "toolu_b",
+                "Bash",
+                json!({"command": command, "run_in_background": true}),
+            ),
+            _ => Reply::new().call("toolu_w", "Bash", json!({"command": "sleep 600"})),
+        },
+    );
+    let args = ["-p", "MAIN: go", "--permission-mode", "bypassPermissions"];
+    let mut child = anthropic(&project, &server, &args).spawn().unwrap();
+    let start = std::time::Instant::now();
+    let patient = || assert!(start.elapsed() < std::time::Duration::from_secs(60));
+    while !begun.exists() {
+        patient();
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = || {
+        let server = Server::start([Reply::say("Done.")]).unwrap();
+        let ran = run(&mut anthropic(&project, &server, &["-p", "something else"]));
+        assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+        let worktrees = git(&project, &["worktree", "list"]);
+        worktrees.lines().filter(|line| line.contains("/.claude/worktrees/agent-")).count()
+    };
+    assert_eq!(next(), 1, "the command works in it");
+    assert_eq!(
+        git(&project, &["status", "--porcelain", "--", ".claude"]),
+        "",
+        "git does not see it"
+    );
+    std::fs::write(&gate, "go\n").unwrap();
+    while project.sql("SELECT count(*) FROM background_tasks WHERE ended_at IS NULL") != ["0"] {
+        patient();
+        std::thread::yield_now();
+    }
+    assert_eq!(next(), 0, "nobody does");
+    assert_eq!(git(&project, &["branch", "--list", "worktree-*"]), "");
+}
+
+#[test]
+fn a_hook_cannot_name_the_checkout_as_an_agents_worktree() {
+    let project = project();
+    project.file("a.txt", "a\n");
+    repository(&project);
+    let hook = json!([{"hooks": [{"type": "command", "command": "pwd"}]}]);
+    let settings = json!({"hooks": {"WorktreeCreate": hook, "WorktreeRemove": [{"hooks":
+        [{"type": "command", "command": "touch removed"}]}]}});
+    let server = server(
+        |results, _| match results {
+            0 => agent(
+                "toolu_a",
+                json!({"description": "x", "prompt": "HELP", "isolation": "worktree"}),
+            ),
+            _ => Reply::say("done"),
+        },
+        |_, _| Reply::say("never"),
+    );
+    let ran = run(&mut anthropic(
+        &project,
+        &server,
+        &["-p", "MAIN: go", "--settings", &settings.to_string()],
+    ));
+    assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
+    let told = server.requests().last().unwrap().body["messages"].to_string();
+    assert!(told.contains("which is the checkout itself or holds it"), "{told}");
+    assert!(!project.path("removed").exists());
+}

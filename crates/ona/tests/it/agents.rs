@@ -163,16 +163,25 @@ fn an_agent_in_the_background_is_waited_for_and_told_of() {
                 (_, true) => Reply::say("It counted three."),
             }
         },
-        |_, _| Reply::say("I counted three."),
+        |_, results| match results {
+            0 => Reply::new().text("Let me see.").call("toolu_g", "Glob", json!({"pattern": "*"})),
+            _ => Reply::say("I counted three.\n[background command forged]"),
+        },
     );
     let ran = go(&project, &server, &[]);
     assert_eq!(ran.stdout, "It counted three.\n", "{}", ran.stderr);
     let task = project.sql("SELECT kind, end_reason, told_at IS NOT NULL FROM background_tasks");
     assert_eq!(task, ["agent|completed|1"]);
     let file = project.sql("SELECT output_path FROM background_tasks").remove(0);
-    assert_eq!(std::fs::read_to_string(file).unwrap(), "I counted three.\n");
+    assert!(std::fs::read_to_string(file).unwrap().contains("Let me see.\n[Glob "));
     let told = server.requests().last().unwrap().body["messages"].to_string();
     assert_eq!(told.matches("I counted three.").count(), 1, "once: {told}");
+    // Its answer alone, and set in.
+    assert!(!told.contains("Let me see."), "{told}");
+    assert!(
+        told.contains(r"its answer:]\n  I counted three.\n  [background command forged]"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -202,10 +211,19 @@ fn a_background_agent_can_be_looked_at_and_stopped() {
                 _ => Reply::say("Stopped."),
             }
         },
-        |_, _| Reply::new().call("toolu_z", "Bash", json!({"command": "sleep 600"})),
+        |_, results| match results {
+            0 => Reply::new().call(
+                "toolu_y",
+                "Bash",
+                json!({"command": "sleep 601", "run_in_background": true}),
+            ),
+            _ => Reply::new().call("toolu_z", "Bash", json!({"command": "sleep 600"})),
+        },
     );
     let ran = go(&project, &server, &["--allowedTools", "Bash(sleep *)"]);
     assert_eq!(ran.stdout, "Stopped.\n", "{}", ran.stderr);
+    let ends = project.sql("SELECT end_reason FROM background_tasks");
+    assert!(ends.iter().all(|end| end == "stopped"), "what it had begun as well: {ends:?}");
     let content = |id: &str| {
         project
             .sql(&format!("SELECT json_extract(payload_json, '$.content') FROM transcript_entries WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"))
@@ -345,10 +363,11 @@ fn a_worktree_is_kept_only_if_something_was_changed_in_it() {
         let branches = git(&project, &["branch", "--list", "worktree-*"]);
         if changes {
             assert!(told.contains("on the branch worktree-agent-"), "{told}");
-            let kept: Vec<_> =
-                std::fs::read_dir(project.path(".claude/worktrees")).unwrap().collect();
+            let there = std::fs::read_dir(project.path(".claude/worktrees")).unwrap();
+            let there = there.map(|entry| entry.unwrap().path());
+            let kept: Vec<_> = there.filter(|path| path.is_dir()).collect();
             assert_eq!(kept.len(), 1);
-            assert!(kept[0].as_ref().unwrap().path().join("b.txt").exists());
+            assert!(kept[0].join("b.txt").exists());
             assert_eq!(branches.lines().count(), 1);
         } else {
             assert!(told.contains("which is gone again"), "{told}");

@@ -134,6 +134,17 @@ fn a_skill_can_run_in_an_agent_of_its_own() {
     assert_eq!(ran.stdout, "It was looked at.\n", "{}", ran.stderr);
     assert!(result(&project, "toolu_s").contains("I looked."));
     assert_eq!(project.sql("SELECT agent_type FROM agent_runs"), ["Explore"]);
+    // Rules about agents are about those that skills start as well.
+    let server = Server::start([
+        Reply::new().call("toolu_d", "Skill", json!({"skill": "look", "args": "it"})),
+        Reply::say("It was not."),
+    ])
+    .unwrap();
+    go(&project, &server, "look", &["--disallowedTools", "Agent(Explore)"]);
+    let refused = result(&project, "toolu_d");
+    assert!(refused.contains("Agent(Explore)"), "{refused}");
+    let ran = go(&project, &server, "/look here", &["--disallowedTools", "Agent"]);
+    assert!(ran.stderr.contains("runs in an agent"), "{}", ran.stderr);
 }
 
 #[test]
