@@ -84,7 +84,7 @@ pub struct Cli {
     #[arg(long, value_name = "JSON", global = true)]
     pub agents: Option<String>,
 
-    /// Ask on the terminal where the rules say to ask, instead of taking --eval for a yes
+    /// Ask on the terminal where the rules say to ask, instead of taking --eval for a yes, or of refusing with -p
     #[arg(long, requires = "eval")]
     pub ask: bool,
 

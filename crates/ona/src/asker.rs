@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use ona_engine::{ELICITATION, Remote};
 use ona_types::{
@@ -16,16 +17,7 @@ use crate::output::{complain, plain};
 pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
     while let Some(event) = events.recv().await {
         match event {
-            // Asked beside this, so that an interrupt is not kept waiting by a terminal.
-            Event::Ask { ask, request } => {
-                let remote = remote.clone();
-                tokio::task::spawn_blocking(move || {
-                    let answer = at_terminal(&request).unwrap_or_else(|error| {
-                        HumanAnswer::no(format!("the terminal cannot be asked: {error}"))
-                    });
-                    remote.send(Op::Answer { ask, answer });
-                });
-            }
+            Event::Ask { ask, request } => put(ask, request, &remote),
             Event::Said { message, attachments, .. } => {
                 complain(&format!("{}\n", plain(&message)));
                 for file in attachments {
@@ -38,6 +30,20 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
             _ => {}
         }
     }
+}
+
+/// Puts a question to whoever is at the terminal. It is asked beside all else, so that an interrupt is not kept waiting by
+/// a terminal; and one at a time.
+pub fn put(ask: u64, request: AskRequest, remote: &Remote) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let remote = remote.clone();
+    tokio::task::spawn_blocking(move || {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = at_terminal(&request).unwrap_or_else(|error| {
+            HumanAnswer::no(format!("the terminal cannot be asked: {error}"))
+        });
+        remote.send(Op::Answer { ask, answer });
+    });
 }
 
 /// Puts a question to the controlling terminal, whatever standard input and output are; the line that is

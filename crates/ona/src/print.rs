@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::{
-    Agent, AgentError, AgentOptions, Engine, Human, Remote, Session, instructions, server_lines,
-    table,
+    Agent, AgentError, AgentOptions, Engine, GovernanceError, Human, Remote, Session, instructions,
+    server_lines, table,
 };
 use ona_policy::secrets::Redactor;
 use ona_store::{Found, NewSession, Seat, Step, Store, StoreError, is_foreign};
@@ -24,12 +24,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::agent_args::{AgentArgs, InputFormat, OutputFormat, TAKES_WORDS};
 use crate::args::Cli;
+use crate::asker;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
 use crate::mind::{is_model, mind};
 use crate::output::{complain, for_reader, plain, print_line};
+use crate::trust;
 use json::Shown;
 use prompt::Prompt;
 
@@ -50,7 +52,16 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
     let engine = Arc::new(engine);
     let (seat, source) = seat(&engine, args, &cwd)?;
-    let mut session = Session::open(&engine, seat.clone(), &cwd)?;
+    let open = || Session::open(&engine, seat.clone(), &cwd);
+    let mut session = match open() {
+        Err(GovernanceError::Untrusted { what, also, brought })
+            if cli.ask && trust::agreed(&brought.root, &what, &also) =>
+        {
+            brought.trust(&engine.store)?;
+            open()?
+        }
+        opened => opened?,
+    };
     for warning in session.warnings() {
         complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
     }
@@ -79,7 +90,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     if let (Some(name), StartSource::Resume) = (&name, source) {
         engine.store.rename_session(&seat, Some(name))?;
     }
-    let (front, remote, events) = table(Human::Nobody);
+    let human = if cli.ask { Human::Present } else { Human::Nobody };
+    let (front, remote, events) = table(human);
     let session = session.facing(front);
     let mind = session.mind_of_role(mind, args.model.is_some());
     let options = AgentOptions {
@@ -108,7 +120,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         let options = session.play(options).await.map_err(CliError::failed)?;
         let mut agent = Agent::start(session, mind, options).await?;
         let session_id = shown.session_id.clone();
-        let printer = Printer::new(args, shown, agent.tools());
+        let asks = cli.ask.then(|| remote.clone());
+        let printer = Printer::new(args, shown, agent.tools(), asks);
         let servers = agent.session().pool().map(|pool| server_lines(&pool)).unwrap_or_default();
         let there = agent.session().whats_there();
         printer.begin(&servers, &there)?;
@@ -485,11 +498,14 @@ struct Printer {
     verbose: bool,
     /// Whether there will be a session to go on with.
     kept: bool,
+    /// Where answers go of whoever is at the terminal, if somebody is.
+    asks: Option<Remote>,
 }
 
 impl Printer {
-    fn new(args: &AgentArgs, shown: Shown, tools: Vec<String>) -> Self {
+    fn new(args: &AgentArgs, shown: Shown, tools: Vec<String>, asks: Option<Remote>) -> Self {
         Self {
+            asks,
             format: args.output_format,
             shown,
             tools,
@@ -512,6 +528,9 @@ impl Printer {
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = &event {
                 done = Some(end.ending == Ending::Done);
+            }
+            if let (Event::Ask { ask, request }, Some(remote)) = (&event, &self.asks) {
+                asker::put(*ask, request.clone(), remote);
             }
             self.event(&event)?;
         }

@@ -209,6 +209,25 @@ fn a_server_that_asks_is_answered_at_the_terminal() {
     assert!(said.contains("Your name?") && said.contains("accept Ada"), "{said}");
     let said = at_terminal(&project, &call, "y\nn\n");
     assert!(said.contains("decline"), "{said}");
+    // In a turn as well.
+    let server = Server::start([
+        Reply::new().call("toolu_t", "mcp__asking__ask", json!({})),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    let mut child = project
+        .command("script")
+        .args(["-qec", &format!("{} -p go --ask", env!("CARGO_BIN_EXE_ona")), "/dev/null"])
+        .env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test")
+        .env("ANTHROPIC_BASE_URL", server.base_url())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"y\ny\nGrace\n").unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains("Your name?") && said.contains("Done."), "{said}");
+    assert_eq!(result(&project, "toolu_t"), "accept Grace");
 }
 
 #[test]
