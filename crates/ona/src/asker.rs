@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use ona_engine::{ELICITATION, Remote};
+use ona_tools::misfit;
 use ona_types::{
     AskRequest, Behavior, Event, HumanAnswer, Op, PermissionUpdate, UpdateDestination,
 };
@@ -179,10 +180,12 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
                 "" => Some(field["default"].clone()).filter(|usual| !usual.is_null()),
                 said => field_value(said, field),
             };
-            match value {
-                None if said.trim().is_empty() && !needed => break,
-                None => asked = format!("It has to be {wanted}\n: "),
-                Some(value) => {
+            let why = value.as_ref().and_then(|value| misfit(field, value));
+            match (value, why) {
+                (None, _) if said.trim().is_empty() && !needed => break,
+                (None, _) => asked = format!("It has to be {wanted}\n: "),
+                (Some(_), Some(why)) => asked = format!("It does not fit: {why}\n: "),
+                (Some(value), None) => {
                     given.insert(name.clone(), value);
                     break;
                 }

@@ -56,7 +56,7 @@ pub use mcp::ServerTool;
 pub use plan::plan_of;
 pub use question::is_answered;
 pub use read::PDF_TEXT;
-pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput};
+pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;
 pub use tool::{Asks, Running, Tool};
 pub use tool_search::rank;

@@ -89,6 +89,12 @@ impl StructuredOutput {
     }
 }
 
+/// What is wrong with a value that should fit a schema; nothing where it fits, or nothing can be held against the schema.
+pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
+    let validator = jsonschema::options().offline().build(schema).ok()?;
+    validator.iter_errors(value).next().map(|error| fault(&error))
+}
+
 /// What is wrong, and where.
 fn fault(error: &jsonschema::ValidationError<'_>) -> String {
     let what: String = error.to_string().chars().take(LONGEST_FAULT).collect();

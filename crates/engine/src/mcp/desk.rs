@@ -5,6 +5,7 @@ use std::time::Duration;
 use ona_mcp::{BoxFuture, Desk, ElicitAnswer, ElicitForm, Elicitation};
 use ona_sandbox::{ChildSpec, Ending};
 use ona_store::Step;
+use ona_tools::misfit;
 use ona_types::hook::{ElicitationAction, ElicitationMode, HookDetail};
 use ona_types::{AskRequest, HumanAnswer};
 use serde_json::{Map, Value, json};
@@ -109,6 +110,15 @@ impl Session {
         } else if let Some((action, content)) = &fired.elicitation {
             let (_, before) = taken(&answer);
             answer = given(*action, content.clone().or(before));
+        }
+        // What a hook says in somebody's place is held against what was asked for.
+        if let (ElicitAnswer::Accept(content), Some(schema)) = (&answer, &schema)
+            && let Some(why) = misfit(&json!(schema), &json!(content))
+        {
+            self.warn(format!(
+                "what was answered to the MCP server {server} does not fit, and was not sent: {why}"
+            ));
+            answer = ElicitAnswer::Decline;
         }
         let (action, _) = taken(&answer);
         let what = json!({"server": server, "message": asked.message, "action": action, "by": by});

@@ -146,7 +146,7 @@ const ASKING: &str = r#"while IFS= read -r line; do
     initialize) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"asking","version":"1"},"instructions":"Ask before you leap."}' ;;
     tools/list) answer '{"tools":[{"name":"ask","description":"asks","inputSchema":{"type":"object"}}]}' ;;
     tools/call)
-      printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
+      printf '{"jsonrpc":"2.0","id":900,"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":2}}}}}\n'
       call=$id
       IFS= read -r line
       id=$call
@@ -189,12 +189,15 @@ fn a_server_that_asks_is_answered_by_hooks_or_by_nobody() {
     };
     hooks(&[("Elicitation", "cat answer.json")]);
     assert_eq!(ask(&["--trust"]), "accept Ada");
+    project.file("short.json", answer.to_string().replace("Ada", "A"));
+    hooks(&[("Elicitation", "cat short.json")]);
+    assert_eq!(ask(&["--trust", "--max-turns", "9", "--verbose"]), "decline ", "it does not fit");
     hooks(&[("Elicitation", "cat answer.json"), ("ElicitationResult", "cat changed.json")]);
     assert_eq!(ask(&["--trust", "--max-turns", "9"]), "accept Grace");
     let by = project.sql(
         "SELECT json_extract(detail, '$.by') FROM events WHERE event_type = 'mcp.elicitation'",
     );
-    assert_eq!(by, ["headless", "hook", "hook"]);
+    assert_eq!(by, ["headless", "hook", "hook", "hook"]);
 }
 
 #[test]
@@ -205,8 +208,9 @@ fn a_server_that_asks_is_answered_at_the_terminal() {
     std::fs::write(config.join("mcp.json"), in_bash("asking", ASKING, &[])).unwrap();
     let call = json!({"tool": "mcp__asking__ask", "input": {}});
     // The call, then whether to answer, then the answer.
-    let said = at_terminal(&project, &call, "y\ny\nAda\n");
+    let said = at_terminal(&project, &call, "y\ny\nA\nAda\n");
     assert!(said.contains("Your name?") && said.contains("accept Ada"), "{said}");
+    assert!(said.contains("It does not fit: "), "{said}");
     let said = at_terminal(&project, &call, "y\nn\n");
     assert!(said.contains("decline"), "{said}");
     // In a turn as well.
