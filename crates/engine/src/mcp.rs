@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ona_hooks::runs_of;
 use ona_mcp::{
     Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, PromptArgument,
     ResourceContent, Root, ServerSpec, ServerState, ServerStatus, TokenStore, Way, token_key,
@@ -99,7 +100,21 @@ impl std::fmt::Debug for Connected {
     }
 }
 
+/// The variable that programs of servers carry.
+pub(crate) const SERVER_RUN: &str = "ONA_SERVER_RUN";
+
 impl Session {
+    /// Servers whose programs are found by a mark, should this process be killed: not all end with their input.
+    fn marked(&self, mut specs: Vec<ServerSpec>) -> Vec<ServerSpec> {
+        let mark = format!("{}0", runs_of(&self.seat.session, std::process::id()));
+        for spec in &mut specs {
+            if let Way::Stdio { env, .. } = &mut spec.way {
+                env.push((SERVER_RUN.to_owned(), mark.clone()));
+            }
+        }
+        specs
+    }
+
     /// Connects servers, without waiting for any, and knows the secrets they are given. It has to be called within a
     /// runtime.
     pub fn connect(
@@ -112,6 +127,7 @@ impl Session {
         if specs.is_empty() {
             return Ok(());
         }
+        let specs = self.marked(specs);
         let mut secrets = secrets;
         secrets.extend(kept_tokens(&specs, tokens.as_deref()));
         let engine = Arc::clone(&self.engine);
@@ -258,7 +274,7 @@ impl Session {
         };
         let own = match own.is_empty() {
             true => None,
-            false => Some(pool_of(own, self)?),
+            false => Some(pool_of(self.marked(own), self)?),
         };
         if let Some(own) = &own {
             own.settle(AGENT_WAIT).await;

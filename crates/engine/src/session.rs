@@ -22,7 +22,7 @@ use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
 use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent, with_metadata};
-use crate::mcp::{Connected, FOR_SERVERS};
+use crate::mcp::{Connected, FOR_SERVERS, SERVER_RUN};
 use crate::servers::{PluginServers, Servers};
 use crate::subagents::Identity;
 
@@ -156,10 +156,12 @@ impl Session {
     pub fn open(engine: &Arc<Engine>, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         settle(engine, &seat)?;
         settle_agents(engine, &seat)?;
-        // So are sessions that somebody drove who was killed, and the hooks that ran in them.
+        // So are sessions that somebody drove who was killed, and the hooks and servers that ran for them.
         for (session, owner) in engine.store.take_back(is_gone)? {
             if let Ok(owner) = serde_json::from_value::<Owner>(owner) {
-                ona_sandbox::kill_marked(HOOK_RUN, &runs_of(&session, owner.pid));
+                for mark in [HOOK_RUN, SERVER_RUN] {
+                    ona_sandbox::kill_marked(mark, &runs_of(&session, owner.pid));
+                }
             }
             if let Some((left, _)) = engine.store.seat_of(&session)? {
                 settle(engine, &left)?;

@@ -265,6 +265,12 @@ const SET_FOR_CHILDREN: &[Variable] = &[
                   the call times out.",
     },
     Variable {
+        name: "ONA_SERVER_RUN",
+        default: "",
+        meaning: "The session that an MCP server's program was started for; everything that carries it is killed by the next \
+                  session if ona was killed.",
+    },
+    Variable {
         name: "ONA_HOOK_RUN",
         default: "",
         meaning: "The run of a hook the process belongs to; everything that carries it is killed when the hook times out, and \

@@ -433,3 +433,33 @@ fn a_server_that_is_not_there_is_told_of_once_by_whoever_brought_it() {
         assert_eq!(told, 1, "{name}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_server_that_outlives_a_killed_ona_is_ended_by_the_next_session() {
+    let project = project();
+    // It takes no notice of the end of its input.
+    let stubborn = format!("echo $$ > {}; exec sleep 600", project.path("pid").display());
+    let config = json!({"mcpServers": {"stubborn": {"command": "sh", "args": ["-c", stubborn]}}});
+    let config = config.to_string();
+    let server =
+        Server::start([Reply::new().call("toolu_s", "Bash", json!({"command": "sleep 600"}))])
+            .unwrap();
+    let args = ["-p", "go", "--mcp-config", &config, "--allowedTools", "Bash(sleep *)"];
+    let mut child =
+        anthropic(&project, &server, &args).env("ONA_MCP_WAIT_MS", "1").spawn().unwrap();
+    let since = std::time::Instant::now();
+    let written = || std::fs::read_to_string(project.path("pid")).unwrap_or_default();
+    while !written().ends_with('\n') || project.sql("SELECT count(*) FROM running_calls") != ["1"] {
+        assert!(since.elapsed() < std::time::Duration::from_secs(60));
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let stat = format!("/proc/{}/stat", written().trim());
+    let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(lives(), "nobody has ended it yet");
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let ran = run(&mut anthropic(&project, &server, &["-p", "go on"]));
+    assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+    assert!(!lives());
+}
