@@ -404,6 +404,10 @@ impl Agent {
         if let Some(kind) = self.session.kind_here() {
             detail["agent"] = kind.into();
         }
+        if self.session.agent.is_some() {
+            // Who goes on here without its caller is to be no freer.
+            detail["mode"] = self.session.mode().as_str().into();
+        }
         let event = Some(("session.started", &detail));
         self.keep(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
     }

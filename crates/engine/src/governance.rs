@@ -519,12 +519,14 @@ impl Governance {
     pub(crate) fn take_role(
         &mut self,
         engine: &Engine,
-        mode: Option<PermissionMode>,
+        modes: &[PermissionMode],
         hooks: Option<&Value>,
         place: &mut Place,
     ) {
-        if let Some(mode) = mode {
-            self.basis.mode = Some(basis::stricter(self.permissions.mode(), mode));
+        if !modes.is_empty() {
+            let mine = self.permissions.mode();
+            let strictest = modes.iter().fold(mine, |one, other| basis::stricter(one, *other));
+            self.basis.mode = Some(strictest);
         }
         if let Some(hooks) = hooks {
             let json = Map::from_iter([("hooks".to_owned(), hooks.clone())]);

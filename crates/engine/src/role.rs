@@ -3,20 +3,19 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use ona_types::PermissionMode;
+
 use crate::agent::{AgentOptions, Mind};
 use crate::session::Session;
 
 impl Session {
-    /// Takes the role of this kind of agent: its tools, its hooks, and a mode that is no laxer than before.
-    pub fn take_role(&mut self, name: &str) -> Result<(), String> {
+    /// Takes the role of this kind of agent: its tools, its hooks, and a mode that is no laxer than before, nor than the
+    /// one that it had already.
+    pub fn take_role(&mut self, name: &str, had: Option<PermissionMode>) -> Result<(), String> {
         let kind = self.kind(name)?;
         let engine = Arc::clone(&self.engine);
-        self.governance.take_role(
-            &engine,
-            kind.permission_mode,
-            kind.hooks.as_ref(),
-            &mut self.place,
-        );
+        let modes: Vec<PermissionMode> = had.into_iter().chain(kind.permission_mode).collect();
+        self.governance.take_role(&engine, &modes, kind.hooks.as_ref(), &mut self.place);
         self.role = Some(Arc::new(kind));
         Ok(())
     }

@@ -72,7 +72,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     for warning in session.unmet(|name| is_model(name, &settings))? {
         complain(&format!("warning: {}\n", plain(&warning.to_string())));
     }
-    take_role(args, &mut session)?;
+    take_role(args, &engine.store, &mut session)?;
     let first = session.first_words().filter(|_| source == StartSource::Startup);
     let (prompt, initial) = first_prompt(args, source, first)?;
     let last = engine.store.last_model(&seat.session)?;
@@ -283,17 +283,24 @@ pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
     }
 }
 
-/// The main agent is the one that the command line names, or else the settings.
-fn take_role(args: &AgentArgs, session: &mut Session) -> Result<(), CliError> {
+/// The main agent is the one that the command line names, or else the one that the session was before, or else the one
+/// in the settings.
+fn take_role(args: &AgentArgs, store: &Store, session: &mut Session) -> Result<(), CliError> {
+    const WHOSE: &str = "`ona agents` shows whose each of them is";
     let settings = session.settings();
-    let (from, name) = match (&args.run_as, settings["agent"].as_str()) {
-        (Some(name), _) => ("--agent", name.as_str()),
-        (None, Some(name)) => ("the setting `agent`", name),
-        (None, None) => return Ok(()),
+    let before = store.role_of(&session.seat().session)?;
+    let (from, name, mode, hint) = match (&args.run_as, before, settings["agent"].as_str()) {
+        (Some(name), ..) => ("--agent", name.clone(), None, WHOSE),
+        (None, Some(role), _) => {
+            let hint = "`--agent NAME` goes on as that one; general-purpose has all tools";
+            ("the agent that the session was", role.agent, role.mode, hint)
+        }
+        (None, None, Some(name)) => ("the setting `agent`", name.to_owned(), None, WHOSE),
+        (None, None, None) => return Ok(()),
     };
-    session.take_role(name).map_err(|why| {
-        CliError::usage(format!("{from}: {why}")).hint("`ona agents` shows whose each of them is")
-    })
+    let mode = mode.and_then(|mode| mode.parse().ok());
+    let taken = session.take_role(&name, mode);
+    taken.map_err(|why| CliError::usage(format!("{from}: {why}")).hint(hint))
 }
 
 /// What to begin with; nothing where lines of JSON will say, or an unfinished turn goes on. Beside it what is said

@@ -41,6 +41,15 @@ pub struct AgentRun {
     pub ending: Option<String>,
 }
 
+/// What kind of agent a session was last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// The kind, by name.
+    pub agent: String,
+    /// The permission mode that it had where a call started it.
+    pub mode: Option<String>,
+}
+
 /// A worktree of an agent of which nobody has seen the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftWorktree {
@@ -196,6 +205,32 @@ impl Store {
             let sql = format!("{RUNS} WHERE parent_session = ?1 AND name = ?2 ORDER BY rowid DESC");
             let mut found = c.prepare_cached(&sql)?;
             Ok(found.query_row((parent.as_str(), name), run).optional()?)
+        })
+    }
+
+    /// The kind of agent that a session was when it was last begun; of a copy that was never begun, that of its origin.
+    pub fn role_of(&self, session: &SessionId) -> Result<Option<Role>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "WITH RECURSIVE past(id, back) AS (
+                     SELECT ?1, 0 UNION ALL
+                     SELECT i.forked_from, back + 1 FROM session_info i JOIN past ON i.session_id = past.id
+                     WHERE i.forked_from IS NOT NULL)
+                 SELECT json_extract(e.detail, '$.agent'), json_extract(e.detail, '$.mode'), back, e.id AS at
+                 FROM past JOIN events e ON e.session_id = past.id AND e.event_type = 'session.started'
+                 UNION ALL
+                 SELECT a.agent_type, NULL, back, 0 FROM past JOIN agent_runs a ON a.session_id = past.id
+                 ORDER BY back, at DESC",
+            )?;
+            let rows = statement.query_map([session.as_str()], |row| {
+                Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
+            })?;
+            let starts: Vec<_> = rows.collect::<Result<_, _>>()?;
+            let Some((Some(agent), _)) = starts.first().cloned() else { return Ok(None) };
+            // Only the start by a call tells the mode; it holds as long as the kind is the same.
+            let same = starts.into_iter().take_while(|start| start.0.as_ref() == Some(&agent));
+            let mode = same.filter_map(|(_, mode)| mode).next();
+            Ok(Some(Role { agent, mode }))
         })
     }
 

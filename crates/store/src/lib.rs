@@ -41,7 +41,7 @@ mod transcript;
 mod trust;
 mod turns;
 
-pub use agents::{AgentRun, LeftWorktree, NewAgent};
+pub use agents::{AgentRun, LeftWorktree, NewAgent, Role};
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};

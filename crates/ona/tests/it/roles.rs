@@ -129,3 +129,58 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     assert_eq!(last[0]["content"][0]["text"], "Begin here.");
     assert_eq!(last.to_string().matches("Begin here.").count(), 1, "{last}");
 }
+
+#[test]
+fn a_session_that_goes_on_keeps_its_role() {
+    let project = project();
+    agent(&project, "tools: Read, Agent\ninitialPrompt: Begin here.\n");
+    let other = "---\nname: other\ndescription: x\ntools: Glob\npermissionMode: plan\n---\nOther.";
+    project.file(".claude/agents/other.md", other);
+    let say = || Server::start([Reply::say("Done.")]).unwrap();
+    let has = |args: &[&str]| {
+        let server = say();
+        let ran = go(&project, &server, args);
+        assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
+        let asked = &server.requests()[0].body;
+        assert_eq!(asked["messages"].to_string().matches("Begin here.").count(), 1, "{asked}");
+        tools(asked).join(" ")
+    };
+    assert_eq!(has(&["one", "--agent", "lead"]), "Read Agent");
+    assert_eq!(has(&["two", "--continue"]), "Read Agent");
+    let id = project.sql("SELECT session_id FROM sessions").remove(0);
+    assert_eq!(has(&["three", "--resume", &id]), "Read Agent");
+    assert_eq!(has(&["four", "--resume", &id, "--fork-session"]), "Read Agent");
+    assert_eq!(has(&["five", "--continue", "--agent", "other"]), "Glob");
+    assert_eq!(has(&["six", "--continue"]), "Glob", "the one it had last");
+    // Without its file the session would be free.
+    fs::remove_file(project.path(".claude/agents/lead.md")).unwrap();
+    let ran = go(&project, &say(), &["seven", "--resume", &id]);
+    assert_eq!(ran.code, Some(2));
+    let said = "the agent that the session was: there is no agent `lead`; there are other";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: `--agent NAME` goes on as that one"), "{}", ran.stderr);
+    assert!(has(&["eight", "--resume", &id, "--agent", "general-purpose"]).contains("Bash"));
+}
+
+#[test]
+fn the_session_of_an_agent_that_a_call_started_goes_on_as_what_it_was() {
+    let project = project();
+    agent(&project, "tools: Read, Bash\n");
+    let input =
+        json!({"description": "x", "prompt": "HELP", "subagent_type": "lead", "mode": "plan"});
+    let server = Server::start([
+        Reply::new().call("toolu_a", "Agent", input),
+        Reply::say("Helped."),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    go(&project, &server, &["go"]);
+    let id = project.sql("SELECT session_id FROM agent_runs").remove(0);
+    for _ in 0..2 {
+        let server = Server::start([Reply::say("More.")]).unwrap();
+        let ran = go(&project, &server, &["on", "--resume", &id, "--output-format", "stream-json"]);
+        let all = lines(&ran);
+        assert_eq!((&all[0]["agent"], &all[0]["permissionMode"]), (&json!("lead"), &json!("plan")));
+        assert_eq!(tools(&server.requests()[0].body), ["Read", "Bash"]);
+    }
+}
