@@ -122,6 +122,9 @@ impl Session {
                         input.as_object_mut().map(|input| input.remove(key));
                     }
                 }
+                if known.name() == "Agent" {
+                    self.same_kind_again(&mut input);
+                }
                 let mut call = PendingCall::new(&id, &**known, input);
                 let output = self.run(&mut call, cancel).await;
                 if known.name() == STRUCTURED_OUTPUT && !output.is_error() {

@@ -44,6 +44,8 @@ struct Helper {
     prompt: String,
     isolation: Option<Isolation>,
     identity: Identity,
+    /// What its caller may not expect of it.
+    remark: Option<String>,
 }
 
 /// Where a helper begins.
@@ -54,6 +56,8 @@ struct Start<'a> {
     options: &'a AgentOptions,
     /// The worktree it has worked in before.
     kept: Option<String>,
+    /// Whether it had one, which is gone.
+    lost: bool,
 }
 
 /// What came of a helper's work.
@@ -65,6 +69,17 @@ struct Work {
 }
 
 impl Session {
+    /// A call with the name of an agent that there has been, and without a kind, means that one's: rules and hooks are to
+    /// judge what would work. Where the record cannot be read, nothing begins.
+    pub(crate) fn same_kind_again(&self, input: &mut Value) {
+        if input.get("subagent_type").is_none_or(Value::is_null)
+            && let Some(name) = input["name"].as_str()
+            && let Ok(Some(run)) = self.engine.store.agent_named(&self.seat.session, name)
+        {
+            input["subagent_type"] = run.agent_type.into();
+        }
+    }
+
     /// Has an agent do something, here or in the background.
     pub(crate) async fn start_agent(
         &self,
@@ -96,11 +111,12 @@ impl Session {
             Err(why) => return ToolOutput::rejected(why),
         };
         let (id, kind) = (helper.identity.id.clone(), helper.identity.kind.clone());
+        let remark = helper.remark.clone();
         // While it works, others may pass the gate.
         let work = self.outside(Box::pin(helper.work(self, cancel))).await;
         match work {
             Err(error) => ToolOutput::internal(error.to_string()),
-            Ok(work) => self.told(&id, &kind, work),
+            Ok(work) => self.told(&id, &kind, work, remark),
         }
     }
 
@@ -144,10 +160,11 @@ impl Session {
             }
         };
         let mut output = ToolOutput::success(format!(
-            "Started the agent {} ({}) as background task {id}\nIts output goes to {}\nYou are told when it has ended",
+            "Started the agent {} ({}) as background task {id}\nIts output goes to {}\nYou are told when it has ended{}",
             helper.identity.id,
             helper.identity.kind,
             task.output_path.display(),
+            helper.remark.as_ref().map(|remark| format!("\n{remark}")).unwrap_or_default(),
         ))
         .with_detail("task_id", id.as_str())
         .with_detail("agent_id", helper.identity.id.as_str());
@@ -209,10 +226,28 @@ impl Session {
             Some(name) => store.agent_named(&self.seat.session, name).map_err(text)?,
             None => None,
         };
-        let there =
-            |run: &AgentRun| run.worktree.as_ref().is_none_or(|dir| Path::new(dir).is_dir());
-        let known = known.filter(|run| run.agent_type == kind.name && there(run));
-        let kept = known.as_ref().and_then(|run| run.worktree.clone());
+        let mut remark = None;
+        let same = |run: &AgentRun| {
+            let same = run.agent_type == kind.name;
+            if !same {
+                remark = Some(format!(
+                    "The agent {} that was there before is of the kind {}: this is another one, which knows nothing of what \
+                     that one was told",
+                    order.name.as_deref().unwrap_or_default(),
+                    run.agent_type
+                ));
+            }
+            same
+        };
+        let known = known.filter(same);
+        let before = known.as_ref().and_then(|run| run.worktree.clone());
+        let (kept, lost) = match before {
+            Some(dir) if !Path::new(&dir).is_dir() => {
+                remark = Some(format!("Its worktree {dir} was gone: it went on in a new one"));
+                (None, true)
+            }
+            before => (before, false),
+        };
         let (seat, source) = match &known {
             Some(run) if run.ending.is_none() => {
                 return Err(format!(
@@ -238,13 +273,13 @@ impl Session {
             }
         };
         let id = seat.session.clone();
-        let start = Start { seat, source, mind, options, kept };
+        let start = Start { seat, source, mind, options, kept, lost };
         let ready = self.ready(start, kind, order, call, log, skill, cancel).await;
         if ready.is_err() {
             // It has not begun, and is not at work.
             store.agent_ended(&id, Some("failed")).map_err(text)?;
         }
-        ready
+        Ok(Helper { remark, ..ready? })
     }
 
     /// The same, when it is known in which session.
@@ -259,7 +294,7 @@ impl Session {
         skill: Option<&SkillDefinition>,
         cancel: &CancellationToken,
     ) -> Result<Helper, String> {
-        let Start { seat, source, mind, options, kept } = start;
+        let Start { seat, source, mind, options, kept, lost } = start;
         let store = &self.engine.store;
         let text = |error: StoreError| error.to_string();
         let identity = Identity {
@@ -270,10 +305,11 @@ impl Session {
         };
         let isolation = match kept {
             Some(path) => Some(Isolation::kept(path.into(), &self.place.project_dir)),
-            None if order.worktree || kind.isolated => {
+            None if order.worktree || kind.isolated || lost => {
                 let made = self.isolate(&seat.session, cancel).await;
-                let made =
-                    made.map_err(|why| format!("there is no worktree for the agent: {why}"))?;
+                let other = if lost { "; start one of another name" } else { "" };
+                let made = made
+                    .map_err(|why| format!("there is no worktree for the agent: {why}{other}"))?;
                 store.agent_worktree(&seat.session, &made.path.to_string_lossy()).map_err(text)?;
                 Some(made)
             }
@@ -306,7 +342,7 @@ impl Session {
         };
         let agent = Agent::start(session, Arc::new(mind), options).await;
         let agent = Box::new(agent.map_err(|error| error.to_string())?);
-        Ok(Helper { agent, prompt: order.prompt.clone(), isolation, identity })
+        Ok(Helper { agent, prompt: order.prompt.clone(), isolation, identity, remark: None })
     }
 
     /// The model of an agent: the operator's word, else the caller's, else its own, else the caller's own.
@@ -350,12 +386,13 @@ impl Session {
         let mut place = self.place.clone();
         if let Some(isolation) = isolation {
             // At the place in it that its caller has in the checkout: no further up.
-            let dir = isolation
-                .place_of(&self.place.project_dir)
-                .map_err(|error| format!("there is no place for it in its worktree: {error}"))?;
-            (place.cwd, place.project_dir) = (dir.clone(), dir);
-        } else {
-            place.cwd.clone_from(&place.project_dir);
+            let there = |dir: &Path| {
+                let place = isolation.place_of(dir);
+                place.map_err(|error| format!("there is no place for it in its worktree: {error}"))
+            };
+            let project = &self.place.project_dir;
+            let cwd = Some(&self.place.cwd).filter(|cwd| cwd.starts_with(project));
+            (place.cwd, place.project_dir) = (there(cwd.unwrap_or(project))?, there(project)?);
         }
         let governance = self.governance.for_agent(
             &self.engine,
@@ -387,7 +424,7 @@ impl Session {
     }
 
     /// What the caller is told of a helper's work.
-    fn told(&self, id: &SessionId, kind: &str, work: Work) -> ToolOutput {
+    fn told(&self, id: &SessionId, kind: &str, work: Work, remark: Option<String>) -> ToolOutput {
         let Work { end, left, duration_ms } = work;
         self.take_account(&end);
         let mut content = match (&end.ending, end.text.trim().is_empty()) {
@@ -400,8 +437,8 @@ impl Session {
             let before = if content.is_empty() { "" } else { "\n\n" };
             content.push_str(&format!("{before}The agent did not come to its end: {why}"));
         }
-        if let Some(left) = left {
-            content.push_str(&format!("\n\n{left}"));
+        for more in remark.into_iter().chain(left) {
+            content.push_str(&format!("\n\n{more}"));
         }
         let tokens: u64 = end.used.iter().map(|one| one.used.context_tokens()).sum();
         let asked =
@@ -449,7 +486,7 @@ impl Session {
 impl Helper {
     /// Works to the end. A named agent that has ended waits; a TeammateIdle hook may have it go on.
     async fn work(self, parent: &Session, cancel: &CancellationToken) -> Result<Work, StoreError> {
-        let Self { mut agent, prompt, isolation, identity } = self;
+        let Self { mut agent, prompt, isolation, identity, remark: _ } = self;
         let started = Instant::now();
         let mut end = Box::pin(agent.turn(Some((prompt, Vec::new())), cancel)).await;
         while let (Ending::Done, Some(name)) = (&end.ending, &identity.name) {

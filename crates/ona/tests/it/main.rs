@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod agent_files;
+mod agent_names;
 mod agents;
 mod answers;
 mod bad_input;
