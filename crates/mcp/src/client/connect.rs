@@ -24,7 +24,7 @@ use super::bound::{LARGEST_ANSWER, Noise};
 use super::child::{Groups, Program, Start};
 use super::desk::{Desk, TokenStore};
 use super::ears::{Ears, Roots};
-use super::error::{chain, failure};
+use super::error::{brief, chain, failure};
 use super::oauth::{Tokens, signed_in};
 use super::pipe::Pipe;
 use super::sse::{SseFault, SseTransport, Way as SseWay};
@@ -289,13 +289,13 @@ impl Greeting {
     fn of(error: &ClientInitializeError) -> Self {
         let why = match error {
             ClientInitializeError::TransportError { error, .. } => failure(error),
-            ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
+            ClientInitializeError::JsonRpcError(error) => brief(&error.message),
             ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
             ClientInitializeError::ExpectedInitResult(_)
             | ClientInitializeError::ExpectedInitResponse(_) => {
                 "its answer to the greeting is none".to_owned()
             }
-            error => error.to_string(),
+            error => chain(error),
         };
         let code = match error {
             ClientInitializeError::JsonRpcError(error) => Some(error.code),

@@ -167,12 +167,39 @@ fn needs_auth(error: &DynamicTransportError) -> bool {
     false
 }
 
+/// What is shown of a server's own words.
+const LONGEST_WORDS: usize = 300;
+
+/// A server's own words about a failure: in one line, and not more than one wants to read.
+pub(crate) fn brief(words: &str) -> String {
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_WORDS) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+/// An error in its own words, without an address that may say who uses it.
+fn words(error: &(dyn std::error::Error + 'static)) -> String {
+    let said = error.to_string();
+    let mut cause = Some(error);
+    let mut url = None;
+    while let Some(error) = cause.filter(|_| url.is_none()) {
+        url = error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url);
+        cause = error.source();
+    }
+    match url {
+        Some(url) => said.replace(url.as_str(), &url.origin().ascii_serialization()),
+        None => said,
+    }
+}
+
 /// An error with all its causes, each said once.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut said = error.to_string();
+    let mut said = words(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let further = error.to_string();
+        let further = words(error);
         if !said.contains(&further) {
             said = format!("{said}: {further}");
         }

@@ -12,6 +12,7 @@ use tracing::debug;
 
 use super::child::Program;
 use super::connect::{Common, Fault, Link, connect};
+use super::error::brief;
 use super::lists::{Whose, cut};
 use super::reading::Reading;
 use super::server::{Command, Retry, Server, ServerInfo, ServerState, View};
@@ -234,7 +235,7 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
             outcome => {
                 let seconds = server.spec.start_timeout.as_secs_f64();
                 let why = match outcome {
-                    Ok(Err(error)) => format!("its tools could not be read: {error}"),
+                    Ok(Err(error)) => format!("its tools could not be read: {}", brief(&error.to_string())),
                     _ => format!("it did not name its tools within {seconds} s"),
                 };
                 let why = match &mut program {

@@ -141,7 +141,9 @@ async fn manager(
 
 /// What an authorization server tells of itself at an address that settings name.
 async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
-    let failed = |why: String| AuthError::MetadataError(format!("{url}: {why}"));
+    // The query may say who asks.
+    let shown = url.split('?').next().unwrap_or_default();
+    let failed = |why: String| AuthError::MetadataError(format!("{shown}: {why}"));
     let asked = async {
         let web = Web::new()?;
         let response = web.0.get(url).header(ACCEPT, "application/json").send().await;
@@ -171,7 +173,7 @@ pub(crate) async fn signed_in(
         let mut manager = manager(server, remote, store).await?;
         Ok(manager.initialize_from_store().await?.then_some(manager))
     };
-    ready.await.map_err(|error: AuthError| format!("the sign-in cannot be used: {error}"))
+    ready.await.map_err(|error: AuthError| format!("the sign-in cannot be used: {}", chain(&error)))
 }
 
 /// Tokens for requests that are not the library's own.
@@ -187,7 +189,7 @@ impl Tokens {
         match self.0.lock().await.get_access_token().await {
             Ok(token) => Ok(Some(token)),
             Err(AuthError::AuthorizationRequired) => Ok(None),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(chain(&error)),
         }
     }
 
@@ -199,9 +201,9 @@ impl Tokens {
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {
                 return Ok(None);
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(chain(&error)),
         }
-        let token = manager.get_access_token().await.map_err(|error| error.to_string())?;
+        let token = manager.get_access_token().await.map_err(|error| chain(&error))?;
         Ok(Some(token).filter(|token| token != old))
     }
 }
@@ -267,7 +269,7 @@ fn said(error: &AuthError) -> String {
         AuthError::RegistrationFailed(why) => {
             format!("{why}; if its operator gave you a client id, put it into the settings")
         }
-        error => error.to_string(),
+        error => chain(error),
     }
 }
 

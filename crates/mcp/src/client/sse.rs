@@ -19,20 +19,21 @@ use tracing::debug;
 use url::Url;
 
 use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
+use super::error::brief;
 use super::oauth::Tokens;
 use super::unread::read;
-use super::web::{Web, body, challenge};
+use super::web::{Web, bare, body, challenge};
 
 /// Messages that wait to be taken in; the server waits while there are so many.
 const MOST_WAITING: usize = 16;
-/// What is shown of an answer that says no.
-const SHOWN_REFUSAL: usize = 300;
+/// What is read of an answer that says no.
+const LONGEST_REFUSAL: usize = 64 << 10;
 
 /// Why a message could not be sent, or no stream was to be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SseFault {
-    #[error("{0}")]
-    Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    Http(reqwest::Error),
     #[error("HTTP {0}")]
     Status(String),
     #[error("the server wants you to sign in")]
@@ -45,6 +46,12 @@ pub(crate) enum SseFault {
     NoEndpoint,
     #[error("the server wants messages posted to `{0}`, which is not its own")]
     Elsewhere(String),
+}
+
+impl From<reqwest::Error> for SseFault {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Http(bare(error))
+    }
 }
 
 /// A connection.
@@ -89,11 +96,10 @@ impl Way {
                 if status.is_success() {
                     return Ok(response);
                 }
-                let said = body(response, SHOWN_REFUSAL).await.ok().flatten().unwrap_or_default();
+                let said = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
                 let said = String::from_utf8_lossy(&said);
-                return Err(SseFault::Status(
-                    format!("{status} {}", said.trim()).trim().to_owned(),
-                ));
+                let said = format!("{status} {}", brief(&said));
+                return Err(SseFault::Status(said.trim().to_owned()));
             }
             let newer = match (&self.tokens, token.take()) {
                 (Some(tokens), Some(old)) => tokens.renewed(&old).await.map_err(SseFault::Token)?,

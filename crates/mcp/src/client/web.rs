@@ -21,8 +21,10 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use url::Url;
 
 use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise, TOO_LARGE};
+use super::error::brief;
 use super::unread::in_place_of;
 
 /// How long a connection may take to come about.
@@ -31,8 +33,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 const MOST_REDIRECTS: usize = 5;
 /// What is read of an answer that says no.
 const LONGEST_REFUSAL: usize = 64 << 10;
-/// What is shown of it.
-const SHOWN_REFUSAL: usize = 300;
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -57,6 +57,23 @@ impl Web {
             .build();
         client.map(Self).map_err(|error| format!("cannot set up HTTP: {error}"))
     }
+}
+
+/// An error of HTTP without the address it happened at, but for the server's name: who uses it may stand in the rest.
+pub(crate) fn bare(error: reqwest::Error) -> reqwest::Error {
+    let place = error.url().and_then(|url| Url::parse(&url.origin().ascii_serialization()).ok());
+    match place {
+        Some(place) => error.with_url(place),
+        None => error.without_url(),
+    }
+}
+
+/// The same for errors that the library makes.
+fn bare_outcome<T>(outcome: Outcome<T>) -> Outcome<T> {
+    outcome.map_err(|error| match error {
+        StreamableHttpError::Client(error) => StreamableHttpError::Client(bare(error)),
+        error => error,
+    })
 }
 
 /// A redirect is followed within the server only, and only if the message goes with it: headers are for nobody else.
@@ -107,7 +124,7 @@ pub(crate) async fn body(response: Response, most: usize) -> reqwest::Result<Opt
     let mut chunks = response.bytes_stream();
     let mut body = Vec::new();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk?;
+        let chunk = chunk.map_err(bare)?;
         if body.len() + chunk.len() > most {
             return Ok(None);
         }
@@ -138,7 +155,8 @@ impl StreamableHttpClient for Web {
         if let Some(session) = session {
             request = request.header(SESSION, &*session);
         }
-        let response = request.json(&message).send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.json(&message).send().await;
+        let response = response.map_err(|error| StreamableHttpError::Client(bare(error)))?;
         let status = response.status();
         match status {
             StatusCode::UNAUTHORIZED => {
@@ -178,7 +196,7 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<()> {
-        self.0.delete_session(uri, session, token, headers).await
+        bare_outcome(self.0.delete_session(uri, session, token, headers).await)
     }
 
     async fn get_stream(
@@ -202,7 +220,9 @@ impl StreamableHttpClient for Web {
         headers: HashMap<HeaderName, HeaderValue>,
         most: usize,
     ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
-        self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, most).await
+        let opened =
+            self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, most);
+        bare_outcome(opened.await)
     }
 }
 
@@ -285,7 +305,7 @@ async fn refused(
         return Err(HttpStatusError::new(status.as_u16(), None).into());
     }
     let said = String::from_utf8_lossy(&body);
-    let shown: String = said.trim().chars().take(SHOWN_REFUSAL).collect();
+    let shown = brief(&said);
     Err(unexpected(match shown.is_empty() {
         true => format!("HTTP {status}"),
         false => format!("HTTP {status}: {shown}"),

@@ -162,6 +162,32 @@ async fn what_is_no_server_is_reported() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_names_the_server_and_neither_the_rest_of_its_address_nor_all_it_says() {
+    let nobody = || remote("http://me:pa55word@127.0.0.1:1/s3cret-path/?api_key=s3cret".to_owned());
+    let words = "no\nway ".repeat(200);
+    let wordy = {
+        let words = words.clone();
+        listen(move |_| std::future::ready(answer(400, "text/plain", words.clone()))).await
+    };
+    let pool = settled(vec![
+        spec("http", Way::Http(nobody())),
+        spec("sse", Way::Sse(nobody())),
+        spec("wordy", Way::Http(remote(wordy.clone()))),
+        spec("wordy-sse", Way::Sse(remote(wordy))),
+    ])
+    .await;
+    for name in ["http", "sse"] {
+        let why = failure(&pool, name);
+        assert!(why.contains("http://127.0.0.1:1") && why.contains("refused"), "{name}: {why}");
+        assert!(!why.contains("s3cret") && !why.contains("pa55word"), "{name}: {why}");
+    }
+    for name in ["wordy", "wordy-sse"] {
+        let why = failure(&pool, name);
+        assert!(why.contains("no way no way") && why.chars().count() < 350, "{name}: {why}");
+    }
+}
+
 /// What a server by hand has heard: two headers of every request.
 type Heard = Arc<Mutex<Vec<String>>>;
 
