@@ -304,6 +304,7 @@ impl Session {
             views: &views,
             hides: &hides,
             desk: self,
+            redactor: &self.governance.redactor,
             settings: &self.engine.settings,
             host: &self.governance.host,
             cancel,

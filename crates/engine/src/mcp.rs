@@ -27,7 +27,7 @@ use crate::compact::WINDOW;
 use crate::explain;
 use crate::extensions::{AgentDefinition, ServerUse};
 use crate::gate::PendingCall;
-use crate::servers::PluginServers;
+use crate::servers::{self, PluginServers};
 use crate::session::Session;
 pub use desk::ELICITATION;
 use desk::SessionDesk;
@@ -142,6 +142,11 @@ impl Session {
         Ok(())
     }
 
+    /// A text without what is secret in this session.
+    pub fn masked(&self, text: &str) -> String {
+        self.governance.redactor.mask(text).into_owned()
+    }
+
     /// Waits until every server is there or will not be, at most so long.
     pub async fn settle_servers(&self, within: Duration) {
         if let Some(mcp) = &self.mcp {
@@ -194,7 +199,8 @@ impl Session {
                 format!("the user has to sign in: `ona mcp login {}`", status.name)
             }
             ServerState::Failed | ServerState::Disabled => {
-                status.error.clone().unwrap_or_else(|| "it is switched off".to_owned())
+                let why = status.error.as_deref().unwrap_or("it is switched off");
+                self.masked(why)
             }
         };
         Some(format!("the MCP server {} is not there: {why}", status.name))
@@ -267,6 +273,8 @@ impl Session {
         }
         let own: Vec<ServerSpec> =
             found.specs.into_iter().filter(|spec| names.contains(&spec.name)).collect();
+        let engine = Arc::clone(&self.engine);
+        self.governance.know(&engine, servers::secrets(&own), &mut self.place);
         let pool_of = |specs, session: &Self| -> Result<Arc<Pool>, StoreError> {
             let desk = Arc::new(SessionDesk { session: session.beside()? });
             let options = PoolOptions { roots: session.roots(), ..PoolOptions::default() };
@@ -444,6 +452,7 @@ impl Agent {
                 continue;
             }
             for left_out in status.left_out.iter().filter(|_| warns) {
+                let left_out = self.session.masked(left_out);
                 self.warn(format!("of the MCP server {} {left_out}", status.name));
             }
             match (status.state, &status.error, &status.instructions) {
@@ -458,7 +467,8 @@ impl Agent {
                 }
                 (ServerState::Failed | ServerState::NeedsAuth, ..) if !warns => {}
                 (ServerState::Failed, error, _) => {
-                    let why = error.as_deref().unwrap_or("no reason was given");
+                    let why =
+                        self.session.masked(error.as_deref().unwrap_or("no reason was given"));
                     self.warn(format!("the MCP server {} is not there: {why}", status.name));
                 }
                 (ServerState::NeedsAuth, ..) => self.warn(format!(
@@ -548,6 +558,8 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Mutex;
 
+    use ona_mcp::Desk as _;
+
     use super::*;
     use crate::testing::World;
 
@@ -588,5 +600,18 @@ mod tests {
         assert_eq!(masked("it is renewed-token"), "it is [REDACTED:live]");
         tokens.load("other").unwrap();
         assert_eq!(masked("it is renewed-elsewhere"), "it is [REDACTED:live]");
+    }
+
+    #[tokio::test]
+    async fn headers_that_a_command_prints_are_secret() {
+        let world = World::new(&json!({}));
+        let session = world.session();
+        let desk = SessionDesk { session: session.beside().unwrap() };
+        let printed = r#"echo '{"X-Key": "0f-the-helper", "Authorization": "Bearer t0ken-of-it", "Accept": "text/html"}'"#;
+        desk.headers("s", printed).await.unwrap();
+        assert_eq!(
+            session.masked("0f-the-helper, t0ken-of-it, text/html"),
+            "[REDACTED:live], [REDACTED:live], text/html"
+        );
     }
 }

@@ -7,6 +7,7 @@ mod entry;
 mod expand;
 mod keep;
 mod limits;
+mod mask;
 mod places;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ona_mcp::{CALL_TIMEOUT, Remote, START_TIMEOUT, ServerSpec, Way};
-use ona_policy::secrets::holds_secret;
+use ona_mcp::{CALL_TIMEOUT, START_TIMEOUT, ServerSpec, Way};
 use ona_store::TrustedContent;
 use serde_json::{Map, Value};
 
@@ -26,6 +26,8 @@ pub use entry::{BadEntry, check, check_name};
 pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
 pub(crate) use limits::Approvals;
 use limits::Limits;
+pub(crate) use mask::in_header;
+pub use mask::shown;
 pub use places::{BadConfig, refuses};
 use places::{Found, Places};
 
@@ -168,23 +170,20 @@ pub struct Servers {
     pub listed: Vec<ListedServer>,
     /// What is wrong.
     pub warnings: Vec<Warning>,
+    /// What those to start are given in secret.
+    secrets: Vec<String>,
 }
 
 impl Servers {
     /// Values that the servers are given and that must not be kept.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        let given = self.specs.iter().flat_map(|spec| match &spec.way {
-            Way::Stdio { env, .. } => env,
-            Way::Http(Remote { headers, .. }) | Way::Sse(Remote { headers, .. }) => headers,
-        });
-        given.filter_map(|(name, value)| {
-            // `Authorization: Bearer …`: what must not be kept is the last word.
-            let value = value.rsplit(' ').next().unwrap_or(value);
-            let name = name.replace('-', "_").to_ascii_uppercase();
-            let named = name == "AUTHORIZATION" || name == "COOKIE";
-            (named || holds_secret(&name, value)).then_some(value)
-        })
+        self.secrets.iter().map(String::as_str)
     }
+}
+
+/// Values that these servers are given and that must not be kept.
+pub fn secrets(specs: &[ServerSpec]) -> Vec<String> {
+    specs.iter().flat_map(|spec| mask::hidden(&spec.way)).collect()
 }
 
 /// Finds all servers. The settings are those in force; what is trusted is what the record says of the repository.
@@ -226,7 +225,8 @@ pub fn find(
             start_timeout: config.servers.start_timeout,
         })
     });
-    Servers { specs: specs.collect(), listed, warnings }
+    let specs: Vec<ServerSpec> = specs.collect();
+    Servers { secrets: secrets(&specs), specs, listed, warnings }
 }
 
 /// What would become of a server if no other had its name.

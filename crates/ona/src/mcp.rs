@@ -2,7 +2,6 @@
 
 mod add;
 mod live;
-mod mask;
 mod serve;
 mod show;
 pub mod tokens;

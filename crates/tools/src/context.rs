@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::geteuid;
+use ona_policy::secrets::Redactor;
 use ona_types::{FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
@@ -170,6 +171,8 @@ pub struct ToolContext<'a> {
     pub hides: &'a Hides,
     /// What the session does for it.
     pub desk: &'a dyn Desk,
+    /// What is secret, and must not be kept.
+    pub redactor: &'a Redactor,
     /// What the operator adjusted.
     pub settings: &'a ToolSettings,
     /// What the process provides.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::front::Human;
+use crate::servers::in_header;
 use crate::session::Session;
 
 /// How long a command may take that prints headers.
@@ -52,7 +53,10 @@ impl Desk for SessionDesk {
             let outcome = outcome.map_err(|error| error.to_string())?;
             match outcome.ending {
                 Ending::Exited(0) => {
-                    Ok(String::from_utf8_lossy(&outcome.stdout.bytes).into_owned())
+                    let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
+                    // They are secret from the moment they are known, in every session of the process.
+                    self.session.engine.config.late.learn(in_headers(&printed));
+                    Ok(printed)
                 }
                 Ending::TimedOut => Err(format!(
                     "the headersHelper of {server} took longer than {} s",
@@ -62,6 +66,13 @@ impl Desk for SessionDesk {
             }
         })
     }
+}
+
+/// What must not be kept of the headers that a command printed.
+fn in_headers(printed: &str) -> Vec<String> {
+    let headers: Map<String, Value> = serde_json::from_str(printed).unwrap_or_default();
+    let texts = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    texts.flat_map(|(name, value)| in_header(name, value)).collect()
 }
 
 impl Session {

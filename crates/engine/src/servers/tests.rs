@@ -323,14 +323,26 @@ fn what_is_wrong_with_one_keeps_no_other_from_working() {
         )
     );
     fixture.own(json!({"mcpServers": {"good": {
-        "command": "x", "env": {"API_TOKEN": "${TOKEN}", "PLAIN": "long enough and no secret"},
+        "command": "x", "args": ["--url", "https://a/?api_key=of%20the-query"],
+        "env": {"API_TOKEN": "${TOKEN}", "REGION": "us-east-1", "DB": "pg://me:0f-the-user@db/x", "ANY": "Anything-at-all"},
     }, "web": {"type": "sse", "url": "http://a", "headers": {"Authorization": "Bearer ${TOKEN}2"}}}}));
     let found = fixture.find();
     let secrets: Vec<&str> = found.secrets().collect();
-    assert_eq!(secrets, ["t0ken-of-the-environment", "t0ken-of-the-environment2"]);
+    assert_eq!(
+        secrets,
+        [
+            "of the-query",
+            "of%20the-query",
+            "t0ken-of-the-environment",
+            "0f-the-user",
+            "Anything-at-all",
+            "Bearer t0ken-of-the-environment2",
+            "t0ken-of-the-environment2"
+        ]
+    );
     // The settings' own variables come first, as they do for children.
     fixture.settings(json!({"env": {"TOKEN": "t0ken-of-the-settings"}}));
-    assert_eq!(fixture.find().secrets().next(), Some("t0ken-of-the-settings"));
+    assert!(fixture.find().secrets().any(|secret| secret == "t0ken-of-the-settings"));
 }
 
 #[test]

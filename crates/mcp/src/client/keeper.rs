@@ -235,7 +235,9 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
             outcome => {
                 let seconds = server.spec.start_timeout.as_secs_f64();
                 let why = match outcome {
-                    Ok(Err(error)) => format!("its tools could not be read: {}", brief(&error.to_string())),
+                    Ok(Err(error)) => {
+                        format!("its tools could not be read: {}", brief(&error.to_string()))
+                    }
                     _ => format!("it did not name its tools within {seconds} s"),
                 };
                 let why = match &mut program {

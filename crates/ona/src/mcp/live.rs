@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ona_engine::Session;
+use ona_engine::servers::secrets;
 use ona_mcp::{
     AuthorizeError, Browser, Pool, ServerSpec, ServerState, ServerStatus, Way, token_key,
 };
@@ -24,9 +25,9 @@ pub fn statuses(cli: &Cli, specs: &[ServerSpec]) -> Result<Vec<ServerStatus>, Cl
     if specs.is_empty() {
         return Ok(Vec::new());
     }
-    with_pool(cli, specs.to_vec(), async |pool| {
+    with_pool(cli, specs.to_vec(), async |pool, seen| {
         pool.settle(LIST_WITHIN).await;
-        Ok(pool.statuses())
+        Ok(seen.all(pool.statuses()))
     })
 }
 
@@ -54,9 +55,9 @@ pub fn word(status: &ServerStatus) -> String {
 pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     let patience = spec.start_timeout + Duration::from_secs(1);
-    let statuses = with_pool(cli, vec![spec], async |pool| {
+    let statuses = with_pool(cli, vec![spec], async |pool, seen| {
         pool.settle(patience).await;
-        Ok(pool.statuses())
+        Ok(seen.all(pool.statuses()))
     })?;
     let Some(status) = statuses.into_iter().next() else {
         return Err(CliError::failed(format!("nothing was heard of {name}")));
@@ -67,9 +68,9 @@ pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliEr
 /// `ona mcp login NAME`: the human signs in at the server.
 pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
-    let status = with_pool(cli, vec![spec], async |pool| {
+    let status = with_pool(cli, vec![spec], async |pool, seen| {
         pool.settle(LIST_WITHIN).await;
-        let now = pool.statuses().into_iter().next();
+        let now = seen.all(pool.statuses()).into_iter().next();
         // Who does not answer does not say where to sign in either.
         if let Some(status) = now.as_ref().filter(|status| status.state == ServerState::Failed) {
             return Ok((status.clone(), true));
@@ -80,8 +81,8 @@ pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
                 Ok((status, unclear))
             }
             (authorized, _) => {
-                let status = authorized.map_err(|error| CliError::failed(error.to_string()))?;
-                Ok((status, true))
+                let status = authorized.map_err(|error| seen.failure(&error))?;
+                Ok((seen.one(status), true))
             }
         }
     })?;
@@ -102,9 +103,9 @@ pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
         say(&format!("nothing was kept to sign in to {} with\n", plain(name)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let status = with_pool(cli, vec![spec], async |pool| {
+    let status = with_pool(cli, vec![spec], async |pool, seen| {
         let forgotten = pool.sign_out(name).await;
-        forgotten.map_err(|error| CliError::failed(error.to_string()))
+        forgotten.map(|status| seen.one(status)).map_err(|error| seen.failure(&error))
     })?;
     say(&format!("forgot how to sign in to {}: {}\n", plain(&status.name), word(&status)))?;
     Ok(ExitCode::SUCCESS)
@@ -164,7 +165,7 @@ fn one(cli: &Cli, name: &str) -> Result<ServerSpec, CliError> {
 fn with_pool<T>(
     cli: &Cli,
     specs: Vec<ServerSpec>,
-    work: impl AsyncFnOnce(Arc<Pool>) -> Result<T, CliError>,
+    work: impl AsyncFnOnce(Arc<Pool>, Seen<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let engine = Arc::new(eval::engine(cli)?);
     let mut session: Session = eval::look(&engine, cli)?;
@@ -173,16 +174,41 @@ fn with_pool<T>(
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let done = runtime.block_on(async {
-        session.connect(specs, Vec::new(), Some(tokens::vault()?), Default::default())?;
+        let secrets = secrets(&specs);
+        session.connect(specs, secrets, Some(tokens::vault()?), Default::default())?;
         let Some(pool) = session.pool() else {
             return Err(CliError::failed("there is no server to connect"));
         };
-        let done = work(Arc::clone(&pool)).await;
+        let done = work(Arc::clone(&pool), Seen(&session)).await;
         pool.close().await;
         done
     });
     runtime.shutdown_background();
     done
+}
+
+/// What servers say, without what they were given in secret.
+#[derive(Clone, Copy)]
+struct Seen<'a>(&'a Session);
+
+impl Seen<'_> {
+    fn one(self, status: ServerStatus) -> ServerStatus {
+        let masked = |text: String| self.0.masked(&text);
+        ServerStatus {
+            error: status.error.map(masked),
+            noise: status.noise.map(masked),
+            left_out: status.left_out.into_iter().map(masked).collect(),
+            ..status
+        }
+    }
+
+    fn all(self, statuses: Vec<ServerStatus>) -> Vec<ServerStatus> {
+        statuses.into_iter().map(|status| self.one(status)).collect()
+    }
+
+    fn failure(self, error: &dyn std::fmt::Display) -> CliError {
+        CliError::failed(self.0.masked(&error.to_string()))
+    }
 }
 
 /// A browser if there is one; the address is said in any case.

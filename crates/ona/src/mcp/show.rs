@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-use ona_engine::servers::{ListedServer, Servers};
+use ona_engine::servers::{ListedServer, Servers, shown};
 use ona_mcp::ServerSpec;
+use ona_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
-use super::{found, found_and_told, mask};
+use super::{found, found_and_told};
 use crate::args::Cli;
+use crate::env;
 use crate::error::CliError;
 use crate::output::{plain, print};
 
@@ -15,7 +17,7 @@ use crate::output::{plain, print};
 pub type StatusOf<'a> = &'a dyn Fn(&[ServerSpec]) -> Vec<(String, String)>;
 
 pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCode, CliError> {
-    let Servers { specs, listed, warnings } = match as_json {
+    let Servers { specs, listed, warnings, .. } = match as_json {
         true => found(cli)?,
         false => found_and_told(cli)?,
     };
@@ -82,10 +84,14 @@ pub fn unknown(name: &str, listed: &[ListedServer]) -> CliError {
         .hint("`ona mcp list` shows those there are")
 }
 
+fn masked(entry: &Value) -> Value {
+    shown(entry, &Redactor::knowing(env::secrets()))
+}
+
 fn row(one: &ListedServer, status: Option<&str>) -> Value {
     let mut row = json!({
         "name": one.name, "scope": one.scope.as_str(), "origin": one.origin,
-        "server": mask::entry(&one.entry), "state": one.state.as_str(),
+        "server": masked(&one.entry), "state": one.state.as_str(),
     });
     if let Some(why) = one.state.why() {
         row["why"] = json!(why);
@@ -106,7 +112,7 @@ fn described(one: &ListedServer) -> String {
     if let Some(why) = one.state.why() {
         line("because", &why);
     }
-    let entry = mask::entry(&one.entry);
+    let entry = masked(&one.entry);
     line("type", entry["type"].as_str().unwrap_or("stdio"));
     line(if entry.get("url").is_some() { "url" } else { "command" }, &how(&one.entry));
     for (table, sign) in [("env", "="), ("headers", ": ")] {
@@ -124,7 +130,7 @@ fn described(one: &ListedServer) -> String {
 
 /// The command line or the address, in one line.
 fn how(entry: &Value) -> String {
-    let entry = mask::entry(entry);
+    let entry = masked(entry);
     if let Some(url) = entry["url"].as_str() {
         return url.to_owned();
     }

@@ -390,6 +390,48 @@ fn tools_that_are_renamed_on_the_way_are_called_by_their_new_names() {
 }
 
 #[test]
+fn what_a_server_was_given_in_secret_is_not_kept_with_its_answer() {
+    let project = project();
+    let long = "x".repeat(60_000);
+    let does = format!(
+        r#"answer "{{\"content\":[{{\"type\":\"text\",\"text\":\"$GIVEN {long} $GIVEN ghp_$(printf 'a1B2%.0s' 1 2 3 4 5 6 7 8 9)\"}}]}}""#
+    );
+    let mut config: Value = serde_json::from_str(&in_bash("odd", SERVER, &[&does])).unwrap();
+    config["mcpServers"]["odd"]["env"] = json!({"GIVEN": "Given-in-secret"});
+    let call = Reply::new().call("toolu_0", "mcp__odd__first", json!({}));
+    let server = Server::start([call, Reply::say("Done.")]).unwrap();
+    let config = config.to_string();
+    let args = ["-p", "go", "--mcp-config", &config, "--allowedTools", "mcp__odd"];
+    let ran = run(anthropic(&project, &server, &args).env("MAX_MCP_OUTPUT_TOKENS", "1000"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let (content, failed) = told(&project, "toolu_0");
+    assert!(!failed && content.starts_with("[REDACTED:live] x"), "{content}");
+    let path = content.rsplit_once("the whole is in ").unwrap().1.trim_end_matches(')');
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert!(kept.len() > 60_000 && kept.contains(" [REDACTED:live] [REDACTED:"), "{}", kept.len());
+    assert!(!kept.contains("Given-in-secret") && !kept.contains("a1B2"));
+}
+
+#[test]
+fn what_a_server_was_given_in_secret_is_not_said_when_it_fails() {
+    let project = project();
+    let fails = r#"echo "bad key $GIVEN and $1" >&2; exit 3"#;
+    let config = json!({"mcpServers": {"odd": {
+        "command": "bash", "args": ["-c", fails, "odd", "--api-key=0f-the-arguments"],
+        "env": {"GIVEN": "Given-in-secret"},
+    }}});
+    project.file("servers.json", &config.to_string());
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let turn =
+        run(&mut anthropic(&project, &server, &["-p", "go", "--mcp-config", "servers.json"]));
+    let args = ["--mcp-config=servers.json", "mcp", "reconnect", "odd", "--json"];
+    let again = run(&mut anthropic(&project, &server, &args));
+    for said in [turn.stderr, again.stderr, again.stdout] {
+        assert!(said.contains("bad key [REDACTED:live] and --api-key=[REDACTED:live]"), "{said}");
+    }
+}
+
+#[test]
 fn fifty_megabytes_fill_neither_the_context_nor_the_record() {
     let project = project();
     let does = r#"

@@ -124,7 +124,12 @@ fn ending(mime: &str) -> String {
 
 /// Text within a limit; the whole is in a file.
 pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> String {
-    let Some((cut, _)) = text.char_indices().nth(limit) else { return text };
+    if text.char_indices().nth(limit).is_none() {
+        return text;
+    }
+    // The file stays as it is, and a secret that is cut in two would not be known any more.
+    let text = cx.redactor.mask(&text);
+    let Some((cut, _)) = text.char_indices().nth(limit) else { return text.into_owned() };
     let name = format!("mcp-{}.txt", ToolUseId::generate());
     let whole = match keep(&name, text.as_bytes(), cx) {
         Ok(path) => format!("the whole is in {path}"),
