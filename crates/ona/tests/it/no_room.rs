@@ -34,7 +34,7 @@ fn with_room(project: &Project, server: &Server, kib: u64) -> Ran {
 #[test]
 fn a_turn_that_runs_out_of_room_is_finished_when_there_is_some() {
     let (mut failed, mut finished, mut reached) = (0, 0, 0);
-    for more in (0..=420).step_by(30) {
+    for more in (0..=168).step_by(12) {
         let project = project();
         let server = Server::start(talkative()).unwrap();
         run(&mut project.ona(["--init-db"]));
