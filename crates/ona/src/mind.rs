@@ -33,6 +33,17 @@ pub fn mind(
     settings: &Value,
     last: Option<&(String, String)>,
 ) -> Result<(Mind, Models, &'static str), CliError> {
+    let found = mind_for_role(args, settings, last)?;
+    tell_effort(&found.0);
+    Ok(found)
+}
+
+/// The same where a role may still name another model: [`tell_effort`] is for whom it is in the end.
+pub fn mind_for_role(
+    args: &AgentArgs,
+    settings: &Value,
+    last: Option<&(String, String)>,
+) -> Result<(Mind, Models, &'static str), CliError> {
     let mut env = models()?;
     if args.bare {
         // S0 §2.7, A7.
@@ -74,7 +85,7 @@ pub fn mind(
         client: Arc::new(client),
         max_output,
         thinking,
-        effort: wish(args.effort, settings, &model),
+        effort: wish(args.effort, settings),
         model,
         find,
         aside: Arc::default(),
@@ -102,19 +113,24 @@ fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
     taken
 }
 
-/// How hard the model is to think. Who said so on the command line is told where it cannot.
-fn wish(given: Option<Effort>, settings: &Value, model: &Model) -> Wish {
-    let Some(given) = given else {
-        return Wish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok()));
-    };
-    let instead = match model.effort(given) {
-        Some(taken) if taken == given => return Wish::Fixed(given),
+/// How hard the model is to think.
+fn wish(given: Option<Effort>, settings: &Value) -> Wish {
+    given.map_or_else(
+        || Wish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
+        Wish::Fixed,
+    )
+}
+
+/// Who said on the command line how hard the model is to think is told where it cannot.
+pub fn tell_effort(mind: &Mind) {
+    let Wish::Fixed(given) = mind.effort else { return };
+    let instead = match mind.model.effort(given) {
+        Some(taken) if taken == given => return,
         Some(taken) => format!("takes {} at most, so that is asked for", taken.as_str()),
         None => "cannot be told how hard to think, so nothing is asked for".to_owned(),
     };
-    let given_word = given.as_str();
-    complain(&format!("warning: --effort {given_word}: {} {instead}\n", model.wire));
-    Wish::Fixed(given)
+    let (given, model) = (given.as_str(), &mind.model.wire);
+    complain(&format!("warning: --effort {given}: {model} {instead}\n"));
 }
 
 /// The model that a session was last answered by, if it is still one of those that can be asked.

@@ -29,7 +29,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
-use crate::mind::{is_model, mind};
+use crate::mind::{is_model, mind_for_role, tell_effort};
 use crate::output::{complain, for_reader, plain, print_line};
 use crate::trust;
 use json::Shown;
@@ -76,7 +76,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let first = session.first_words().filter(|_| source == StartSource::Startup);
     let (prompt, initial) = first_prompt(args, source, first)?;
     let last = engine.store.last_model(&seat.session)?;
-    let found = mind(args, &session.settings(), last.as_ref());
+    let found = mind_for_role(args, &session.settings(), last.as_ref());
     let (mind, models, credential) =
         found.or_else(|error| refused(&engine, &seat, source, error))?;
     if answers.is_some() && session.denies_tool(STRUCTURED_OUTPUT) {
@@ -94,6 +94,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let (front, remote, events) = table(human);
     let session = session.facing(front);
     let mind = session.mind_of_role(mind, args.model.is_some());
+    tell_effort(&mind);
     let options = AgentOptions {
         prompt: first_words,
         initial,

@@ -102,3 +102,20 @@ fn the_command_line_counts_above_files_and_files_above_settings() {
     let server = Server::start([Reply::say("There."), Reply::say("Done.")]).unwrap();
     assert_eq!(efforts(&project, &server, ANTHROPIC, &["-p", "/apart"]), ["medium", "low"]);
 }
+
+#[test]
+fn who_is_told_of_effort_is_the_model_that_is_asked() {
+    let project = project();
+    project.file(
+        ".claude/agents/small.md",
+        "---\nname: small\ndescription: x\nmodel: gpt_4o\n---\nBe small.",
+    );
+    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let mut command = asking(&project, &server, "openai_compatible");
+    let args = ["-p", "go", "--agent", "small", "--effort", "high"];
+    let ran = run(command.env("ANTHROPIC_MODEL", "o3").args(args));
+    assert_eq!(server.requests()[0].body["model"], "gpt-4o", "{}", ran.stderr);
+    let said = "warning: --effort high: gpt-4o cannot be told how hard to think";
+    assert_eq!(ran.stderr.matches("--effort").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
