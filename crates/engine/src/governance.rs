@@ -307,7 +307,7 @@ impl Governance {
         hold(&mut loaded.layers, held);
         warnings.extend(loaded.warnings.iter().map(ToString::to_string));
         if !config.trust {
-            let brought = trust::brought(roots, &loaded.layers);
+            let brought = trust::brought(roots, &loaded.layers, !config.skills_off);
             let trusted = store.trusted(&brought.name())?;
             let Judged { layers, unagreed, held_back } =
                 brought.judge(&loaded.layers, roots, &trusted);

@@ -231,8 +231,10 @@ impl Session {
         kind: &AgentDefinition,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, String> {
+        // The operator has switched them off, and knows that.
+        let wanted: &[String] = if self.engine.config.skills_off { &[] } else { &kind.skills };
         let mut texts = Vec::new();
-        for name in &kind.skills {
+        for name in wanted {
             let found = self.extensions_now().skill(name).cloned();
             match found {
                 Ok(skill) if !skill.model_invocable => {

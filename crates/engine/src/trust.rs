@@ -84,8 +84,8 @@ pub(crate) fn is_projects(layer: &Layer) -> bool {
     matches!(layer.source.scope, Scope::Project | Scope::Local)
 }
 
-/// Looks at what the project's settings, its `.mcp.json`, its agents, skills and commands would do.
-pub fn brought(roots: &Roots, layers: &[Layer]) -> Brought {
+/// Looks at what the project's settings, its `.mcp.json`, its agents, and where they are read skills and commands, would do.
+pub fn brought(roots: &Roots, layers: &[Layer], skills: bool) -> Brought {
     let Repository { checkout, root } = Repository::of(&roots.project_dir);
     let projects = layers.iter().filter(|layer| is_projects(layer));
     let mut files: Vec<Bringing> =
@@ -94,7 +94,7 @@ pub fn brought(roots: &Roots, layers: &[Layer]) -> Brought {
     let approvals = Approvals::of(layers.iter().filter(|layer| !is_projects(layer)));
     let dirs = roots.project_dirs();
     files.extend(dirs.iter().filter_map(|dir| servers(dir, &checkout, &approvals)));
-    let brings = extensions::of_project(roots);
+    let brings = extensions::of_project(roots, skills);
     files.extend(brings.iter().map(|brings| Bringing::of_extension(brings, &checkout)));
     Brought { root, files }
 }

@@ -94,7 +94,7 @@ fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer
     if config.trust {
         return Ok(loaded.layers);
     }
-    let found = brought(roots, &loaded.layers);
+    let found = brought(roots, &loaded.layers, !config.skills_off);
     let trusted = match existing_record()? {
         Some(store) => store.trusted(&name_of(&found.root))?,
         None => Vec::new(),

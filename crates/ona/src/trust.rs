@@ -39,7 +39,7 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
-    let found = brought(&roots, &loaded.layers);
+    let found = brought(&roots, &loaded.layers, true);
     found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());
     if found.files.is_empty() {

@@ -53,15 +53,18 @@ impl Brings {
     }
 }
 
-/// What the project's own files bring. Those that cannot be read bring nothing: they are not used.
-pub(crate) fn of_project(roots: &Roots) -> Vec<Brings> {
+/// What the project's own files bring; skills and commands only where they are read. Those that cannot be read bring
+/// nothing: they are not used.
+pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<Brings> {
     let bound = Bound::Within(roots.checkout());
     let mut files = Files::default();
     let mut found = Vec::new();
     for dir in project_dirs(roots) {
         let mut paths = files.markdown(&dir.join("agents"), &bound);
-        paths.extend(files.in_each(&dir.join("skills"), SKILL_FILE, &bound));
-        paths.extend(files.markdown(&dir.join("commands"), &bound));
+        if skills {
+            paths.extend(files.in_each(&dir.join("skills"), SKILL_FILE, &bound));
+            paths.extend(files.markdown(&dir.join("commands"), &bound));
+        }
         for path in paths {
             let Some(text) = files.read(&path, &bound) else { continue };
             if let Ok(document) = keys::read(&text)

@@ -59,14 +59,14 @@ impl Fixture {
     fn trust(&self) {
         let roots = self.roots();
         let layers = load(&roots, &Given::default()).layers;
-        brought(&roots, &layers).trust(&self.world.engine.store).unwrap();
+        brought(&roots, &layers, true).trust(&self.world.engine.store).unwrap();
     }
 
     fn find(&self) -> Servers {
         let roots = self.roots();
         let trusted = self.world.engine.store.trusted(&name_of(self.world.project())).unwrap();
         let layers = load(&roots, &self.config.given).layers;
-        let layers = brought(&roots, &layers).judge(&layers, &roots, &trusted).layers;
+        let layers = brought(&roots, &layers, true).judge(&layers, &roots, &trusted).layers;
         find(&self.config, &roots, &layers, &trusted, &self.plugins)
     }
 

@@ -49,13 +49,13 @@ impl Fixture {
 
     fn trust(&self, dir: &str) {
         let roots = self.roots(dir);
-        brought(&roots, &load(&roots, &Given::default()).layers).trust(&self.store).unwrap();
+        brought(&roots, &load(&roots, &Given::default()).layers, true).trust(&self.store).unwrap();
     }
 
     fn judge(&self, dir: &str) -> Judged {
         let roots = self.roots(dir);
         let layers = load(&roots, &Given::default()).layers;
-        let brought = brought(&roots, &layers);
+        let brought = brought(&roots, &layers, true);
         brought.judge(&layers, &roots, &self.store.trusted(&brought.name()).unwrap())
     }
 

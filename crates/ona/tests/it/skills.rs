@@ -195,6 +195,18 @@ fn without_slash_commands_there_are_no_skills() {
     let asked = server.requests()[0].body.to_string();
     assert!(asked.contains("/greet Ada"), "it is sent as it is: {asked}");
     assert!(!asked.contains("greets people") && !asked.contains("\"name\":\"Skill\""), "{asked}");
+
+    // What is not read needs nobody's trust, and nobody misses it.
+    let hooks =
+        "hooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: \"true\"\n";
+    skill(&project, "greet", &format!("---\ndescription: greets people\n{hooks}---\nGreet.\n"));
+    let lead = "---\nname: lead\ndescription: leads\nskills: greet\n---\nLead.";
+    project.file(".claude/agents/lead.md", lead);
+    let server = Server::start([Reply::say("Said.")]).unwrap();
+    let ran = go(&project, &server, "hello", &["--agent", "lead"]);
+    assert!(ran.stderr.contains("is not trusted, and it brings hooks"), "{}", ran.stderr);
+    let ran = go(&project, &server, "hello", &["--agent", "lead", "--disable-slash-commands"]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Said.\n", ""));
 }
 
 #[test]
