@@ -186,7 +186,7 @@ impl Extensions {
             Kind::Skill => self.skills.iter().map(|skill| skill.name.as_str()).collect(),
         };
         let nearest = ona_types::nearest(name, names).map(str::to_owned);
-        NotFound::Unknown { kind: kind.word(), name: name.to_owned(), nearest }
+        NotFound::Unknown { kind: kind.word(), name: ona_types::shown(name), nearest }
     }
 
     /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an

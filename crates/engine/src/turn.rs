@@ -637,8 +637,9 @@ impl Agent {
             json!({"turn": self.turn, "sent_back": before, "hook": event, "reason": reason});
         self.keep(&Step { event: Some(("stop.overruled", &detail)), ..Step::default() })?;
         self.warn(format!(
-            "{event} hooks would send the model back once more; it was sent back {before} times, which is the limit \
-             (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}"
+            "{event} hooks would send the model back once more; it was sent back {}, which is the limit \
+             (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}",
+            ona_types::times(before)
         ));
         Ok(false)
     }

@@ -14,10 +14,11 @@ use crate::mind::is_model;
 use crate::output::{complain, plain};
 use crate::workspace::printed;
 
-/// All there is for a session here; of a folder that is not trusted, what others bring.
-fn load(cli: &Cli) -> Result<Extensions, CliError> {
+/// All there is for a session here, and what is wrong with it; of a folder that is not trusted, what others bring.
+fn load(cli: &Cli) -> Result<(Extensions, Vec<String>), CliError> {
     let engine = Arc::new(eval::engine(cli)?);
-    let (extensions, mut warnings) = match eval::try_look(&engine, cli)? {
+    let mut said = Vec::new();
+    let (extensions, unmet) = match eval::try_look(&engine, cli)? {
         Ok(mut session) => {
             session.extend()?;
             let settings = session.settings();
@@ -25,17 +26,15 @@ fn load(cli: &Cli) -> Result<Extensions, CliError> {
             (session.give_extensions(), unmet)
         }
         Err(error) => {
-            complain(&format!(
-                "warning: {error}: what is the project's is not read until `ona trust`\n"
-            ));
+            said.push(format!("{error}: what is the project's is not read until `ona trust`"));
             Session::extensions_without_project(&engine, &eval::directory(cli.cwd.as_ref())?)
         }
     };
-    warnings.splice(0..0, extensions.warnings.iter().cloned());
-    for warning in &warnings {
+    said.extend(extensions.warnings.iter().chain(&unmet).map(ToString::to_string));
+    for warning in &said {
         complain(&format!("warning: {warning}\n"));
     }
-    Ok(extensions)
+    Ok((extensions, said))
 }
 
 /// What is hidden by others of the same name.
@@ -88,7 +87,7 @@ fn held(keys: &[&str], origin: &Origin) -> String {
 }
 
 pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
-    let extensions = load(cli)?;
+    let (extensions, warnings) = load(cli)?;
     let text = if as_json {
         let agents = extensions.agents.iter().map(|agent| {
             json!({"name": agent.name, "description": agent.description, "source": agent.origin.to_string(),
@@ -97,7 +96,7 @@ pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         });
         let agents: Value = agents.collect();
         let hidden = hidden_json(&extensions, Kind::Agent);
-        format!("{}\n", json!({"agents": agents, "hidden": hidden}))
+        format!("{}\n", json!({"agents": agents, "hidden": hidden, "warnings": warnings}))
     } else {
         let row = |agent: &ona_engine::extensions::AgentDefinition| {
             let description =
@@ -112,7 +111,7 @@ pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
 }
 
 pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
-    let extensions = load(cli)?;
+    let (extensions, warnings) = load(cli)?;
     let text = if as_json {
         let skills = extensions.skills.iter().map(|skill| {
             let kind = match skill.kind {
@@ -127,7 +126,7 @@ pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         });
         let skills: Value = skills.collect();
         let hidden = hidden_json(&extensions, Kind::Skill);
-        format!("{}\n", json!({"skills": skills, "hidden": hidden}))
+        format!("{}\n", json!({"skills": skills, "hidden": hidden, "warnings": warnings}))
     } else {
         let row = |skill: &ona_engine::extensions::SkillDefinition| {
             let description =

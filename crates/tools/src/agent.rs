@@ -2,7 +2,7 @@
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
-use ona_types::{PermissionMode, ToolOutput};
+use ona_types::{PermissionMode, ToolOutput, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -69,7 +69,8 @@ impl BuiltIn for Agent {
                 || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
         {
             return wrong(format!(
-                "`name`: `{name}` is none: up to 64 letters, digits, `-` and `_`"
+                "`name`: `{}` is none: up to 64 letters, digits, `-` and `_`",
+                shown(name)
             ));
         }
         if let Some(mode) = &input.mode

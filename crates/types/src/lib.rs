@@ -28,8 +28,8 @@ mod usage;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
-pub use near::nearest;
-pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd};
+pub use near::{nearest, shown};
+pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd, times};
 pub use outcome::{
     Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
     TaskEnd, TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,

@@ -6,6 +6,19 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     near.filter(|(far, _)| *far <= 1 + word.len() / 6).map(|(_, name)| name)
 }
 
+/// As much is shown of a word that is no name.
+const LONGEST_SHOWN: usize = 80;
+
+/// A word that is no name, as a message can show it: short, and without anything that moves a cursor.
+pub fn shown(word: &str) -> String {
+    let mut letters = word.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut shown: String = letters.by_ref().take(LONGEST_SHOWN).collect();
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// How many letters have to be put in, taken out or changed.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.to_ascii_lowercase().chars().collect();
@@ -38,5 +51,12 @@ mod tests {
         ] {
             assert_eq!(nearest(word, names), meant, "{word}");
         }
+    }
+
+    #[test]
+    fn a_word_that_is_no_name_is_shown_short_and_plain() {
+        assert_eq!(shown("Bob the\u{1b}[31m one"), "Bob the\u{fffd}[31m one");
+        assert_eq!(shown(&"x".repeat(80)), "x".repeat(80));
+        assert_eq!(shown(&"ü".repeat(10_000)), format!("{}…", "ü".repeat(80)));
     }
 }

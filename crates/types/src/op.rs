@@ -245,15 +245,21 @@ impl Ending {
             Self::Stopped { reason } => format!("stopped: {reason}"),
             Self::Failed { error, message } => format!("{message} ({error})"),
             Self::MaxTurns { most } => {
-                format!("the model was asked {most} times, which is the limit")
+                format!("the model was asked {}, which is the limit", times(*most))
             }
             Self::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
             Self::NoAnswerThatFits { tries, last } => format!(
-                "the model tried {tries} times and gave no answer that fits the schema; the last time: {last}"
+                "the model tried {} and gave no answer that fits the schema; the last time: {last}",
+                times(*tries)
             ),
             Self::RecordLost { message } => format!("the record could not be written: {message}"),
         })
     }
+}
+
+/// How often something was done, in words.
+pub fn times(number: u32) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{number} times") }
 }
 
 /// How a turn ended, and what it took.
@@ -379,5 +385,17 @@ impl HumanAnswer {
     /// A no with a reason, after which the agent may go on.
     pub fn no(feedback: impl Into<String>) -> Self {
         Self::Deny { feedback: feedback.into(), stop: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_one_time_was_done_once() {
+        let said = |most| Ending::MaxTurns { most }.problem().unwrap();
+        assert_eq!(said(1), "the model was asked once, which is the limit");
+        assert_eq!(said(2), "the model was asked 2 times, which is the limit");
     }
 }

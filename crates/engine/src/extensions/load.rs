@@ -278,15 +278,16 @@ impl Loader<'_> {
             }
         };
         for (name, agent) in agents {
-            let mut notes = Notes::without_file(given);
+            let given = PathBuf::from(format!("{GIVEN}: {}", ona_types::shown(&name)));
+            let mut notes = Notes::without_file(&given);
             let mut read = || -> Result<AgentDefinition, Bad> {
-                let wrong = |why: &str| Bad { line: None, why: format!("`{name}` {why}") };
+                let wrong = |why: &str| Bad { line: None, why: why.to_owned() };
                 if !is_name(&name) && !builtin::NAMES.contains(&name.as_str()) {
-                    return Err(wrong("cannot be a name: use small letters, digits and hyphens"));
+                    return Err(wrong("that is no name: use small letters, digits and hyphens"));
                 }
-                let json = agent.as_object().ok_or_else(|| wrong("must be an object"))?;
+                let json = agent.as_object().ok_or_else(|| wrong("it must be an object"))?;
                 let keys = Keys::given(json);
-                let prompt = keys.text("prompt")?.ok_or_else(|| wrong("has no `prompt`"))?;
+                let prompt = keys.text("prompt")?.ok_or_else(|| wrong("`prompt` is missing"))?;
                 agent::read(name.clone(), &keys, &prompt, &Origin::Given, &mut notes)
             };
             match read() {
@@ -295,7 +296,7 @@ impl Loader<'_> {
                     self.add_agent(agent);
                 }
                 Err(bad) => {
-                    self.unusable(Kind::Agent, Some(name), &Origin::Given, given, bad);
+                    self.unusable(Kind::Agent, Some(name), &Origin::Given, &given, bad);
                 }
             }
         }

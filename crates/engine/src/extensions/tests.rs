@@ -175,7 +175,14 @@ fn agents_that_are_given_are_checked() {
     let extensions = world.load_with(Some(given), Vec::new(), Agreement::to_everything());
     let said = said(&extensions);
     assert_eq!(said.len(), 4, "{said:?}");
-    assert!(said.iter().all(|text| text.starts_with("--agents: `")), "{said:?}");
+    for (text, begins) in said.iter().zip([
+        "--agents: D d: that is no name: use small letters",
+        "--agents: a: `prompt` is missing",
+        "--agents: b: it must be an object",
+        "--agents: c: `tools` must be a list",
+    ]) {
+        assert!(text.starts_with(begins), "{said:?}");
+    }
     let e = extensions.agent("e").unwrap();
     assert_eq!((e.disallowed_tools.as_slice(), e.path.as_ref()), (&["Bash".to_owned()][..], None));
     let broken = world.load_with(Some("x"), Vec::new(), Agreement::to_everything());

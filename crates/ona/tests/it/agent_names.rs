@@ -1,6 +1,7 @@
 //! Agents that are called by their name again, and where they stand.
 
 use ona_provider::scripted::{Recorded, Reply, Server};
+use ona_testkit::run;
 use serde_json::{Value, json};
 
 use crate::agents::{agent, git, go};
@@ -87,4 +88,16 @@ fn an_agent_stands_where_its_caller_stands_and_has_a_worktree_again_if_it_had_on
     let here = project.path("conf").display().to_string();
     assert!(last(&asked[9]).contains(&here), "{}", last(&asked[9]));
     assert_eq!(project.sql("SELECT count(*) FROM agent_runs"), ["2"]);
+}
+
+#[test]
+fn what_is_no_name_is_shown_short_and_plain() {
+    let project = project();
+    let name = format!("\u{1b}[31m{}", "x".repeat(10_000));
+    let input = json!({"description": "x", "prompt": "y", "name": name});
+    let said = project.refused("Agent", input);
+    let shown = format!("`name`: `\u{fffd}[31m{}…` is none", "x".repeat(75));
+    assert!(said.contains(&shown) && said.len() < 400, "{said}");
+    let ran = run(project.ona(["-p", "go", "--agent", &name]).env("ANTHROPIC_API_KEY", "x"));
+    assert!(ran.stderr.contains(&format!("there is no agent `\u{fffd}[31m{}…`", "x".repeat(75))));
 }

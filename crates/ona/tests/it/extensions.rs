@@ -49,11 +49,19 @@ fn agents_are_found_checked_and_told_of() {
         "odd.md:4: `tools` names what is no tool and is left out: `Reed`; the tools are Read, ",
     ] {
         assert!(said.contains(part), "{part}: {said}");
+        assert!(found["warnings"].to_string().contains(part), "{part}: {found}");
     }
     assert_eq!(said.lines().count(), 2, "{said}");
     let ran = ona(&project, &["--agents", "[]", "agents"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--agents: it must be an object"), "{}", ran.stderr);
+    let wrong = r#"{"a": {"prompt": "y", "Color": "red"}, "b": {"description": "x", "prompt": "y", "Color": "red"}}"#;
+    let (_, said) = agents(&project, &["--agents", wrong]);
+    for part in
+        ["--agents: a: `description` is missing", "--agents: b: `Color` is no key of an agent"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     // With --bare only what is given, and what ships.
     let (found, _) = agents(&project, &["--agents", given, "--setting-sources", "user"]);
     assert!(names(&found["agents"]).contains(&"good"));
