@@ -23,14 +23,14 @@ pub(crate) struct AgentInput {
     description: String,
     /// What it is to do, with everything it has to know: it sees nothing of this conversation.
     prompt: String,
-    /// Which kind of agent; the default is general-purpose.
+    /// Which kind of agent; the default is that of the agent of this name, else general-purpose.
     subagent_type: Option<String>,
     /// The model, where another than its own is wanted.
     model: Option<String>,
     /// Go on meanwhile; you are told when it has ended.
     #[serde(default, deserialize_with = "lenient_bool")]
     run_in_background: Option<bool>,
-    /// What it is called, for messages and hooks.
+    /// What it is called; a call with the name of one that has ended goes on with that one.
     name: Option<String>,
     /// Taken, and without effect: there are no teams.
     #[schemars(skip)]

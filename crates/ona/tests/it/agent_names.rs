@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::agents::{agent, git, go};
 use crate::project;
 
-fn again(id: &str, more: Value) -> Reply {
+fn again(id: &str, more: &Value) -> Reply {
     let mut input = json!({"description": "x", "prompt": format!("HELP {id}"), "name": "bob"});
     for (key, value) in more.as_object().unwrap() {
         input[key] = value.clone();
@@ -28,11 +28,11 @@ fn a_name_alone_means_the_agent_of_that_name_and_another_kind_is_another_agent()
         "---\nname: lead\ndescription: leads\ntools: Read\n---\nYou lead.",
     );
     let server = Server::start([
-        again("toolu_a", json!({"subagent_type": "lead"})),
+        again("toolu_a", &json!({"subagent_type": "lead"})),
         Reply::say("one"),
-        again("toolu_b", json!({})),
+        again("toolu_b", &json!({})),
         Reply::say("two"),
-        again("toolu_c", json!({"subagent_type": "Explore"})),
+        again("toolu_c", &json!({"subagent_type": "Explore"})),
         Reply::say("three"),
         Reply::say("done"),
     ])
@@ -63,10 +63,10 @@ fn an_agent_stands_where_its_caller_stands_and_has_a_worktree_again_if_it_had_on
     let bash = |id: &str, command: &str| Reply::new().call(id, "Bash", json!({"command": command}));
     let server = Server::start([
         bash("toolu_cd", "cd conf"),
-        again("toolu_a", json!({"isolation": "worktree"})),
+        again("toolu_a", &json!({"isolation": "worktree"})),
         bash("toolu_p", "pwd"),
         Reply::say("one"),
-        again("toolu_b", json!({})),
+        again("toolu_b", &json!({})),
         bash("toolu_q", "pwd"),
         Reply::say("two"),
         agent("toolu_c", json!({"description": "x", "prompt": "HELP"})),
