@@ -59,6 +59,8 @@ pub struct Remote {
 pub struct OauthClient {
     /// Its id; without, ona registers itself.
     pub client_id: Option<String>,
+    /// Its secret, if it was given one.
+    pub client_secret: Option<String>,
     /// The port of the redirect address; any free one if it is not fixed.
     pub callback_port: Option<u16>,
     /// Scopes to ask for; those the server names if there are none.

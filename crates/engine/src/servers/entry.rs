@@ -23,7 +23,7 @@ const TYPES: &[(&str, Kind)] = &[
 
 const METADATA_URL: &str = "authServerMetadataUrl";
 /// What `oauth` may hold.
-const OAUTH: [&str; 4] = ["clientId", "callbackPort", "scopes", METADATA_URL];
+const OAUTH: [&str; 5] = ["clientId", "clientSecret", "callbackPort", "scopes", METADATA_URL];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -264,8 +264,14 @@ impl Reader<'_> {
                 odd.push((format!("oauth.{key}"), reason));
             }
         }
+        let client_id = inside.text("clientId").map_err(named)?;
+        let client_secret = inside.text("clientSecret").map_err(named)?;
+        if client_secret.is_some() && client_id.is_none() {
+            return Err(bad("oauth.clientSecret", "it is of no use without a clientId"));
+        }
         Ok(Some(OauthClient {
-            client_id: inside.text("clientId").map_err(named)?,
+            client_id,
+            client_secret,
             callback_port: port,
             scopes: inside.texts("scopes").map_err(named)?,
             metadata_url: inside.metadata_url().map_err(named)?,
@@ -355,13 +361,14 @@ mod tests {
             (
                 json!({"type": "sse", "url": "http://a", "headers": {"X-K": "Bearer ${TOKEN}"},
                     "headersHelper": "echo ${TOKEN}",
-                    "oauth": {"clientId": "me", "callbackPort": 8080, "scopes": ["a"],
+                    "oauth": {"clientId": "me", "clientSecret": "${TOKEN}", "callbackPort": 8080, "scopes": ["a"],
                         "authServerMetadataUrl": "https://${H:-sign.example}/meta"}}),
                 Way::Sse(Remote {
                     headers: vec![pair("X-K", "Bearer t0")],
                     headers_helper: Some("echo ${TOKEN}".to_owned()),
                     oauth: Some(OauthClient {
                         client_id: Some("me".to_owned()),
+                        client_secret: Some("t0".to_owned()),
                         callback_port: Some(8080),
                         scopes: vec!["a".to_owned()],
                         metadata_url: Some("https://sign.example/meta".to_owned()),
@@ -437,6 +444,10 @@ mod tests {
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"clientId": 1}}),
                 "`oauth.clientId`: a text is expected",
+            ),
+            (
+                json!({"type": "http", "url": "http://a", "oauth": {"clientSecret": "x"}}),
+                "`oauth.clientSecret`: it is of no use without a clientId",
             ),
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "http://a"}}),

@@ -59,7 +59,10 @@ pub(crate) fn hidden(way: &Way) -> Vec<String> {
                 }
             }
         }
-        Way::Http(Remote { url, headers, .. }) | Way::Sse(Remote { url, headers, .. }) => {
+        Way::Http(Remote { url, headers, oauth, .. })
+        | Way::Sse(Remote { url, headers, oauth, .. }) => {
+            let client = oauth.as_ref();
+            mask.hidden.extend(client.and_then(|client| client.client_secret.clone()));
             mask.address(url);
             mask.hidden.extend(headers.iter().flat_map(|(name, value)| in_header(name, value)));
         }

@@ -15,17 +15,19 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
-    AuthorizationSession, CredentialRefreshGuard, CredentialStore, StoredCredentials,
+    AuthorizationSession, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
+    StoredCredentials,
 };
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
-use url::Url;
+use url::{Host, Url};
 
 use super::desk::{Browser, TokenStore, token_key};
 use super::error::{McpError, chain};
 use super::web::{Web, body};
-use crate::spec::Remote;
+use crate::spec::{OauthClient, Remote};
 
 /// How long the human may take.
 const SIGN_IN_WITHIN: Duration = Duration::from_secs(300);
@@ -82,10 +84,15 @@ pub enum AuthorizeError {
     TooLate,
 }
 
+/// What is kept of a sign-in beside what the library knows of: the secret of the client that it was made with, without
+/// which no token of such a client is renewed.
+const CLIENT_SECRET: &str = "client_secret";
+
 /// The tokens of one server, in the words of the library.
 struct Kept {
     store: Arc<dyn TokenStore>,
     key: String,
+    client_secret: Option<String>,
 }
 
 impl Kept {
@@ -101,6 +108,23 @@ impl Kept {
     }
 }
 
+impl Kept {
+    /// The secret of the client that signed in: as settings say of it now, or as it was issued.
+    async fn secret_of(
+        &self,
+        client: Option<&OauthClient>,
+        id: &str,
+    ) -> Result<Option<String>, AuthError> {
+        let named = client.filter(|client| client.client_id.as_deref() == Some(id));
+        if let Some(secret) = named.and_then(|client| client.client_secret.clone()) {
+            return Ok(Some(secret));
+        }
+        let kept = self.with(|store, key| store.load(key)).await?;
+        let kept: Option<Value> = kept.and_then(|kept| serde_json::from_str(&kept).ok());
+        Ok(kept.and_then(|kept| Some(kept[CLIENT_SECRET].as_str()?.to_owned())))
+    }
+}
+
 #[async_trait]
 impl CredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
@@ -110,8 +134,12 @@ impl CredentialStore for Kept {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let secret = serde_json::to_string(&credentials)
+        let mut kept = serde_json::to_value(&credentials)
             .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
+        if let Some(secret) = &self.client_secret {
+            kept[CLIENT_SECRET] = secret.as_str().into();
+        }
+        let secret = kept.to_string();
         self.with(move |store, key| store.save(key, &secret)).await
     }
 
@@ -125,18 +153,43 @@ impl CredentialStore for Kept {
     }
 }
 
-async fn manager(
-    server: &str,
-    remote: &Remote,
-    store: &Arc<dyn TokenStore>,
-) -> Result<AuthorizationManager, AuthError> {
+/// A manager that does not know yet where to sign in, unless settings say so.
+async fn manager(remote: &Remote) -> Result<AuthorizationManager, AuthError> {
     let mut manager = AuthorizationManager::new_allowing_private_addresses(&*remote.url).await?;
-    let key = token_key(server, &remote.url);
-    manager.set_credential_store(Kept { store: Arc::clone(store), key });
     if let Some(url) = remote.oauth.as_ref().and_then(|client| client.metadata_url.as_deref()) {
-        manager.set_metadata(metadata_at(url).await?);
+        manager.set_metadata(safe(metadata_at(url).await?)?);
     }
     Ok(manager)
+}
+
+/// Metadata, if nobody on the way to the places it names can read codes and tokens.
+fn safe(metadata: AuthorizationMetadata) -> Result<AuthorizationMetadata, AuthError> {
+    let places = [
+        ("authorization_endpoint", Some(&metadata.authorization_endpoint)),
+        ("token_endpoint", Some(&metadata.token_endpoint)),
+        ("registration_endpoint", metadata.registration_endpoint.as_ref()),
+    ];
+    for (name, place) in places {
+        let Some(place) = place else { continue };
+        if !Url::parse(place).is_ok_and(|url| is_private(&url)) {
+            let place = place.split('?').next().unwrap_or_default();
+            return Err(AuthError::MetadataError(format!(
+                "its {name} is `{place}`, which must begin with https://, or with http:// on this machine"
+            )));
+        }
+    }
+    Ok(metadata)
+}
+
+/// Whether nobody reads what is sent to an address but who is there.
+fn is_private(url: &Url) -> bool {
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || (url.scheme() == "http" && here)
 }
 
 /// What an authorization server tells of itself at an address that settings name.
@@ -164,14 +217,27 @@ pub(crate) async fn signed_in(
     store: &Arc<dyn TokenStore>,
 ) -> Result<Option<AuthorizationManager>, String> {
     let key = token_key(server, &remote.url);
-    let kept = Kept { store: Arc::clone(store), key };
-    let has_token = kept.load().await.map_err(|error| error.to_string())?;
-    if has_token.is_none_or(|kept| kept.token_response.is_none()) {
+    let mut kept = Kept { store: Arc::clone(store), key, client_secret: None };
+    let stored = kept.load().await.map_err(|error| error.to_string())?;
+    let Some(stored) = stored.filter(|stored| stored.token_response.is_some()) else {
         return Ok(None);
-    }
+    };
     let ready = async {
-        let mut manager = manager(server, remote, store).await?;
-        Ok(manager.initialize_from_store().await?.then_some(manager))
+        kept.client_secret = kept.secret_of(remote.oauth.as_ref(), &stored.client_id).await?;
+        let secret = kept.client_secret.clone();
+        let mut manager = manager(remote).await?;
+        manager.set_credential_store(kept);
+        if remote.oauth.as_ref().is_none_or(|client| client.metadata_url.is_none()) {
+            manager.set_metadata(safe(manager.resolve_metadata().await?.metadata)?);
+        }
+        if !manager.initialize_from_store().await? {
+            return Ok(None);
+        }
+        if let Some(secret) = secret {
+            let client = OAuthClientConfig::new(stored.client_id, &remote.url);
+            manager.configure_client(client.with_client_secret(secret))?;
+        }
+        Ok(Some(manager))
     };
     ready.await.map_err(|error: AuthError| format!("the sign-in cannot be used: {}", chain(&error)))
 }
@@ -228,23 +294,38 @@ pub(crate) async fn sign_in(
     let host = if client.client_id.is_some() { "localhost" } else { "127.0.0.1" };
     let back = format!("http://{host}:{bound}{BACK}");
 
-    let mut manager = manager(server, remote, store).await.map_err(refused)?;
+    let mut manager = manager(remote).await.map_err(refused)?;
     if client.metadata_url.is_none() {
         let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(refused)?;
         // It neither asks who one is nor tells where to say so: there is no page that anybody could come back from.
         if challenge.is_none() && !found.source.is_discovered() {
             return Err(AuthorizeError::NotNeeded(server.to_owned()));
         }
-        manager.set_metadata(found.metadata);
+        manager.set_metadata(safe(found.metadata).map_err(refused)?);
     }
-    let mut request = AuthorizationRequest::new(&back).with_client_name("ona");
-    request = match client.scopes.is_empty() {
-        true => request.with_initial_scope_selection(),
-        false => request.with_scopes(client.scopes),
+    let mut request = AuthorizationRequest::new(&back);
+    let scopes = match client.scopes.is_empty() {
+        true => manager.select_initial_scopes(&[]).await,
+        false => client.scopes,
     };
-    if let Some(id) = client.client_id {
-        request = request.with_preregistered_client(id);
+    let (id, client_secret) = match client.client_id {
+        Some(id) => (id, client.client_secret),
+        None => {
+            let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            let made = manager.register_client("ona", &back, &scopes).await.map_err(refused)?;
+            (made.client_id, made.client_secret)
+        }
+    };
+    request = match scopes.is_empty() {
+        true => request.with_initial_scope_selection(),
+        false => request.with_scopes(scopes),
+    };
+    request = request.with_preregistered_client(id);
+    if let Some(secret) = &client_secret {
+        request = request.with_client_secret(secret);
     }
+    let key = token_key(server, &remote.url);
+    manager.set_credential_store(Kept { store: Arc::clone(store), key, client_secret });
     let session =
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| refused(error))?;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST, LOCATION, WWW_AUTHENTICATE};
@@ -38,6 +38,10 @@ struct Office {
     revoked: bool,
     /// Nothing is said of where one signs in but at an address that only settings know.
     hidden: bool,
+    /// What a client must prove to be to get tokens.
+    secret: Option<&'static str>,
+    /// Where a token is to be had, if that is elsewhere.
+    token_endpoint: Option<&'static str>,
     /// The client ids and scopes that were asked with.
     asked: Vec<(String, String)>,
     /// The stream of the server that speaks HTTP+SSE.
@@ -70,7 +74,7 @@ async fn serve(office: Shared) -> String {
                 "/.well-known/oauth-authorization-server" | "/told" => crate::web::json(&json!({
                     "issuer": base,
                     "authorization_endpoint": format!("{base}/authorize"),
-                    "token_endpoint": format!("{base}/token"),
+                    "token_endpoint": office.lock().unwrap().token_endpoint.map_or(format!("{base}/token"), str::to_owned),
                     "registration_endpoint": format!("{base}/register"),
                     "response_types_supported": ["code"],
                     "code_challenge_methods_supported": ["S256"],
@@ -79,11 +83,23 @@ async fn serve(office: Shared) -> String {
                     office.lock().unwrap().registered += 1;
                     let wanted: Value = serde_json::from_slice(&body(request).await).unwrap();
                     let uris = &wanted["redirect_uris"];
-                    let made = json!({"client_id": "registered", "redirect_uris": uris});
+                    let mut made = json!({"client_id": "registered", "redirect_uris": uris});
+                    if let Some((_, secret)) =
+                        office.lock().unwrap().secret.and_then(|proof| proof.split_once(':'))
+                    {
+                        made["client_secret"] = json!(secret);
+                    }
                     answer(201, "application/json", made.to_string())
                 }
                 "/authorize" => office.lock().unwrap().authorize(&asked),
                 "/token" => {
+                    let proof = office.lock().unwrap().secret;
+                    let proof = proof.map(|proof| format!("Basic {}", STANDARD.encode(proof)));
+                    let given = request.headers().get(AUTHORIZATION);
+                    if given.map(|given| given.to_str().unwrap()) != proof.as_deref() {
+                        let why = json!({"error": "invalid_client"});
+                        return answer(401, "application/json", why.to_string());
+                    }
                     let text = String::from_utf8(body(request).await).unwrap();
                     office.lock().unwrap().exchange(&query(&text))
                 }
@@ -337,10 +353,12 @@ async fn a_client_that_is_known_is_not_registered() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let client = OauthClient {
         client_id: Some("by-hand".into()),
+        client_secret: Some("s3cret".into()),
         callback_port: Some(port),
         scopes: vec!["read".into(), "write".into()],
         metadata_url: None,
     };
+    scene.office().secret = Some("by-hand:s3cret");
     let pool = scene.pool(scene.spec(Some(client))).await;
     let human = Human::default();
     pool.authorize("s", &human).await.unwrap();
@@ -350,6 +368,42 @@ async fn a_client_that_is_known_is_not_registered() {
     assert_eq!(scene.office().asked, [("by-hand".to_owned(), "read write".to_owned())]);
     assert_eq!(scene.office().registered, 0);
     assert_eq!(state(&pool, "s"), ServerState::Connected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_with_a_secret_renews_its_tokens_with_it() {
+    let scene = Scene::new(3600).await;
+    scene.office().secret = Some("registered:s3cret");
+    let pool = scene.pool(scene.spec(None)).await;
+    pool.authorize("s", &Human::default()).await.unwrap();
+    pool.close().await;
+    scene.office().token = Some("another".to_owned());
+    for _ in 0..2 {
+        let pool = scene.pool(scene.spec(None)).await;
+        assert_eq!(state(&pool, "s"), ServerState::Connected, "{:?}", pool.statuses());
+        pool.close().await;
+        scene.office().token = Some("another".to_owned());
+    }
+    assert_eq!(scene.office().refreshed, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_signs_in_where_others_could_read_along() {
+    let scene = Scene::new(3600).await;
+    let pool = scene.pool(scene.spec(None)).await;
+    pool.authorize("s", &Human::default()).await.unwrap();
+    pool.close().await;
+    scene.office().token_endpoint = Some("http://sign-in.example/token?x=s3cret");
+    let human = Human::default();
+    let pool = scene.pool(scene.spec(None)).await;
+    let why = crate::failure(&pool, "s");
+    let refused = pool.authorize("s", &human).await.unwrap_err().to_string();
+    for said in [why, refused] {
+        let part =
+            "its token_endpoint is `http://sign-in.example/token`, which must begin with https://";
+        assert!(said.contains(part) && !said.contains("s3cret"), "{said}");
+    }
+    assert!(human.pages.lock().unwrap().is_empty(), "nobody was sent anywhere");
 }
 
 #[tokio::test(flavor = "multi_thread")]
