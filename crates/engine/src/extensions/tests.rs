@@ -176,10 +176,10 @@ fn agents_that_are_given_are_checked() {
     let said = said(&extensions);
     assert_eq!(said.len(), 4, "{said:?}");
     for (text, begins) in said.iter().zip([
-        "--agents: D d: that is no name: use small letters",
         "--agents: a: `prompt` is missing",
         "--agents: b: it must be an object",
         "--agents: c: `tools` must be a list",
+        "--agents: D d: that is no name: use small letters",
     ]) {
         assert!(text.starts_with(begins), "{said:?}");
     }
