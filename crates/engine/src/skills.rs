@@ -158,7 +158,7 @@ impl Session {
                 Some(why) => {
                     ToolOutput::rejected(format!("/{} runs in an agent: {why}", skill.name))
                 }
-                None => self.start_agent(order, call, Some(skill), cancel).await,
+                None => Box::pin(self.start_agent(order, call, Some(skill), cancel)).await,
             }
         })
     }

@@ -420,7 +420,7 @@ fn what_a_server_was_given_in_secret_is_not_said_when_it_fails() {
         "command": "bash", "args": ["-c", fails, "odd", "--api-key=0f-the-arguments"],
         "env": {"GIVEN": "Given-in-secret"},
     }}});
-    project.file("servers.json", &config.to_string());
+    project.file("servers.json", config.to_string());
     let server = Server::start([Reply::say("Done.")]).unwrap();
     let turn =
         run(&mut anthropic(&project, &server, &["-p", "go", "--mcp-config", "servers.json"]));
