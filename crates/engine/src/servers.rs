@@ -24,8 +24,8 @@ use crate::settings::{self, Layer, Roots, Warning};
 
 pub use entry::{BadEntry, check, check_name};
 pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
-pub(crate) use limits::Approvals;
 use limits::Limits;
+pub(crate) use limits::{Approvals, LIMITS};
 pub(crate) use mask::in_header;
 pub use mask::shown;
 pub use places::{BadConfig, refuses};

@@ -49,6 +49,8 @@ pub struct Bringing {
     pub permits: Vec<String>,
     hash: ContentHash,
     runs_hash: ContentHash,
+    /// The servers of a `.mcp.json`, where settings can settle each of them by its name.
+    servers: Option<Vec<String>>,
 }
 
 /// What a repository brings along, seen from the project's directory.
@@ -90,7 +92,7 @@ pub fn brought(roots: &Roots, layers: &[Layer], skills: bool) -> Brought {
     let projects = layers.iter().filter(|layer| is_projects(layer));
     let mut files: Vec<Bringing> =
         projects.filter_map(|layer| Bringing::of(layer, &checkout)).collect();
-    // What the operator's own settings agree to by name needs no further agreement.
+    // What the operator's own settings settle by name needs no further agreement.
     let approvals = Approvals::of(layers.iter().filter(|layer| !is_projects(layer)));
     let dirs = roots.project_dirs();
     files.extend(dirs.iter().filter_map(|dir| servers(dir, &checkout, &approvals)));
@@ -119,6 +121,12 @@ fn place_of(file: &Path, checkout: &Path) -> String {
 }
 
 impl Bringing {
+    /// Whether settings agree to or reject by name every server that it brings.
+    fn settled(&self, approvals: &Approvals) -> bool {
+        let settled = |name: &String| approvals.name(name) || approvals.rejects(name).is_some();
+        self.servers.as_ref().is_some_and(|servers| servers.iter().all(settled))
+    }
+
     /// What a layer brings; nothing if all it does is forbid.
     fn of(layer: &Layer, checkout: &Path) -> Option<Self> {
         let (runs, permits) = (what_runs(layer), what_permits(layer));
@@ -151,6 +159,7 @@ impl Bringing {
             permits: named(&permits),
             runs_hash: hash(&Value::Object(runs.clone())),
             hash: hash(&Value::from(vec![runs, permits])),
+            servers: None,
         }
     }
 
@@ -237,33 +246,29 @@ fn servers(dir: &Path, checkout: &Path, approvals: &Approvals) -> Option<Bringin
     file.symlink_metadata().ok()?;
     let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
     let (hash, why) = match read {
-        Ok(Some(bytes)) if all_approved(&bytes, approvals) => return None,
-        Ok(Some(bytes)) => return servers_in(bytes, &file, checkout),
+        Ok(Some(bytes)) => {
+            let brings = servers_in(bytes, &file, checkout)?;
+            return (!brings.settled(approvals)).then_some(brings);
+        }
         Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
         Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
     };
     Some(bringing_servers(&file, checkout, hash, &why))
 }
 
-/// Whether settings agree to every server that stands there. What is put together from two is neither of them.
-fn all_approved(bytes: &[u8], approvals: &Approvals) -> bool {
-    let read = str::from_utf8(bytes).ok().and_then(|text| settings::object_in(text).ok());
-    read.is_some_and(|(file, twice)| {
-        let servers = file.get("mcpServers").and_then(Value::as_object);
-        let approved = |servers: &Map<String, Value>| {
-            let mut all = servers.iter();
-            !servers.is_empty()
-                && all
-                    .all(|(name, entry)| crate::own::is_plain_server(entry) || approvals.name(name))
-        };
-        twice.is_empty() && servers.is_some_and(approved)
-    })
+/// The names of the servers that stand there. What is put together from two is neither of them.
+fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
+    let (file, twice) = settings::object_in(str::from_utf8(bytes).ok()?).ok()?;
+    let servers = file.get("mcpServers").and_then(Value::as_object).filter(|_| twice.is_empty())?;
+    let others = servers.iter().filter(|(_, entry)| !crate::own::is_plain_server(entry));
+    Some(others.map(|(name, _)| name.clone()).collect())
 }
 
 /// What a file of servers brings that holds this.
 fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<Bringing> {
+    let servers = server_names(&bytes).filter(|names| !names.is_empty());
     let hash = ContentHash::of(&without_own_server(bytes)?);
-    Some(bringing_servers(file, checkout, hash, ""))
+    Some(Bringing { servers, ..bringing_servers(file, checkout, hash, "") })
 }
 
 fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) -> Bringing {
@@ -273,6 +278,7 @@ fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) 
         permits: Vec::new(),
         runs_hash: hash.clone(),
         hash,
+        servers: None,
     }
 }
 
@@ -332,14 +338,6 @@ impl Brought {
     pub fn judge(&self, layers: &[Layer], roots: &Roots, trusted: &[TrustedContent]) -> Judged {
         let (root, checkout) = (self.name(), roots.checkout());
         let mut judged = Judged::default();
-        for file in &self.files {
-            match file.trusted(&root, trusted) {
-                Trusted::Everything => continue,
-                Trusted::WhatRuns => {}
-                Trusted::Nothing => judged.unagreed.extend(file.runs.iter().cloned()),
-            }
-            judged.held_back.extend(file.permits.iter().cloned());
-        }
         judged.layers = layers
             .iter()
             .map(|layer| {
@@ -350,6 +348,16 @@ impl Brought {
                 }
             })
             .collect();
+        // Of the project's own settings, those count that were agreed to.
+        let approvals = Approvals::of(judged.layers.iter());
+        for file in self.files.iter().filter(|file| !file.settled(&approvals)) {
+            match file.trusted(&root, trusted) {
+                Trusted::Everything => continue,
+                Trusted::WhatRuns => {}
+                Trusted::Nothing => judged.unagreed.extend(file.runs.iter().cloned()),
+            }
+            judged.held_back.extend(file.permits.iter().cloned());
+        }
         judged
     }
 }

@@ -38,9 +38,13 @@ const SESSION: &str = "mcp-session-id";
 /// How a client says that it takes a call back.
 const CANCELLED: &str = "notifications/cancelled";
 /// Connections at a time; more wait.
-const MOST_CONNECTIONS: usize = 64;
+const MOST_CONNECTIONS: usize = 512;
+/// Requests at a time; more wait. Who has not said yet what it wants keeps no other from being answered.
+const MOST_REQUESTS: usize = 64;
 /// How long a client may take to say what it wants.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+const HEADERS_WITHIN: Duration = Duration::from_secs(5);
+/// How long its message may take to come.
+const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 /// How long calls that are under way may go on after the end.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -66,6 +70,7 @@ pub async fn serve_http(
     );
     let calls = Calls::default();
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let turns = Arc::new(Semaphore::new(MOST_REQUESTS));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -76,9 +81,17 @@ pub async fn serve_http(
         while connections.try_join_next().is_some() {}
         let Some((stream, seat)) = accepted else { continue };
         let (service, calls, cancel) = (service.clone(), calls.clone(), cancel.clone());
+        let turns = Arc::clone(&turns);
         connections.spawn(async move {
             let _seat = seat;
-            let answer = service_fn(move |request| answer(service.clone(), calls.clone(), request));
+            let answer = service_fn(move |request| {
+                let answered = answer(service.clone(), calls.clone(), request);
+                let turns = Arc::clone(&turns);
+                async move {
+                    let _turn = turns.acquire().await;
+                    answered.await
+                }
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADERS_WITHIN)
@@ -142,7 +155,9 @@ async fn answer(
     }
     let (parts, body) = request.into_parts();
     let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let body = taken_in(body).await;
+    let Ok(body) = tokio::time::timeout(MESSAGE_WITHIN, taken_in(body)).await else {
+        return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message did not come to its end\n"));
+    };
     let Said { id, method, params } = serde_json::from_slice(&body).unwrap_or_default();
     let answering = service.handle(Request::from_parts(parts, Full::new(body)));
     Ok(match (method.as_str(), session, id) {

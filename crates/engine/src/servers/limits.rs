@@ -18,7 +18,8 @@ pub(super) struct Limits {
     /// The only ones there may be; any, if it is not said.
     allowed: Option<Vec<Pattern>>,
     approvals: Approvals,
-    rejected: Vec<(String, String)>,
+    /// The organisation's settings whose limits cannot be read, and the key: nobody knows what they would forbid.
+    unreadable: Option<(String, &'static str)>,
 }
 
 /// An entry of a list, and whose it is.
@@ -49,15 +50,8 @@ impl Limits {
                     all
                 },
             ),
-            // A project's own settings were agreed to as they are; what its file of servers will hold was not.
-            approvals: Approvals::of(layers.iter().filter(|l| l.source.scope != Scope::Project)),
-            rejected: layers
-                .iter()
-                .flat_map(|layer| {
-                    let names = texts(layer, "disabledMcpjsonServers").into_iter();
-                    names.map(|name| (name, layer.source.to_string()))
-                })
-                .collect(),
+            approvals: Approvals::of(layers.iter()),
+            unreadable: layers.iter().filter(|layer| settings::is_managed(layer)).find_map(unread),
         }
     }
 
@@ -68,6 +62,11 @@ impl Limits {
         {
             return Some(format!("only the organisation's servers are used, which are in {file}"));
         }
+        if let Some((source, key)) = &self.unreadable {
+            return Some(format!(
+                "{key} in {source} cannot be read, so nothing may be started: its operator has to mend it"
+            ));
+        }
         if let Some(pattern) = self.denied.iter().find(|pattern| pattern.denies(&one.name, way)) {
             return Some(format!("deniedMcpServers in {} says so", pattern.source));
         }
@@ -77,9 +76,8 @@ impl Limits {
             return Some("it is not among allowedMcpServers".to_owned());
         }
         if one.is_projects_file() {
-            let rejected = self.rejected.iter().find(|(name, _)| *name == one.name);
-            return rejected
-                .map(|(_, source)| format!("disabledMcpjsonServers in {source} says so"));
+            let rejected = self.approvals.rejects(&one.name);
+            return rejected.map(|source| format!("disabledMcpjsonServers in {source} says so"));
         }
         None
     }
@@ -90,26 +88,52 @@ impl Limits {
     }
 }
 
-/// Servers of a project's file that settings agree to by name, whatever stands there under it.
+/// Servers of a project's file that settings agree to or reject by name, whatever stands there under it.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
     names: Vec<String>,
     all: bool,
+    /// Each with whose word it is.
+    rejected: Vec<(String, String)>,
 }
 
 impl Approvals {
     /// Those of these settings, lowest rank first.
     pub(crate) fn of<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer> + Clone) -> Self {
-        let mut ranked = layers.clone().rev();
+        // A project's own settings were agreed to as they are; what its file of servers will hold was not.
+        let agreeing = layers.clone().filter(|layer| layer.source.scope != Scope::Project);
+        let mut ranked = agreeing.clone().rev();
         let all = ranked.find_map(|l| l.json.get("enableAllProjectMcpServers")?.as_bool());
-        let names = layers.flat_map(|layer| texts(layer, "enabledMcpjsonServers")).collect();
-        Self { names, all: all == Some(true) }
+        let names = agreeing.flat_map(|layer| texts(layer, "enabledMcpjsonServers")).collect();
+        let rejected = layers.flat_map(|layer| {
+            let names = texts(layer, REJECTED).into_iter();
+            names.map(|name| (name, layer.source.to_string()))
+        });
+        Self { names, all: all == Some(true), rejected: rejected.collect() }
     }
 
     /// Whether a server of this name is agreed to.
     pub(crate) fn name(&self, name: &str) -> bool {
         self.all || self.names.iter().any(|known| known == name)
     }
+
+    /// Who rejects a server of this name, however it is spelt: its tools have the name in small letters.
+    pub(crate) fn rejects(&self, name: &str) -> Option<&str> {
+        let known = self.rejected.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        known.map(|(_, source)| source.as_str())
+    }
+}
+
+const REJECTED: &str = "disabledMcpjsonServers";
+
+/// The limits that nobody can do without once they are set.
+pub(crate) const LIMITS: [&str; 3] = ["deniedMcpServers", "allowedMcpServers", REJECTED];
+
+/// A limit of a layer that is no list.
+fn unread(layer: &Layer) -> Option<(String, &'static str)> {
+    let is_list = |value: &Value| value.is_array() || value.is_null();
+    let key = LIMITS.iter().find(|key| layer.json.get(**key).is_some_and(|v| !is_list(v)))?;
+    Some((layer.source.to_string(), key))
 }
 
 fn texts(layer: &Layer, key: &str) -> Vec<String> {
@@ -177,7 +201,13 @@ impl Pattern {
 /// Whether an address has the shape of a pattern, in which `*` stands for anything. A pattern with a scheme is held
 /// against the parts of the address, so that no path or user name passes for a host; who denies means every port.
 fn fits(pattern: &str, url: &str, denies: bool) -> bool {
-    let Ok(url) = Url::parse(url) else { return denies };
+    let Ok(mut url) = Url::parse(url) else { return denies };
+    // `a.example.` is the same place.
+    if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned)
+        && url.set_host(Some(&host)).is_err()
+    {
+        return denies;
+    }
     let Some((scheme, rest)) = pattern.split_once("://") else {
         return wildcard::matches(pattern, url.as_str());
     };
@@ -188,8 +218,9 @@ fn fits(pattern: &str, url: &str, denies: bool) -> bool {
         None => name.to_owned(),
     };
     let host = host.to_ascii_lowercase();
+    let host = host.strip_suffix('.').unwrap_or(&host);
     let host_fits =
-        wildcard::matches(&host, &authority) || (denies && wildcard::matches(&host, name));
+        wildcard::matches(host, &authority) || (denies && wildcard::matches(host, name));
     let target = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
@@ -222,6 +253,10 @@ mod tests {
             ("*://a.example/*", "http://a.example/", true, true),
             ("*example*", "http://a.example/", true, true),
             ("*", "http://a.example/", true, true),
+            ("https://a.example/*", "https://a.example./mcp", true, true),
+            ("https://a.example./*", "https://a.example:8443/", false, true),
+            ("https://a.example/*", "https://a.example.:8443/", false, true),
+            ("*a.example/*", "https://a.example./", true, true),
         ] {
             assert_eq!(fits(pattern, url, false), allows, "{pattern} {url}");
             assert_eq!(fits(pattern, url, true), denies, "{pattern} {url}");

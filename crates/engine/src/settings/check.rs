@@ -10,6 +10,7 @@ use serde_path_to_error::Segment;
 use super::Layer;
 use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED, SERVERS_ONLY};
 use super::schema::Settings;
+use crate::servers::LIMITS;
 
 /// A key with more bad entries than this is dropped as a whole.
 const MOST: usize = 100;
@@ -60,6 +61,13 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     hooks(&mut layer.json, &mut found);
     for (key, value) in std::mem::take(&mut layer.json) {
         layer.json.extend(fitting(key, value, &mut found));
+    }
+    // A limit of the organisation's that was dropped must not be taken for none.
+    for limit in LIMITS.iter().filter(|_| layer.source.scope == Scope::Managed) {
+        let is_part = |rest: &str| rest.is_empty() || rest.starts_with('[');
+        if found.iter().any(|(key, _)| key.strip_prefix(limit).is_some_and(is_part)) {
+            layer.json.insert((*limit).to_owned(), Value::Bool(false));
+        }
     }
     found
 }

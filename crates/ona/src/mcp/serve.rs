@@ -69,9 +69,9 @@ impl Counter {
         arguments: Map<String, Value>,
         cancel: CancellationToken,
     ) -> Result<oneshot::Receiver<Answer>, Refused> {
-        if !ona_tools::TOOLS.iter().any(|known| known.name() == tool)
-            && !offered(&self.offered).iter().any(|known| known.name == tool)
-        {
+        let is_known = ona_tools::TOOLS.iter().any(|known| known.name() == tool)
+            || offered(&self.offered).iter().any(|known| known.name == tool);
+        if !is_known || FOR_HUMANS.contains(&tool) {
             return Err(Refused::Unknown);
         }
         let (reply, answer) = oneshot::channel();

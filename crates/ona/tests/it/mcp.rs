@@ -240,6 +240,29 @@ fn what_the_users_settings_approve_by_name_needs_no_trust() {
 }
 
 #[test]
+fn what_a_trusted_local_file_settles_by_name_is_settled_everywhere() {
+    let project = project();
+    project.file(
+        ".mcp.json",
+        json!({"mcpServers": {"db": {"command": "db"}, "Web": {"command": "web"}}}).to_string(),
+    );
+    let glob = || run(&mut project.ona(["--eval", r#"{"tool":"Glob","input":{"pattern":"*"}}"#]));
+    let said = json!({"enabledMcpjsonServers": ["db"], "disabledMcpjsonServers": ["web"]});
+    project.file(".claude/settings.local.json", said.to_string());
+    assert_eq!(glob().code, Some(2), "what is not trusted settles nothing");
+    assert_eq!(states(&project), ["Web project denied", "db project pending approval"]);
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
+    // What was settled by name stays so, whatever stands there.
+    project.file(
+        ".mcp.json",
+        json!({"mcpServers": {"db": {"command": "db2"}, "Web": {"command": "web"}}}).to_string(),
+    );
+    assert_eq!(states(&project), ["Web project denied", "db project ready"]);
+    let settled = glob();
+    assert_eq!(settled.code, Some(0), "{}", settled.stderr);
+}
+
+#[test]
 fn who_asks_nobody_is_not_signed_in_to() {
     let project = project();
     // A server at an address that is there for everybody: ona's own.
@@ -274,6 +297,17 @@ fn the_organisation_says_which_there_may_be() {
     assert_eq!(states(), ["\"mine\" \"denied\""]);
     fs::write(&settings, "{}").unwrap();
     assert_eq!(states(), ["\"mine\" \"ready\""]);
+    // What cannot be read may have meant any of them.
+    for unreadable in [
+        json!({"deniedMcpServers": {"serverName": "other"}}),
+        json!({"deniedMcpServers": ["other"]}),
+        json!({"allowedMcpServers": "mine"}),
+        json!({"disabledMcpjsonServers": "other"}),
+    ] {
+        fs::write(&settings, unreadable.to_string()).unwrap();
+        assert_eq!(states(), ["\"mine\" \"denied\""], "{unreadable}");
+    }
+    fs::write(&settings, "{}").unwrap();
     let only = json!({"mcpServers": {"theirs": {"command": "y"}}}).to_string();
     fs::write(managed.join("managed-mcp.json"), only).unwrap();
     assert_eq!(states(), ["\"mine\" \"denied\"", "\"theirs\" \"ready\""]);

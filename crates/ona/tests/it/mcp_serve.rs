@@ -41,6 +41,11 @@ fn the_built_in_tools_are_offered_and_nothing_is_left_by_who_only_looks() {
     }
     let unknown = server.request("tools/call", &json!({"name": "rm", "arguments": {}}));
     assert!(unknown["error"]["message"].as_str().unwrap().contains("there is no tool `rm`"));
+    // What is not offered because there is nobody it is for cannot be called either.
+    for name in ["Brief", "AskUserQuestion"] {
+        let said = server.request("tools/call", &json!({"name": name, "arguments": {}}));
+        assert!(said["error"]["message"].as_str().unwrap().contains("there is no tool"), "{said}");
+    }
     assert_eq!(server.close(), (Some(0), String::new(), String::new()));
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["0"]);
     assert_eq!(project.sql("SELECT count(*) FROM settings_snapshot"), ["0"]);
@@ -371,4 +376,21 @@ fn over_http_it_is_the_same() {
     run(Command::new("kill").args(["-s", "TERM", &http.server.child.id().to_string()]));
     assert_eq!(http.server.end(), (Some(0), String::new(), String::new()));
     assert_eq!(project.sql("SELECT origin FROM session_info"), ["mcp"]);
+}
+
+#[test]
+fn who_says_half_of_what_it_wants_keeps_no_other_waiting() {
+    use std::io::Write as _;
+    let project = project();
+    let http = Http::started(&mut project.ona(["mcp", "serve", "--http", "0"]));
+    let half = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", http.port)).unwrap();
+        stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1").unwrap();
+        stream
+    };
+    let open: Vec<TcpStream> = (0..300).map(|_| half()).collect();
+    let started = std::time::Instant::now();
+    assert_eq!(http.call(&[], "Glob", &json!({"pattern": "*"})).0, 200);
+    assert!(started.elapsed().as_secs() < 5, "it waited for those that say nothing more");
+    drop(open);
 }

@@ -431,7 +431,7 @@ fn it_ends_well_with_its_client_and_by_a_signal() {
 /// A server on a port of its own.
 pub struct Http {
     pub server: Server,
-    port: u16,
+    pub port: u16,
 }
 
 impl Http {
