@@ -337,17 +337,14 @@ impl Brought {
     /// What of the settings acts, given what is trusted.
     pub fn judge(&self, layers: &[Layer], roots: &Roots, trusted: &[TrustedContent]) -> Judged {
         let (root, checkout) = (self.name(), roots.checkout());
-        let mut judged = Judged::default();
-        judged.layers = layers
-            .iter()
-            .map(|layer| {
-                let own = Some(layer).filter(|layer| is_projects(layer));
-                match own.and_then(|layer| Bringing::of(layer, &checkout)) {
-                    Some(file) => kept(layer, file.trusted(&root, trusted)),
-                    None => layer.clone(),
-                }
-            })
-            .collect();
+        let acts = |layer: &Layer| {
+            let own = Some(layer).filter(|layer| is_projects(layer));
+            match own.and_then(|layer| Bringing::of(layer, &checkout)) {
+                Some(file) => kept(layer, file.trusted(&root, trusted)),
+                None => layer.clone(),
+            }
+        };
+        let mut judged = Judged { layers: layers.iter().map(acts).collect(), ..Judged::default() };
         // Of the project's own settings, those count that were agreed to.
         let approvals = Approvals::of(judged.layers.iter());
         for file in self.files.iter().filter(|file| !file.settled(&approvals)) {
