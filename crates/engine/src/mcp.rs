@@ -6,8 +6,8 @@
 mod desk;
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ona_hooks::runs_of;
 use ona_mcp::{
@@ -502,11 +502,34 @@ pub fn server_lines(pool: &Pool) -> Vec<Value> {
     statuses.map(|status| json!({"name": status.name, "status": word(status.state)})).collect()
 }
 
+/// Nobody reads more steps of a call than ten in a second.
+const STEP_EVERY: Duration = Duration::from_millis(100);
+
+/// When the last step was told.
+#[derive(Default)]
+struct Pace(Option<Instant>);
+
+impl Pace {
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= STEP_EVERY);
+        if due {
+            self.0 = Some(now);
+        }
+        due
+    }
+}
+
 impl Session {
     /// Tells the front-end how far a call got, as a server tells it.
     pub(crate) fn on_progress(&self, call: &ToolUseId) -> OnProgress {
         let (front, call) = (self.front.beside(), call.clone());
+        let pace = Mutex::new(Pace::default());
         Arc::new(move |progress: Progress| {
+            let is_last = progress.total == Some(progress.done);
+            let mut pace = pace.lock().unwrap_or_else(PoisonError::into_inner);
+            if !pace.is_due(Instant::now()) && !is_last {
+                return;
+            }
             front.tell(Event::ToolProgress {
                 id: call.clone(),
                 done: progress.done,
@@ -556,7 +579,6 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-    use std::sync::Mutex;
 
     use ona_mcp::Desk as _;
 
@@ -600,6 +622,13 @@ mod tests {
         assert_eq!(masked("it is renewed-token"), "it is [REDACTED:live]");
         tokens.load("other").unwrap();
         assert_eq!(masked("it is renewed-elsewhere"), "it is [REDACTED:live]");
+    }
+
+    #[test]
+    fn steps_are_told_ten_times_a_second_at_most() {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        let told = (0..1000_u64).filter(|at| pace.is_due(start + Duration::from_millis(*at)));
+        assert_eq!(told.count(), 10);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! ListMcpResources and ReadMcpResource: what MCP servers have to read.
 
-use ona_mcp::{Hints, McpError};
+use ona_mcp::{Hints, McpError, ServerState};
 use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
@@ -38,7 +38,14 @@ impl BuiltIn for ListMcpResources {
         let refused = |error: McpError| Refusal::rejected(error.to_string());
         let resources = pool.resources(server).map_err(refused)?;
         let templates = pool.templates(server).map_err(refused)?;
-        if resources.is_empty() && templates.is_empty() {
+        // What they have is not known: that is not the same as nothing.
+        let away = pool.statuses().into_iter().filter(|status| {
+            server.is_none()
+                && !matches!(status.state, ServerState::Connected | ServerState::Disabled)
+        });
+        let away: Vec<String> =
+            away.map(|status| format!("The MCP server {} is not there", status.name)).collect();
+        if resources.is_empty() && templates.is_empty() && away.is_empty() {
             return Ok(ToolOutput::success("There is nothing to read"));
         }
         let listed = resources.iter().map(|one| {
@@ -53,7 +60,8 @@ impl BuiltIn for ListMcpResources {
                 "description": one.description, "server": one.server,
             })
         });
-        let lines: Vec<String> = listed.chain(shapes).map(|line| line.to_string()).collect();
+        let lines: Vec<String> =
+            listed.chain(shapes).map(|line| line.to_string()).chain(away).collect();
         let text = bounded(lines.join("\n"), cx.settings.mcp_output_chars, cx);
         Ok(ToolOutput::success(text).with_detail("resources", resources.len()))
     }

@@ -13,6 +13,7 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext, Service as _, Serv
 use rmcp::{ErrorData, RoleClient};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::connect::Link;
 use super::content::{CallOutcome, PromptMessage, ResourceContent, contents, messages, outcome};
@@ -98,6 +99,7 @@ impl Asking<'_> {
             listeners: self.link.listeners.clone(),
             token: handle.progress_token.clone(),
             id: Some(handle.id.clone()),
+            telling: self.link.telling.clone(),
         };
         let answer = handle.await_response().await;
         waiting.id = None;
@@ -175,6 +177,7 @@ struct Waiting {
     listeners: Listeners,
     token: ProgressToken,
     id: Option<RequestId>,
+    telling: TaskTracker,
 }
 
 impl Drop for Waiting {
@@ -185,11 +188,12 @@ impl Drop for Waiting {
             return;
         };
         let peer = self.peer.clone();
-        runtime.spawn(async move {
+        let tell = async move {
             let why = "nobody waits for the answer any more".to_owned();
             let params = CancelledNotificationParam::new(Some(id), Some(why));
             let told = peer.send_notification(CancelledNotification::new(params).into());
             let _ = tokio::time::timeout(TELL_WITHIN, told).await;
-        });
+        };
+        self.telling.spawn_on(tell, &runtime);
     }
 }

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::bound::{LARGEST_ANSWER, Noise};
 use super::child::{Groups, Program, Start};
@@ -35,6 +36,8 @@ use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long the command that prints headers may take.
 const HELPER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a server that is let go may take to hear that nobody waits for its answers.
+const TELL_WITHIN: Duration = Duration::from_millis(200);
 /// How long the library may take to let go of a connection.
 const LET_GO_WITHIN: Duration = Duration::from_secs(2);
 
@@ -60,11 +63,16 @@ pub(crate) struct Link {
     pub(crate) asking: watch::Receiver<usize>,
     /// What a program printed that is no message.
     pub(crate) noise: Noise,
+    /// Tells the server of calls that nobody waits for any more.
+    pub(crate) telling: TaskTracker,
 }
 
 impl Link {
     /// Ends the connection, and the program behind it.
     pub(crate) async fn end(&self, program: Option<Program>) {
+        // A server that goes on with what nobody waits for would do it for nothing, or worse.
+        self.telling.close();
+        let _ = tokio::time::timeout(TELL_WITHIN, self.telling.wait()).await;
         self.running.cancellation_token().cancel();
         let _ = tokio::time::timeout(LET_GO_WITHIN, self.gone.cancelled()).await;
         if let Some(program) = program {
@@ -264,7 +272,8 @@ impl Attempt<'_> {
         match tokio::time::timeout_at(self.deadline, greeting).await {
             Ok(Ok(running)) => {
                 let noise = Noise::default();
-                Ok(Link { running, gone, listeners, stale, asking, noise })
+                let telling = TaskTracker::new();
+                Ok(Link { running, gone, listeners, stale, asking, noise, telling })
             }
             Ok(Err(error)) => Err(Greeting::of(&error)),
             Err(_) => Err(Greeting { why: self.too_late(), ..Greeting::default() }),

@@ -113,6 +113,28 @@ async fn a_call_that_takes_too_long_or_is_taken_back_is_cancelled() {
     tokio::time::timeout(LONG, told).await.expect("the server hears of all three");
 }
 
+#[tokio::test]
+async fn a_server_that_is_let_go_in_a_call_hears_that_nobody_waits() {
+    let mut server = fixture("s", &[]);
+    let ona_mcp::Way::Stdio { command, args, cwd, .. } = &mut server.way else { unreachable!() };
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!("tee heard | '{command}'");
+    (*command, *args) = ("bash".to_owned(), vec!["-c".to_owned(), script]);
+    *cwd = dir.path().to_owned();
+    let pool = settled(vec![server]).await;
+    let heard = || std::fs::read_to_string(dir.path().join("heard")).unwrap();
+    {
+        let called = call(&pool, "slow", "");
+        tokio::pin!(called);
+        while !heard().contains("tools/call") {
+            let soon = tokio::time::timeout(Duration::from_millis(5), &mut called);
+            assert!(soon.await.is_err(), "it takes long");
+        }
+    }
+    pool.close().await;
+    assert!(heard().contains("notifications/cancelled"), "{}", heard());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_comes_in_order_before_the_answer_and_only_forward() {
     let pool = settled(vec![fixture("s", &[])]).await;

@@ -242,7 +242,8 @@ fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
         "silent": {"command": "sleep", "args": ["600"]},
     }})
     .to_string();
-    let server = Server::start([Reply::say("Done.")]).unwrap();
+    let lists = Reply::new().call("toolu_l", "ListMcpResources", json!({}));
+    let server = Server::start([lists, Reply::say("Done.")]).unwrap();
     let ran = run(anthropic(
         &project,
         &server,
@@ -255,6 +256,8 @@ fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
     let servers = init["mcp_servers"].as_array().unwrap();
     assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
     assert!(servers.contains(&json!({"name": "gone", "status": "failed"})), "{init}");
+    let (listed, _) = told(&project, "toolu_l");
+    assert!(listed.contains("The MCP server gone is not there"), "{listed}");
 }
 
 #[test]
