@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ona_front::{ModelUsed, Op};
 use ona_hooks::Fired;
 use ona_provider::{Client, Model, Request};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Effort, Entry, ModelUsed, Op, SystemNote, ToolUseId};
+use ona_types::{Effort, Entry, SystemNote, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -338,7 +339,7 @@ impl Agent {
     }
 
     async fn open(&mut self) -> Result<(), StoreError> {
-        let cancel = self.session.front.going_on();
+        let cancel = self.session.front.running();
         let source = self.options.source.unwrap_or(StartSource::Startup);
         if self.session.agent.is_none() && !self.options.unheard {
             self.session.sweep_worktrees().await?;

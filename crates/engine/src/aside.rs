@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use ona_front::ModelUsed;
 use ona_provider::{Answer, Citation, Message, Request, Searched, StopReason, WebSearch};
 use ona_store::Step;
 use ona_tools::{WebFound, WebHit, WebQuery};
-use ona_types::ModelUsed;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Mind, millis};

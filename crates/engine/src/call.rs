@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
+use ona_front::Event;
 use ona_hooks::Fired;
 use ona_policy::secrets::Redactor;
 use ona_policy::{Stage, ToolPermit, Verdict};
@@ -15,16 +16,16 @@ use ona_sandbox::Owner;
 use ona_store::{CallOutcome, CallStart, Decision, GateRow, StoreError};
 use ona_tools::{Asks, Hides, Running, STRUCTURED_OUTPUT, ToolContext, Views};
 use ona_types::hook::{HookDetail, HookInvocation};
-use ona_types::{Change, Event, FileView, SessionId, ToolOutput, ToolUseId};
+use ona_types::{Change, FileView, SessionId, ToolOutput, ToolUseId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::front::Human;
 use crate::gate::{Denial, PendingCall, gate_rows};
 use crate::intents::vouch;
 use crate::mcp::PREFIX;
 use crate::session::{Engine, Session};
+use ona_front::Human;
 
 /// The key under which arguments that were no JSON are kept.
 pub(crate) const INVALID_JSON: &str = "invalid_json";
@@ -117,7 +118,7 @@ impl Session {
             (Some(known), None) => {
                 let mut input = input.clone();
                 // Answers are the user's to give, or a hook's.
-                if known.asks() == Asks::AnAnswer && self.front.human != Human::Operator {
+                if known.asks() == Asks::AnAnswer && self.front.human() != Human::Operator {
                     for key in ["answers", "annotations"] {
                         input.as_object_mut().map(|input| input.remove(key));
                     }

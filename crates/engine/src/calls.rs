@@ -4,18 +4,19 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use futures_util::future::join_all;
+use ona_front::{DeniedCall, Ending, Event};
 use ona_policy::Stage;
 use ona_policy::secrets::masks;
 use ona_store::Step;
+use ona_types::ToolUseId;
 use ona_types::hook::HookDetail;
-use ona_types::{DeniedCall, Ending, Event, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::call::CallReport;
-use crate::front::Front;
 use crate::turn::{Account, Halt};
+use ona_front::CoreEnd;
 
 /// A call that the model wants.
 struct Wanted {
@@ -86,7 +87,7 @@ impl Agent {
         group: &[Wanted],
         cancel: &CancellationToken,
     ) -> Result<Vec<CallReport>, Halt> {
-        let started = |front: &Front, call: &Wanted| {
+        let started = |front: &CoreEnd, call: &Wanted| {
             front.tell(Event::ToolStarted {
                 id: call.id.clone(),
                 tool: call.tool.clone(),

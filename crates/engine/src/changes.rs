@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ona_hooks::Fired;
 use ona_policy::Scope;
 use ona_store::{Step, StoreError};
-use ona_types::Event;
 use ona_types::hook::{ConfigSource, HookDetail};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -73,12 +72,8 @@ impl Session {
     }
 
     /// Tells the front-end what the user should know.
-    pub(crate) fn warn(&self, mut text: String) {
-        // Whoever shows it says so.
-        if let Some(rest) = text.strip_prefix("warning: ") {
-            text = rest.to_owned();
-        }
-        self.front.tell(Event::Warning { text });
+    pub(crate) fn warn(&self, text: String) {
+        self.front.warn(text);
     }
 }
 

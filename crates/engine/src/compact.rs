@@ -3,11 +3,12 @@
 
 use std::time::Instant;
 
+use ona_front::Event;
 use ona_hooks::Fired;
 use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
 use ona_store::{Steering, Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
-use ona_types::{Collapse, Entry, Event, Todo, TodoStatus};
+use ona_types::{Collapse, Entry, Todo, TodoStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

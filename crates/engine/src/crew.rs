@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ona_types::{Event, SessionId, TRUNCATED_SUFFIX, TaskId};
+use ona_front::Event;
+use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ona_front::Event;
 use ona_mcp::{OnProgress, Pool};
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebQuery, Whose};
-use ona_types::{Event, Phase, TaskId, Todo, ToolOutput, ToolUseId};
+use ona_types::{Phase, TaskId, Todo, ToolOutput, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -3,24 +3,25 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
+use ona_front::{AskRequest, Event, HumanAnswer};
 use ona_hooks::{About, Fired, Judge};
 use ona_intents::TraceEntry;
 use ona_policy::{Answer, By, Call, Effects, Rule, STAGES, Stage, ToolPermit, Verdict};
 use ona_store::{Decision, GateRow, StoreError};
 use ona_tools::{Asks, Tool};
 use ona_types::hook::{HookBase, HookDetail, HookInvocation, RequestDecision};
-use ona_types::{AskRequest, Behavior, Event, HumanAnswer, Phase, ToolUseId};
+use ona_types::{Behavior, Phase, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::explain;
-use crate::front::Human;
 use crate::governance::Kept;
 use crate::intents::{Governed, Ruled};
 use crate::judge::ModelJudge;
 use crate::phase;
 use crate::session::Session;
+use ona_front::Human;
 
 /// As much of what a hook says to the model is told at once.
 const LONGEST_CONTEXT: usize = 10_000;
@@ -281,7 +282,7 @@ impl Session {
             return Ok(Answer::new(Stage::Human, Verdict::Pass, "there was nothing to ask"));
         };
         let reason = open.reason.clone();
-        let (verdict, by, words) = match self.front.human {
+        let (verdict, by, words) = match self.front.human() {
             Human::Operator => (
                 Verdict::Allow,
                 json!({"by": "operator", "via": "eval"}),

@@ -11,6 +11,7 @@ mod select;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_front::Event;
 use ona_intents::class::{Versions, check};
 use ona_intents::file::{Found, Intent};
 use ona_intents::gate::{Allowed, CallClass, Decision};
@@ -25,7 +26,7 @@ use ona_policy::secrets::Redactor;
 use ona_policy::{Answer, By, Call, Effects, Scope, Stage, Verdict};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::{InputError, Tool};
-use ona_types::{Behavior, ContentHash, Event, SessionId, ToolOutput};
+use ona_types::{Behavior, ContentHash, SessionId, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::call::masked_path;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use ona_front::{Ending, Event};
 use ona_hooks::{Judge, Judging, Question};
 use ona_store::NewSession;
 use ona_types::hook::SessionEndReason;
-use ona_types::{Ending, Event};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentOptions, Mind};
-use crate::front::{Human, table};
 use crate::prompt::PromptOptions;
 use crate::session::Session;
+use ona_front::{Human, channel};
 
 /// An answer is short.
 const LONGEST: u32 = 1024;
@@ -63,7 +63,7 @@ impl ModelJudge<'_> {
         let seat = engine.store.new_session(&new).map_err(|error| error.to_string())?;
         let session = Session::open(engine, seat, &self.session.place.cwd);
         let session = session.map_err(|error| error.to_string())?;
-        let (front, _remote, mut events) = table(Human::Nobody);
+        let (front, _remote, mut events) = channel(Human::Nobody);
         let options = AgentOptions {
             prompt: PromptOptions { replace: Some(TASK.to_owned()), append: None },
             tools: Some(["Read", "Grep", "Glob"].map(str::to_owned).to_vec()),

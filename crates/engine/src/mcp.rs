@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ona_front::Event;
 use ona_hooks::runs_of;
 use ona_mcp::{
     Body, ContentPart, McpTool, OnProgress, Pool, PoolOptions, Progress, PromptArgument,
@@ -18,7 +19,7 @@ use ona_policy::secrets::Late;
 use ona_policy::{Answer, By, Call, Stage, Verdict};
 use ona_store::{Step, StoreError};
 use ona_tools::{Deferred, ServerTool, Tool};
-use ona_types::{Behavior, Entry, Event, SystemNote, ToolUseId};
+use ona_types::{Behavior, Entry, SystemNote, ToolUseId};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -522,7 +523,7 @@ impl Pace {
 impl Session {
     /// Tells the front-end how far a call got, as a server tells it.
     pub(crate) fn on_progress(&self, call: &ToolUseId) -> OnProgress {
-        let (front, call) = (self.front.beside(), call.clone());
+        let (front, call) = (self.front.another(), call.clone());
         let pace = Mutex::new(Pace::default());
         Arc::new(move |progress: Progress| {
             let is_last = progress.total == Some(progress.done);

@@ -47,7 +47,7 @@ impl Session {
     pub async fn play(&mut self, options: AgentOptions) -> Result<AgentOptions, String> {
         let Some(kind) = self.role.clone() else { return Ok(options) };
         self.use_servers(&kind).await.map_err(|error| error.to_string())?;
-        let known = self.known_skills(&kind, &self.front.going_on()).await?;
+        let known = self.known_skills(&kind, &self.front.running()).await?;
         let mut options = options;
         options.prompt.replace.get_or_insert_with(|| kind.prompt.clone());
         let more = [self.memories_of(&kind), known, options.prompt.append.take()];

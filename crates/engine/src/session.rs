@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ona_front::DeniedCall;
 use ona_hooks::{HOOK_RUN, runs_of};
 use ona_intents::Workspace;
 use ona_policy::secrets::masks;
@@ -10,7 +11,7 @@ use ona_provider::ToolSpec;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, NewSession, Seat, Store, StoreError};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
-use ona_types::{ConversationId, DeniedCall, PermissionMode, SessionId};
+use ona_types::{ConversationId, PermissionMode, SessionId};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -18,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{AgentOptions, Mind};
 use crate::crew::Crew;
 use crate::extensions::{AgentDefinition, Extensions};
-use crate::front::{Front, Human, table};
 use crate::governance::{Config, Governance, GovernanceError, Remember};
 use crate::instructions;
 use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent, with_metadata};
 use crate::mcp::{Connected, FOR_SERVERS, SERVER_RUN};
 use crate::servers::{PluginServers, Servers};
 use crate::subagents::Identity;
+use ona_front::{CoreEnd, Human, channel};
 
 /// What every session of this process shares.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub struct JoinRequest {
 #[derive(Debug)]
 pub struct Session {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) front: Front,
+    pub(crate) front: CoreEnd,
     pub(crate) seat: Seat,
     pub(crate) place: Place,
     pub(crate) governance: Governance,
@@ -188,7 +189,7 @@ impl Session {
                 place.cwd.display()
             )
         }));
-        let (front, ..) = table(Human::Nobody);
+        let (front, ..) = channel(Human::Nobody);
         let mut session = Self {
             engine: Arc::clone(engine),
             front,
@@ -218,7 +219,7 @@ impl Session {
         seat: Seat,
         place: Place,
         governance: Governance,
-        front: Front,
+        front: CoreEnd,
     ) -> Self {
         Self {
             engine: Arc::clone(&self.engine),
@@ -247,7 +248,7 @@ impl Session {
         let seats = (&self.seat, &self.seat);
         let governance =
             self.governance.for_agent(&self.engine, seats, &mut place, &[], None, None)?;
-        let same = self.another(self.seat.clone(), place, governance, self.front.beside());
+        let same = self.another(self.seat.clone(), place, governance, self.front.another());
         Ok(Self {
             tools: self.tools.clone(),
             answers: self.answers.clone(),
@@ -309,7 +310,7 @@ impl Session {
 
     /// The session with somebody in front of it; without, there is nobody to ask.
     #[must_use]
-    pub fn facing(self, front: Front) -> Self {
+    pub fn facing(self, front: CoreEnd) -> Self {
         Self { front, ..self }
     }
 
@@ -473,8 +474,8 @@ impl Session {
     }
 
     /// What an interrupt would end.
-    pub fn going_on(&self) -> CancellationToken {
-        self.front.going_on()
+    pub fn running(&self) -> CancellationToken {
+        self.front.running()
     }
 
     /// Where the session stands in the record.

@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ona_front::{DeniedCall, Event};
 use ona_policy::{Call, Effects};
 use ona_store::{NewSession, Step, StoreError};
 use ona_tools::{AgentOrder, Waits};
-use ona_types::{
-    Behavior, Change, DeniedCall, Entry, Event, OutcomeClass, SystemNote, ToolOutput, ToolUseId,
-};
+use ona_types::{Behavior, Change, Entry, OutcomeClass, SystemNote, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -273,7 +272,7 @@ impl Session {
         let governance =
             self.governance.for_agent(&self.engine, seats, &mut place, &[], None, None);
         let governance = governance.map_err(wrong)?;
-        let mut session = self.another(seat, place, governance, self.front.beside());
+        let mut session = self.another(seat, place, governance, self.front.another());
         session.take_up(skill);
         Ok(session)
     }

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use ona_front::Ending;
 use ona_policy::secrets::Redactor;
 use ona_store::{Step, StoreError};
 use ona_tools::{STRUCTURED_OUTPUT, StructuredOutput};
-use ona_types::{Ending, Entry, SystemNote};
+use ona_types::{Entry, SystemNote};
 use serde_json::Value;
 
 use crate::agent::Agent;

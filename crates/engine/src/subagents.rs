@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ona_front::{Ending, Listener, TurnEnd};
 use ona_sandbox::Owner;
 use ona_store::{AgentRun, NewAgent, Seat, StoreError};
 use ona_tools::AgentOrder;
 use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
 use ona_types::{
-    Ending, PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskEnd, TaskId, TaskKind, TaskStarted,
-    ToolOutput, ToolUseId, TurnEnd,
+    PermissionMode, SessionId, TRUNCATED_SUFFIX, TaskEnd, TaskId, TaskKind, TaskStarted,
+    ToolOutput, ToolUseId,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -402,7 +403,8 @@ impl Session {
             own_hooks(kind).as_ref(),
             isolation.map(|isolation| isolation.path.as_path()),
         );
-        let front = self.front.for_agent(call, log);
+        let listener = log.map(|log| -> Listener { Arc::new(move |event| log.hear(event)) });
+        let front = self.front.for_agent(call, listener);
         let mut session = self.another(seat, place, governance.map_err(text)?, front);
         session.agent = Some(identity);
         if let (Some(isolation), Some(workspace)) = (isolation, &self.workspace) {

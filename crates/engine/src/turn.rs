@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use ona_front::{DeniedCall, Ending, Event, ModelUsed, TurnEnd};
 use ona_hooks::Fired;
 use ona_provider::{Answer, AskError, Block, Live, StopReason};
 use ona_store::{ModelCall, Step, StoreError};
 use ona_types::hook::{HookDetail, StopError};
 use ona_types::{
-    Attachment, ContentBlock, DeniedCall, Ending, Entry, EntryType, Event, ModelUsed, SystemNote,
-    ToolUseId, TurnEnd, Usage, fresh_uuid,
+    Attachment, ContentBlock, Entry, EntryType, SystemNote, ToolUseId, Usage, fresh_uuid,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -639,7 +639,7 @@ impl Agent {
         self.warn(format!(
             "{event} hooks would send the model back once more; it was sent back {}, which is the limit \
              (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}",
-            ona_types::times(before)
+            ona_front::times(before)
         ));
         Ok(false)
     }

@@ -4,18 +4,18 @@ use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use ona_engine::{ELICITATION, Remote};
+use ona_engine::ELICITATION;
+use ona_front::ClientHandle;
+use ona_front::{AskRequest, Event, HumanAnswer, Op};
 use ona_tools::misfit;
-use ona_types::{
-    AskRequest, Behavior, Event, HumanAnswer, Op, PermissionUpdate, UpdateDestination,
-};
+use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::output::{complain, plain};
 
 /// Shows events until the core has no more.
-pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
+pub async fn show(mut events: UnboundedReceiver<Event>, remote: ClientHandle) {
     while let Some(event) = events.recv().await {
         match event {
             Event::Ask { ask, request } => put(ask, request, &remote),
@@ -35,7 +35,7 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: Remote) {
 
 /// Puts a question to whoever is at the terminal. It is asked beside all else, so that an interrupt is not kept waiting by
 /// a terminal; and one at a time.
-pub fn put(ask: u64, request: AskRequest, remote: &Remote) {
+pub fn put(ask: u64, request: AskRequest, remote: &ClientHandle) {
     static TURN: Mutex<()> = Mutex::new(());
     let remote = remote.clone();
     tokio::task::spawn_blocking(move || {

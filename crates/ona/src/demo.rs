@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::{Agent, AgentOptions, Config, Human, Mind, Session, Wish, table};
+use ona_engine::{Agent, AgentOptions, Config, Mind, Session, Wish};
+use ona_front::{Ending, Event, Op};
+use ona_front::{Human, channel};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
 use ona_provider::{Aliases, Client, Credential, Fixed, ProviderKind, Retry, Transport, resolve};
 use ona_store::{CallStory, NewSession, Store};
 use ona_types::hook::SessionEndReason;
-use ona_types::{Ending, Event, Op};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -81,7 +82,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         .build()
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(async {
-        let (front, remote, mut events) = table(Human::Nobody);
+        let (front, remote, mut events) = channel(Human::Nobody);
         let interrupts = Interrupts::listen(&remote)?;
         let options =
             AgentOptions { max_turns: Some(30), today: today(), ..AgentOptions::default() };

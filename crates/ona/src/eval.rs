@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_engine::{
-    AgentOptions, Crew, Engine, GovernanceError, Human, JoinRequest, Remote, Session,
-    TransitionError, table,
+    AgentOptions, Crew, Engine, GovernanceError, JoinRequest, Session, TransitionError,
 };
+use ona_front::Op;
+use ona_front::{ClientHandle, Human, channel};
 use ona_store::{Join, Store};
 use ona_tools::{Host, Web};
-use ona_types::{ConversationId, Op, Phase};
+use ona_types::{ConversationId, Phase};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -41,7 +42,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         // Whoever is started by a call is no operator, whatever it claims.
         (false, Some(_)) => Human::Nobody,
     };
-    let (front, remote, events) = table(human);
+    let (front, remote, events) = channel(human);
     let mut session = join(&engine, cli)?.facing(front);
     if ["Agent", "Skill"].contains(&call.tool.as_str()) || asks_servers(&call.tool) {
         for warning in session.extend()? {
@@ -72,7 +73,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen(&remote)?;
         let shown = tokio::spawn(asker::show(events, remote));
-        let cancel = session.going_on();
+        let cancel = session.running();
         if asks_servers(&call.tool) {
             print::connect(&mut session).await?;
         }
@@ -261,7 +262,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    pub fn listen(remote: &Remote) -> Result<Self, CliError> {
+    pub fn listen(remote: &ClientHandle) -> Result<Self, CliError> {
         let this = Self { came: Arc::default() };
         for (kind, number) in
             [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]

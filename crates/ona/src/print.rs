@@ -11,14 +11,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::{
-    Agent, AgentError, AgentOptions, Engine, GovernanceError, Human, Remote, Session, instructions,
-    server_lines, table,
+    Agent, AgentError, AgentOptions, Engine, GovernanceError, Session, instructions, server_lines,
 };
+use ona_front::{ClientHandle, Human, channel};
+use ona_front::{Ending, Event, Op, TurnEnd};
 use ona_policy::secrets::Redactor;
 use ona_store::{Found, NewSession, Seat, Step, Store, StoreError, is_foreign};
 use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::hook::{SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{ConversationId, Ending, Event, Op, SessionId, TurnEnd};
+use ona_types::{ConversationId, SessionId};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -91,7 +92,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         engine.store.rename_session(&seat, Some(name))?;
     }
     let human = if cli.ask { Human::Present } else { Human::Nobody };
-    let (front, remote, events) = table(human);
+    let (front, remote, events) = channel(human);
     let session = session.facing(front);
     let mind = session.mind_of_role(mind, args.model.is_some());
     tell_effort(&mind);
@@ -456,7 +457,7 @@ fn feed(
     args: &AgentArgs,
     prompt: Option<String>,
     session_id: &str,
-    remote: &Remote,
+    remote: &ClientHandle,
 ) -> Option<std::thread::JoinHandle<()>> {
     match (args.input_format, prompt) {
         _ if args.init_only => {}
@@ -507,11 +508,11 @@ struct Printer {
     /// Whether there will be a session to go on with.
     kept: bool,
     /// Where answers go of whoever is at the terminal, if somebody is.
-    asks: Option<Remote>,
+    asks: Option<ClientHandle>,
 }
 
 impl Printer {
-    fn new(args: &AgentArgs, shown: Shown, tools: Vec<String>, asks: Option<Remote>) -> Self {
+    fn new(args: &AgentArgs, shown: Shown, tools: Vec<String>, asks: Option<ClientHandle>) -> Self {
         Self {
             asks,
             format: args.output_format,

@@ -12,11 +12,11 @@
 
 pub mod canonical;
 mod effort;
+pub mod gate;
 mod hash;
 pub mod hook;
 mod id;
 mod near;
-mod op;
 mod outcome;
 mod permission;
 mod phase;
@@ -29,7 +29,6 @@ pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
 pub use near::{nearest, shown};
-pub use op::{AskRequest, DeniedCall, Ending, Event, HumanAnswer, ModelUsed, Op, TurnEnd, times};
 pub use outcome::{
     Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,
     TaskEnd, TaskKind, TaskStarted, Todo, TodoStatus, ToolOutput,

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use ona_front::{AskRequest, HumanAnswer};
 use ona_mcp::{BoxFuture, Desk, ElicitAnswer, ElicitForm, Elicitation};
 use ona_sandbox::{ChildSpec, Ending};
 use ona_store::Step;
 use ona_tools::misfit;
 use ona_types::hook::{ElicitationAction, ElicitationMode, HookDetail};
-use ona_types::{AskRequest, HumanAnswer};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::front::Human;
 use crate::servers::in_header;
 use crate::session::Session;
+use ona_front::Human;
 
 /// How long a command may take that prints headers.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ fn in_headers(printed: &str) -> Vec<String> {
 impl Session {
     /// A server wants to know something: hooks are asked first, then the human, and hooks hear of the answer.
     async fn elicited(&self, server: &str, asked: &Elicitation) -> ElicitAnswer {
-        let cancel = self.front.going_on();
+        let cancel = self.front.running();
         let (mode, url, id, schema) = match &asked.form {
             ElicitForm::Fields { schema } => {
                 (ElicitationMode::Form, None, None, schema.as_object().cloned())
@@ -100,7 +100,7 @@ impl Session {
         let (mut answer, by) = match (&fired.elicitation, fired.denies()) {
             (_, true) => (ElicitAnswer::Decline, "hook"),
             (Some((action, content)), false) => (given(*action, content.clone()), "hook"),
-            (None, false) => match self.front.human {
+            (None, false) => match self.front.human() {
                 Human::Present => (self.ask_for(server, asked, &mut rows, &cancel).await, "human"),
                 // Whoever calls a tool from the command line is not asked in the middle of it.
                 Human::Operator | Human::Nobody => (ElicitAnswer::Decline, "headless"),

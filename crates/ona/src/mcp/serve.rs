@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use ona_engine::{Engine, Human, Session, table};
+use ona_engine::{Engine, Session};
+use ona_front::{Human, channel};
 use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool, serve_http, serve_stdio};
 use ona_store::NewSession;
 use serde_json::{Map, Value};
@@ -221,7 +222,7 @@ impl Worker<'_> {
             origin: "mcp",
             name: None,
         })?;
-        let (front, remote, events) = table(Human::Nobody);
+        let (front, remote, events) = channel(Human::Nobody);
         let mut session = Session::open(&self.engine, seat, &self.here)?.facing(front);
         tokio::spawn(asker::show(events, remote));
         for warning in session.extend()? {

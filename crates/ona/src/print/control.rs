@@ -1,11 +1,11 @@
 //! What a program that drives ona asks for beside prompts (`control_request`), and what it is answered.
 
-use ona_engine::Remote;
-use ona_types::Op;
+use ona_front::ClientHandle;
+use ona_front::Op;
 use serde_json::{Value, json};
 
 /// The answer to a line, if it is such a request; what is asked for is done.
-pub(super) fn answer(line: &str, remote: &Remote) -> Option<Value> {
+pub(super) fn answer(line: &str, remote: &ClientHandle) -> Option<Value> {
     let asked: Value = serde_json::from_str(line).ok()?;
     if asked["type"] != "control_request" {
         return None;

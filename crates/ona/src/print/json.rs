@@ -1,7 +1,8 @@
 //! The shapes of `--output-format json` and `stream-json`, as published for Claude Code.
 
+use ona_front::{Ending, Event, ModelUsed, TurnEnd};
 use ona_provider::Model;
-use ona_types::{Ending, Event, ModelUsed, TurnEnd, Usage, fresh_uuid};
+use ona_types::{Usage, fresh_uuid};
 use serde_json::{Map, Value, json};
 
 use super::final_text;

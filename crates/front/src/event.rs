@@ -1,52 +1,16 @@
-//! What passes between the core and whatever stands in front of it: operations in, events out.
-//!
-//! The core neither prints nor reads a terminal. A front-end shows [`Event`]s as it likes and sends
-//! [`Op`]s back; a test is a front-end too.
+//! What a front-end is told: everything that happens, and how a turn ended.
 
+use ona_types::{ToolUseId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attachment, PermissionUpdate, RuleValue, ToolUseId, Usage};
-
-/// Something the front-end wants of the core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-pub enum Op {
-    /// The human says something: a turn begins.
-    Submit {
-        /// What is said.
-        prompt: String,
-        /// What is shown with it.
-        #[serde(default)]
-        attachments: Vec<Attachment>,
-    },
-    /// Goes on with a turn that was cut short, as if nothing had happened.
-    GoOn,
-    /// Makes room in the model's context.
-    Compact {
-        /// What the summary should keep in mind.
-        instructions: Option<String>,
-    },
-    /// The session is over.
-    End,
-    /// The human answers a question.
-    Answer {
-        /// Which one.
-        ask: u64,
-        /// What is said.
-        answer: HumanAnswer,
-    },
-    /// Stop what is going on.
-    Interrupt,
-    /// The front-end is told to end: stop what is going on, and begin nothing that was asked for before.
-    Quit,
-}
+use crate::AskRequest;
 
 /// Something the front-end is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// A human has to decide; the core waits for [`Op::Answer`].
+    /// A human has to decide; the core waits for [`Op::Answer`](crate::Op::Answer).
     Ask {
         /// The question's number.
         ask: u64,
@@ -341,53 +305,6 @@ pub struct DeniedCall {
     pub tool_use_id: ToolUseId,
     pub tool_input: Value,
 }
-
-/// What the human is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AskRequest {
-    /// The tool.
-    pub tool: String,
-    /// Its input, after hooks.
-    pub input: Value,
-    /// Why there is something to ask.
-    pub reason: String,
-    /// Rules that would answer it for good.
-    pub suggestions: Vec<RuleValue>,
-}
-
-/// What the human says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "behavior", rename_all = "lowercase")]
-pub enum HumanAnswer {
-    /// Yes; with changes to keep, if it is to be yes from now on.
-    Allow {
-        /// Changes of the permissions.
-        always: Vec<PermissionUpdate>,
-        /// What to run instead, such as the same questions with answers.
-        #[serde(default)]
-        input: Option<Value>,
-    },
-    /// No; with something to tell the model.
-    Deny {
-        /// What to tell it.
-        feedback: String,
-        /// Whether the agent should stop altogether.
-        stop: bool,
-    },
-}
-
-impl HumanAnswer {
-    /// A yes to this once.
-    pub fn yes() -> Self {
-        Self::Allow { always: Vec::new(), input: None }
-    }
-
-    /// A no with a reason, after which the agent may go on.
-    pub fn no(feedback: impl Into<String>) -> Self {
-        Self::Deny { feedback: feedback.into(), stop: false }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,260 @@
+//! Both ends of the channel: events go out of the core, operations come in.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ona_types::ToolUseId;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{AskRequest, Event, HumanAnswer, Op};
+
+/// Hears every event of an agent in the background, beside the front-end.
+pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// Who stands behind a session, for what the rules say to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Human {
+    /// The operator calls the tool directly (`--eval`): whatever would be asked is a yes.
+    Operator,
+    /// Nobody: whatever would be asked is a no.
+    Nobody,
+    /// Somebody who answers [`Event::Ask`].
+    Present,
+}
+
+/// What the core holds.
+pub struct CoreEnd {
+    human: Human,
+    events: mpsc::UnboundedSender<Event>,
+    ops: mpsc::UnboundedReceiver<Op>,
+    shared: Arc<Shared>,
+    /// The call whose agent speaks here, if one does.
+    agent_call: Option<ToolUseId>,
+    /// Hears what is told here as well.
+    listener: Option<Listener>,
+}
+
+impl fmt::Debug for CoreEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoreEnd").field("human", &self.human).finish_non_exhaustive()
+    }
+}
+
+/// What a front-end holds to speak to the core.
+#[derive(Clone, Debug)]
+pub struct ClientHandle {
+    ops: mpsc::UnboundedSender<Op>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    open: Mutex<Open>,
+    running: Mutex<CancellationToken>,
+    /// Nothing more begins.
+    over: CancellationToken,
+}
+
+/// Questions nobody has answered yet.
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    waiting: HashMap<u64, oneshot::Sender<HumanAnswer>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Both ends, and the events that the front-end reads.
+pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<Event>) {
+    let (events, receiver) = mpsc::unbounded_channel();
+    let (sender, ops) = mpsc::unbounded_channel();
+    let shared = Arc::new(Shared::default());
+    let core = CoreEnd {
+        human,
+        events,
+        ops,
+        shared: Arc::clone(&shared),
+        agent_call: None,
+        listener: None,
+    };
+    (core, ClientHandle { ops: sender, shared }, receiver)
+}
+
+impl ClientHandle {
+    /// Hands an operation to the core. Answers, interrupts and the order to quit act at once, everything else in its turn. An
+    /// answer to a question that is no longer open does nothing.
+    pub fn send(&self, op: Op) {
+        match op {
+            Op::Answer { ask, answer } => {
+                if let Some(waiting) = held(&self.shared.open).waiting.remove(&ask) {
+                    let _ = waiting.send(answer);
+                }
+            }
+            Op::Interrupt => held(&self.shared.running).cancel(),
+            Op::Quit => {
+                self.shared.over.cancel();
+                held(&self.shared.running).cancel();
+            }
+            Op::Submit { .. } | Op::GoOn | Op::Compact { .. } | Op::End => {
+                let _ = self.ops.send(op);
+            }
+        }
+    }
+}
+
+impl CoreEnd {
+    /// Who answers what is asked here.
+    pub fn human(&self) -> Human {
+        self.human
+    }
+
+    /// Tells the front-end something. One that has gone away misses nothing that is not on the record.
+    pub fn tell(&self, event: Event) {
+        if let Some(listener) = &self.listener {
+            listener(&event);
+        }
+        // Whoever is asked answers by the number alone, whoever asks.
+        let event = match (&self.agent_call, event) {
+            (None, event) | (Some(_), event @ Event::Ask { .. }) => event,
+            (Some(call), event) => Event::OfAgent { call: call.clone(), what: Box::new(event) },
+        };
+        let _ = self.events.send(event);
+    }
+
+    /// Tells the user of something that went wrong and stops nothing.
+    pub fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        // The front-end adds the word itself.
+        let text = text.strip_prefix("warning: ").map(str::to_owned).unwrap_or(text);
+        self.tell(Event::Warning { text });
+    }
+
+    /// The same front-end, for an agent that a call started. It takes no operations. One in the background has a
+    /// listener, and nobody to ask.
+    pub fn for_agent(&self, call: &ToolUseId, listener: Option<Listener>) -> Self {
+        let human = if listener.is_some() { Human::Nobody } else { self.human };
+        Self { human, agent_call: Some(call.clone()), listener, ..self.another() }
+    }
+
+    /// Another end of the same channel, which takes no operations.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let (_, ops) = mpsc::unbounded_channel();
+        Self {
+            human: self.human,
+            events: self.events.clone(),
+            ops,
+            shared: Arc::clone(&self.shared),
+            agent_call: self.agent_call.clone(),
+            listener: self.listener.clone(),
+        }
+    }
+
+    /// The same end for calls that the user has asked for directly: whatever would be asked is a yes.
+    #[must_use]
+    pub fn for_operator(self) -> Self {
+        Self { human: Human::Operator, ..self }
+    }
+
+    /// The next operation in its turn; nothing if there will be none.
+    pub async fn next(&mut self) -> Option<Op> {
+        tokio::select! {
+            biased;
+            () = self.shared.over.cancelled() => None,
+            op = self.ops.recv() => op,
+        }
+    }
+
+    /// What an interrupt would end.
+    pub fn running(&self) -> CancellationToken {
+        held(&self.shared.running).clone()
+    }
+
+    /// Something new begins: an interrupt that ended what came before does not end this, unless it was the last.
+    pub fn begin(&self) -> CancellationToken {
+        let mut running = held(&self.shared.running);
+        if running.is_cancelled() && !self.shared.over.is_cancelled() {
+            *running = CancellationToken::new();
+        }
+        running.clone()
+    }
+
+    /// Asks the human, and waits.
+    pub async fn ask(&self, request: AskRequest, cancel: &CancellationToken) -> HumanAnswer {
+        let (sender, receiver) = oneshot::channel();
+        let ask = {
+            let mut open = held(&self.shared.open);
+            open.next += 1;
+            let ask = open.next;
+            open.waiting.insert(ask, sender);
+            ask
+        };
+        self.tell(Event::Ask { ask, request });
+        let answer = tokio::select! {
+            answer = receiver => answer.ok(),
+            () = self.events.closed() => None,
+            () = cancel.cancelled() => {
+                Some(HumanAnswer::Deny { feedback: "interrupted".to_owned(), stop: true })
+            }
+        };
+        held(&self.shared.open).waiting.remove(&ask);
+        answer.unwrap_or_else(|| HumanAnswer::no("the front-end is gone"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question() -> AskRequest {
+        AskRequest {
+            tool: "Bash".into(),
+            input: json!({}),
+            reason: "why".into(),
+            suggestions: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_reaches_the_question_it_is_for() {
+        let (core, client, mut events) = channel(Human::Present);
+        let cancel = core.running();
+        let answer = async {
+            let Some(Event::Ask { ask, .. }) = events.recv().await else { panic!() };
+            client.send(Op::Answer { ask: ask + 1, answer: HumanAnswer::no("another") });
+            client.send(Op::Answer { ask, answer: HumanAnswer::no("this one") });
+        };
+        let (said, ()) = tokio::join!(core.ask(question(), &cancel), answer);
+        assert_eq!(said, HumanAnswer::no("this one"));
+    }
+
+    #[tokio::test]
+    async fn after_the_order_to_quit_nothing_begins() {
+        let (mut core, client, _events) = channel(Human::Nobody);
+        client.send(Op::GoOn);
+        assert_eq!(core.next().await, Some(Op::GoOn));
+        client.send(Op::GoOn);
+        client.send(Op::Quit);
+        assert_eq!(core.next().await, None, "what was asked for before included");
+        assert!(core.begin().is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_and_a_front_end_that_left_are_a_no() {
+        let (core, client, events) = channel(Human::Present);
+        let cancel = core.running();
+        client.send(Op::Interrupt);
+        let said = core.ask(question(), &cancel).await;
+        assert_eq!(said, HumanAnswer::Deny { feedback: "interrupted".into(), stop: true });
+        assert!(!core.begin().is_cancelled(), "the next thing is not interrupted");
+        drop(events);
+        let said = core.ask(question(), &core.begin()).await;
+        assert_eq!(said, HumanAnswer::no("the front-end is gone"));
+    }
+}

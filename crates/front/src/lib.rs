@@ -1,0 +1,22 @@
+//! The contract between the core and whatever stands in front of it: operations in, events out.
+//!
+//! The core neither prints nor reads a terminal. It holds a [`CoreEnd`]; a front-end (`ona -p`, a terminal, a test)
+//! holds a [`ClientHandle`] and reads [`Event`]s, shows them as it likes, and sends [`Op`]s back. Nothing is decided
+//! here, and nothing that is sent counts before it is on the record.
+//!
+//! ```
+//! use ona_front::{Event, Human, Op, channel};
+//! let (core, client, mut events) = channel(Human::Nobody);
+//! core.tell(Event::Warning { text: "low on disk".to_owned() });
+//! assert!(matches!(events.try_recv(), Ok(Event::Warning { .. })));
+//! client.send(Op::Interrupt);
+//! assert!(core.running().is_cancelled());
+//! ```
+
+mod channel;
+mod event;
+mod op;
+
+pub use channel::{ClientHandle, CoreEnd, Human, Listener, channel};
+pub use event::{DeniedCall, Ending, Event, ModelUsed, TurnEnd, times};
+pub use op::{AskRequest, HumanAnswer, Op};

@@ -1,0 +1,154 @@
+//! The gate: its stages, what each of them says of a call, and the one walk through them.
+//!
+//! The stages themselves live where the things are that they look at (`ona-gate`). What is here is what every crate
+//! may have to speak of: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
+//! server is called. The permit is made in [`mod@walk`] and nowhere else.
+
+mod walk;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use walk::{End, Judged, Judging, Mode, Permit, Said, Stage, Walked, WrongPermit, walk};
+
+/// A stage of the gate, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageName {
+    /// The input fits the tool's schema.
+    Input,
+    /// PreToolUse hooks.
+    Hooks,
+    /// The planning gate of S0 §8.3.
+    Phase,
+    /// The intent of the work, and what it owns (S2, S4).
+    Intent,
+    /// The permission rules of S0 §5.12.
+    Rules,
+    /// The human.
+    Human,
+    /// TaskCreated and TaskCompleted hooks, about what the call would start or complete.
+    Tasks,
+}
+
+/// The stages in the order they are asked. A call that passes all of them may run.
+pub const STAGES: [StageName; 7] = [
+    StageName::Input,
+    StageName::Hooks,
+    StageName::Phase,
+    StageName::Intent,
+    StageName::Rules,
+    StageName::Human,
+    StageName::Tasks,
+];
+
+impl StageName {
+    /// The stage's name on the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Hooks => "hooks",
+            Self::Phase => "phase",
+            Self::Intent => "intent",
+            Self::Rules => "rules",
+            Self::Human => "human",
+            Self::Tasks => "tasks",
+        }
+    }
+}
+
+/// What a stage says of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing against it, nothing for it.
+    Pass,
+    /// The stage cannot speak in this mode of the walk; its reason says why.
+    Silent,
+    /// For it.
+    Allow,
+    /// A human should decide.
+    Ask,
+    /// Against it.
+    Deny,
+}
+
+impl Verdict {
+    /// The word on the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Silent => "silent",
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Who can settle what a stage wants asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettledBy {
+    /// Nothing but the mode asks: a hook's yes is enough, also for an input that this hook has put there.
+    AnyYes,
+    /// A human, or a PermissionRequest hook that was asked about this very input.
+    #[default]
+    AnAnswer,
+    /// A human.
+    AHuman,
+}
+
+/// One stage's answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// Who answers.
+    pub stage: StageName,
+    /// What.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub reason: String,
+    /// Why, for programs: the rule, the hook, the file it stands in.
+    pub detail: Value,
+    /// Who can settle it, where the verdict is [`Verdict::Ask`].
+    #[serde(skip)]
+    pub settled_by: SettledBy,
+    /// What would turn the verdict, in words; said only where somebody wants a call explained.
+    #[serde(skip)]
+    pub remedies: Vec<String>,
+}
+
+impl Answer {
+    /// An answer without details.
+    pub fn new(stage: StageName, verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self {
+            stage,
+            verdict,
+            reason: reason.into(),
+            detail: Value::Null,
+            settled_by: SettledBy::default(),
+            remedies: Vec::new(),
+        }
+    }
+
+    /// Adds details.
+    #[must_use]
+    pub fn with(mut self, detail: Value) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// Says who can settle what is asked.
+    #[must_use]
+    pub fn settled_by(mut self, who: SettledBy) -> Self {
+        self.settled_by = who;
+        self
+    }
+
+    /// Says what would turn the verdict.
+    #[must_use]
+    pub fn remedied_by(mut self, remedies: impl IntoIterator<Item = String>) -> Self {
+        self.remedies.extend(remedies);
+        self
+    }
+}
