@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use ona_engine::servers::GivenServers;
 use ona_engine::settings::Given;
-use ona_engine::{Config, Engine, JoinRequest, Session};
+use ona_engine::{Config, Core, Engine, JoinRequest, Session};
 use ona_hooks::Timeouts;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings};
@@ -76,7 +76,7 @@ fn shell(world: &Path) -> Duration {
 
 /// A project with so many hooks, and a record of its own.
 struct Bench {
-    engine: Arc<Engine>,
+    engine: Engine,
     request: JoinRequest,
 }
 
@@ -111,7 +111,7 @@ impl Bench {
             late: Default::default(),
             variable: |_| None,
         };
-        let engine = Arc::new(Engine {
+        let engine = Engine::new(Core {
             store: Store::open(&dir.join("agent.db")).unwrap(),
             settings: ToolSettings::default(),
             host: Host {
@@ -121,7 +121,6 @@ impl Bench {
                 web: Arc::default(),
             },
             config,
-            crew: ona_engine::Crew::default(),
         });
         Self { engine, request: JoinRequest { cwd: dir, conversation: None } }
     }
@@ -141,7 +140,7 @@ impl Measured {
         let mut times = Vec::with_capacity(runs);
         for _ in 0..runs {
             let start = Instant::now();
-            let report = self.0.call("Read", &input, &cancel).await.unwrap();
+            let report = self.0.gate.call("Read", &input, &cancel).await.unwrap();
             times.push(start.elapsed());
             assert!(!report.is_error, "{}", report.content);
         }

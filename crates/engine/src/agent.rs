@@ -11,21 +11,22 @@ use ona_hooks::Fired;
 use ona_provider::{Client, Model, Request};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
-use ona_tools::STRUCTURED_OUTPUT;
+use ona_tools::Tool as _;
 use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Effort, Entry, SystemNote, ToolUseId};
+use ona_types::{Effort, Entry, SystemNote, ToolKind, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::compact::Squeeze;
+use crate::gate::intents;
+use crate::gate::settle::is_gone;
+use crate::gate::watch::Watch;
 use crate::instructions::{self, Conditional, Instruction};
-use crate::intents;
+use crate::model_context::ModelContext;
 use crate::prompt::{self, PromptOptions};
-use crate::session::{Session, is_gone};
+use crate::session::Session;
 use crate::structured::{self, Shape};
 use crate::subagents;
-use crate::thread::Thread;
-use crate::watch::Watch;
 
 /// Finds a model of the same provider by its name.
 pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, String> + Send + Sync>;
@@ -198,7 +199,7 @@ pub struct Agent {
     /// The model to return to when a skill has been done with.
     pub(crate) own_mind: Option<Arc<Mind>>,
     pub(crate) options: AgentOptions,
-    pub(crate) thread: Thread,
+    pub(crate) thread: ModelContext,
     /// Instructions that come in later; none if none are read.
     pub(crate) conditional: Option<Conditional>,
     /// How many prompts there have been.
@@ -228,18 +229,18 @@ impl Agent {
         mind: Arc<Mind>,
         options: AgentOptions,
     ) -> Result<Self, AgentError> {
-        let store = &session.engine.store;
+        let store = session.gate.store();
         let owner = json!(Owner::current());
-        if let Some(holder) = store.take_lease(&session.seat.session, &owner, is_gone)? {
+        if let Some(holder) = store.take_lease(session.gate.record.session(), &owner, is_gone)? {
             return Err(AgentError::InUse {
-                session: session.seat.session.to_string(),
+                session: session.seat().session.to_string(),
                 pid: holder["pid"].to_string(),
             });
         }
-        let mut thread = Thread::new(mind.model.provider);
-        store.view_live(&session.seat.session, |row| thread.read(row))?;
-        let turn = store.turns(&session.seat.session)?;
-        let context_tokens = store.context_tokens(&session.seat.session)?;
+        let mut thread = ModelContext::new(mind.model.provider);
+        store.view_live(session.gate.record.session(), |row| thread.read(row))?;
+        let turn = store.turns(session.gate.record.session())?;
+        let context_tokens = store.context_tokens(session.gate.record.session())?;
         let mut agent = Self {
             session,
             mind,
@@ -258,11 +259,13 @@ impl Agent {
             owner,
             options,
         };
-        agent.session.work = Some(Arc::new(agent.options.clone()));
-        agent.session.tools.clone_from(&agent.options.tools);
-        agent.session.answers = agent.options.shape.as_ref().map(|shape| Arc::clone(&shape.tool));
-        if let (Some(tools), Some(_)) = (&mut agent.session.tools, &agent.session.answers) {
-            tools.push(STRUCTURED_OUTPUT.to_owned());
+        let options = Arc::new(agent.options.clone());
+        agent.session.change_side(|side| side.options = Some(Arc::clone(&options)));
+        let toolbox = &mut agent.session.gate.toolbox;
+        toolbox.only.clone_from(&options.tools);
+        toolbox.answers = options.shape.as_ref().map(|shape| Arc::clone(&shape.tool));
+        if let (Some(only), Some(answers)) = (&mut toolbox.only, &toolbox.answers) {
+            only.push(answers.name().to_owned());
         }
         agent.open().await?;
         Ok(agent)
@@ -275,13 +278,13 @@ impl Agent {
 
     /// The tools the model may call: what is offered, without what a rule forbids altogether.
     pub fn tools(&self) -> Vec<String> {
-        self.session.offered()
+        self.session.gate.offered()
     }
 
     /// Does what the front-end asks for, until it asks for no more.
     pub async fn drive(&mut self) {
-        while let Some(op) = self.session.front.next().await {
-            let cancel = self.session.front.begin();
+        while let Some(op) = self.session.gate.front.next().await {
+            let cancel = self.session.gate.front.begin();
             match op {
                 Op::Submit { prompt, attachments } => {
                     self.turn(Some((prompt, attachments)), &cancel).await;
@@ -304,7 +307,7 @@ impl Agent {
     pub async fn end(mut self, reason: SessionEndReason) -> Result<(), StoreError> {
         let cancel = CancellationToken::new();
         self.dismiss().await;
-        let rows = match &self.session.agent {
+        let rows = match &self.session.side.identity {
             // SubagentStop has told it.
             Some(_) => Vec::new(),
             None => self.fire(HookDetail::SessionEnd { reason }, &cancel).await.rows,
@@ -313,36 +316,39 @@ impl Agent {
         let event = Some(("session.ended", &detail));
         self.keep(&Step { hooks: &rows, event, ..Step::default() })?;
         // Agents use their caller's servers.
-        if self.session.agent.is_none() {
-            self.session.close_own_servers().await;
+        if self.session.side.identity.is_none() {
+            self.session.gate.close_own_servers().await;
         }
-        if let Some(pool) = self.session.pool().filter(|_| self.session.agent.is_none()) {
+        if let Some(pool) =
+            self.session.gate.pool().filter(|_| self.session.side.identity.is_none())
+        {
             pool.close().await;
         }
-        self.session.engine.store.release_lease(&self.session.seat.session, &self.owner)
+        self.session.gate.store().release_lease(self.session.gate.record.session(), &self.owner)
     }
 
     /// Ends the agents that work in the background: nobody would hear of them.
     pub(crate) async fn dismiss(&self) {
-        let (crew, session) = (&self.session.engine.crew, &self.session.seat.session);
-        crew.stop_all(session);
-        while crew.of(session) > 0 {
-            crew.one_ended(session).await;
+        let (background, session) =
+            (&self.session.side.background, self.session.gate.record.session());
+        background.stop_all(session);
+        while background.count(session) > 0 {
+            background.wait_for_one(session).await;
         }
     }
 
     /// What the model is told of skills.
     pub(crate) fn skills_told(&self) -> Option<Entry> {
         let mut text = self.skill_listing()?;
-        self.session.governance.redactor.mask_string(&mut text);
+        self.session.gate.governance.redactor.mask_string(&mut text);
         Some(Entry::system(&SystemNote::Context { text, from: "skills".to_owned() }))
     }
 
     async fn open(&mut self) -> Result<(), StoreError> {
-        let cancel = self.session.front.running();
+        let cancel = self.session.gate.front.running();
         let source = self.options.source.unwrap_or(StartSource::Startup);
-        if self.session.agent.is_none() && !self.options.unheard {
-            self.session.sweep_worktrees().await?;
+        if self.session.side.identity.is_none() && !self.options.unheard {
+            self.session.view().sweep_worktrees().await?;
         }
         let (mut hooks, mut entries) = (Vec::new(), Vec::new());
         if let Some(trigger) = self.options.setup {
@@ -350,19 +356,19 @@ impl Agent {
             hooks.append(&mut fired.rows);
             entries.extend(self.contexts(&fired.contexts, "Setup hook"));
         }
-        let detail = match &self.session.agent {
+        let detail = match &self.session.side.identity {
             Some(identity) => subagents::began(identity),
             None => HookDetail::SessionStart {
                 source,
-                agent_type: self.session.kind_here().map(str::to_owned),
+                agent_type: self.session.agent_type_here(),
                 model: Some(self.mind.model.wire.clone()),
             },
         };
         let mut fired = self.fire(detail, &cancel).await;
         hooks.append(&mut fired.rows);
         let mut blocks =
-            prompt::system(&self.options.prompt, &self.session.place, &self.options.today);
-        blocks.extend(self.session.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
+            prompt::system(&self.options.prompt, self.session.gate.place(), &self.options.today);
+        blocks.extend(self.session.gate.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
         blocks.extend(self.options.shape.as_ref().map(|_| structured::ORDER.to_owned()));
         if self.thread.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
@@ -390,7 +396,7 @@ impl Agent {
                 entries.extend(self.remembered()?);
             }
         }
-        let from = match &self.session.agent {
+        let from = match &self.session.side.identity {
             Some(_) => "SubagentStart hook",
             None => "SessionStart hook",
         };
@@ -402,10 +408,10 @@ impl Agent {
         let mut detail = json!({
             "source": source, "provider": self.mind.model.provider.as_str(), "model": self.mind.model.wire,
         });
-        if let Some(kind) = self.session.kind_here() {
-            detail["agent"] = kind.into();
+        if let Some(agent_type) = self.session.agent_type_here() {
+            detail["agent"] = agent_type.into();
         }
-        if self.session.agent.is_some() {
+        if self.session.side.identity.is_some() {
             // Who goes on here without its caller is to be no freer.
             detail["mode"] = self.session.mode().as_str().into();
         }
@@ -420,12 +426,12 @@ impl Agent {
         hooks: &mut Vec<ona_types::hook::HookInvocation>,
         cancel: &CancellationToken,
     ) -> Option<Entry> {
-        let permissions = Arc::clone(&self.session.governance.permissions);
+        let permissions = Arc::clone(&self.session.gate.governance.permissions);
         // What may not be read is not told either.
         let mut told: Vec<Instruction> =
             found.iter().filter(|one| !permissions.hides(&one.path)).cloned().collect();
         for instruction in &mut told {
-            self.session.governance.redactor.mask_string(&mut instruction.content);
+            self.session.gate.governance.redactor.mask_string(&mut instruction.content);
             let mut fired = self.fire(instruction.event(), cancel).await;
             hooks.append(&mut fired.rows);
         }
@@ -439,15 +445,18 @@ impl Agent {
 
     /// What is remembered from earlier sessions.
     pub(crate) fn remembered(&self) -> Result<Option<Entry>, StoreError> {
-        let has_bash = self.tools().iter().any(|tool| tool == "Bash");
+        let toolbox = &self.session.gate.toolbox;
+        let runs_commands = |name: &String| {
+            toolbox.find(name).is_some_and(|tool| tool.facts().kind == ToolKind::Command)
+        };
+        let has_bash = self.tools().iter().any(runs_commands);
         self.session.remembered(self.options.memory_tokens, has_bash)
     }
 
     /// Entries for what hooks say to the model.
     pub(crate) fn contexts(&self, contexts: &[String], from: &str) -> Vec<Entry> {
         let entry = |text: &String| {
-            let mut text = text.clone();
-            self.session.shorten(&mut text);
+            let text = self.session.gate.shortened(text.clone());
             Entry::system(&SystemNote::Context { text, from: from.to_owned() })
         };
         contexts.iter().map(entry).collect()
@@ -458,7 +467,7 @@ impl Agent {
         if self.options.unheard {
             return Fired::default();
         }
-        self.session.fire_event(detail, None, cancel).await
+        self.session.gate.fire(detail, None, cancel).await
     }
 
     /// What was spent since the start, by everybody who works for it.
@@ -471,22 +480,22 @@ impl Agent {
         // S0 §2.8: whatever they come from, no live secret is kept.
         let mut entries = step.entries.to_vec();
         for entry in &mut entries {
-            self.session.governance.redactor.mask_live_value(&mut entry.payload);
+            self.session.gate.governance.redactor.mask_live_value(&mut entry.payload);
         }
         let step = Step { entries: &entries, ..*step };
-        self.session.engine.store.keep_step(&self.session.seat, &step)?;
+        self.session.gate.store().keep_step(self.session.gate.seat(), &step)?;
         self.catch_up()
     }
 
     /// Reads what was committed since.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
-        let store = &self.session.engine.store;
+        let store = self.session.gate.store();
         let from = self.thread.next();
-        store.view_from(&self.session.seat.session, from, |row| self.thread.read(row))
+        store.view_from(self.session.gate.record.session(), from, |row| self.thread.read(row))
     }
 
     pub(crate) fn warn(&self, text: String) {
-        self.session.warn(text);
+        self.session.gate.front.warn(text);
     }
 
     /// The next question to the model, made of the record alone.
@@ -500,7 +509,7 @@ impl Agent {
         request.effort = mind.effort.effort().and_then(|wish| mind.model.effort(wish));
         // What was looked for comes last: what stands before it stays in the provider's cache.
         let deferred: HashSet<String> =
-            self.session.deferred_tools().into_iter().map(|tool| tool.name).collect();
+            self.session.gate.deferred_tools().into_iter().map(|tool| tool.name).collect();
         let mut tools = self.tools();
         tools.retain(|name| !deferred.contains(name));
         tools.extend(self.thread.loaded().iter().filter(|name| deferred.contains(*name)).cloned());

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::extensions::{AgentDefinition, MemoryPlace};
-use crate::session::Session;
+use crate::session::SessionRef;
 
 /// The file that is told.
 const INDEX: &str = "MEMORY.md";
@@ -33,18 +33,20 @@ enum Unread {
     Io(String),
 }
 
-impl Session {
+impl SessionRef<'_> {
     /// What an agent of this kind is told of its memories, if it keeps any. What cannot be told is named to the user.
-    pub(crate) fn memories_of(&self, kind: &AgentDefinition) -> Option<String> {
+    pub(crate) fn memories_of(self, kind: &AgentDefinition) -> Option<String> {
         let (base, below) = match kind.memory? {
-            MemoryPlace::User => (self.engine.config.claude_dir.clone(), "agent-memory"),
-            MemoryPlace::Project => (self.place.project_dir.join(".claude"), "agent-memory"),
-            MemoryPlace::Local => (self.place.project_dir.join(".claude"), "agent-memory-local"),
+            MemoryPlace::User => (self.gate.record.core.config.claude_dir.clone(), "agent-memory"),
+            MemoryPlace::Project => (self.gate.place().project_dir.join(".claude"), "agent-memory"),
+            MemoryPlace::Local => {
+                (self.gate.place().project_dir.join(".claude"), "agent-memory-local")
+            }
         };
         let below = Path::new(below).join(&kind.name);
         let dir = base.join(&below);
         let file = dir.join(INDEX);
-        let found = match self.governance.permissions.hides(&file) {
+        let found = match self.gate.governance.permissions.hides(&file) {
             true => Err(Unread::Denied),
             false => read(&base, &below),
         };
@@ -60,7 +62,7 @@ impl Session {
                 format!("Its {INDEX} cannot be told: {why}.")
             }
         };
-        self.governance.redactor.mask_string(&mut told);
+        self.gate.governance.redactor.mask_string(&mut told);
         Some(format!(
             "Your memory is the directory {}. It stays when you end, and is yours alone. Keep there what will help you next \
              time: what holds in this project, decisions and why, what went wrong. Write it with Write and Edit; {INDEX} is \

@@ -155,9 +155,9 @@ impl Agent {
         };
         let fired = self.fire(detail, cancel).await;
         self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
-        self.session.front.tell(Event::Compacting { trigger: trigger.to_owned() });
+        self.session.gate.front.tell(Event::Compacting { trigger: trigger.to_owned() });
         let done = self.collapse(trigger, kind, custom_instructions.as_deref(), cancel).await;
-        self.session.front.tell(Event::CompactingEnded);
+        self.session.gate.front.tell(Event::CompactingEnded);
         done
     }
 
@@ -181,16 +181,16 @@ impl Agent {
                 return Err(error);
             }
         };
-        let store = &self.session.engine.store;
-        let steering = store.steering(&self.session.seat)?;
+        let store = self.session.gate.store();
+        let steering = store.steering(self.session.gate.seat())?;
         let pre_tokens = self.context_tokens;
         let collapse = Collapse {
             trigger: trigger.to_owned(),
             summary: format!("What happened so far, summed up:\n\n{summary}"),
             restored: restored(
                 &steering,
-                self.session.intent_context()?.as_deref(),
-                &self.session.engine.store.todos(&self.session.seat)?,
+                self.session.gate.intent_context()?.as_deref(),
+                &self.session.gate.store().todos(self.session.gate.seat())?,
                 skills::told_again(self.thread.skills()),
             ),
             pre_tokens,
@@ -205,7 +205,7 @@ impl Agent {
         self.context_tokens = 0;
         self.squeeze = Squeeze::Done;
         self.after_compaction(kind, &summary, cancel).await?;
-        self.session.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
+        self.session.gate.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
         Ok(())
     }
 
@@ -261,10 +261,10 @@ impl Agent {
         }
         let detail = HookDetail::SessionStart {
             source: StartSource::Compact,
-            agent_type: self.session.kind_here().map(str::to_owned),
+            agent_type: self.session.agent_type_here(),
             model: Some(self.mind.model.wire.clone()),
         };
-        let mut fired = match &self.session.agent {
+        let mut fired = match &self.session.side.identity {
             Some(_) => Fired::default(),
             None => self.fire(detail, cancel).await,
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use ona_sandbox::Liveness;
 use ona_store::{Finding, Level, RunningCall, inspect};
 
-use crate::session::{is_gone, liveness};
+use crate::gate::settle::{is_gone, liveness};
 
 /// As many calls are named in a finding.
 const NAMED: usize = 5;

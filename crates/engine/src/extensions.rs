@@ -38,7 +38,7 @@ pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, rend
 pub use skill::{PluginPlace, SkillDefinition, SkillKind, SkillPaths};
 pub use slash::slash;
 
-use crate::watch::Watch;
+use crate::gate::watch::Watch;
 use files::Files;
 
 /// Whose something is.

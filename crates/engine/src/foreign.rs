@@ -9,6 +9,7 @@ mod before;
 mod payload;
 mod session;
 mod targets;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,16 +17,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ona_intents::hook_policy::FailureMode;
 use ona_intents::{TraceEntry, Workspace};
-use ona_policy::secrets::Redactor;
-use ona_store::{HeardHook, Seat, StoreError};
-use ona_types::ToolUseId;
+use ona_store::{HeardHook, StoreError};
+use ona_tools::Place;
+use ona_types::PermissionMode;
 use ona_types::hook::{HookEvent, HookInvocation};
 use serde_json::{Value, json};
 
-use crate::intents::record::{self, Who};
-use crate::session::Engine;
+use crate::gate::core::Core;
+use crate::gate::governance::{Governance, GovernanceError, Remember, Untrusted};
+use crate::gate::intents::record;
+use crate::gate::services::{AgentIdentity, EngineServices};
+use crate::gate::{Gate, Record};
+use payload::Payload;
 pub use payload::PayloadError;
-use payload::{HostCall, Payload};
 
 /// A host whose hooks ona answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,9 @@ pub enum HostError {
     /// What the host says cannot be used.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Governance(#[from] GovernanceError),
     /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -84,10 +91,6 @@ pub enum HostError {
 
 /// What the files are called in which the first hook of a call keeps what it found.
 const BEFORE: &str = "before-";
-
-/// The tools of ona's own MCP server as hosts name them. They only tell, and select.
-const OWN_SERVER: &str = "mcp__ona__";
-const SELECT: &str = "mcp__ona__select_active_intent";
 
 /// How a host's hooks are answered.
 #[derive(Clone, Debug, Default)]
@@ -100,14 +103,14 @@ pub struct HostOptions {
 
 /// Answers a hook. What cannot be answered at all is decided by the policy of the workspace: see [`unanswered`].
 pub async fn answer(
-    engine: &Arc<Engine>,
+    core: &Arc<Core>,
     host: Host,
     said: &str,
     here: &Path,
     options: HostOptions,
 ) -> Result<Reply, HostError> {
     let payload = Payload::read(host, said)?;
-    let mut hearing = Hearing::new(engine, host, &payload, said, here, &options)?;
+    let mut hearing = Hearing::new(core, host, (&payload, said), here, &options)?;
     let reply = match (payload.event, &payload.call) {
         (HookEvent::PreToolUse, Some(call)) => return hearing.before(call, &options).await,
         (HookEvent::PostToolUse | HookEvent::PostToolUseFailure, Some(call)) => {
@@ -120,8 +123,9 @@ pub async fn answer(
         _ => Reply::default(),
     };
     let hook = hearing.row(&reply);
-    let heard = HeardHook { hook: &hook, events: &hearing.events };
-    engine.store.foreign_hook(&hearing.seat, &heard)?;
+    let events = hearing.events();
+    let heard = HeardHook { hook: &hook, events: &events };
+    core.store.foreign_hook(hearing.gate.seat(), &heard)?;
     Ok(reply)
 }
 
@@ -181,28 +185,40 @@ fn context(event: HookEvent, text: &str) -> Reply {
     }
 }
 
+/// Whoever works behind the gate of a host's session.
+struct HostAgent {
+    host: Host,
+    model: Option<String>,
+}
+
+impl EngineServices for HostAgent {
+    fn identity(&self) -> AgentIdentity {
+        AgentIdentity { host: Some(self.host.as_str().to_owned()), ..AgentIdentity::default() }
+    }
+
+    fn model_name(&self) -> Option<String> {
+        self.model.clone()
+    }
+}
+
 /// One hook of a host's session.
 struct Hearing<'e> {
-    engine: &'e Arc<Engine>,
     host: Host,
     payload: &'e Payload,
     /// The host's own words, and when they came.
     said: &'e str,
     started_ms: i64,
-    seat: Seat,
-    cwd: PathBuf,
-    workspace: Option<Arc<Workspace>>,
-    redactor: Redactor,
+    /// What the session's calls are judged by.
+    gate: Gate,
     /// What goes on record with the hook.
-    events: Vec<(&'static str, Value)>,
+    events: Vec<(String, Value)>,
 }
 
 impl<'e> Hearing<'e> {
     fn new(
-        engine: &'e Arc<Engine>,
+        core: &Arc<Core>,
         host: Host,
-        payload: &'e Payload,
-        said: &'e str,
+        (payload, said): (&'e Payload, &'e str),
         here: &Path,
         options: &HostOptions,
     ) -> Result<Self, HostError> {
@@ -211,57 +227,52 @@ impl<'e> Hearing<'e> {
         let around = |dir: &Path| Workspace::around(dir).ok().flatten();
         let here = around(&cwd);
         let project = here.as_ref().map_or(cwd.as_path(), |workspace| workspace.root());
-        let seat = session::seat(engine, host, payload, project)?;
+        let seat = session::seat(core, host, payload, project)?;
         // An agent that changes its directory does not leave the workspace its session began in.
         let began = options.project_dir.as_deref().and_then(around);
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
-        let redactor = Redactor::knowing(engine.config.secrets.iter().cloned());
-        Ok(Self {
-            engine,
-            host,
-            payload,
-            said,
-            started_ms: now_ms(),
-            seat,
-            cwd,
-            workspace,
-            redactor,
-            events: Vec::new(),
-        })
+        let place = Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new() };
+        let (remember, untrusted) = (Remember::Nothing, Untrusted::IsHeldBack);
+        let mut governance = Governance::load(core, &seat, place, remember, untrusted)?;
+        // The host says which mode it is in, and its name may be one that ona has too.
+        let mode = payload.permission_mode.as_deref();
+        let mode = mode.and_then(|mode| mode.parse::<PermissionMode>().ok());
+        if let Some(mode) = mode.filter(|mode| governance.may_use(*mode)) {
+            governance.use_mode(mode);
+        }
+        let record = Record { core: Arc::clone(core), seat };
+        let agent = Arc::new(HostAgent { host, model: payload.model.clone() });
+        let mut gate = Gate::new(record, governance, agent);
+        gate.use_workspace(workspace);
+        Ok(Self { host, payload, said, started_ms: now_ms(), gate, events: Vec::new() })
     }
 
     fn selected(&self, workspace: &Workspace) -> Result<Option<String>, StoreError> {
-        let root = workspace.root().to_string_lossy();
-        let selected = self.engine.store.selected_intent(&root, Some(&self.seat.session))?;
-        Ok(selected.and_then(|selection| selection.intent_id))
+        self.gate.selected_intent(workspace)
     }
 
     /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
     async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
-        let id = entry.id.clone();
-        self.events.push(match record::append(workspace, entry).await {
-            Ok(head) => (record::APPENDED, json!({"what": head})),
-            Err(why) => ("trace.gap", json!({"entry": id, "why": why})),
-        });
+        let ((kind, what), _) = record::appended(workspace, entry).await;
+        self.events.push((kind, json!({"what": what})));
     }
 
-    fn who(&self, call: &HostCall, id: &ToolUseId) -> Who {
-        Who {
-            session: self.seat.session.to_string(),
-            conversation: Some(self.seat.conversation.to_string()),
-            tool_use_id: id.to_string(),
-            tool: call.tool.clone(),
-            model: self.payload.model.clone(),
-            approver: None,
-            host: Some(self.host.as_str().to_owned()),
+    /// What goes on record with the hook.
+    fn events(&self) -> Vec<(&str, Value)> {
+        let mut events = Vec::new();
+        for (kind, detail) in &self.events {
+            let mut detail = detail.clone();
+            self.gate.redactor().mask_value(&mut detail);
+            events.push((kind.as_str(), detail));
         }
+        events
     }
 
     /// The hook as the record keeps it.
     fn row(&self, reply: &Reply) -> HookInvocation {
         let call = self.payload.call.as_ref();
-        let masked = |text: &str| self.redactor.mask(text).into_owned();
+        let masked = |text: &str| self.gate.masked(text);
         HookInvocation {
             event: self.payload.event,
             ordinal: 0,

@@ -12,16 +12,16 @@ use ona_intents::Workspace;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::hook_policy::POLICY_FILE;
 use ona_intents::ignore::IGNORE_FILES;
-use ona_store::{Step, Store};
+use ona_store::{Step, Store, StoreError};
 use ona_types::SessionId;
 use ona_types::hook::{HookDetail, HookEvent};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::git::worktrees;
-use crate::governance::basis::WORKTREES;
-use crate::intents::vouch;
-use crate::session::Session;
+use crate::gate::governance::basis::WORKTREES;
+use crate::gate::intents::vouch;
+use crate::git::{GitError, worktrees};
+use crate::session::SessionRef;
 use crate::settings::Repository;
 
 /// As many files are looked at for changes where git does not.
@@ -53,6 +53,29 @@ enum Made {
 /// The files of a directory, with their sizes and times.
 type Listing = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
 
+/// Why there is no worktree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IsolationError {
+    #[error("{} is a link, and worktrees are not put elsewhere", .0.display())]
+    Link(PathBuf),
+    #[error("{} cannot be written: {cause}", file.display())]
+    Write { file: PathBuf, cause: std::io::Error },
+    #[error("a WorktreeCreate hook refuses it: {0}")]
+    Refused(String),
+    #[error("a WorktreeCreate hook failed: {0}")]
+    HookFailed(String),
+    #[error("the WorktreeCreate hook does not say where the worktree is")]
+    NoPath,
+    #[error("the WorktreeCreate hook says {path}, which cannot be used: {cause}")]
+    BadPath { path: String, cause: std::io::Error },
+    #[error("the WorktreeCreate hook says {}, which is the checkout itself or holds it", .0.display())]
+    Checkout(PathBuf),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 impl Isolation {
     /// The worktree that an agent has worked in before.
     pub(crate) fn kept(path: PathBuf, project_dir: &Path) -> Self {
@@ -69,20 +92,22 @@ impl Isolation {
     }
 
     /// What governs the caller's workspace governs the agent's, as it is now.
-    pub(crate) fn bring_intents(&self, workspace: &Workspace, store: &Store) -> Result<(), String> {
+    pub(crate) fn bring_intents(
+        &self,
+        workspace: &Workspace,
+        store: &Store,
+    ) -> Result<(), IsolationError> {
         let below = workspace.root().strip_prefix(&self.checkout).unwrap_or(Path::new(""));
         let root = self.path.join(below);
         let files = [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES);
         for file in files {
             let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
             let there = root.join(file);
-            put(&there, &content)
-                .map_err(|error| format!("{} cannot be brought there: {error}", there.display()))?;
+            put(&there, &content).map_err(|cause| IsolationError::Write { file: there, cause })?;
         }
-        match Workspace::at(&root) {
-            Ok(theirs) => vouch(store, &theirs).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        }
+        let theirs = Workspace::at(&root)
+            .map_err(|cause| IsolationError::Write { file: root.clone(), cause })?;
+        Ok(vouch(store, &theirs)?)
     }
 
     /// What is said where something still runs in it.
@@ -91,37 +116,33 @@ impl Isolation {
     }
 }
 
-impl Session {
+impl SessionRef<'_> {
     /// Makes a worktree for an agent: by WorktreeCreate hooks, where there are any, else by git.
     pub(crate) async fn isolate(
-        &self,
+        self,
         agent: &SessionId,
         cancel: &CancellationToken,
-    ) -> Result<Isolation, String> {
+    ) -> Result<Isolation, IsolationError> {
         // Ids begin with the time: those of one moment differ at their end.
         let id = agent.as_str();
         let name = format!("{NAME}{}", &id[id.len().saturating_sub(12)..]);
         let wants = |entry: &ona_hooks::HookEntry| entry.event == HookEvent::WorktreeCreate;
-        if self.governance.hooks.entries().iter().any(wants) {
+        if self.gate.governance.hooks.entries().iter().any(wants) {
             return self.isolate_by_hook(name, cancel).await;
         }
-        let checkout = Repository::of(&self.place.project_dir).checkout;
+        let checkout = Repository::of(&self.gate.place().project_dir).checkout;
         let all = checkout.join(WORKTREES);
         let plain = || checkout.canonicalize().map(|checkout| checkout.join(WORKTREES)).ok();
         if all.exists() && all.canonicalize().ok() != plain() {
-            return Err(format!(
-                "{} is a link, and worktrees are not put elsewhere",
-                all.display()
-            ));
+            return Err(IsolationError::Link(all));
         }
         let path = all.join(&name);
         let branch = format!("worktree-{name}");
         // Before it is there: whoever is killed now leaves something that can be found.
-        let store = &self.engine.store;
-        store.agent_worktree(agent, &path.to_string_lossy()).map_err(|error| error.to_string())?;
-        hide(&all).map_err(|error| format!("{}: {error}", all.display()))?;
-        let base =
-            worktrees::add(&checkout, &path, &branch).await.map_err(|error| error.to_string())?;
+        let store = self.gate.store();
+        store.agent_worktree(agent, &path.to_string_lossy())?;
+        hide(&all).map_err(|cause| IsolationError::Write { file: all.clone(), cause })?;
+        let base = worktrees::add(&checkout, &path, &branch).await?;
         for left_out in include::bring_files(&checkout, &path).await {
             self.warn(left_out);
         }
@@ -130,18 +151,18 @@ impl Session {
     }
 
     async fn isolate_by_hook(
-        &self,
+        self,
         name: String,
         cancel: &CancellationToken,
-    ) -> Result<Isolation, String> {
-        let fired = self.fire_event(HookDetail::WorktreeCreate { name }, None, cancel).await;
+    ) -> Result<Isolation, IsolationError> {
+        let fired = self.gate.fire(HookDetail::WorktreeCreate { name }, None, cancel).await;
         let step = Step { hooks: &fired.rows, ..Step::default() };
-        self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())?;
+        self.gate.store().keep_step(self.gate.seat(), &step)?;
         if fired.denies() {
-            return Err(format!("a WorktreeCreate hook refuses it: {}", fired.denial()));
+            return Err(IsolationError::Refused(fired.denial()));
         }
         if let Some((_, why)) = fired.failed.first() {
-            return Err(format!("a WorktreeCreate hook failed: {why}"));
+            return Err(IsolationError::HookFailed(why.clone()));
         }
         // A hook says where in JSON, or prints the path alone.
         let printed = || {
@@ -149,17 +170,14 @@ impl Session {
             printed.flat_map(str::lines).map(str::trim).rfind(|line| line.starts_with('/'))
         };
         let path = fired.worktree_path.clone().or_else(|| printed().map(str::to_owned));
-        let path = path.ok_or("the WorktreeCreate hook does not say where the worktree is")?;
-        let path = Path::new(&path).canonicalize().map_err(|error| {
-            format!("the WorktreeCreate hook says {path}, which cannot be used: {error}")
-        })?;
-        let checkout = Repository::of(&self.place.project_dir).checkout;
+        let path = path.ok_or(IsolationError::NoPath)?;
+        let path = Path::new(&path)
+            .canonicalize()
+            .map_err(|cause| IsolationError::BadPath { path: path.clone(), cause })?;
+        let checkout = Repository::of(&self.gate.place().project_dir).checkout;
         // Who takes it away again would take that away.
         if checkout.canonicalize().is_ok_and(|checkout| checkout.starts_with(&path)) {
-            return Err(format!(
-                "the WorktreeCreate hook says {}, which is the checkout itself or holds it",
-                path.display()
-            ));
+            return Err(IsolationError::Checkout(path));
         }
         self.worktree_event("worktree.created", &path)?;
         let made = Made::ByHook(listing(&path));
@@ -167,11 +185,7 @@ impl Session {
     }
 
     /// Takes a worktree away in which nothing was changed. Says what became of it.
-    pub(crate) async fn release(
-        &self,
-        isolation: &Isolation,
-        cancel: &CancellationToken,
-    ) -> String {
+    pub(crate) async fn release(self, isolation: &Isolation, cancel: &CancellationToken) -> String {
         let path = &isolation.path;
         let released = match &isolation.made {
             Made::Before => return format!("It worked in its worktree {}", path.display()),
@@ -181,9 +195,9 @@ impl Session {
             Made::ByHook(_) => {
                 let worktree_path = path.display().to_string();
                 let detail = HookDetail::WorktreeRemove { worktree_path };
-                let fired = self.fire_event(detail, None, cancel).await;
+                let fired = self.gate.fire(detail, None, cancel).await;
                 let step = Step { hooks: &fired.rows, ..Step::default() };
-                let kept = self.engine.store.keep_step(&self.seat, &step);
+                let kept = self.gate.store().keep_step(self.gate.seat(), &step);
                 return match kept {
                     Ok(()) => "It changed nothing in its worktree".to_owned(),
                     Err(error) => format!("It changed nothing in its worktree ({error})"),
@@ -205,16 +219,16 @@ impl Session {
         match released.map_err(|error| error.to_string()) {
             Ok(()) => match self.worktree_event("worktree.removed", path) {
                 Ok(()) => "It changed nothing in its worktree, which is gone again".to_owned(),
-                Err(error) => error,
+                Err(error) => error.to_string(),
             },
             Err(error) => format!("Its worktree {} was left: {error}", path.display()),
         }
     }
 
-    pub(crate) fn worktree_event(&self, kind: &str, path: &Path) -> Result<(), String> {
+    pub(crate) fn worktree_event(self, kind: &str, path: &Path) -> Result<(), StoreError> {
         let detail = json!({"path": path});
         let step = Step { event: Some((kind, &detail)), ..Step::default() };
-        self.engine.store.keep_step(&self.seat, &step).map_err(|error| error.to_string())
+        self.gate.store().keep_step(self.gate.seat(), &step)
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use ona_front::{Ending, Event};
 use ona_hooks::{Judge, Judging, Question};
 use ona_store::NewSession;
+use ona_tools::names;
 use ona_types::hook::SessionEndReason;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentOptions, Mind};
 use crate::prompt::PromptOptions;
-use crate::session::Session;
+use crate::session::{Engine, Session, SessionRef};
+use crate::side_queries::SideQuestion;
 use ona_front::{Human, channel};
 
 /// An answer is short.
@@ -25,7 +27,7 @@ sentence\"}.";
 
 /// Judges for the hooks of a session.
 pub(crate) struct ModelJudge<'s> {
-    pub(crate) session: &'s Session,
+    pub(crate) session: SessionRef<'s>,
     pub(crate) mind: &'s Arc<Mind>,
 }
 
@@ -47,12 +49,16 @@ impl Judge for ModelJudge<'_> {
 
 impl ModelJudge<'_> {
     async fn ask(&self, prompt: &str, mind: &Mind) -> Result<String, String> {
-        self.session.ask_once(mind, "hook", TASK, prompt, LONGEST).await
+        let question = SideQuestion { purpose: "hook", system: TASK, prompt, max_tokens: LONGEST };
+        let said = self.session.ask_once(mind, &question).await;
+        said.map_err(|error| error.to_string())
     }
 
     /// An agent of its own, in a session of its own, whose calls pass the same gate.
     async fn look(&self, prompt: &str, mind: Arc<Mind>) -> Result<String, String> {
-        let (engine, seat) = (&self.session.engine, &self.session.seat);
+        let SessionRef { gate, side } = self.session;
+        let (core, background) = (Arc::clone(&gate.record.core), Arc::clone(&side.background));
+        let (engine, seat) = (Engine { core, background }, gate.seat());
         let new = NewSession {
             project_dir: &seat.project_dir,
             conversation: Some(&seat.conversation),
@@ -60,13 +66,13 @@ impl ModelJudge<'_> {
             origin: "subagent",
             name: None,
         };
-        let seat = engine.store.new_session(&new).map_err(|error| error.to_string())?;
-        let session = Session::open(engine, seat, &self.session.place.cwd);
+        let seat = engine.core.store.new_session(&new).map_err(|error| error.to_string())?;
+        let session = Session::open(&engine, seat, &gate.place().cwd);
         let session = session.map_err(|error| error.to_string())?;
         let (front, _remote, mut events) = channel(Human::Nobody);
         let options = AgentOptions {
             prompt: PromptOptions { replace: Some(TASK.to_owned()), append: None },
-            tools: Some(["Read", "Grep", "Glob"].map(str::to_owned).to_vec()),
+            tools: Some([names::READ, names::GREP, names::GLOB].map(str::to_owned).to_vec()),
             bare: true,
             unheard: true,
             max_turns: Some(MOST_LOOKS),

@@ -1,65 +1,63 @@
-//! Sessions, and the path of one tool call.
+//! Sessions: the turns of an agent, its context, the agents and skills it uses, behind one gate.
 //!
-//! [`Session::join`] finds a seat in the record; [`Session::call`] takes one call all the way: its start
-//! is committed, its input validated, the tool run, the outcome committed, and only then handed back.
+//! [`Session`] is a gate ([`gate::Gate`]) and the agent's side of it; [`Agent`] drives one with a model.
 //! The engine never prints and reads neither terminal nor environment.
 
 mod agent;
 mod agent_memory;
-mod announce;
-mod aside;
-mod call;
-mod calls;
-mod changes;
+mod agent_side;
+mod agent_types;
+mod answer_calls;
+mod background_agents;
 mod compact;
-mod crew;
-mod desk;
+pub mod config;
+mod config_reload;
 mod doctor;
-mod explain;
 pub mod extensions;
 pub mod foreign;
-mod gate;
+pub mod gate;
 pub mod git;
-mod governance;
 pub mod instructions;
-mod intents;
 mod isolation;
 mod judge;
-mod kinds;
-mod mcp;
 pub mod memory;
+mod model_context;
 pub mod own;
 mod partial;
-mod phase;
 pub mod project;
 mod prompt;
-mod role;
+mod server_notices;
+mod server_prompts;
 pub mod servers;
 mod session;
 pub mod settings;
+mod side_queries;
 mod skills;
 mod structured;
 mod subagents;
 mod tasks;
 #[cfg(test)]
 mod testing;
-mod thread;
 mod trust;
 mod turn;
-mod watch;
-mod worktree;
+pub mod worktree;
 
 pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse, Wish};
-pub use call::{CallError, CallReport};
+pub use agent_types::{PlayError, TypeError};
+pub use background_agents::BackgroundAgents;
 pub use compact::Room;
-pub use crew::Crew;
+pub use config::Config;
 pub use doctor::examine;
-pub use explain::Explanation;
-pub use governance::{Config, GovernanceError};
-pub use intents::vouch;
-pub use mcp::{Deferral, ELICITATION, server_lines};
-pub use phase::{TransitionError, transition};
+pub use gate::call::{CallError, CallReport};
+pub use gate::core::Core;
+pub use gate::explain::Explanation;
+pub use gate::governance::GovernanceError;
+pub use gate::intents::vouch;
+pub use gate::phase::{TransitionError, transition};
+pub use gate::servers::callbacks::ELICITATION;
+pub use gate::servers::{Connecting, Deferral, server_lines};
+pub use gate::settle::is_gone;
 pub use prompt::PromptOptions;
-pub use session::{Engine, JoinRequest, Session, is_gone};
+pub use session::{Engine, JoinRequest, Session};
 pub use structured::Shape;
 pub use trust::{Agreement, Bringing, Brought, Judged, brought, name_of, repository_root};

@@ -50,7 +50,7 @@ pub fn now() -> i64 {
 impl Session {
     /// How many tokens of memories the settings want offered; none where they switch memory off.
     pub fn memory_tokens(&self) -> u64 {
-        let settings = self.settings();
+        let settings = self.gate.settings();
         if settings["autoMemoryEnabled"] == false {
             return 0;
         }
@@ -66,15 +66,15 @@ impl Session {
         if tokens == 0 {
             return Ok(None);
         }
-        let project = project_of(&self.place.project_dir);
+        let project = project_of(&self.gate.place().project_dir);
         let within = Within::Project(&project);
-        let store = &self.engine.store;
+        let store = self.gate.store();
         let mut best = store.best_memories(within, MOST_OFFERED, now())?;
         if best.is_empty() {
             return Ok(None);
         }
         let all = store.count_memories(within)?;
-        let redactor = &self.governance.redactor;
+        let redactor = self.gate.redactor();
         for row in &mut best {
             // Rows made by hand were never masked.
             redactor.mask_string(&mut row.memory.title);

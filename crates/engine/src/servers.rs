@@ -19,7 +19,7 @@ use ona_mcp::{CALL_TIMEOUT, START_TIMEOUT, ServerSpec, Way};
 use ona_store::TrustedContent;
 use serde_json::{Map, Value};
 
-use crate::governance::Config;
+use crate::config::Config;
 use crate::settings::{self, Layer, Roots, Warning};
 
 pub use entry::{BadEntry, check, check_name};

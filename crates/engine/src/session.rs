@@ -1,45 +1,43 @@
-//! Joining a conversation.
+//! A session: a gate, and the agent's side of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use ona_front::DeniedCall;
-use ona_hooks::{HOOK_RUN, runs_of};
-use ona_intents::Workspace;
 use ona_policy::secrets::masks;
 use ona_provider::ToolSpec;
-use ona_sandbox::{Liveness, Owner};
-use ona_store::{Join, NewSession, Seat, Store, StoreError};
-use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
+use ona_sandbox::Owner;
+use ona_store::{Join, NewSession, Seat, StoreError};
+use ona_tools::{ModelNeed, Place, Tool};
 use ona_types::{ConversationId, PermissionMode, SessionId};
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentOptions, Mind};
-use crate::crew::Crew;
-use crate::extensions::{AgentDefinition, Extensions};
-use crate::governance::{Config, Governance, GovernanceError, Remember};
+use crate::agent_side::AgentSide;
+use crate::background_agents::BackgroundAgents;
+use crate::gate::core::Core;
+use crate::gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
+use crate::gate::intents::metadata::with_metadata;
+use crate::gate::settle::{is_gone, settle};
+use crate::gate::{Gate, Record};
 use crate::instructions;
-use crate::intents::{self, SELECT_ACTIVE_INTENT, SelectActiveIntent, with_metadata};
-use crate::mcp::{Connected, FOR_SERVERS, SERVER_RUN};
-use crate::servers::{PluginServers, Servers};
-use crate::subagents::Identity;
-use ona_front::{CoreEnd, Human, channel};
+use crate::settings::Repository;
+use ona_front::CoreEnd;
 
 /// What every session of this process shares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Engine {
-    /// The record.
-    pub store: Store,
-    /// What the operator adjusted.
-    pub settings: ToolSettings,
-    /// What the process provides.
-    pub host: Host,
-    /// How settings are found.
-    pub config: Config,
+    /// The record, the settings and the means.
+    pub core: Arc<Core>,
     /// Agents that work in the background.
-    pub crew: Crew,
+    pub background: Arc<BackgroundAgents>,
+}
+
+impl Engine {
+    /// An engine without agents at work.
+    pub fn new(core: Core) -> Self {
+        Self { core: Arc::new(core), background: Arc::default() }
+    }
 }
 
 /// Which session to join.
@@ -51,71 +49,33 @@ pub struct JoinRequest {
     pub conversation: Option<ConversationId>,
 }
 
-/// A seat in a conversation, ready for calls.
+/// A place in a conversation, ready for calls.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) front: CoreEnd,
-    pub(crate) seat: Seat,
-    pub(crate) place: Place,
-    pub(crate) governance: Governance,
-    /// Who judges for hooks that ask a model.
-    pub(crate) mind: Option<Arc<Mind>>,
-    /// The tools that are offered, where not all are.
-    pub(crate) tools: Option<Vec<String>>,
-    /// Takes answers of a shape that was asked for.
-    pub(crate) answers: Option<Arc<StructuredOutput>>,
-    /// The workspace whose intents the work is for, where the project has any.
-    pub(crate) workspace: Option<Arc<Workspace>>,
-    /// Its MCP servers.
-    pub(crate) mcp: Option<Connected>,
-    /// Agents, skills, commands and plugins.
-    pub(crate) extended: Arc<Mutex<Extensions>>,
-    /// Calls beside the turn's own that were not let through: of agents, and of skills' commands.
-    pub(crate) refused: Arc<Mutex<Vec<DeniedCall>>>,
-    /// The mode the session was in before planning.
-    pub(crate) mode_before: Option<PermissionMode>,
-    /// Who works here, where a call started it.
-    pub(crate) agent: Option<Identity>,
-    /// The kind of agent that the main one is to be, where it is one of those that files describe.
-    pub(crate) role: Option<Arc<AgentDefinition>>,
-    /// How the agent here is to work, for agents that it starts.
-    pub(crate) work: Option<Arc<AgentOptions>>,
-    /// Only one call at a time is judged, run and recorded, however many agents are waited for.
-    pub(crate) door: Arc<Semaphore>,
+    /// What its calls are judged by.
+    pub gate: Gate,
+    /// The model, the extensions and the agents behind the gate.
+    pub(crate) side: Arc<AgentSide>,
 }
 
-/// A tool of a session.
-pub(crate) enum SessionTool {
-    /// One that every session has.
-    BuiltIn(&'static dyn Tool),
-    /// One that takes answers, or selects intents.
-    Own(Arc<dyn Tool>),
-}
-
-impl std::ops::Deref for SessionTool {
-    type Target = dyn Tool;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::BuiltIn(tool) => *tool,
-            Self::Own(tool) => tool.as_ref(),
-        }
-    }
+/// A session as its calls see it.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionRef<'a> {
+    pub(crate) gate: &'a Gate,
+    pub(crate) side: &'a AgentSide,
 }
 
 impl Session {
     /// Joins the named conversation, else the latest of the directory, else makes one; calls that a
     /// dead process left open there are settled first.
-    pub fn join(engine: &Arc<Engine>, request: &JoinRequest) -> Result<Self, GovernanceError> {
-        let here = request.cwd.to_string_lossy();
-        let seat = engine
-            .store
+    pub fn join(engine: &Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
+        let (store, here) = (&engine.core.store, request.cwd.to_string_lossy());
+        let seat = store
             .join(&Join { project_dir: &here, conversation: request.conversation.as_ref() })?;
         // Whoever drives a session alone says what happens in it.
-        let seat = match engine.store.driver(&seat.session, is_gone)? {
-            Some(driver) if driver != serde_json::json!(Owner::current()) => {
-                engine.store.new_session(&NewSession {
+        let seat = match store.driver(&seat.session, is_gone)? {
+            Some(driver) if driver != json!(Owner::current()) => {
+                store.new_session(&NewSession {
                     project_dir: &seat.project_dir,
                     conversation: Some(&seat.conversation),
                     id: None,
@@ -130,10 +90,10 @@ impl Session {
 
     /// A session to ask about what would happen in it: the one that [`Session::join`] would find, or one that
     /// there is no record of. Nothing is written, settled or ended.
-    pub fn look(engine: &Arc<Engine>, request: &JoinRequest) -> Result<Self, GovernanceError> {
+    pub fn look(engine: &Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
         let here = request.cwd.to_string_lossy();
         let join = Join { project_dir: &here, conversation: request.conversation.as_ref() };
-        let seat = engine.store.seat(&join)?.unwrap_or_else(|| Seat {
+        let seat = engine.core.store.seat(&join)?.unwrap_or_else(|| Seat {
             conversation: request.conversation.clone().unwrap_or_else(ConversationId::generate),
             session: SessionId::generate(),
             project_dir: here.into_owned(),
@@ -143,7 +103,7 @@ impl Session {
     }
 
     /// The same for a session that would be new.
-    pub fn look_new(engine: &Arc<Engine>, cwd: &Path) -> Result<Self, GovernanceError> {
+    pub fn look_new(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
         let seat = Seat {
             conversation: ConversationId::generate(),
             session: SessionId::generate(),
@@ -154,25 +114,13 @@ impl Session {
     }
 
     /// Opens a session whose seat is known.
-    pub fn open(engine: &Arc<Engine>, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
-        settle(engine, &seat)?;
-        settle_agents(engine, &seat)?;
-        // So are sessions that somebody drove who was killed, and the hooks and servers that ran for them.
-        for (session, owner) in engine.store.take_back(is_gone)? {
-            if let Ok(owner) = serde_json::from_value::<Owner>(owner) {
-                for mark in [HOOK_RUN, SERVER_RUN] {
-                    ona_sandbox::kill_marked(mark, &runs_of(&session, owner.pid));
-                }
-            }
-            if let Some((left, _)) = engine.store.seat_of(&session)? {
-                settle(engine, &left)?;
-            }
-        }
+    pub fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
+        settle(&engine.core.store, &seat)?;
         Self::seated(engine, seat, cwd, Remember::Settings)
     }
 
     fn seated(
-        engine: &Arc<Engine>,
+        engine: &Engine,
         seat: Seat,
         cwd: &Path,
         remember: Remember,
@@ -180,334 +128,167 @@ impl Session {
         let mut place = place(&seat, cwd);
         let lost = masks(&place.cwd.to_string_lossy()).next().is_some() && !place.cwd.is_dir();
         let left_in = lost.then(|| std::mem::replace(&mut place.cwd, place.project_dir.clone()));
-        let mut governance = Governance::load(engine, &seat, &mut place, remember)?;
+        let goes_on_in = place.cwd.clone();
+        let core = &engine.core;
+        let mut governance = Governance::load(core, &seat, place, remember, Untrusted::Stops)?;
         governance.warnings.extend(left_in.map(|dir| {
             format!(
                 "the session was left in {}, a name that is not kept because it holds a secret: it goes on \
                  in {}",
                 dir.display(),
-                place.cwd.display()
+                goes_on_in.display()
             )
         }));
-        let (front, ..) = channel(Human::Nobody);
-        let mut session = Self {
-            engine: Arc::clone(engine),
-            front,
-            seat,
-            place,
-            governance,
-            mind: None,
-            tools: None,
-            answers: None,
-            workspace: None,
-            mcp: None,
-            extended: Arc::default(),
-            refused: Arc::default(),
-            mode_before: None,
-            agent: None,
-            role: None,
-            work: None,
-            door: Arc::new(Semaphore::new(1)),
-        };
-        session.find_workspace();
-        Ok(session)
+        let record = Record { core: Arc::clone(core), seat };
+        let side = Arc::new(AgentSide::new(Arc::clone(&engine.background)));
+        let gate = Gate::new(record, governance, Arc::<AgentSide>::clone(&side));
+        Ok(Self { gate, side })
     }
 
-    /// Another session with the same model behind it.
-    pub(crate) fn another(
-        &self,
-        seat: Seat,
-        place: Place,
-        governance: Governance,
-        front: CoreEnd,
-    ) -> Self {
-        Self {
-            engine: Arc::clone(&self.engine),
-            front,
-            seat,
-            place,
-            governance,
-            mind: self.mind.clone(),
-            tools: None,
-            answers: None,
-            workspace: None,
-            mcp: self.mcp.clone(),
-            extended: Arc::clone(&self.extended),
-            refused: Arc::clone(&self.refused),
-            mode_before: None,
-            agent: None,
-            role: None,
-            work: None,
-            door: Arc::new(Semaphore::new(1)),
-        }
+    /// The session as its calls see it.
+    pub(crate) fn view(&self) -> SessionRef<'_> {
+        SessionRef { gate: &self.gate, side: &self.side }
     }
 
-    /// The same session, for somebody who works beside this one.
-    pub(crate) fn beside(&self) -> Result<Self, StoreError> {
-        let mut place = self.place.clone();
-        let seats = (&self.seat, &self.seat);
-        let governance =
-            self.governance.for_agent(&self.engine, seats, &mut place, &[], None, None)?;
-        let same = self.another(self.seat.clone(), place, governance, self.front.another());
-        Ok(Self {
-            tools: self.tools.clone(),
-            answers: self.answers.clone(),
-            workspace: self.workspace.clone(),
-            mode_before: self.mode_before,
-            agent: self.agent.clone(),
-            role: self.role.clone(),
-            work: self.work.clone(),
-            door: Arc::clone(&self.door),
-            ..same
-        })
-    }
-
-    /// Takes over what was allowed for good in a session beside this one.
-    pub(crate) fn take_rules(&mut self) -> Result<(), StoreError> {
-        let mut place = self.place.clone();
-        let engine = Arc::clone(&self.engine);
-        self.governance.take_session_rules(&engine, &self.seat, &mut place)?;
-        self.place = place;
-        Ok(())
-    }
-
-    /// Holds the rules against what is there now.
-    pub(crate) fn hold_rules_anew(&mut self) {
-        let engine = Arc::clone(&self.engine);
-        self.governance.rebuild(&engine, &mut self.place);
-    }
-
-    /// Calls were not let through beside the turn's own.
-    pub(crate) fn refused_aside(&self, calls: impl IntoIterator<Item = DeniedCall>) {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
-    }
-
-    /// Those of which nobody was told yet.
-    pub(crate) fn take_refused(&self) -> Vec<DeniedCall> {
-        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Waits for something while others may pass the gate.
-    pub(crate) async fn outside<T>(&self, waiting: impl Future<Output = T>) -> T {
-        self.door.add_permits(1);
-        let done = waiting.await;
-        self.enter().await;
-        done
-    }
-
-    /// Waits for its turn at the gate.
-    pub(crate) async fn enter(&self) {
-        // It is never closed.
-        if let Ok(permit) = self.door.acquire().await {
-            permit.forget();
-        }
-    }
-
-    /// Leaves the gate to the next.
-    pub(crate) fn leave(&self) {
-        self.door.add_permits(1);
+    /// Changes the agent's side.
+    pub(crate) fn change_side(&mut self, change: impl FnOnce(&mut AgentSide)) {
+        change(Arc::make_mut(&mut self.side));
+        self.gate.engine = Arc::<AgentSide>::clone(&self.side);
     }
 
     /// The session with somebody in front of it; without, there is nobody to ask.
     #[must_use]
-    pub fn facing(self, front: CoreEnd) -> Self {
-        Self { front, ..self }
-    }
-
-    /// The session as it would be in this mode, if it is one that may be chosen.
-    #[must_use]
-    pub(crate) fn in_mode(mut self, mode: Option<PermissionMode>) -> Self {
-        if let Some(mode) = mode.filter(|mode| self.governance.may_use(*mode)) {
-            self.governance.use_mode(mode, &mut self.place);
-        }
+    pub fn facing(mut self, front: CoreEnd) -> Self {
+        self.gate.front = front;
         self
     }
 
     /// The session with a model that its hooks may ask.
     #[must_use]
-    pub fn judged_by(self, mind: Arc<Mind>) -> Self {
-        Self { mind: Some(mind), ..self }
+    pub fn judged_by(mut self, mind: Arc<Mind>) -> Self {
+        self.change_side(|side| side.model = Some(mind));
+        self
     }
 
     /// The session for agents that its calls start.
     #[must_use]
-    pub fn working(self, options: AgentOptions) -> Self {
-        Self { work: Some(Arc::new(options)), ..self }
+    pub fn working(mut self, options: AgentOptions) -> Self {
+        self.change_side(|side| side.options = Some(Arc::new(options)));
+        self
     }
 
     /// Whether some hook would ask a model.
     pub fn wants_model(&self) -> bool {
-        self.governance.hooks.wants_model()
+        self.gate.governance.hooks.wants_model()
+    }
+
+    /// Whether a call of this tool would ask a model.
+    pub fn model_need(&self, tool: &str) -> ModelNeed {
+        let tool = self.gate.toolbox.find(tool);
+        tool.map(|tool| tool.model_need(&self.gate.services())).unwrap_or_default()
     }
 
     /// What is wrong with settings, for the user.
     pub fn warnings(&self) -> &[String] {
-        &self.governance.warnings
-    }
-
-    /// The settings in force, merged.
-    pub fn settings(&self) -> Value {
-        self.governance.settings()
-    }
-
-    /// The MCP servers there are, as the settings and files say at this moment; nothing is started.
-    pub fn servers(&self, plugins: &[PluginServers]) -> Result<Servers, StoreError> {
-        self.governance.servers(&self.engine, plugins)
+        &self.gate.governance.warnings
     }
 
     /// The permission mode in force.
     pub fn mode(&self) -> PermissionMode {
-        self.governance.permissions.mode()
-    }
-
-    /// Where instructions are for this session.
-    pub fn instruction_roots(&self, config: &Config) -> instructions::Roots {
-        let excludes = &self.settings()["claudeMdExcludes"];
-        let excludes = excludes.as_array().into_iter().flatten();
-        let excludes = excludes.filter_map(|glob| glob.as_str().map(str::to_owned)).collect();
-        let project_root = self.place.project_dir.ancestors().find(|dir| dir.join(".git").exists());
-        instructions::Roots {
-            cwd: self.place.cwd.clone(),
-            project_root: project_root.unwrap_or(&self.place.project_dir).to_owned(),
-            home: config.home.clone(),
-            claude_dir: config.claude_dir.clone(),
-            managed_dirs: config.managed_dirs.clone(),
-            additional_dirs: self.place.additional_dirs.clone(),
-            read_additional: false,
-            excludes,
-        }
-    }
-
-    /// Reads the settings anew, except these files, which count as they were. Gives what is wrong with them.
-    pub(crate) fn read_settings_again(
-        &mut self,
-        except: &[PathBuf],
-    ) -> Result<Vec<String>, GovernanceError> {
-        let mut place = self.place.clone();
-        let engine = Arc::clone(&self.engine);
-        let new = self.governance.again(&engine, &self.seat, &mut place, except)?;
-        (self.governance, self.place) = (new, place);
-        Ok(self.governance.warnings.clone())
-    }
-
-    /// Whether a rule takes a tool away altogether.
-    pub fn denies_tool(&self, name: &str) -> bool {
-        self.governance.permissions.denies_tool(name)
-    }
-
-    /// The tool that takes answers, if this session has one.
-    fn answering(&self) -> Option<SessionTool> {
-        self.answers.clone().map(|tool| SessionTool::Own(tool))
-    }
-
-    /// The tool that selects intents, where there are any.
-    pub(crate) fn selecting(&self) -> Option<SessionTool> {
-        let workspace = Arc::clone(self.workspace.as_ref()?);
-        Some(SessionTool::Own(Arc::new(SelectActiveIntent { workspace })))
-    }
-
-    /// The tool of this name; names are case-sensitive.
-    pub(crate) fn tool(&self, name: &str) -> Option<SessionTool> {
-        let name = if name == intents::ALIAS { SELECT_ACTIVE_INTENT } else { name };
-        let own = self.answering().into_iter().chain(self.selecting());
-        let built_in = ona_tools::find(name).map(SessionTool::BuiltIn);
-        let servers = || self.server_tool(name).map(SessionTool::Own);
-        built_in.or_else(|| own.into_iter().find(|tool| tool.name() == name)).or_else(servers)
-    }
-
-    /// The tools that may be called: what is offered, without what a rule forbids altogether.
-    pub fn offered(&self) -> Vec<String> {
-        let names = self.tool_names().into_iter();
-        let offered = |name: &String| {
-            self.has(name)
-                && !self.denies_tool(name)
-                && (name != "Skill" || !self.engine.config.skills_off)
-                && (self.mcp.is_some() || !FOR_SERVERS.contains(&name.as_str()))
-        };
-        names.filter(offered).collect()
-    }
-
-    /// Whether a tool is among those that the operator, and the role, leave to whoever works here. What takes answers
-    /// and selects intents is no tool that a file could leave out.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        let is_own = || {
-            let mut own = self.selecting().into_iter().chain(self.answering());
-            own.any(|tool| tool.name() == name)
-        };
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name))
-            && self.role.as_ref().is_none_or(|kind| kind.has(name) || is_own())
-    }
-
-    /// The names of all its tools.
-    pub(crate) fn tool_names(&self) -> Vec<String> {
-        let built_in = ona_tools::TOOLS.iter().map(|tool| tool.name().to_owned());
-        let own = self.selecting().into_iter().chain(self.answering());
-        let own = own.map(|tool| tool.name().to_owned());
-        built_in.chain(own).chain(self.server_tools()).collect()
+        self.gate.mode()
     }
 
     /// Tools as a model is told of them.
     pub fn tool_specs(&self, names: &[String]) -> Vec<ToolSpec> {
-        let policy = self.workspace.as_ref().map(|workspace| workspace.policy());
-        let spec = |tool: SessionTool| ToolSpec {
+        let policy = self.gate.workspace.as_ref().map(|workspace| workspace.policy());
+        let services = self.gate.services();
+        let spec = |tool: &dyn Tool| ToolSpec {
             name: tool.name().to_owned(),
-            description: self.describe(&*tool),
+            description: format!("{}{}", tool.description(), tool.more_about(&services)),
             input_schema: match &policy {
-                Some(policy) => with_metadata(tool.name(), tool.input_schema(), policy),
+                Some(policy) => with_metadata(tool.facts().kind, tool.input_schema(), policy),
                 None => tool.input_schema(),
             },
         };
-        names.iter().filter_map(|name| self.tool(name)).map(spec).collect()
+        let tools = names.iter().filter_map(|name| self.gate.toolbox.find(name));
+        tools.map(|tool| spec(&*tool)).collect()
     }
 
     /// What a tool may do; of one that is not there, anything.
     pub fn hints(&self, name: &str) -> ona_mcp::Hints {
-        self.tool(name).map_or(ona_mcp::Hints::ANYTHING, |tool| tool.hints())
+        let tool = self.gate.toolbox.find(name);
+        tool.map_or(ona_mcp::Hints::ANYTHING, |tool| tool.facts().hints)
     }
 
     /// Takes notice of settings, of a workspace and of the phase that have changed since the last call; for who makes
     /// calls over a long time and has no turns.
     pub async fn look_again(&mut self, cancel: &CancellationToken) -> Result<(), StoreError> {
-        self.find_workspace();
-        self.heed_approval()?;
+        self.gate.find_workspace();
+        self.gate.follow_approval()?;
         self.heed_settings(false, cancel).await.map(drop)
     }
 
     /// What an interrupt would end.
     pub fn running(&self) -> CancellationToken {
-        self.front.running()
+        self.gate.front.running()
     }
 
     /// Where the session stands in the record.
     pub fn seat(&self) -> &Seat {
-        &self.seat
+        self.gate.seat()
+    }
+
+    /// Where instructions are for this session.
+    pub fn instruction_roots(&self) -> instructions::Roots {
+        self.view().instruction_roots()
     }
 }
 
-/// Gives calls that a dead process has left their result; what they left running is nobody's any more.
-fn settle(engine: &Engine, seat: &Seat) -> Result<(), StoreError> {
-    for call in engine.store.settle_interrupted(seat, is_gone)? {
-        ona_sandbox::kill_tree(None, Some(&ona_tools::marker(&call.id)));
+impl SessionRef<'_> {
+    /// The same session, for somebody who works beside this one.
+    pub(crate) fn beside(self) -> Result<Session, StoreError> {
+        let side = Arc::new(self.side.clone());
+        Ok(Session { gate: self.gate.beside()?, side })
     }
-    for task in engine.store.settle_tasks(&seat.session, is_gone)? {
-        ona_sandbox::kill_tree(None, Some(&ona_tools::task_marker(&task.id)));
-    }
-    Ok(())
-}
 
-/// Ends agents that a dead process has left at work, and what they left running.
-fn settle_agents(engine: &Arc<Engine>, seat: &Seat) -> Result<(), StoreError> {
-    for run in engine.store.unfinished_agents(&seat.session)? {
-        if engine.store.driver(&run.session, is_gone)?.is_some() {
-            continue;
-        }
-        if let Some((agent, _)) = engine.store.seat_of(&run.session)? {
-            settle(engine, &agent)?;
-            engine.store.hand_over_tasks(&agent.session, &seat.session)?;
-        }
-        engine.store.agent_ended(&run.session, Some("interrupted"))?;
+    /// A session of the same conversation, with the same terms and the same model behind it.
+    pub(crate) fn aside(self) -> Result<Session, StoreError> {
+        let own = self.gate.seat();
+        let seat = self.gate.store().new_session(&NewSession {
+            project_dir: &own.project_dir,
+            conversation: Some(&own.conversation),
+            id: None,
+            origin: "subagent",
+            name: None,
+        })?;
+        let terms = AgentTerms::at(self.gate.place().clone());
+        let side = Arc::new(AgentSide { options: None, identity: None, ..self.side.clone() });
+        let mut gate = self.gate.for_agent(seat, terms, self.gate.front.another())?;
+        gate.engine = Arc::<AgentSide>::clone(&side);
+        Ok(Session { gate, side })
     }
-    Ok(())
+
+    /// Where instructions are for this session.
+    pub(crate) fn instruction_roots(self) -> instructions::Roots {
+        let (config, place) = (&self.gate.record.core.config, self.gate.place());
+        let excludes = &self.gate.settings()["claudeMdExcludes"];
+        let excludes = excludes.as_array().into_iter().flatten();
+        let excludes = excludes.filter_map(|glob| glob.as_str().map(str::to_owned)).collect();
+        instructions::Roots {
+            cwd: place.cwd.clone(),
+            project_root: Repository::of(&place.project_dir).checkout,
+            home: config.home.clone(),
+            claude_dir: config.claude_dir.clone(),
+            managed_dirs: config.managed_dirs.clone(),
+            additional_dirs: place.additional_dirs.clone(),
+            read_additional: false,
+            excludes,
+        }
+    }
+
+    pub(crate) fn warn(self, text: impl Into<String>) {
+        self.gate.front.warn(text);
+    }
 }
 
 /// The conversation's own directory is the project, where it still exists; the shell goes on where it
@@ -518,15 +299,4 @@ fn place(seat: &Seat, here: &Path) -> Place {
     let project_dir = project.unwrap_or_else(|| here.to_owned());
     let cwd = seat.cwd.as_ref().map_or_else(|| here.to_owned(), PathBuf::from);
     Place { cwd, project_dir, additional_dirs: Vec::new() }
-}
-
-/// Whether the process that started a call is certainly no more.
-pub fn is_gone(owner: &Value) -> bool {
-    liveness(owner) == Liveness::Gone
-}
-
-/// Whether the owner that the record names still lives. One that cannot be read is nobody we could
-/// wait for.
-pub(crate) fn liveness(owner: &Value) -> Liveness {
-    serde_json::from_value::<Owner>(owner.clone()).map_or(Liveness::Gone, |owner| owner.liveness())
 }

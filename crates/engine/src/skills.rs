@@ -1,29 +1,29 @@
-//! Skills and custom commands in a session: taken up by the model or typed by the user, with what they allow while they
+//! Skills and custom commands in a session: applied by the model or typed by the user, with what they allow while they
 //! are active.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use ona_front::{DeniedCall, Event};
-use ona_policy::{Call, Effects};
-use ona_store::{NewSession, Step, StoreError};
-use ona_tools::{AgentOrder, Waits};
-use ona_types::{Behavior, Change, Entry, OutcomeClass, SystemNote, ToolOutput, ToolUseId};
+use ona_front::DeniedCall;
+use ona_store::{Step, StoreError};
+use ona_tools::{AgentOrder, Calling, PREFIX, names};
+use ona_types::{Change, Entry, SystemNote, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind};
-use crate::explain;
+use crate::agent_types::GENERAL;
 use crate::extensions::{
-    AgentDefinition, Extensions, NotFound, Piece, Plugin, SkillDefinition, SkillKind, Warning,
-    slash,
+    AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
+    Warning, slash,
 };
-use crate::gate::PendingCall;
-use crate::mcp::PREFIX;
-use crate::servers::PluginServers;
-use crate::session::Session;
+use crate::gate::call::{CallError, CallReport};
+use crate::gate::services::SkillOrder;
+use crate::server_prompts::PromptError;
+use crate::servers::{PluginServers, Servers};
+use crate::session::{Session, SessionRef};
 
-/// As much of a skill is told again after the context was compacted, and of all of them together; in characters.
+/// After a compaction the model is told this much of an active skill again, and of all of them together; in characters.
 const LONGEST_AGAIN: usize = 20_000;
 const ALL_AGAIN: usize = 100_000;
 
@@ -37,35 +37,56 @@ pub(crate) enum Called {
     Prompt(String),
 }
 
+/// Why a skill cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SkillError {
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    #[error("only the model can use {0} (user-invocable: false)")]
+    NotForUser(String),
+    #[error("only the user can use {0} (disable-model-invocation)")]
+    NotForModel(String),
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error("{0}")]
+    Failed(String),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 impl Session {
-    /// What extends the session.
-    pub(crate) fn extensions_now(&self) -> MutexGuard<'_, Extensions> {
-        self.extended.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What extends the session, for whoever has no use for the session besides.
+    pub fn give_extensions(&self) -> Extensions {
+        std::mem::take(&mut *self.side.extensions())
     }
 
     /// Reads what extends the session. Gives what is wrong with it.
     pub fn extend(&mut self) -> Result<Vec<String>, StoreError> {
-        let found = self.extensions()?;
+        let found = self.view().read_extensions()?;
         let warnings = found.warnings.iter().map(ToString::to_string).collect();
-        self.extended = Arc::new(Mutex::new(found));
+        self.change_side(|side| side.extensions = Arc::new(Mutex::new(found)));
         Ok(warnings)
     }
 
-    /// What was read, for whoever has no use for the session besides.
-    pub fn give_extensions(&self) -> Extensions {
-        std::mem::take(&mut *self.extensions_now())
+    /// The MCP servers there are, as the settings and files say at this moment; nothing is started.
+    pub fn servers(&self) -> Result<Servers, StoreError> {
+        self.gate.governance.servers(&self.plugin_servers())
     }
 
-    /// What agents' files name that there is not ([`Extensions::unmet`]).
+    /// What agents' files name that does not exist ([`Extensions::unmet`]).
     pub fn unmet(&self, has_model: impl Fn(&str) -> bool) -> Result<Vec<Warning>, StoreError> {
-        let listed = self.servers(&self.plugin_servers())?.listed;
+        let listed = self.servers()?.listed;
         let servers: Vec<&str> = listed.iter().map(|server| server.name.as_str()).collect();
-        Ok(self.extensions_now().unmet(has_model, &servers))
+        Ok(self.side.extensions().unmet(has_model, &servers))
     }
 
     /// The names of what extends the session, for whoever shows it.
     pub fn whats_there(&self) -> Value {
-        let extensions = self.extensions_now();
+        let extensions = self.side.extensions();
         let agents: Vec<&str> = extensions.agents.iter().map(|one| one.name.as_str()).collect();
         let skills = extensions.skills.iter();
         let is_skill = |one: &&SkillDefinition| one.kind == SkillKind::Skill;
@@ -73,7 +94,7 @@ impl Session {
             skills.clone().filter(is_skill).map(|one| one.name.as_str()).collect();
         let mut commands: Vec<String> =
             skills.filter(|one| one.user_invocable).map(|one| one.name.clone()).collect();
-        if let Some(pool) = self.pool().filter(|_| !self.engine.config.skills_off) {
+        if let Some(pool) = self.gate.pool().filter(|_| !self.view().skills_off()) {
             commands.extend(pool.prompts().into_iter().map(|prompt| prompt.full_name));
         }
         let plugin = |one: &Plugin| json!({"name": one.id, "path": one.root});
@@ -82,103 +103,66 @@ impl Session {
     }
 
     /// MCP servers that plugins bring.
-    pub fn plugin_servers(&self) -> Vec<PluginServers> {
-        self.extensions_now().plugins.iter().map(Plugin::mcp_servers).collect()
+    fn plugin_servers(&self) -> Vec<PluginServers> {
+        self.side.extensions().plugins.iter().map(Plugin::mcp_servers).collect()
     }
 
-    /// The skill that an input of the tool Skill names.
-    fn skill_named(&self, input: &Value) -> Result<SkillDefinition, NotFound> {
-        let name = input.get("skill").and_then(Value::as_str).unwrap_or_default();
-        self.extensions_now().skill(name.trim().trim_start_matches('/')).cloned()
+    /// Lets act what a skill allows and hooks of its own, until [`Governance::clear_skills`].
+    ///
+    /// [`Governance::clear_skills`]: crate::gate::governance::Governance::clear_skills
+    pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
+        let mut json = serde_json::Map::new();
+        if !skill.allowed_tools.is_empty() {
+            json.insert("permissions".to_owned(), json!({"allow": skill.allowed_tools}));
+        }
+        if let Some(hooks) = &skill.hooks {
+            json.insert("hooks".to_owned(), hooks.clone());
+        }
+        if !json.is_empty() {
+            self.gate.governance.apply_skill(&skill.path, json);
+        }
+    }
+}
+
+impl SessionRef<'_> {
+    /// Whether the operator has switched skills and commands off.
+    pub(crate) fn skills_off(self) -> bool {
+        self.gate.record.core.config.skills_off
     }
 
-    /// Whether a call takes up a skill that allows nothing and brings no hooks.
-    pub(crate) fn only_instructs(&self, call: &PendingCall<'_>) -> bool {
-        let found = self.skill_named(&call.input);
-        call.tool.name() == "Skill"
-            // One that there is not says so itself.
-            && found.map_or(true, |skill| skill.allowed_tools.is_empty() && skill.hooks.is_none())
-    }
-
-    /// Takes up a skill that the model asks for.
-    pub(crate) async fn use_skill(
-        &self,
-        name: &str,
-        args: &str,
-        call: &ToolUseId,
-        cancel: &CancellationToken,
-    ) -> ToolOutput {
-        let found = self.extensions_now().skill(name).cloned();
+    /// Applies a skill on behalf of a call that the gate has permitted.
+    pub(crate) async fn use_skill(self, order: SkillOrder<'_>, call: Calling<'_>) -> ToolOutput {
+        let found = self.side.extensions().skill(order.name).cloned();
         let skill = match found {
-            Ok(skill) if !skill.model_invocable => {
-                return ToolOutput::rejected(format!(
-                    "only the user can take up {name} (disable-model-invocation)"
-                ));
+            Ok(skill) if !skill.model_invocable && !self.side.by_user => {
+                let error = SkillError::NotForModel(order.name.to_owned());
+                return ToolOutput::rejected(error.to_string());
             }
             Ok(skill) => skill,
             Err(error) => return ToolOutput::rejected(error.to_string()),
         };
-        let text = match self.skill_text(&skill, args, cancel).await {
+        let text = match self.skill_text(&skill, order.args, call.cancel).await {
             Ok(text) => text,
-            Err(why) => return ToolOutput::rejected(why),
+            Err(error) => return ToolOutput::rejected(error.to_string()),
         };
         if skill.forks {
-            let order = self.fork(&skill, text);
-            return self.forked(order, call, &skill, cancel).await;
+            // An agent may use a skill that forks, so this is where the circle is closed.
+            let started = self.start_agent(fork(&skill, text), Some(&skill), call);
+            return Box::pin(started).await;
         }
-        let (name, content) = (skill.name.clone(), format!("Taken up: {}", skill.name));
+        let (name, content) = (skill.name.clone(), format!("Applied: {}", skill.name));
         ToolOutput::success(content).with_change(Change::SkillTold { name, text })
-    }
-
-    /// A skill that runs in an agent of its own.
-    fn fork(&self, skill: &SkillDefinition, prompt: String) -> AgentOrder {
-        AgentOrder {
-            description: format!("/{}", skill.name),
-            prompt,
-            subagent_type: skill.agent.clone().unwrap_or_else(|| "general-purpose".to_owned()),
-            model: skill.model.clone(),
-            background: Some(false),
-            name: None,
-            worktree: false,
-            mode: None,
-        }
-    }
-
-    /// Its work there. An agent may take up a skill that forks, so this is where the circle is closed.
-    fn forked<'a>(
-        &'a self,
-        order: AgentOrder,
-        call: &'a ToolUseId,
-        skill: &'a SkillDefinition,
-        cancel: &'a CancellationToken,
-    ) -> Waits<'a, ToolOutput> {
-        Box::pin(async move {
-            match self.denies_agent(&order.subagent_type) {
-                Some(why) => {
-                    ToolOutput::rejected(format!("/{} runs in an agent: {why}", skill.name))
-                }
-                None => Box::pin(self.start_agent(order, call, Some(skill), cancel)).await,
-            }
-        })
-    }
-
-    /// Why no agent of this kind may be started, where a rule says so.
-    fn denies_agent(&self, kind: &str) -> Option<String> {
-        let (input, effects) = (json!({"subagent_type": kind}), Effects::default());
-        let call = Call { tool: "Agent", input: &input, effects: &effects };
-        let ruling = self.governance.permissions.judge(&call);
-        (ruling.behavior == Behavior::Deny).then(|| explain::ruling(&ruling).0)
     }
 
     /// A skill as the model is told it. Its commands pass the gate in a session of their own, where what it allows is
     /// allowed.
-    pub(crate) async fn skill_text(
-        &self,
+    async fn skill_text(
+        self,
         skill: &SkillDefinition,
         args: &str,
         cancel: &CancellationToken,
-    ) -> Result<String, String> {
-        let rendered = self.render_skill(skill, args).map_err(|error| error.to_string())?;
+    ) -> Result<String, SkillError> {
+        let rendered = self.render_skill(skill, args)?;
         let mut aside = None;
         let mut text = match skill.kind {
             SkillKind::Skill => {
@@ -193,29 +177,28 @@ impl Session {
                     continue;
                 }
                 Piece::Command { command, shell } if shell != ona_hooks::Shell::Bash => {
-                    text.push_str(&format!(
-                        "[not run, because there is only bash here: {command}]"
-                    ));
+                    text.push_str(&format!("[not run, because only bash is supported: {command}]"));
                     continue;
                 }
-                Piece::Command { command, .. } => ("Bash", json!({"command": command}), None),
-                Piece::File(path) => ("Read", json!({"file_path": path}), Some(format!("@{path}"))),
+                Piece::Command { command, .. } => (names::BASH, json!({"command": command}), None),
+                Piece::File(path) => {
+                    (names::READ, json!({"file_path": path}), Some(format!("@{path}")))
+                }
             };
             let session = match &mut aside {
                 Some(session) => session,
                 None => aside.insert(self.for_skill(skill)?),
             };
-            let report = session.call(tool, &input, cancel).await;
-            let report = report.map_err(|error| error.to_string())?;
-            if report.denied && written.is_none() {
-                self.refused_aside([DeniedCall {
+            let report = session.gate.call(tool, &input, cancel).await?;
+            if report.denied_by.is_some() && written.is_none() {
+                self.side.add_denials([DeniedCall {
                     tool_name: tool.to_owned(),
                     tool_use_id: report.tool_use_id.clone(),
                     tool_input: input.clone(),
                 }]);
             }
             match (report.is_error, written) {
-                // What cannot be read was no file.
+                // What cannot be read was not meant as a file.
                 (true, Some(written)) => text.push_str(&written),
                 (true, None) => text.push_str(&format!("[failed: {}]", report.content)),
                 (false, _) => text.push_str(&report.content),
@@ -226,126 +209,119 @@ impl Session {
 
     /// The skills an agent knows from the start, as it is told of them.
     pub(crate) async fn known_skills(
-        &self,
-        kind: &AgentDefinition,
+        self,
+        definition: &AgentDefinition,
         cancel: &CancellationToken,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, SkillError> {
         // The operator has switched them off, and knows that.
-        let wanted: &[String] = if self.engine.config.skills_off { &[] } else { &kind.skills };
+        let wanted: &[String] = if self.skills_off() { &[] } else { &definition.skills };
         let mut texts = Vec::new();
         for name in wanted {
-            let found = self.extensions_now().skill(name).cloned();
+            let found = self.side.extensions().skill(name).cloned();
             match found {
                 Ok(skill) if !skill.model_invocable => {
-                    let text = format!(
-                        "the agent {}: only the user can take up {name}, and it was left out",
-                        kind.name
-                    );
-                    self.front.tell(Event::Warning { text });
+                    let error = SkillError::NotForModel(name.clone());
+                    self.warn(format!("the agent {}: {error}; it was left out", definition.name));
                 }
                 Ok(skill) => {
                     let text = self.skill_text(&skill, "", cancel).await?;
                     texts.push(format!("The skill {name}:\n{text}"));
                 }
-                Err(error) => {
-                    let text = format!("the agent {}: {error}", kind.name);
-                    self.front.tell(Event::Warning { text });
-                }
+                Err(error) => self.warn(format!("the agent {}: {error}", definition.name)),
             }
         }
         Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
     }
 
     /// A session for the commands of a skill.
-    fn for_skill(&self, skill: &SkillDefinition) -> Result<Self, String> {
-        let wrong = |error: StoreError| error.to_string();
-        let seat = self.engine.store.new_session(&NewSession {
-            project_dir: &self.seat.project_dir,
-            conversation: Some(&self.seat.conversation),
-            id: None,
-            origin: "subagent",
-            name: None,
-        });
-        let seat = seat.map_err(wrong)?;
-        let mut place = self.place.clone();
-        let seats = (&self.seat, &seat);
-        let governance =
-            self.governance.for_agent(&self.engine, seats, &mut place, &[], None, None);
-        let governance = governance.map_err(wrong)?;
-        let mut session = self.another(seat, place, governance, self.front.another());
-        session.take_up(skill);
+    fn for_skill(self, skill: &SkillDefinition) -> Result<Session, StoreError> {
+        let mut session = self.aside()?;
+        session.apply_skill(skill);
         Ok(session)
-    }
-
-    /// Lets act what a skill allows and hooks of its own, until [`Session::lay_down`].
-    pub(crate) fn take_up(&mut self, skill: &SkillDefinition) {
-        let mut json = serde_json::Map::new();
-        if !skill.allowed_tools.is_empty() {
-            json.insert("permissions".to_owned(), json!({"allow": skill.allowed_tools}));
-        }
-        if let Some(hooks) = &skill.hooks {
-            json.insert("hooks".to_owned(), hooks.clone());
-        }
-        if !json.is_empty() {
-            let engine = Arc::clone(&self.engine);
-            self.governance.take_up(&engine, &skill.path, json, &mut self.place);
-        }
-    }
-
-    /// What skills allowed is allowed no longer.
-    pub(crate) fn lay_down(&mut self) {
-        let engine = Arc::clone(&self.engine);
-        self.governance.lay_down(&engine, &mut self.place);
     }
 
     /// What a prompt stands for.
     pub(crate) async fn called_by(
-        &self,
+        self,
         prompt: &str,
         cancel: &CancellationToken,
-    ) -> Result<Called, String> {
-        let called = slash(prompt).filter(|_| !self.engine.config.skills_off);
+    ) -> Result<Called, SkillError> {
+        let called = slash(prompt).filter(|_| !self.skills_off());
         let Some((name, args)) = called else { return Ok(Called::Nothing) };
         if name.starts_with(PREFIX) {
-            return self.prompt_of_server(name, args, cancel).await.map(Called::Prompt);
+            return Ok(Called::Prompt(self.prompt_of_server(name, args, cancel).await?));
         }
-        let found = self.extensions_now().skill(name).cloned();
-        let skill = found.map_err(|error| error.to_string())?;
+        let skill = self.side.extensions().skill(name).cloned()?;
         if !skill.user_invocable {
-            return Err(format!("only the model can take up {name} (user-invocable: false)"));
+            return Err(SkillError::NotForUser(name.to_owned()));
         }
-        let text = self.skill_text(&skill, args, cancel).await?;
-        if skill.forks {
-            let (order, call) = (self.fork(&skill, text), ToolUseId::generate());
-            let done = self.forked(order, &call, &skill, cancel).await;
-            let said = done.content;
-            return match done.class {
-                OutcomeClass::Success => Ok(Called::Prompt(format!(
-                    "/{name} {args}\n[It ran in an agent of its own, which says:]\n{said}"
-                ))),
-                _ => Err(said),
-            };
+        if !skill.forks {
+            let text = self.skill_text(&skill, args, cancel).await?;
+            return Ok(Called::Skill(Box::new(skill), text));
         }
-        Ok(Called::Skill(Box::new(skill), text))
+        let CallReport { content, is_error, .. } = self.fork_for_user(name, args, cancel).await?;
+        match is_error {
+            true => Err(SkillError::Failed(content)),
+            false => Ok(Called::Prompt(format!(
+                "/{name} {args}\n[It ran in an agent of its own, which says:]\n{content}"
+            ))),
+        }
+    }
+
+    /// Has a skill run in an agent of its own because the user has typed its name. That is a call like any other: it
+    /// passes the gate, as one that the user asked for.
+    async fn fork_for_user(
+        self,
+        name: &str,
+        args: &str,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, SkillError> {
+        let mut aside = self.aside()?;
+        let options = self.side.options.clone();
+        aside.change_side(|side| (side.by_user, side.options) = (true, options));
+        let mut aside = {
+            let front = aside.gate.front.another().for_operator();
+            aside.facing(front)
+        };
+        let input = json!({"skill": name, "args": args});
+        // It may start an agent, and that one use a skill: boxed, so that the circle ends.
+        let report = Box::pin(aside.gate.call(names::SKILL, &input, cancel)).await?;
+        let (theirs, own) = (&aside.seat().session, &self.gate.seat().session);
+        self.gate.store().hand_over_tasks(theirs, own)?;
+        Ok(report)
+    }
+}
+
+/// A skill that runs in an agent of its own.
+fn fork(skill: &SkillDefinition, prompt: String) -> AgentOrder {
+    AgentOrder {
+        description: format!("/{}", skill.name),
+        prompt,
+        subagent_type: skill.agent.clone().unwrap_or_else(|| GENERAL.to_owned()),
+        model: skill.model.clone(),
+        background: Some(false),
+        name: None,
+        worktree: false,
+        mode: None,
     }
 }
 
 impl Agent {
     /// What the model is told of skills, if it may take up any.
     pub(crate) fn skill_listing(&self) -> Option<String> {
-        if !self.tools().iter().any(|tool| tool == "Skill") {
+        if !self.offers_skills() {
             return None;
         }
         let window = self.mind.model.context_window.map(u64::from);
-        let room = self.session.skill_listing_room(window);
-        let listing = self.session.extensions_now().listing(room);
+        let room = self.session.view().skill_listing_room(window);
+        let listing = self.session.side.extensions().listing(room);
         (!listing.trim().is_empty())
-            .then(|| format!("Skills that can be taken up with the tool Skill:\n{listing}"))
+            .then(|| format!("Skills that the tool Skill applies:\n{listing}"))
     }
 
     /// A skill is active from here to the end of the turn: what it allows, its model and how hard that thinks.
-    pub(crate) fn take_up(&mut self, skill: &SkillDefinition) {
-        self.session.take_up(skill);
+    pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
+        self.session.apply_skill(skill);
         let named = skill.model.as_deref().filter(|name| *name != "inherit");
         let mind = match named.map(|name| self.mind.called(name)) {
             None => Mind::clone(&self.mind),
@@ -359,41 +335,50 @@ impl Agent {
         self.mind = Arc::new(mind.trying(skill.effort));
     }
 
-    /// The model has taken up a skill.
-    pub(crate) fn taken_up(&mut self, input: &Value) {
-        if let Ok(skill) = self.session.skill_named(input)
+    /// The model has applied the skill of this name.
+    pub(crate) fn skill_applied(&mut self, name: &str) {
+        let found = self.session.side.extensions().skill(name).cloned();
+        if let Ok(skill) = found
             && !skill.forks
         {
-            self.take_up(&skill);
+            self.apply_skill(&skill);
         }
+    }
+
+    /// Whether the model may apply skills.
+    fn offers_skills(&self) -> bool {
+        let toolbox = &self.session.gate.toolbox;
+        let applies =
+            |name: &String| toolbox.find(name).is_some_and(|tool| tool.facts().needs_skills);
+        self.tools().iter().any(applies)
     }
 
     /// A file was read: the model hears of skills around it and for it.
     pub(crate) fn heed_skills_near(&mut self, file: &Path) -> Result<(), StoreError> {
         let new: Vec<String> = {
-            let mut extensions = self.session.extensions_now();
+            let mut extensions = self.session.side.extensions();
             let near = extensions.near(file);
             near.iter().map(|skill| format!("- {}: {}", skill.name, skill.description)).collect()
         };
-        if new.is_empty() || !self.tools().iter().any(|tool| tool == "Skill") {
+        if new.is_empty() || !self.offers_skills() {
             return Ok(());
         }
         let text =
-            format!("Skills for what you read, which the tool Skill takes up:\n{}", new.join("\n"));
+            format!("Skills for what you read, which the tool Skill applies:\n{}", new.join("\n"));
         let entry = Entry::system(&SystemNote::Context { text, from: "skills".to_owned() });
         self.keep(&Step { entries: &[entry], ..Step::default() })
     }
 
     /// The turn is over, and with it what its skills allowed.
-    pub(crate) fn lay_down(&mut self) {
-        self.session.lay_down();
+    pub(crate) fn clear_skills(&mut self) {
+        self.session.gate.governance.clear_skills();
         if let Some(mind) = self.own_mind.take() {
             self.mind = mind;
         }
     }
 }
 
-/// Skills that were taken up, as they are told again after a compaction: the latest first to keep, each cut.
+/// Active skills, as they are told again after a compaction: the latest first to keep, each cut.
 pub(crate) fn told_again(skills: &[(String, String)]) -> Option<String> {
     let mut kept = Vec::new();
     let mut room = ALL_AGAIN;
@@ -404,7 +389,7 @@ pub(crate) fn told_again(skills: &[(String, String)]) -> Option<String> {
         }
         room -= cut.len();
         let more = if cut.len() < text.len() { "\n[cut]" } else { "" };
-        kept.push(format!("The skill {name}, which was taken up:\n{cut}{more}"));
+        kept.push(format!("The skill {name}, which is active:\n{cut}{more}"));
     }
     kept.reverse();
     (!kept.is_empty()).then(|| kept.join("\n\n"))

@@ -11,7 +11,7 @@ use ona_types::{Entry, SystemNote};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::call::CallReport;
+use crate::gate::call::CallReport;
 
 /// What the model is told of it before anything else.
 pub(crate) const ORDER: &str = "\
@@ -42,11 +42,8 @@ pub(crate) struct ShapedAnswer {
 }
 
 impl ShapedAnswer {
-    /// Hears of a call that came to its end.
-    pub(crate) fn hear(&mut self, tool: &str, report: &CallReport, redactor: &Redactor) {
-        if tool != STRUCTURED_OUTPUT {
-            return;
-        }
+    /// Hears of a call of the tool that takes answers.
+    pub(crate) fn hear(&mut self, report: &CallReport, redactor: &Redactor) {
         match &report.answer {
             Some(answer) => {
                 let mut answer = answer.clone();

@@ -10,15 +10,15 @@ use ona_tools::{Host, ToolSettings};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::crew::Crew;
-use crate::governance::Config;
+use crate::config::Config;
+use crate::gate::core::Core;
 use crate::servers::GivenServers;
 use crate::session::{Engine, JoinRequest, Session};
 use crate::settings::Given;
 
 /// A project, a home and a record; the settings are given on the command line.
 pub(crate) struct World {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) engine: Engine,
     project: PathBuf,
     _dir: TempDir,
 }
@@ -51,7 +51,7 @@ impl World {
             late: Default::default(),
             variable: |_| None,
         };
-        let engine = Arc::new(Engine {
+        let engine = Engine::new(Core {
             store: Store::open(&root.join("agent.db")).unwrap(),
             settings: ToolSettings::default(),
             host: Host {
@@ -61,9 +61,12 @@ impl World {
                 web: Arc::default(),
             },
             config,
-            crew: Crew::default(),
         });
         Self { engine, project, _dir: dir }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.engine.core
     }
 
     pub(crate) fn project(&self) -> &Path {

@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Mind, millis};
-use crate::call::CallError;
 use crate::compact::{CompactError, Squeeze};
+use crate::gate::call::CallError;
+use crate::model_context::NOT_RUN;
 use crate::partial::Partial;
 use crate::skills::Called;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::subagents;
-use crate::thread::NOT_RUN;
 
 /// Told where an answer ends in `refusal` or `content_filter`.
 const REFUSED: &str = "the model, or a filter before it, refused to answer; what was asked stays in the session: put it \
@@ -193,13 +193,13 @@ impl Agent {
             Ok(()) => Ending::Done,
             Err(halt) => self.halted(halt, &account, cancel).await,
         };
-        self.lay_down();
+        self.clear_skills();
         // Nobody would hear of those that still work.
-        if ending != Ending::Done && self.session.agent.is_none() {
+        if ending != Ending::Done && self.session.side.identity.is_none() {
             self.dismiss().await;
         }
-        if self.session.agent.is_none() {
-            account.denials.extend(self.session.take_refused());
+        if self.session.side.identity.is_none() {
+            account.denials.extend(self.session.side.take_denials());
         }
         for used in self.mind.take_aside() {
             used.add_to(&mut account.used);
@@ -224,7 +224,7 @@ impl Agent {
                 TurnEnd { ending: Ending::RecordLost { message: error.to_string() }, ..end }
             }
         };
-        self.session.front.tell(Event::TurnEnded { end: Box::new(end.clone()) });
+        self.session.gate.front.tell(Event::TurnEnded { end: Box::new(end.clone()) });
         end
     }
 
@@ -334,8 +334,8 @@ impl Agent {
         self.heed_settings(cancel).await?;
         self.heed_skills(cancel).await?;
         self.turn += 1;
-        self.session.front.tell(Event::TurnStarted { turn: self.turn });
-        let fired = match &self.session.agent {
+        self.session.gate.front.tell(Event::TurnStarted { turn: self.turn });
+        let fired = match &self.session.side.identity {
             // No user said it.
             Some(_) => Fired::default(),
             None => {
@@ -357,14 +357,15 @@ impl Agent {
                 (false, None) => Ending::Blocked { reason },
             }));
         }
-        let said = match self.session.called_by(prompt, cancel).await {
+        let said = match self.session.view().called_by(prompt, cancel).await {
             Ok(Called::Nothing) => prompt.to_owned(),
             Ok(Called::Prompt(text)) => text,
             Ok(Called::Skill(skill, text)) => {
-                self.take_up(&skill);
+                self.apply_skill(&skill);
                 text
             }
-            Err(reason) => {
+            Err(error) => {
+                let reason = error.to_string();
                 self.turn -= 1;
                 account.unheard = true;
                 let detail = json!({"reason": reason});
@@ -374,7 +375,7 @@ impl Agent {
                 return Err(Halt::Ending(Ending::Failed { error, message: reason }));
             }
         };
-        let text = self.session.governance.redactor.mask_live(&said).into_owned();
+        let text = self.session.gate.governance.redactor.mask_live(&said).into_owned();
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
         let said: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
@@ -418,8 +419,8 @@ impl Agent {
         }
         let request = self.request();
         let started = Instant::now();
-        let (front, partial) = (&self.session.front, self.options.partial);
-        let redactor = &self.session.governance.redactor;
+        let (front, partial) = (&self.session.gate.front, self.options.partial);
+        let redactor = self.session.gate.redactor();
         let masked = |text: &str| redactor.mask_live(text).into_owned();
         let (mut cuts, mut pieces) = (Cuts::default(), Partial::default());
         let mut listen = |live: Live<'_>| {
@@ -461,10 +462,10 @@ impl Agent {
         let entries = self.entries(&answer);
         self.inputs = inputs(&answer);
         self.keep(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
-        let redactor = &self.session.governance.redactor;
+        let redactor = self.session.gate.redactor();
         let mut message = answer.to_json();
         redactor.mask_live_value(&mut message);
-        self.session.front.tell(Event::Answered { message });
+        self.session.gate.front.tell(Event::Answered { message });
         let reason = answer.stop_reason.as_str();
         account.stop_reason = Some(redactor.mask_live(reason).into_owned());
         let text = redactor.mask_live(&answer.text()).into_owned();
@@ -509,7 +510,7 @@ impl Agent {
         duration_ms: u64,
     ) -> ModelCall {
         let mut call = taken(&self.mind, purpose, answer, duration_ms);
-        let redactor = &self.session.governance.redactor;
+        let redactor = self.session.gate.redactor();
         for text in [&mut call.stop_reason, &mut call.response_id] {
             *text = redactor.mask_live(text).into_owned();
         }
@@ -520,8 +521,8 @@ impl Agent {
     fn make_ids_unique(&self, answer: &mut Answer) -> Result<(), StoreError> {
         for block in &mut answer.content {
             if let Block::ToolUse { id, .. } = block
-                && (self.session.engine.store.knows_call(id)?
-                    || self.session.governance.redactor.mask_live(id.as_str()) != id.as_str())
+                && (self.session.gate.store().knows_call(id)?
+                    || self.session.gate.governance.redactor.mask_live(id.as_str()) != id.as_str())
             {
                 *id = ToolUseId::generate();
             }
@@ -531,7 +532,7 @@ impl Agent {
 
     /// An answer as the record keeps it (Appendix C). What only the provider understands stands before it.
     fn entries(&self, answer: &Answer) -> Vec<Entry> {
-        let redactor = &self.session.governance.redactor;
+        let redactor = self.session.gate.redactor();
         let (mut content, mut opaque) = (Vec::new(), Vec::new());
         for (at, block) in answer.content.iter().enumerate() {
             match block {
@@ -578,11 +579,10 @@ impl Agent {
     /// A file that was read may bring instructions in.
     pub(crate) async fn heed_nested(
         &mut self,
-        input: &Value,
+        file: &str,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        let Some(file) = input.get("file_path").and_then(Value::as_str) else { return Ok(()) };
-        let Ok(path) = ona_policy::path::resolve(&self.session.place.cwd, file) else {
+        let Ok(path) = ona_policy::path::resolve(&self.session.gate.place().cwd, file) else {
             return Ok(());
         };
         self.heed_skills_near(&path)?;
@@ -604,7 +604,7 @@ impl Agent {
     async fn is_sent_back(&mut self, text: &str, cancel: &CancellationToken) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
         let before = self.sent_back > 0;
-        let detail = match &self.session.agent {
+        let detail = match &self.session.side.identity {
             Some(identity) => subagents::stopped(identity, before, last_assistant_message),
             None => HookDetail::Stop { stop_hook_active: before, last_assistant_message },
         };

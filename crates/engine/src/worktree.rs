@@ -75,14 +75,14 @@ struct Known {
 
 /// The work tree as it was. Files that git ignores are no part of it: what a build leaves there is nobody's change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tree {
+pub struct Tree {
     root: PathBuf,
     files: BTreeMap<PathBuf, Known>,
 }
 
 /// A file, before or after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// There was none.
     Absent,
     /// With this content.
@@ -95,7 +95,7 @@ pub(crate) enum Side {
 
 impl Side {
     /// The content, where there is one; of a link, where it leads.
-    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+    pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Content(bytes) => Some(bytes),
             Self::Link(to) => Some(to.as_os_str().as_encoded_bytes()),
@@ -106,13 +106,15 @@ impl Side {
 
 /// A file that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// Where, below the root.
-    pub(crate) path: PathBuf,
-    pub(crate) old: Side,
-    pub(crate) new: Side,
+    pub path: PathBuf,
+    /// What it was.
+    pub old: Side,
+    /// What it is.
+    pub new: Side,
     /// Its permissions before and now, where they are known.
-    pub(crate) modes: (Option<u32>, Option<u32>),
+    pub modes: (Option<u32>, Option<u32>),
     /// What the file system knew it by, and knows it by now: a file that was moved keeps that.
     nodes: (Option<Node>, Option<Node>),
     /// Git's object with what it was, if that is to be asked for, and how long that was.
@@ -124,7 +126,7 @@ type Node = (u64, u64);
 
 impl Tree {
     /// The tree as it is now. Waits for the disk.
-    pub(crate) fn take(root: &Path) -> Self {
+    pub fn take(root: &Path) -> Self {
         let tracked = clean(root);
         let mut room = MOST_KEPT;
         let mut files = BTreeMap::new();
@@ -145,7 +147,7 @@ impl Tree {
     }
 
     /// What is different now, in the order of the names.
-    pub(crate) async fn changes(self) -> Vec<Change> {
+    pub async fn changes(self) -> Vec<Change> {
         let root = self.root.clone();
         let compared = tokio::task::spawn_blocking(move || self.compare()).await;
         let mut changes = compared.unwrap_or_default();
@@ -218,7 +220,7 @@ fn now(path: &Path, meta: &Metadata) -> Side {
 
 impl Change {
     /// The change from one to the other, if there is one.
-    pub(crate) fn between(path: PathBuf, old: Side, new: Side) -> Option<Self> {
+    pub fn between(path: PathBuf, old: Side, new: Side) -> Option<Self> {
         let changed = old != new || old == Side::Unknown;
         changed.then_some(Self {
             path,
@@ -257,14 +259,14 @@ impl Change {
     }
 
     /// Whether it may be run now and could not before, or the other way round, and the like.
-    pub(crate) fn mode_changed(&self) -> bool {
+    pub fn mode_changed(&self) -> bool {
         matches!(self.modes, (Some(then), Some(now)) if then & 0o7777 != now & 0o7777)
             && self.old != Side::Absent
             && !matches!(self.new, Side::Link(_))
     }
 
     /// Whether this is where a file went that is gone from another place.
-    pub(crate) fn came_from(&self, other: &Self) -> bool {
+    pub fn came_from(&self, other: &Self) -> bool {
         self.old == Side::Absent
             && other.new == Side::Absent
             && self.nodes.1.is_some()
@@ -272,7 +274,7 @@ impl Change {
     }
 
     /// Moves the file back to where it came from.
-    pub(crate) fn move_back(&self, to: &Self, root: &Path) -> Result<(), String> {
+    pub fn move_back(&self, to: &Self, root: &Path) -> Result<(), String> {
         let (from, to) = (root.join(&self.path), root.join(&to.path));
         for path in [&from, &to] {
             in_place(root, path)?;
@@ -283,7 +285,7 @@ impl Change {
 
     /// Makes the file what it was. What stands in its place is moved to `aside`: it may be somebody's work. Says why it
     /// cannot be done, and then nothing is different.
-    pub(crate) fn put_back(&self, root: &Path, aside: &Path) -> Result<(), String> {
+    pub fn put_back(&self, root: &Path, aside: &Path) -> Result<(), String> {
         if self.old == Side::Unknown {
             return Err("what it was before was too large to be kept".to_owned());
         }
@@ -418,21 +420,23 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// The files that say what may be changed.
-pub(crate) fn governing() -> impl Iterator<Item = &'static str> {
+pub fn governing() -> impl Iterator<Item = &'static str> {
     [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES)
 }
 
 /// Content in a text.
-pub(crate) mod base64_bytes {
+pub mod base64_bytes {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    /// As text.
+    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    /// From text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)
     }
 }

@@ -27,6 +27,8 @@ pub enum Human {
 /// What the core holds.
 pub struct CoreEnd {
     human: Human,
+    /// Who answers what agents ask that are started here.
+    agents_human: Human,
     events: mpsc::UnboundedSender<Event>,
     ops: mpsc::UnboundedReceiver<Op>,
     shared: Arc<Shared>,
@@ -75,6 +77,7 @@ pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<
     let shared = Arc::new(Shared::default());
     let core = CoreEnd {
         human,
+        agents_human: human,
         events,
         ops,
         shared: Arc::clone(&shared),
@@ -136,8 +139,14 @@ impl CoreEnd {
     /// The same front-end, for an agent that a call started. It takes no operations. One in the background has a
     /// listener, and nobody to ask.
     pub fn for_agent(&self, call: &ToolUseId, listener: Option<Listener>) -> Self {
-        let human = if listener.is_some() { Human::Nobody } else { self.human };
-        Self { human, agent_call: Some(call.clone()), listener, ..self.another() }
+        let human = if listener.is_some() { Human::Nobody } else { self.agents_human };
+        Self {
+            human,
+            agents_human: human,
+            agent_call: Some(call.clone()),
+            listener,
+            ..self.another()
+        }
     }
 
     /// Another end of the same channel, which takes no operations.
@@ -146,6 +155,7 @@ impl CoreEnd {
         let (_, ops) = mpsc::unbounded_channel();
         Self {
             human: self.human,
+            agents_human: self.agents_human,
             events: self.events.clone(),
             ops,
             shared: Arc::clone(&self.shared),
@@ -154,7 +164,8 @@ impl CoreEnd {
         }
     }
 
-    /// The same end for calls that the user has asked for directly: whatever would be asked is a yes.
+    /// The same end for calls that the user has asked for directly: whatever would be asked is a yes. Agents that they
+    /// start ask as before.
     #[must_use]
     pub fn for_operator(self) -> Self {
         Self { human: Human::Operator, ..self }

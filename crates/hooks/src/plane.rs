@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ona_policy::secrets::Redactor;
-use ona_policy::{Anchors, Call, Effects, Rule};
+use ona_policy::{Anchors, Call, Effects, Rule, RuleFacts};
 use ona_sandbox::Marker;
 use ona_types::hook::{
     Decision, ElicitationAction, HookBase, HookDetail, HookEvent, HookInput, HookInvocation,
@@ -75,6 +75,8 @@ impl fmt::Debug for HookHost {
 pub struct About<'a> {
     /// Its id.
     pub id: &'a ToolUseId,
+    /// What the tool says of itself.
+    pub facts: RuleFacts,
     /// What it would touch, as it was asked for.
     pub effects: &'a Effects,
 }
@@ -187,11 +189,11 @@ impl HookPlane {
     pub fn matching<'p>(
         &'p self,
         detail: &HookDetail,
-        effects: Option<&Effects>,
+        about: Option<About<'_>>,
     ) -> Vec<&'p HookEntry> {
         let named = self.named(detail).into_iter().filter(|entry| !self.is_off(entry));
         let named = named.filter(|entry| !entry.is_own_gate());
-        named.filter(|entry| self.condition_holds(entry, detail, effects)).collect()
+        named.filter(|entry| self.condition_holds(entry, detail, about)).collect()
     }
 
     /// Those that an event would fire, were they not ona's own gate in another agent's settings.
@@ -219,15 +221,16 @@ impl HookPlane {
         &self,
         entry: &HookEntry,
         detail: &HookDetail,
-        effects: Option<&Effects>,
+        about: Option<About<'_>>,
     ) -> bool {
         let Condition::Rule(rule) = &entry.condition else { return true };
-        let (Some((tool, input, _)), Some(effects)) = (detail.tool_call(), effects) else {
+        let (Some((tool, input, _)), Some(about)) = (detail.tool_call(), about) else {
             return false;
         };
+        let call = Call { tool, facts: about.facts, input, effects: about.effects };
         // As a forbidding rule: a guard should rather run once too often.
         Rule::parse(rule, Behavior::Deny, entry.source.clone(), &self.anchors)
-            .is_ok_and(|(rule, _)| rule.hits(&Call { tool, input, effects }))
+            .is_ok_and(|(rule, _)| rule.hits(&call))
     }
 
     /// The names of files that FileChanged hooks name in their matchers.
@@ -255,12 +258,11 @@ impl HookPlane {
     ) -> Fired {
         let mut fired = Fired::default();
         let event = detail.event();
-        let effects = about.map(|about| about.effects);
         for entry in self.named(&detail) {
             // The effects are those of the input as it was. Once a hook has replaced it, a guard should
             // rather run once too often.
             let unchanged = fired.updated_input.is_none();
-            if unchanged && !self.condition_holds(entry, &detail, effects) {
+            if unchanged && !self.condition_holds(entry, &detail, about) {
                 continue;
             }
             let input = HookInput { detail: detail.clone(), base: base.clone() };

@@ -14,6 +14,7 @@ use ona_intents::ranges::{modified_ranges, prefixed_hash};
 use ona_intents::trace::LineRange;
 use ona_intents::{Asked, Ledger, TraceEntry, Workspace, mutation};
 use ona_policy::{Effects, path};
+use ona_types::{ToolKind, WriteAction};
 
 const INTENTS: usize = 1_000;
 const ENTRIES: usize = 100_000;
@@ -53,6 +54,7 @@ fn gate(root: &Path) {
     let effects = Effects::replace(target);
     let asked = Asked {
         tool: "Write",
+        kind: ToolKind::Write(WriteAction::Write),
         command: None,
         effects: &effects,
         selected: Some(&selected),

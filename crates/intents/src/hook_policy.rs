@@ -14,7 +14,7 @@ use regex::bytes::Regex;
 
 use crate::file::{LoadError, read_text};
 
-pub use classify::{Class, Classified, ToolKind, kind_of};
+pub use classify::{Class, Classified};
 pub use write::NEW_POLICY;
 
 /// The file, below the workspace.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ona_policy::Effects;
+use ona_types::ToolKind;
 
 use crate::file::{self, Intents, LoadError, Loader, Stamp, stamp};
 use crate::gate::{CallClass, Decision, Request, Targets, judge, written};
-use crate::hook_policy::{HookPolicy, POLICY_FILE, ToolKind};
+use crate::hook_policy::{HookPolicy, POLICY_FILE};
 use crate::ignore::{IGNORE_FILES, Ignore};
 
 /// A workspace and what its files say.
@@ -25,6 +26,8 @@ pub struct Workspace {
 pub struct Asked<'a> {
     /// The tool, by its name at any host.
     pub tool: &'a str,
+    /// What the tool says that it does.
+    pub kind: ToolKind,
     /// The command line, where the tool runs one.
     pub command: Option<&'a str>,
     /// What it would touch.
@@ -129,14 +132,14 @@ fn class_of(policy: &HookPolicy, asked: &Asked<'_>, root: &Path) -> CallClass {
             None => policy.classify_mcp(asked.tool),
         })
     };
-    match policy.kind_of(asked.tool) {
+    match policy.kind_of(asked.tool, asked.kind) {
         ToolKind::Read => CallClass::Read,
-        ToolKind::Exempt => CallClass::Exempt,
-        ToolKind::Write => CallClass::Write,
-        ToolKind::Command | ToolKind::Mcp => by_command(),
-        ToolKind::Unknown if asked.command.is_some() => by_command(),
-        ToolKind::Unknown if !asked.effects.writes.is_empty() => CallClass::Write,
-        ToolKind::Unknown => CallClass::Read,
+        ToolKind::SelectIntent => CallClass::Exempt,
+        ToolKind::Write(_) => CallClass::Write,
+        ToolKind::Command | ToolKind::Server => by_command(),
+        ToolKind::Other if asked.command.is_some() => by_command(),
+        ToolKind::Other if !asked.effects.writes.is_empty() => CallClass::Write,
+        ToolKind::Other => CallClass::Read,
     }
 }
 
@@ -195,9 +198,14 @@ mod tests {
         (dir, workspace)
     }
 
-    fn asked<'a>(tool: &'a str, command: Option<&'a str>, effects: &'a Effects) -> Asked<'a> {
+    fn asked<'a>(
+        (tool, kind): (&'a str, ToolKind),
+        command: Option<&'a str>,
+        effects: &'a Effects,
+    ) -> Asked<'a> {
         Asked {
             tool,
+            kind,
             command,
             effects,
             selected: Some("INT-1"),
@@ -208,31 +216,32 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_is_follows_from_its_name_and_its_effects() {
+    fn what_a_call_is_follows_from_its_tool_and_its_effects() {
         let (_dir, workspace) = workspace();
         let shell = |line: &str| Effects::of_shell(line, workspace.root()).unwrap();
+        let (bash, other) = (("Bash", ToolKind::Command), ("own_shell", ToolKind::Other));
         for (tool, line, allowed) in [
-            ("Bash", "ls", true),
-            ("Bash", "echo a > src/b", true),
-            ("Bash", "echo a > lib/b", false),
-            ("Bash", "cd src && echo a > b", true),
-            ("execute_command", "rm lib/b", false),
-            ("own_shell", "rm lib/b", false),
-            ("Read", "", true),
-            ("select_active_intent", "", true),
+            (bash, "ls", true),
+            (bash, "echo a > src/b", true),
+            (bash, "echo a > lib/b", false),
+            (bash, "cd src && echo a > b", true),
+            (bash, "rm lib/b", false),
+            (other, "rm lib/b", false),
+            (("Read", ToolKind::Read), "", true),
+            (("select_active_intent", ToolKind::SelectIntent), "", true),
         ] {
             let effects = shell(line);
             let line = Some(line).filter(|line| !line.is_empty());
             let judged = workspace.judge(&asked(tool, line, &effects));
-            assert_eq!(matches!(judged.decision, Decision::Allow(_)), allowed, "{tool} {line:?}");
+            assert_eq!(matches!(judged.decision, Decision::Allow(_)), allowed, "{tool:?} {line:?}");
         }
         let effects = shell("git log --oneline");
-        let judged = workspace.judge(&asked("Bash", Some("git log --oneline"), &effects));
+        let judged = workspace.judge(&asked(bash, Some("git log --oneline"), &effects));
         assert_eq!(judged.decision, Decision::Allow(Allowed::default()), "it only reads");
         let nothing = Effects::default();
-        let judged = workspace.judge(&asked("TodoWrite", None, &nothing));
+        let judged = workspace.judge(&asked(("TodoWrite", ToolKind::Other), None, &nothing));
         assert!(matches!(judged.class, CallClass::Read));
-        let judged = workspace.judge(&asked("mcp__x__y", None, &nothing));
+        let judged = workspace.judge(&asked(("mcp__x__y", ToolKind::Server), None, &nothing));
         let Decision::Allow(allowed) = judged.decision else { panic!("{judged:?}") };
         assert!(allowed.approval.is_some(), "a human has to agree");
     }
@@ -246,7 +255,8 @@ mod tests {
         fs::remove_dir_all(dir.path().join(".orchestration")).unwrap();
         assert_eq!(workspace.policy().failure_mode, FailureMode::Closed);
         let effects = Effects::of_shell("echo a > src/b", workspace.root()).unwrap();
-        let judged = workspace.judge(&asked("Bash", Some("echo a > src/b"), &effects));
+        let judged =
+            workspace.judge(&asked(("Bash", ToolKind::Command), Some("echo a > src/b"), &effects));
         assert_eq!(judged.decision, Decision::Refuse(Refusal::MissingIntents));
     }
 }

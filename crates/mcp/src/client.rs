@@ -6,10 +6,10 @@
 
 mod bound;
 mod call;
+mod callbacks;
 mod child;
 mod connect;
 mod content;
-mod desk;
 mod ears;
 mod error;
 mod keeper;
@@ -27,8 +27,10 @@ mod unread;
 mod web;
 
 pub use call::CallOptions;
+pub use callbacks::{
+    Browser, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks, TokenStore, token_key,
+};
 pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent};
-pub use desk::{Browser, Desk, ElicitAnswer, ElicitForm, Elicitation, TokenStore, token_key};
 pub use ears::Root;
 pub use error::McpError;
 pub use lists::{McpPrompt, McpResource, McpTemplate, McpTool, PromptArgument};

@@ -19,10 +19,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use client::{
-    AuthorizeError, Body, Browser, CallOptions, CallOutcome, ContentPart, Desk, ElicitAnswer,
-    ElicitForm, Elicitation, McpError, McpPrompt, McpResource, McpTemplate, McpTool, OnProgress,
-    Pool, PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerInfo,
-    ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
+    AuthorizeError, Body, Browser, CallOptions, CallOutcome, ContentPart, ElicitAnswer, ElicitForm,
+    Elicitation, McpError, McpPrompt, McpResource, McpTemplate, McpTool, OnProgress, Pool,
+    PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerCallbacks,
+    ServerInfo, ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
 };
 pub use handler::Reporter;
 pub use http::serve_http;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::{Agent, AgentOptions, Config, Mind, Session, Wish};
+use ona_engine::{Agent, AgentOptions, Config, Engine, Mind, Session, Wish};
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
@@ -53,16 +53,16 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         CliError::failed(format!("cannot fill the scratch directory {}: {error}", dir.display()))
     })?;
     let database = dir.join("agent.db");
-    let mut engine = eval::engine_at(cli, &database)?;
+    let mut core = eval::core_with(cli, Store::open(&database)?)?;
     // The scratch repository is ours, and nobody else's settings should change what is shown.
-    engine.config = Config {
+    core.config = Config {
         trust: true,
         claude_dir: dir.join("nobody"),
         ona_config: dir.join("nobody"),
-        ..engine.config
+        ..core.config
     };
-    let engine = Arc::new(engine);
-    let seat = engine.store.new_session(&NewSession {
+    let engine = Engine::new(core);
+    let seat = engine.core.store.new_session(&NewSession {
         project_dir: &project.to_string_lossy(),
         conversation: None,
         id: None,
@@ -73,7 +73,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
     let server = Server::start(Script::choose(next))
         .map_err(|error| CliError::failed(format!("cannot serve the scripted model: {error}")))?;
     let mind = match live {
-        true => mind(&cli.agent, &session.settings(), None)?.0,
+        true => mind(&cli.agent, &session.gate.settings(), None)?.0,
         false => scripted(&server)?,
     };
     say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), mind.model.wire))?;
@@ -106,7 +106,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
     });
     runtime.shutdown_background();
     let (ending, signal) = outcome?;
-    tell(&engine.store, &database, &project)?;
+    tell(&engine.core.store, &database, &project)?;
     Ok(match (signal, ending) {
         (Some(signal), _) => ExitCode::from(128 + signal),
         (None, Some(Ending::Done)) => ExitCode::SUCCESS,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_engine::{
-    AgentOptions, Crew, Engine, GovernanceError, JoinRequest, Session, TransitionError,
+    AgentOptions, Core, Engine, GovernanceError, JoinRequest, Session, TransitionError,
 };
 use ona_front::Op;
 use ona_front::{ClientHandle, Human, channel};
 use ona_store::{Join, Store};
-use ona_tools::{Host, Web};
+use ona_tools::{Host, ModelNeed, PREFIX, Web};
 use ona_types::{ConversationId, Phase};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,7 +35,7 @@ pub struct Call {
 
 pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
-    let engine = Arc::new(engine(cli)?);
+    let engine = engine(cli)?;
     let human = match (cli.ask, governed::started_by()) {
         (true, _) => Human::Present,
         (false, None) => Human::Operator,
@@ -44,14 +44,17 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     };
     let (front, remote, events) = channel(human);
     let mut session = join(&engine, cli)?.facing(front);
-    if ["Agent", "Skill"].contains(&call.tool.as_str()) || asks_servers(&call.tool) {
+    let facts = ona_tools::find(&call.tool).map(|tool| tool.facts());
+    let wants_servers =
+        call.tool.starts_with(PREFIX) || facts.is_some_and(|facts| facts.needs_servers);
+    if wants_servers || facts.is_some_and(|facts| facts.starts_agents) {
         for warning in session.extend()? {
             complain(&format!("warning: {warning}\n"));
         }
     }
-    let settings = session.settings();
-    let asks = tool_asks_model(&call.tool, &settings);
-    if session.wants_model() || asks != Asks::Nothing {
+    let settings = session.gate.settings();
+    let need = session.model_need(&call.tool);
+    if session.wants_model() || need != ModelNeed::None {
         // Without one, such hooks are skipped, which is recorded, and such tools say so.
         match mind(&cli.agent, &settings, None) {
             Ok((mind, ..)) => {
@@ -60,7 +63,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
             Err(error) if session.wants_model() => {
                 complain(&error.warning("hooks that ask a model do not run"));
             }
-            Err(error) if asks == Asks::Model => {
+            Err(error) if need == ModelNeed::Always => {
                 complain(&error.warning(&format!("{} asks no model", call.tool)));
             }
             Err(_) => {}
@@ -74,12 +77,12 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
         let interrupts = Interrupts::listen(&remote)?;
         let shown = tokio::spawn(asker::show(events, remote));
         let cancel = session.running();
-        if asks_servers(&call.tool) {
+        if wants_servers {
             print::connect(&mut session).await?;
         }
-        let report = session.call(&call.tool, &call.input, &cancel).await;
+        let report = session.gate.call(&call.tool, &call.input, &cancel).await;
         session.wait_for_agents(&cancel).await;
-        if let Some(pool) = session.pool() {
+        if let Some(pool) = session.gate.pool() {
             pool.close().await;
         }
         drop(session);
@@ -111,33 +114,6 @@ pub fn for_agents(cli: &Cli) -> Result<AgentOptions, CliError> {
     })
 }
 
-/// Whether a tool is of MCP servers, or about them.
-fn asks_servers(tool: &str) -> bool {
-    tool.starts_with("mcp__")
-        || ["ListMcpResources", "ReadMcpResource", "ToolSearch"].contains(&tool)
-}
-
-/// Whom a tool would ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asks {
-    Nothing,
-    /// A model, or else somebody that the settings name.
-    ModelOrOther,
-    Model,
-}
-
-fn tool_asks_model(tool: &str, settings: &Value) -> Asks {
-    match tool {
-        "WebFetch" if settings["webFetch"]["summarize"] != false => Asks::Model,
-        "WebSearch" if settings["webSearch"]["backend"].is_null() => Asks::Model,
-        "WebSearch" => Asks::ModelOrOther,
-        "Agent" => Asks::Model,
-        // Only one that forks needs it.
-        "Skill" => Asks::ModelOrOther,
-        _ => Asks::Nothing,
-    }
-}
-
 pub fn init_db() -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     print_line(&store.path().display().to_string())
@@ -157,6 +133,11 @@ pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
 
 /// The same, with a record that is open already.
 pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
+    core_with(cli, store).map(Engine::new)
+}
+
+/// What every session of this process shares.
+pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
     let (outputs, child_env) = match store.path().is_absolute() {
@@ -164,23 +145,22 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
         // A record in memory is nobody else's.
         false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
     };
-    Ok(Engine {
+    Ok(Core {
         settings: env::tool_settings()?,
         config: env::config(cli)?,
         host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
         store,
-        crew: Crew::default(),
     })
 }
 
 /// Joins the session the command line asks for, and says what is wrong with settings.
-pub fn join(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
+pub fn join(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
     let request = request(cli)?;
     let session = match Session::join(engine, &request) {
         Err(GovernanceError::Untrusted { what, also, brought })
             if cli.ask && trust::agreed(&brought.root, &what, &also) =>
         {
-            brought.trust(&engine.store)?;
+            brought.trust(&engine.core.store)?;
             Session::join(engine, &request)?
         }
         joined => joined?,
@@ -190,14 +170,14 @@ pub fn join(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
 }
 
 /// The session that [`join`] would join, to be asked about and not to be changed.
-pub fn look(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
+pub fn look(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
     let session = Session::look(engine, &request(cli)?)?;
     warn(&session);
     Ok(session)
 }
 
 /// The same; where the folder is not trusted, what is to be said about that.
-pub fn try_look(engine: &Arc<Engine>, cli: &Cli) -> Result<Result<Session, String>, CliError> {
+pub fn try_look(engine: &Engine, cli: &Cli) -> Result<Result<Session, String>, CliError> {
     match Session::look(engine, &request(cli)?) {
         Err(error @ GovernanceError::Untrusted { .. }) => Ok(Err(error.to_string())),
         looked => {
@@ -209,7 +189,7 @@ pub fn try_look(engine: &Arc<Engine>, cli: &Cli) -> Result<Result<Session, Strin
 }
 
 /// A session that there is no record of yet, in the directory the command line asks for.
-pub fn look_new(engine: &Arc<Engine>, cli: &Cli) -> Result<Session, CliError> {
+pub fn look_new(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
     let session = Session::look_new(engine, &directory(cli.cwd.as_ref())?)?;
     warn(&session);
     Ok(session)

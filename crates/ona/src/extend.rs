@@ -21,7 +21,7 @@ fn load(cli: &Cli) -> Result<(Extensions, Vec<String>), CliError> {
     let (extensions, unmet) = match eval::try_look(&engine, cli)? {
         Ok(mut session) => {
             session.extend()?;
-            let settings = session.settings();
+            let settings = session.gate.settings();
             let unmet = session.unmet(|name| is_model(name, &settings))?;
             (session.give_extensions(), unmet)
         }

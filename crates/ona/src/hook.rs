@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use ona_engine::foreign::{self, Host, HostOptions, Reply};
 
+use ona_store::Store;
+
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
@@ -58,22 +60,25 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
 
 fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
     let unheard = |why: String| foreign::unheard(said, here, why.trim_end());
-    let mut engine = match eval::engine(cli) {
-        Ok(engine) => engine,
+    let core = env::database()
+        .and_then(|database| Ok(Store::open(&database)?))
+        .and_then(|store| eval::core_with(cli, store));
+    let mut core = match core {
+        Ok(core) => core,
         Err(error) => return unheard(error.to_string()),
     };
-    if let Err(error) = engine.store.leave_log() {
+    // Nothing of the project's is run here, and the host has asked whether the folder is trusted.
+    core.config.trust = true;
+    let core = Arc::new(core);
+    if let Err(error) = core.store.leave_log() {
         return unheard(error.to_string());
     }
-    // Nothing of the project's is run here; its rules only ever take something away.
-    engine.config.trust = true;
-    let engine = Arc::new(engine);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return unheard(format!("cannot start the runtime: {error}")),
     };
-    match runtime.block_on(foreign::answer(&engine, host, said, here, options)) {
+    match runtime.block_on(foreign::answer(&core, host, said, here, options)) {
         Ok(reply) => reply,
         Err(error) => foreign::unanswered(said, here, &error),
     }

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::{
-    Agent, AgentError, AgentOptions, Engine, GovernanceError, Session, instructions, server_lines,
+    Agent, AgentError, AgentOptions, Connecting, Engine, GovernanceError, Session, instructions,
+    server_lines,
 };
 use ona_front::{ClientHandle, Human, channel};
 use ona_front::{Ending, Event, Op, TurnEnd};
@@ -51,14 +52,13 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let name = args.name.as_deref().map(session_name).transpose()?;
     let answers = given::answers(args)?;
     let engine = if args.no_session_persistence { passing(cli)? } else { eval::engine(cli)? };
-    let engine = Arc::new(engine);
     let (seat, source) = seat(&engine, args, &cwd)?;
     let open = || Session::open(&engine, seat.clone(), &cwd);
     let mut session = match open() {
         Err(GovernanceError::Untrusted { what, also, brought })
             if cli.ask && trust::agreed(&brought.root, &what, &also) =>
         {
-            brought.trust(&engine.store)?;
+            brought.trust(&engine.core.store)?;
             open()?
         }
         opened => opened?,
@@ -69,18 +69,20 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     for warning in session.extend()? {
         complain(&format!("warning: {}\n", plain(&warning)));
     }
-    let settings = session.settings();
+    let settings = session.gate.settings();
     for warning in session.unmet(|name| is_model(name, &settings))? {
         complain(&format!("warning: {}\n", plain(&warning.to_string())));
     }
-    take_role(args, &engine.store, &mut session)?;
+    take_role(args, &engine.core.store, &mut session)?;
     let first = session.first_words().filter(|_| source == StartSource::Startup);
     let (prompt, initial) = first_prompt(args, source, first)?;
-    let last = engine.store.last_model(&seat.session)?;
-    let found = mind_for_role(args, &session.settings(), last.as_ref());
+    let last = engine.core.store.last_model(&seat.session)?;
+    let found = mind_for_role(args, &session.gate.settings(), last.as_ref());
     let (mind, models, credential) =
         found.or_else(|error| refused(&engine, &seat, source, error))?;
-    if answers.is_some() && session.denies_tool(STRUCTURED_OUTPUT) {
+    if answers.is_some()
+        && session.gate.governance.permissions.denies_tool(STRUCTURED_OUTPUT, Default::default())
+    {
         return Err(CliError::usage(format!(
             "--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that the answer comes by"
         ))
@@ -89,7 +91,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     // Only now: a start that could not work leaves no session behind.
     begin(&engine, &seat, source, name.as_deref())?;
     if let (Some(name), StartSource::Resume) = (&name, source) {
-        engine.store.rename_session(&seat, Some(name))?;
+        engine.core.store.rename_session(&seat, Some(name))?;
     }
     let human = if cli.ask { Human::Present } else { Human::Nobody };
     let (front, remote, events) = channel(human);
@@ -100,7 +102,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         prompt: first_words,
         initial,
         shape: given::shape(answers, models.answer_retries),
-        ..options(args, &session, &engine, &models, source)?
+        ..options(args, &session, &models, source)?
     };
     let shown = Shown {
         session_id: session.seat().session.to_string(),
@@ -108,7 +110,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         credential,
         cwd: cwd.display().to_string(),
         mode: session.mode().to_string(),
-        agent: session.kind_here().map(str::to_owned),
+        agent: session.agent_type_here(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -119,12 +121,15 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         let mind = Arc::new(mind);
         let mut session = session.judged_by(Arc::clone(&mind));
         connect(&mut session).await?;
-        let options = session.play(options).await.map_err(CliError::failed)?;
+        let options = session
+            .play(options)
+            .await
+            .map_err(|error| CliError::failed(error.to_string()))?;
         let mut agent = Agent::start(session, mind, options).await?;
         let session_id = shown.session_id.clone();
         let asks = cli.ask.then(|| remote.clone());
         let printer = Printer::new(args, shown, agent.tools(), asks);
-        let servers = agent.session().pool().map(|pool| server_lines(&pool)).unwrap_or_default();
+        let servers = agent.session().gate.pool().map(|pool| server_lines(&pool)).unwrap_or_default();
         let there = agent.session().whats_there();
         printer.begin(&servers, &there)?;
         let feeding = feed(args, prompt, &session_id, &remote);
@@ -162,7 +167,7 @@ fn begin(
     name: Option<&str>,
 ) -> Result<(), StoreError> {
     if source == StartSource::Startup {
-        engine.store.new_session(&NewSession {
+        engine.core.store.new_session(&NewSession {
             project_dir: &seat.project_dir,
             conversation: Some(&seat.conversation),
             id: Some(&seat.session),
@@ -183,22 +188,22 @@ fn refused<T>(
     begin(engine, seat, source, None)?;
     let detail = json!({"error": "authentication_failed", "message": error.to_string()});
     let event = Some(("turn.refused", &detail));
-    engine.store.keep_step(seat, &Step { event, ..Step::default() })?;
+    engine.core.store.keep_step(seat, &Step { event, ..Step::default() })?;
     Err(error)
 }
 
 /// An engine whose record is gone when the process is.
 fn passing(cli: &Cli) -> Result<Engine, CliError> {
-    let mut engine = eval::engine_with(cli, Store::in_memory()?)?;
-    engine.settings.no_background.get_or_insert(
+    let mut core = eval::core_with(cli, Store::in_memory()?)?;
+    core.settings.no_background.get_or_insert(
         "with --no-session-persistence the record is in memory, where their end could not be written",
     );
-    Ok(engine)
+    Ok(Engine::new(core))
 }
 
 /// The session to go on with, or a new one.
 fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSource), CliError> {
-    let store = &engine.store;
+    let store = &engine.core.store;
     let here = cwd.to_string_lossy();
     let given = args.session_id.clone().map(SessionId::from_existing);
     if args.no_session_persistence && (args.continue_ || args.resume.is_some()) {
@@ -289,7 +294,7 @@ pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
 /// in the settings.
 fn take_role(args: &AgentArgs, store: &Store, session: &mut Session) -> Result<(), CliError> {
     const WHOSE: &str = "`ona agents` shows whose each of them is";
-    let settings = session.settings();
+    let settings = session.gate.settings();
     let before = store.role_of(&session.seat().session)?;
     let (from, name, mode, hint) = match (&args.run_as, before, settings["agent"].as_str()) {
         (Some(name), ..) => ("--agent", name.clone(), None, WHOSE),
@@ -384,7 +389,6 @@ fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
 fn options(
     args: &AgentArgs,
     session: &Session,
-    engine: &Engine,
     models: &crate::env::model::Models,
     source: StartSource,
 ) -> Result<AgentOptions, CliError> {
@@ -406,7 +410,7 @@ fn options(
         room: models.room,
         instructions: instructions::Roots {
             read_additional: models.read_additional,
-            ..session.instruction_roots(&engine.config)
+            ..session.instruction_roots()
         },
         today: today(),
         model_of_agents: env::subagent_model()?,
@@ -417,13 +421,18 @@ fn options(
 
 /// Connects the session's MCP servers, and waits a little for them: what comes later is there for a later question.
 pub async fn connect(session: &mut Session) -> Result<(), CliError> {
-    let servers = session.servers(&session.plugin_servers())?;
+    let servers = session.servers()?;
     for warning in &servers.warnings {
         complain(&format!("{warning}\n"));
     }
     let secrets = servers.secrets().map(str::to_owned).collect();
-    session.connect(servers.specs, secrets, Some(tokens::vault()?), env::servers::deferral()?)?;
-    session.settle_servers(env::servers::wait()?).await;
+    session.gate.connect(Connecting {
+        secrets,
+        specs: servers.specs,
+        tokens: Some(tokens::vault()?),
+        deferral: env::servers::deferral()?,
+    })?;
+    session.gate.settle_servers(env::servers::wait()?).await;
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! `ona why`, `ona explain`, `ona log`: reading the record, and asking before acting.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use ona_store::{CallStory, LogLine, Store};
+use ona_tools::names;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -14,6 +14,7 @@ use crate::error::CliError;
 use crate::eval;
 use crate::output::{self, plain, print_line};
 use crate::print;
+use crate::workspace;
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
     result.map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
@@ -150,7 +151,7 @@ pub fn explain(
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
     let (tool, input) = match (bash, call) {
-        (Some(command), _) => ("Bash".to_owned(), json!({"command": command})),
+        (Some(command), _) => (names::BASH.to_owned(), json!({"command": command})),
         (None, Some(call)) => {
             let call = eval::parse(call)?;
             (call.tool, call.input)
@@ -159,9 +160,9 @@ pub fn explain(
             return Err(CliError::usage("there is no call to explain").hint("see --help"));
         }
     };
-    let engine = Arc::new(eval::engine_with(cli, Store::look(&env::database()?)?)?);
-    let session = eval::look(&engine, cli)?;
-    let found = session.explain(&tool, &input)?;
+    let engine = eval::engine_with(cli, Store::look(&env::database()?)?)?;
+    let mut session = eval::look(&engine, cli)?;
+    let found = workspace::runtime()?.block_on(session.gate.explain(&tool, &input))?;
     if as_json {
         return printed(print_line(&json!(found).to_string()));
     }

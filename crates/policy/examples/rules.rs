@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ona_policy::path::Target;
-use ona_policy::{Call, Effects, Permissions, Rule, Scope, Source, Surroundings};
+use ona_policy::{
+    Call, Effects, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source, Surroundings,
+};
 use ona_types::{Behavior, PermissionMode};
 use serde_json::json;
 
@@ -38,13 +40,17 @@ fn main() {
     let input = json!({"command": command});
     println!(
         "bash_us {}",
-        judged(&permissions, &Call { tool: "Bash", input: &input, effects: &bash })
+        judged(
+            &permissions,
+            &Call { tool: "Bash", facts: RuleFacts::COMMAND, input: &input, effects: &bash }
+        )
     );
     let edit = Effects::replace(Target::of(Path::new("/w/app"), "src/main.rs").unwrap());
     let input = json!({"file_path": "src/main.rs"});
+    let edits = RuleFacts { subject: RuleSubject::Writes, ..RuleFacts::default() };
     println!(
         "edit_us {}",
-        judged(&permissions, &Call { tool: "Edit", input: &input, effects: &edit })
+        judged(&permissions, &Call { tool: "Edit", facts: edits, input: &input, effects: &edit })
     );
 }
 

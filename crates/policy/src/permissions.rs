@@ -12,6 +12,7 @@ use crate::effects::Effects;
 use crate::path::Target;
 use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
 use crate::shell::{self, Assignment, Command};
+use crate::subject::{RuleFacts, RuleSubject};
 
 /// Where a call is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ impl Surroundings {
 pub struct Call<'a> {
     /// The tool.
     pub tool: &'a str,
+    /// What the tool says of itself.
+    pub facts: RuleFacts,
     /// Its input, after hooks.
     pub input: &'a Value,
     /// What it would touch.
@@ -149,8 +152,8 @@ impl Permissions {
     }
 
     /// Whether a rule denies the tool as such, so that the model need not be told of it.
-    pub fn denies_tool(&self, tool: &str) -> bool {
-        self.of(Behavior::Deny).any(|rule| rule.is_bare() && rule.names(tool))
+    pub fn denies_tool(&self, tool: &str, facts: RuleFacts) -> bool {
+        self.of(Behavior::Deny).any(|rule| rule.is_bare() && rule.names(tool, facts.subject))
     }
 
     /// Whether a deny rule keeps this path from being read, shown or listed.
@@ -204,14 +207,10 @@ impl Permissions {
         match self.mode {
             PermissionMode::BypassPermissions => Behavior::Allow,
             PermissionMode::DontAsk => Behavior::Deny,
-            PermissionMode::Plan
-                if matches!(call.tool, "Write" | "Edit" | "Bash" | "NotebookEdit") =>
-            {
-                Behavior::Deny
-            }
+            PermissionMode::Plan if call.facts.denied_in_plan => Behavior::Deny,
             // As far as the working directories, and no further.
             PermissionMode::AcceptEdits
-                if matches!(call.tool, "Read" | "Write" | "Edit")
+                if call.facts.free_in_accept_edits
                     && in_reach(&call.effects.reads)
                     && in_reach(&call.effects.writes) =>
             {
@@ -230,14 +229,12 @@ impl Permissions {
         {
             return Some(vec![rule]);
         }
-        match call.tool {
-            "Bash" => self.covering_shell(call.effects),
-            "Read" | "Glob" | "Grep" => self.covering_paths(&call.effects.reads, &["Read", "Edit"]),
-            "Write" | "Edit" | "NotebookEdit" => {
-                self.covering_paths(&call.effects.writes, &["Edit"])
-            }
-            _ => {
-                let named = |rule: &&Rule| rule.matches_name(call.tool, call.input, call.effects);
+        match call.facts.subject {
+            RuleSubject::Command => self.covering_shell(call.effects),
+            RuleSubject::Reads => self.covering_paths(&call.effects.reads, &["Read", "Edit"]),
+            RuleSubject::Writes => self.covering_paths(&call.effects.writes, &["Edit"]),
+            RuleSubject::Name | RuleSubject::Domain | RuleSubject::Field { .. } => {
+                let named = |rule: &&Rule| rule.matches_name(call);
                 self.of(Behavior::Allow).find(named).map(|rule| vec![rule])
             }
         }
@@ -333,8 +330,9 @@ fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {
 
 /// Whether a bare allow rule covers the call. Who may edit may read.
 fn covers_bare(rule: &Rule, call: &Call<'_>) -> bool {
-    let reads = matches!(call.tool, "Read" | "Glob" | "Grep");
-    rule.names(call.tool) || (reads && rule.names("Edit"))
+    let subject = call.facts.subject;
+    rule.names(call.tool, subject)
+        || (subject == RuleSubject::Reads && rule.names("Edit", RuleSubject::Writes))
 }
 
 #[cfg(test)]

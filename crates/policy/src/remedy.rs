@@ -222,6 +222,7 @@ mod tests {
     use crate::effects::Effects;
     use crate::path::Target;
     use crate::permissions::Surroundings;
+    use crate::subject::RuleFacts;
 
     fn permissions(rules: &[(Behavior, &str)], mode: PermissionMode) -> Permissions {
         let anchors = Surroundings::test().anchors();
@@ -318,7 +319,12 @@ mod tests {
         ];
         for (rules, mode, tool, text, expected) in table {
             let effects = effects(tool, text);
-            let call = Call { tool, input: &json!({}), effects: &effects };
+            let call = Call {
+                tool,
+                facts: RuleFacts::of_tool(tool),
+                input: &json!({}),
+                effects: &effects,
+            };
             let found = permissions(rules, *mode).remedy(&call, |_| true);
             let found: Vec<String> = found.iter().map(words).collect();
             assert_eq!(&found, expected, "{rules:?} {mode} {text}");
@@ -328,7 +334,12 @@ mod tests {
     #[test]
     fn no_mode_is_named_that_cannot_be_had() {
         let effects = effects("Bash", "mkdir a");
-        let call = Call { tool: "Bash", input: &json!({}), effects: &effects };
+        let call = Call {
+            tool: "Bash",
+            facts: RuleFacts::of_tool("Bash"),
+            input: &json!({}),
+            effects: &effects,
+        };
         let found = permissions(&[], BypassPermissions).remedy(&call, |mode| mode == Plan);
         assert_eq!(found.iter().map(words).collect::<Vec<_>>(), ["mode plan"]);
         let found = permissions(&[], BypassPermissions).remedy(&call, |_| false);
@@ -367,7 +378,7 @@ mod tests {
         ) {
             let permissions = permissions(&rules, mode);
             let effects = effects(tool, text);
-            let call = Call { tool, input: &json!({}), effects: &effects };
+            let call = Call { tool, facts: RuleFacts::of_tool(tool), input: &json!({}), effects: &effects };
             let before = permissions.judge(&call).behavior;
             let changes = permissions.remedy(&call, |_| true);
             prop_assert!(!changes.is_empty());

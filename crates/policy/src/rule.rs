@@ -13,10 +13,10 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::effects::Effects;
 use crate::path::Target;
 use crate::permissions::Call;
 use crate::read_only::ReadOnly;
+use crate::subject::RuleSubject;
 use crate::wildcard;
 
 pub(crate) use command::CommandPattern;
@@ -329,10 +329,10 @@ impl Rule {
     }
 
     /// Whether the rule's tool is this one, or a group it belongs to.
-    pub fn names(&self, tool: &str) -> bool {
+    pub fn names(&self, tool: &str, subject: RuleSubject) -> bool {
         let group = match self.tool.as_str() {
-            "Read" => matches!(tool, "Glob" | "Grep"),
-            "Edit" => matches!(tool, "Write" | "NotebookEdit"),
+            "Read" => subject == RuleSubject::Reads,
+            "Edit" => subject == RuleSubject::Writes,
             _ => false,
         };
         // A server's name stands for all its tools, and is meant however it is spelt: its tools have it in small letters.
@@ -345,7 +345,7 @@ impl Rule {
     /// As a rule that forbids or asks: is it about any part of the call?
     pub fn hits(&self, call: &Call<'_>) -> bool {
         if let Some(shape) = self.command() {
-            return call.tool == "Bash"
+            return call.facts.subject == RuleSubject::Command
                 && call.effects.commands.iter().any(|command| shape.hits(command));
         }
         if let Some((tool, shape)) = self.path() {
@@ -359,7 +359,7 @@ impl Rule {
                 _ => hit(writes),
             };
         }
-        self.matches_name(call.tool, call.input, call.effects)
+        self.matches_name(call)
     }
 
     pub(crate) fn path(&self) -> Option<(&str, &PathPattern)> {
@@ -377,25 +377,29 @@ impl Rule {
     }
 
     /// For what is neither a path nor a command: does the rule match the call?
-    pub(crate) fn matches_name(&self, tool: &str, input: &Value, effects: &Effects) -> bool {
-        if !self.names(tool) {
+    pub(crate) fn matches_name(&self, call: &Call<'_>) -> bool {
+        if !self.names(call.tool, call.facts.subject) {
             return false;
         }
-        let text = |key: &str| input.get(key).and_then(Value::as_str);
-        let name = match tool {
-            "Agent" => Some(text("subagent_type").unwrap_or("general-purpose")),
-            "Skill" => {
-                text("skill").map(|skill| skill.split_whitespace().next().unwrap_or_default())
+        let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+        // What is said behind the name, in the same field or in one of its own, are arguments.
+        let (name, bare) = match call.facts.subject {
+            RuleSubject::Field { key, default, arguments } => {
+                let said = text(key).unwrap_or(default).trim();
+                let (name, rest) = match arguments {
+                    Some(_) => said.split_once(char::is_whitespace).unwrap_or((said, "")),
+                    None => (said, ""),
+                };
+                let beside = arguments.and_then(text).unwrap_or_default();
+                (Some(name), rest.is_empty() && beside.trim().is_empty())
             }
-            _ => None,
+            _ => (None, true),
         };
         match &self.spec {
             Spec::Any => true,
-            Spec::Domain(pattern) => effects.hosts.iter().any(|host| pattern.matches(host)),
+            Spec::Domain(pattern) => call.effects.hosts.iter().any(|host| pattern.matches(host)),
             // What is forbidden stays so with arguments; what is allowed without is not allowed with.
             Spec::Name(wanted) => {
-                let bare = text("args").is_none_or(|args| args.trim().is_empty())
-                    && text("skill").is_none_or(|skill| !skill.trim().contains(' '));
                 name == Some(wanted.as_str()) && (bare || self.behavior != Behavior::Allow)
             }
             Spec::NameWithArguments(wanted) => name == Some(wanted.as_str()),

@@ -10,6 +10,7 @@ use crate::path::Target;
 use crate::permissions::{By, Call, Permissions};
 use crate::rule::{Rule, Scope, Source};
 use crate::shell::Command;
+use crate::subject::RuleSubject;
 
 /// Programs whose first word says what they do.
 #[rustfmt::skip]
@@ -53,8 +54,8 @@ impl Permissions {
 
     fn lacking(&self, call: &Call<'_>) -> Vec<RuleValue> {
         let effects = call.effects;
-        match call.tool {
-            "Bash" => {
+        match call.facts.subject {
+            RuleSubject::Command => {
                 let open = effects.commands.iter().filter(|one| !self.covers_command(one, effects));
                 let commands = open.map(|command| rule("Bash", command_rule(command)));
                 let written = effects.redirected.iter().filter(|target| !self.reaches(target));
@@ -62,14 +63,16 @@ impl Permissions {
                     .chain(written.map(|target| rule("Edit", path_rule(&target.real))))
                     .collect()
             }
-            "Read" | "Glob" | "Grep" => paths("Read", &effects.reads),
-            "Write" | "Edit" | "NotebookEdit" => paths("Edit", &effects.writes),
-            "WebFetch" => effects
+            RuleSubject::Reads => paths("Read", &effects.reads),
+            RuleSubject::Writes => paths("Edit", &effects.writes),
+            RuleSubject::Domain => effects
                 .hosts
                 .iter()
                 .map(|host| rule("WebFetch", format!("domain:{host}")))
                 .collect(),
-            tool => vec![RuleValue { tool_name: tool.to_owned(), rule_content: None }],
+            RuleSubject::Name | RuleSubject::Field { .. } => {
+                vec![RuleValue { tool_name: call.tool.to_owned(), rule_content: None }]
+            }
         }
     }
 }
@@ -78,11 +81,11 @@ impl Permissions {
 pub(crate) fn naming(call: &Call<'_>) -> Vec<String> {
     let effects = call.effects;
     let commands = effects.commands.iter().map(|command| rule("Bash", command_rule(command)));
-    let narrow = match call.tool {
-        "Bash" => commands.collect(),
-        "Read" | "Glob" | "Grep" => paths("Read", &effects.reads),
-        "Write" | "Edit" | "NotebookEdit" => paths("Edit", &effects.writes),
-        _ => Vec::new(),
+    let narrow = match call.facts.subject {
+        RuleSubject::Command => commands.collect(),
+        RuleSubject::Reads => paths("Read", &effects.reads),
+        RuleSubject::Writes => paths("Edit", &effects.writes),
+        RuleSubject::Name | RuleSubject::Domain | RuleSubject::Field { .. } => Vec::new(),
     };
     narrow.iter().map(ToString::to_string).chain([call.tool.to_owned()]).collect()
 }
@@ -138,12 +141,18 @@ mod tests {
     use super::*;
     use crate::effects::Effects;
     use crate::permissions::Surroundings;
+    use crate::subject::RuleFacts;
 
     fn suggested(command: &str) -> Vec<String> {
         let permissions =
             Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
         let effects = Effects::of_shell(command, Path::new("/w/app")).unwrap();
-        let call = Call { tool: "Bash", input: &json!({}), effects: &effects };
+        let call = Call {
+            tool: "Bash",
+            facts: RuleFacts::of_tool("Bash"),
+            input: &json!({}),
+            effects: &effects,
+        };
         permissions.suggestions(&call).iter().map(ToString::to_string).collect()
     }
 
@@ -181,7 +190,12 @@ mod tests {
             let target = Target::of(Path::new("/w/app"), path).unwrap();
             let effects =
                 if tool == "Read" { Effects::read(target) } else { Effects::replace(target) };
-            let call = Call { tool, input: &json!({}), effects: &effects };
+            let call = Call {
+                tool,
+                facts: RuleFacts::of_tool(tool),
+                input: &json!({}),
+                effects: &effects,
+            };
             permissions.suggestions(&call).iter().map(ToString::to_string).collect()
         };
         assert_eq!(of("Write", "e*.txt"), ["Edit(//w/app/e[*].txt)"]);

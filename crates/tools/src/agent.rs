@@ -1,18 +1,25 @@
 //! Agent: another agent does a part of the work, in a session of its own.
 
 use ona_mcp::Hints;
-use ona_policy::Effects;
-use ona_types::{PermissionMode, ToolOutput, shown};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{PermissionMode, TaskId, ToolOutput, ToolUseId, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::context::{Place, ToolContext};
-use crate::desk::AgentOrder;
+use crate::facts::{Facts, ModelNeed, TaskChange};
 use crate::input::{InputError, lenient_bool};
+use crate::services::{AgentOrder, ServiceError, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
 /// The agent for everything.
 pub(crate) const GENERAL: &str = "general-purpose";
+
+/// The model is told this much of what a type of agent is for, and of all of them together, in characters: files of a
+/// repository must not fill the context.
+const LONGEST_DESCRIPTION: usize = 1_000;
+const LONGEST_LISTING: usize = 20_000;
 
 pub(crate) struct Agent;
 
@@ -53,7 +60,13 @@ impl BuiltIn for Agent {
     const DESCRIPTION: &'static str = "Has another agent do a part of the work, with a context and tools of its own, \
         and gives you what it says at its end. Use it for searches that would fill your context, and for parts that \
         stand alone; several calls in one answer work side by side. It can start no agents itself.";
-    const HINTS: Hints = Hints::ANYTHING;
+    const FACTS: Facts = Facts {
+        rules: RuleSubject::Field { key: "subagent_type", default: GENERAL, arguments: None },
+        starts_agents: true,
+        main_agent_only: true,
+        side_by_side: true,
+        ..Facts::plain(Hints::ANYTHING)
+    };
     type Input = AgentInput;
 
     fn effects(input: &AgentInput, _: &Place) -> Result<Effects, InputError> {
@@ -81,6 +94,50 @@ impl BuiltIn for Agent {
         Ok(Effects::default())
     }
 
+    fn more_about(services: &dyn SessionServices) -> String {
+        let mut text = "\nThe types of agents:".to_owned();
+        for agent in services.agent_types() {
+            let about: String = agent.description.chars().take(LONGEST_DESCRIPTION).collect();
+            if text.len() + about.len() > LONGEST_LISTING {
+                text.push_str("\n(and others, which `ona agents` lists)");
+                break;
+            }
+            text.push_str(&format!("\n- {}: {about}", agent.name));
+        }
+        text
+    }
+
+    /// A call with the name of an agent that exists, and without a type, means that agent's type: rules and hooks judge
+    /// what would work.
+    fn complete(input: &mut Value, services: &dyn SessionServices) {
+        if input.get("subagent_type").is_none_or(Value::is_null)
+            && let Some(name) = input.get("name").and_then(Value::as_str)
+            && let Some(agent_type) = services.type_of_agent(name)
+        {
+            input["subagent_type"] = agent_type.into();
+        }
+    }
+
+    fn task_changes(
+        input: AgentInput,
+        call: &ToolUseId,
+        services: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL);
+        let by_type = || {
+            let types = services.agent_types();
+            types.iter().any(|known| known.name == wanted && known.background)
+        };
+        if !input.run_in_background.unwrap_or_else(by_type) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![TaskChange::started(&TaskId::of_call(call), input.description)])
+    }
+
+    fn model_need(_: &dyn SessionServices) -> ModelNeed {
+        ModelNeed::Always
+    }
+
     async fn run(input: AgentInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let order = AgentOrder {
             description: input.description,
@@ -92,6 +149,6 @@ impl BuiltIn for Agent {
             worktree: input.isolation.is_some(),
             mode: input.mode,
         };
-        Ok(cx.desk.agent(order, cx.tool_use_id, cx.cancel).await)
+        Ok(cx.services.agent(order, cx.calling()).await)
     }
 }

@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_mcp::Hints;
-use ona_policy::{Effects, shell};
+use ona_policy::{Effects, RuleSubject, shell};
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
-use ona_types::{TRUNCATED_SUFFIX, ToolOutput, ToolUseId};
+use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::background;
 use crate::context::{Place, ToolContext};
+use crate::facts::{Facts, TaskChange};
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::look::Look;
+use crate::services::{ServiceError, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
 /// S0 §7.1: how much of each stream the model sees.
@@ -57,7 +59,12 @@ impl BuiltIn for Bash {
         to the next call, variables do not. The result is standard output, then standard error behind a \
         line `--- stderr ---`; an exit code other than 0 makes it an error. Default timeout 120000 ms, at \
         most 600000. Set run_in_background for servers and long builds.";
-    const HINTS: Hints = Hints::ANYTHING;
+    const FACTS: Facts = Facts {
+        kind: ToolKind::Command,
+        rules: RuleSubject::Command,
+        denied_in_planning: true,
+        ..Facts::plain(Hints::ANYTHING)
+    };
     type Input = BashInput;
 
     fn effects(input: &BashInput, place: &Place) -> Result<Effects, InputError> {
@@ -75,6 +82,25 @@ impl BuiltIn for Bash {
         }
         Effects::of_shell(&input.command, &place.cwd)
             .map_err(|error| InputError::path(Self::NAME, "command", &error))
+    }
+
+    fn command(input: &BashInput) -> Option<String> {
+        Some(input.command.clone())
+    }
+
+    fn runs_in_background(input: &BashInput) -> bool {
+        input.run_in_background == Some(true)
+    }
+
+    fn task_changes(
+        input: BashInput,
+        call: &ToolUseId,
+        _: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        if !Self::runs_in_background(&input) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![TaskChange::started(&TaskId::of_call(call), input.command)])
     }
 
     async fn run(input: BashInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
@@ -43,7 +44,7 @@ impl BuiltIn for Brief {
     const DESCRIPTION: &'static str = "Shows the user a message at once, while you go on working: something they \
         should know before you are done, or a file they asked for. Markdown is rendered. Your final answer needs no \
         Brief.";
-    const HINTS: Hints = Hints::ADDS;
+    const FACTS: Facts = Facts { speaks_to_user: true, ..Facts::plain(Hints::ADDS) };
     type Input = BriefInput;
 
     fn effects(input: &BriefInput, place: &Place) -> Result<Effects, InputError> {
@@ -81,7 +82,7 @@ impl BuiltIn for Brief {
             Status::Normal => "normal",
             Status::Proactive => "proactive",
         };
-        cx.desk.say(&input.message, &files, status);
+        cx.services.say(&input.message, &files, status);
         let with = match files.len() {
             0 => String::new(),
             1 => " with 1 file".to_owned(),

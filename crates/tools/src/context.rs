@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 use ona_policy::secrets::Redactor;
+use ona_types::gate::Permit;
 use ona_types::{FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Desk;
+use crate::services::{Calling, SessionServices};
 use crate::web::Web;
 
 /// Where a call happens.
@@ -159,6 +160,8 @@ pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What a tool is given for one run.
 pub struct ToolContext<'a> {
+    /// The right to it.
+    pub permit: Permit,
     /// The call's id.
     pub tool_use_id: &'a ToolUseId,
     /// The session it belongs to.
@@ -170,7 +173,7 @@ pub struct ToolContext<'a> {
     /// What searches leave out.
     pub hides: &'a Hides,
     /// What the session does for it.
-    pub desk: &'a dyn Desk,
+    pub services: &'a dyn SessionServices,
     /// What is secret, and must not be kept.
     pub redactor: &'a Redactor,
     /// What the operator adjusted.
@@ -179,4 +182,11 @@ pub struct ToolContext<'a> {
     pub host: &'a Host,
     /// Cancelled when the user interrupts.
     pub cancel: &'a CancellationToken,
+}
+
+impl ToolContext<'_> {
+    /// The call, for what the session starts on its behalf.
+    pub fn calling(&self) -> Calling<'_> {
+        Calling { permit: &self.permit, id: self.tool_use_id, cancel: self.cancel }
+    }
 }

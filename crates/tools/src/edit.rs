@@ -3,13 +3,14 @@
 use std::io::Read as _;
 
 use ona_mcp::Hints;
-use ona_policy::Effects;
-use ona_types::{ContentHash, FileView, Seen, ToolOutput};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::atomic;
 use crate::context::{Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool};
 use crate::text::{self, count, line_count};
 use crate::tool::{BuiltIn, Refusal};
@@ -39,7 +40,13 @@ impl BuiltIn for Edit {
     const DESCRIPTION: &'static str = "Replaces an exact string in a file. The file must have been read \
         in this session and be unchanged since. old_string must match exactly, white space included, and \
         occur once; give more context to make it unique, or set replace_all.";
-    const HINTS: Hints = Hints::CHANGES;
+    const FACTS: Facts = Facts {
+        kind: ToolKind::Write(WriteAction::Edit),
+        rules: RuleSubject::Writes,
+        denied_in_planning: true,
+        free_in_accept_edits: true,
+        ..Facts::plain(Hints::CHANGES)
+    };
     type Input = EditInput;
 
     fn effects(input: &EditInput, place: &Place) -> Result<Effects, InputError> {
@@ -50,6 +57,19 @@ impl BuiltIn for Edit {
             ));
         }
         Ok(Effects::replace(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    fn preview(input: &EditInput, old: Option<&[u8]>) -> Option<Vec<u8>> {
+        let old = std::str::from_utf8(old?).ok()?;
+        let (from, to) = (&input.old_string, &input.new_string);
+        if from.is_empty() || !old.contains(from) {
+            return None;
+        }
+        let new = match input.replace_all {
+            Some(true) => old.replace(from, to),
+            _ => old.replacen(from, to, 1),
+        };
+        Some(new.into_bytes())
     }
 
     async fn run(input: EditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {

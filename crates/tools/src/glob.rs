@@ -7,13 +7,14 @@ use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_policy::path::Target;
-use ona_types::ToolOutput;
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Hides, Place, ToolContext, ToolSettings};
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt, VCS_DIRS};
@@ -38,7 +39,8 @@ impl BuiltIn for Glob {
     const DESCRIPTION: &'static str = "Finds files by name. Takes a glob pattern such as `**/*.rs` \
         or `src/**/*.{ts,tsx}` and returns absolute paths, the most recently modified first, at most \
         100. Hidden and ignored files are included. Use Grep to search by content.";
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts =
+        Facts { kind: ToolKind::Read, rules: RuleSubject::Reads, ..Facts::plain(Hints::READS) };
     type Input = GlobInput;
 
     fn effects(input: &GlobInput, place: &Place) -> Result<Effects, InputError> {

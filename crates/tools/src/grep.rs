@@ -16,12 +16,13 @@ use grep_searcher::BinaryDetection;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ona_mcp::Hints;
-use ona_policy::Effects;
-use ona_types::{TRUNCATED_SUFFIX, ToolOutput};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{TRUNCATED_SUFFIX, ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Hides, Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt};
@@ -104,7 +105,8 @@ impl BuiltIn for Grep {
     const DESCRIPTION: &'static str = "Searches file contents with a regular expression, as ripgrep \
         does: hidden files are searched, binary files and what .gitignore excludes are not. Returns \
         paths, matching lines or counts, ordered by path.";
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts =
+        Facts { kind: ToolKind::Read, rules: RuleSubject::Reads, ..Facts::plain(Hints::READS) };
     type Input = GrepInput;
 
     fn effects(input: &GrepInput, place: &Place) -> Result<Effects, InputError> {

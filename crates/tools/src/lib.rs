@@ -19,8 +19,8 @@ mod background;
 mod bash;
 mod brief;
 mod context;
-mod desk;
 mod edit;
+mod facts;
 mod glob;
 mod grep;
 mod helper;
@@ -35,6 +35,7 @@ mod plan;
 mod question;
 mod read;
 mod resources;
+mod services;
 mod skill;
 mod structured;
 mod task;
@@ -46,19 +47,37 @@ mod walk;
 mod web;
 mod write;
 
+/// The names of the tools that ona itself calls, or offers by name.
+pub mod names {
+    use crate::tool::BuiltIn as _;
+
+    /// Reads files.
+    pub const READ: &str = crate::read::Read::NAME;
+    /// Finds files by name.
+    pub const GLOB: &str = crate::glob::Glob::NAME;
+    /// Searches files.
+    pub const GREP: &str = crate::grep::Grep::NAME;
+    /// Runs commands.
+    pub const BASH: &str = crate::bash::Bash::NAME;
+    /// Applies skills.
+    pub const SKILL: &str = crate::skill::Skill::NAME;
+}
+
 pub use attached::{AttachError, attach_pdf, attach_picture};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
-pub use desk::{AgentOrder, Deferred, Desk, TaskView, Waits, WebFound, WebHit, WebQuery, Whose};
+pub use facts::{AlsoRuled, Asks, Facts, ModelNeed, TaskChange, TaskEvent};
 pub use input::InputError;
-pub use mcp::ServerTool;
-pub use plan::plan_of;
-pub use question::is_answered;
+pub use mcp::{PREFIX, ServerTool};
 pub use read::PDF_TEXT;
+pub use services::{
+    AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
+    Waits, WebFound, WebHit, WebQuery, Whose,
+};
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;
-pub use tool::{Asks, Running, Tool};
+pub use tool::{Running, Tool};
 pub use tool_search::rank;
 pub use walk::is_ignored;
 pub use web::{

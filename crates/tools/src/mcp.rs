@@ -7,14 +7,18 @@ pub(crate) mod result;
 
 use std::sync::Arc;
 
-use ona_mcp::{CallOptions, McpError, McpTool, Pool};
-use ona_policy::{Effects, ToolPermit};
-use ona_types::ToolOutput;
+use ona_mcp::{CallOptions, Hints, McpError, McpTool, Pool};
+use ona_policy::Effects;
+use ona_types::{ToolKind, ToolOutput};
 use serde_json::Value;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{Running, Tool};
+
+/// How the names of servers' tools begin.
+pub const PREFIX: &str = "mcp__";
 
 /// A tool of a server.
 #[derive(Clone)]
@@ -44,6 +48,11 @@ impl Tool for ServerTool {
         Value::Object(self.tool.input_schema.clone())
     }
 
+    /// What nothing is known of may do anything.
+    fn facts(&self) -> Facts {
+        Facts { kind: ToolKind::Server, ..Facts::plain(Hints::ANYTHING) }
+    }
+
     /// What it would touch only the server knows: the rules are held against its name.
     fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
         match input.is_object() {
@@ -52,20 +61,16 @@ impl Tool for ServerTool {
         }
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: ToolPermit,
-        input: &'a Value,
-        cx: &'a ToolContext<'a>,
-    ) -> Running<'a> {
+    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
         Box::pin(async move {
-            // Used up: one permit, one run.
-            let ToolPermit { .. } = permit;
+            if let Err(wrong) = cx.permit.check(self.name(), input) {
+                return ToolOutput::internal(wrong.to_string());
+            }
             let arguments = input.as_object().cloned().unwrap_or_default();
-            let progress = cx.desk.progress(cx.tool_use_id);
+            let progress = cx.services.progress(cx.tool_use_id);
             let options = CallOptions { cancel: cx.cancel.clone(), progress };
             let McpTool { server, name, .. } = &self.tool;
-            match self.pool.call(server, name, arguments, options).await {
+            match self.pool.call(&cx.permit, server, name, arguments, options).await {
                 Ok(outcome) => result::of_call(outcome, self.tool.max_result_chars, cx),
                 Err(error) => failed(&error),
             }

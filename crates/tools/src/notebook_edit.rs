@@ -3,14 +3,15 @@
 use std::io::Read as _;
 
 use ona_mcp::Hints;
-use ona_policy::Effects;
-use ona_types::{ContentHash, FileView, ToolOutput};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{ContentHash, FileView, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::atomic::{self, ReplaceError};
 use crate::context::{Place, ToolContext};
 use crate::edit::after_edit;
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::notebook::{self, CellType, Change, Mode};
 use crate::tool::{BuiltIn, Refusal};
@@ -37,7 +38,12 @@ impl BuiltIn for NotebookEdit {
     const NAME: &'static str = "NotebookEdit";
     const DESCRIPTION: &'static str = "Replaces, inserts or deletes one cell of a Jupyter notebook \
         (.ipynb). The notebook must have been read in this session and be unchanged since.";
-    const HINTS: Hints = Hints::CHANGES;
+    const FACTS: Facts = Facts {
+        kind: ToolKind::Write(WriteAction::Edit),
+        rules: RuleSubject::Writes,
+        denied_in_planning: true,
+        ..Facts::plain(Hints::CHANGES)
+    };
     type Input = NotebookEditInput;
 
     fn effects(input: &NotebookEditInput, place: &Place) -> Result<Effects, InputError> {

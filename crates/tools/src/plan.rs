@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::{Asks, Facts};
 use crate::input::InputError;
-use crate::tool::{Asks, BuiltIn, Refusal};
+use crate::tool::{BuiltIn, Refusal};
 
 /// A plan is read by a human before it is approved.
 const LONGEST_PLAN: usize = 200_000;
@@ -24,7 +25,7 @@ impl BuiltIn for EnterPlanMode {
     const DESCRIPTION: &'static str = "Goes into planning: from here on nothing may be written and no command run, \
         until a plan is approved. Use it before work that is larger than it looked, or whose way is not settled. Look \
         around, then hand the plan in with ExitPlanMode.";
-    const HINTS: Hints = Hints::ADDS.once();
+    const FACTS: Facts = Facts { main_agent_only: true, ..Facts::plain(Hints::ADDS.once()) };
     type Input = EnterInput;
 
     fn effects(_: &EnterInput, _: &Place) -> Result<Effects, InputError> {
@@ -58,8 +59,8 @@ impl BuiltIn for ExitPlanMode {
         otherwise you are told what to change, or that nobody was there to read it: then say what you would do and \
         stop.";
     /// Nothing certifies itself: no rule, mode or hook stands in for whoever answers for the work.
-    const ASKS: Asks = Asks::AHuman;
-    const HINTS: Hints = Hints::ADDS;
+    const FACTS: Facts =
+        Facts { asks: Asks::AHuman, main_agent_only: true, ..Facts::plain(Hints::ADDS) };
     type Input = ExitInput;
 
     fn effects(input: &ExitInput, _: &Place) -> Result<Effects, InputError> {
@@ -73,8 +74,12 @@ impl BuiltIn for ExitPlanMode {
         Ok(Effects::default())
     }
 
+    fn plan(input: &ExitInput) -> Option<String> {
+        Some(input.plan.clone())
+    }
+
     async fn run(input: ExitInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let phase = cx.desk.phase().map_err(Refusal::Internal)?;
+        let phase = cx.services.phase()?;
         if phase != Phase::Planning {
             return Err(Refusal::rejected(format!(
                 "the conversation is not in planning but in {phase}: there is nothing to leave"
@@ -83,10 +88,4 @@ impl BuiltIn for ExitPlanMode {
         let content = "The plan is approved. Do what it says, and no more.";
         Ok(ToolOutput::success(content).with_change(Change::PlanApproved(input.plan)))
     }
-}
-
-/// The plan that a call of ExitPlanMode hands in, if that is what it is.
-pub fn plan_of(tool: &str, input: &serde_json::Value) -> Option<String> {
-    let plan = input.get("plan")?.as_str()?;
-    (tool == ExitPlanMode::NAME && !plan.trim().is_empty()).then(|| plan.to_owned())
 }

@@ -12,8 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::{Asks, Facts};
 use crate::input::{InputError, lenient_bool};
-use crate::tool::{Asks, BuiltIn, Refusal};
+use crate::services::SessionServices;
+use crate::tool::{BuiltIn, Refusal};
 
 /// As long a header may be.
 const LONGEST_HEADER: usize = 12;
@@ -96,8 +98,8 @@ impl BuiltIn for AskUserQuestion {
     const DESCRIPTION: &'static str = "Asks the user up to four questions with two to four choices each, and waits \
         for the answers. Use it where the work depends on something only the user can decide; not for what you can \
         find out. The user can always answer something else.";
-    const ASKS: Asks = Asks::AnAnswer;
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts =
+        Facts { asks: Asks::AnAnswer, speaks_to_user: true, ..Facts::plain(Hints::READS) };
     type Input = QuestionsInput;
 
     fn effects(input: &QuestionsInput, _: &Place) -> Result<Effects, InputError> {
@@ -146,6 +148,22 @@ impl BuiltIn for AskUserQuestion {
         Ok(Effects::default())
     }
 
+    /// Answers are the user's to give, or a hook's.
+    fn complete(input: &mut Value, services: &dyn SessionServices) {
+        if let Some(input) = input.as_object_mut().filter(|_| !services.is_operators_call()) {
+            for key in ["answers", "annotations"] {
+                input.remove(key);
+            }
+        }
+    }
+
+    fn is_answered(input: &QuestionsInput) -> bool {
+        input
+            .questions
+            .iter()
+            .all(|question| input.answers.get(&question.question).and_then(answer_text).is_some())
+    }
+
     async fn run(input: QuestionsInput, _: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let mut lines = vec!["The user answered:".to_owned()];
         for question in &input.questions {
@@ -175,15 +193,4 @@ fn answer_text(answer: &Value) -> Option<String> {
         _ => return None,
     };
     Some(text).filter(|text| !text.trim().is_empty())
-}
-
-/// Whether every question of an input has its answer.
-pub fn is_answered(input: &Value) -> bool {
-    let questions = input.get("questions").and_then(Value::as_array);
-    questions.is_some_and(|questions| {
-        questions.iter().all(|question| {
-            let text = question.get("question").and_then(Value::as_str);
-            text.and_then(|text| input.get("answers")?.get(text)).and_then(answer_text).is_some()
-        })
-    })
 }

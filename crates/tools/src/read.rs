@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use ona_mcp::Hints;
-use ona_policy::Effects;
-use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolOutput};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Place, ToolContext, ToolSettings};
+use crate::facts::Facts;
 use crate::helper::read_aside;
 use crate::input::{InputError, lenient_count};
 use crate::text::{self, Kind, Lines, Window, count};
@@ -60,7 +61,12 @@ impl BuiltIn for Read {
     const DESCRIPTION: &'static str = "Reads a file. Text is shown with line numbers, up to 2000 lines; \
         use offset and limit for a window of a longer file. Also shows images, PDFs (pages), Jupyter \
         notebooks, and a hex dump of other binary files. It cannot list directories: use Glob or Bash.";
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts = Facts {
+        kind: ToolKind::Read,
+        rules: RuleSubject::Reads,
+        free_in_accept_edits: true,
+        ..Facts::plain(Hints::READS)
+    };
     type Input = ReadInput;
 
     fn effects(input: &ReadInput, place: &Place) -> Result<Effects, InputError> {
@@ -72,6 +78,10 @@ impl BuiltIn for Read {
                 .map_err(|why| InputError::new(Self::NAME, format!("`pages`: {why}")))?;
         }
         Ok(Effects::read(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    fn file_shown(input: &ReadInput) -> Option<String> {
+        Some(input.file_path.clone())
     }
 
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {

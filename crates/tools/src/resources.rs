@@ -1,16 +1,18 @@
 //! ListMcpResources and ReadMcpResource: what MCP servers have to read.
 
 use ona_mcp::{Hints, McpError, ServerState};
-use ona_policy::Effects;
+use ona_policy::{Effects, RuleFacts};
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::{Place, ToolContext};
+use crate::facts::{AlsoRuled, Facts};
 use crate::input::InputError;
-use crate::mcp::failed;
 use crate::mcp::result::{bounded, of_resources};
+use crate::mcp::{PREFIX, failed};
+use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
 
 pub(crate) struct ListMcpResources;
@@ -25,15 +27,20 @@ pub(crate) struct ListInput {
 impl BuiltIn for ListMcpResources {
     const NAME: &'static str = "ListMcpResources";
     const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description. What has a uriTemplate instead of an address is read at any address of that shape.";
-    const HINTS: Hints = Hints::READS.far();
+    const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ListInput;
 
     fn effects(_: &ListInput, _: &Place) -> Result<Effects, InputError> {
         Ok(Effects::default())
     }
 
+    fn also_ruled_as(input: &ListInput, _: &dyn SessionServices) -> Vec<AlsoRuled> {
+        let ruled = |server: &String| server_rules(server, json!({ "server": server }), false);
+        input.server.iter().map(ruled).collect()
+    }
+
     async fn run(input: ListInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let pool = cx.desk.servers().ok_or_else(none)?;
+        let pool = cx.services.servers().ok_or_else(none)?;
         let server = input.server.as_deref();
         let refused = |error: McpError| Refusal::rejected(error.to_string());
         let resources = pool.resources(server).map_err(refused)?;
@@ -81,7 +88,7 @@ pub(crate) struct ReadInput {
 impl BuiltIn for ReadMcpResource {
     const NAME: &'static str = "ReadMcpResource";
     const DESCRIPTION: &'static str = "Reads something that an MCP server has. Text comes back as it is; anything else is put into a file.";
-    const HINTS: Hints = Hints::READS.far();
+    const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ReadInput;
 
     fn effects(input: &ReadInput, _: &Place) -> Result<Effects, InputError> {
@@ -93,13 +100,34 @@ impl BuiltIn for ReadMcpResource {
         Ok(Effects::default())
     }
 
+    /// What the server has not listed is asked about like its tools: an address can say anything.
+    fn also_ruled_as(input: &ReadInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        let listed = services.servers().and_then(|pool| {
+            let resources = pool.resources(Some(&input.server)).ok()?;
+            Some(resources.iter().any(|one| one.uri == input.uri))
+        });
+        let asked = json!({"server": input.server, "uri": input.uri});
+        vec![server_rules(&input.server, asked, listed == Some(false))]
+    }
+
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let pool = cx.desk.servers().ok_or_else(none)?;
-        let read = pool.read(&input.server, &input.uri, cx.cancel.clone()).await;
+        let pool = cx.services.servers().ok_or_else(none)?;
+        let read = pool.read(&cx.permit, &input.server, &input.uri, cx.cancel.clone()).await;
         match read {
             Ok(contents) => Ok(of_resources(&contents, cx)),
             Err(error) => Ok(failed(&error)),
         }
+    }
+}
+
+/// Rules about a server hold for what is read of it.
+fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
+    AlsoRuled {
+        name: format!("{PREFIX}{}__resources", ona_mcp::slug(server)),
+        facts: RuleFacts::default(),
+        input,
+        used: "it reads from an MCP server",
+        asks_by_mode,
     }
 }
 

@@ -1,13 +1,17 @@
 //! Skill: the model takes up instructions that somebody wrote down.
 
 use ona_mcp::Hints;
-use ona_policy::Effects;
+use ona_policy::{Effects, RuleSubject};
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
+use crate::agent::Agent;
 use crate::context::{Place, ToolContext};
+use crate::facts::{AlsoRuled, Facts, ModelNeed};
 use crate::input::InputError;
+use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
 
 pub(crate) struct Skill;
@@ -21,23 +25,64 @@ pub(crate) struct SkillInput {
     args: Option<String>,
 }
 
+impl SkillInput {
+    fn name(&self) -> &str {
+        self.skill.trim().trim_start_matches('/')
+    }
+}
+
 impl BuiltIn for Skill {
     const NAME: &'static str = "Skill";
     const DESCRIPTION: &'static str = "Takes up one of the skills you were told of: its instructions come back, and you \
         follow them. Call it as soon as a skill fits what the user wants, before you begin otherwise.";
-    const HINTS: Hints = Hints::ANYTHING;
+    const FACTS: Facts = Facts {
+        rules: RuleSubject::Field { key: "skill", default: "", arguments: Some("args") },
+        needs_skills: true,
+        starts_agents: true,
+        ..Facts::plain(Hints::ANYTHING)
+    };
     type Input = SkillInput;
 
     fn effects(input: &SkillInput, _: &Place) -> Result<Effects, InputError> {
-        match input.skill.trim_start_matches('/').trim().is_empty() {
+        match input.name().trim().is_empty() {
             true => Err(InputError::new(Self::NAME, "`skill` is empty")),
             false => Ok(Effects::default()),
         }
     }
 
+    /// A skill that runs in an agent of its own starts one: rules about agents hold.
+    fn also_ruled_as(input: &SkillInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        let agent_type = services.skill_view(input.name()).and_then(|skill| skill.agent_type);
+        let ruled = |agent_type: String| AlsoRuled {
+            name: Agent::NAME.to_owned(),
+            facts: Agent::FACTS.for_rules(),
+            input: json!({ "subagent_type": agent_type }),
+            used: "it runs in an agent",
+            asks_by_mode: false,
+        };
+        agent_type.map(ruled).into_iter().collect()
+    }
+
+    /// Instructions alone do nothing: what comes of them passes the gate, call by call. A skill that does not exist says
+    /// so itself.
+    fn needs_no_question(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
+        let known = services.skill_view(input.name());
+        known
+            .is_none_or(|skill| skill.only_instructs)
+            .then(|| "the skill brings no permissions and no hooks of its own".to_owned())
+    }
+
+    fn skill(input: &SkillInput) -> Option<String> {
+        Some(input.name().to_owned())
+    }
+
+    /// Only one that runs in an agent of its own needs it.
+    fn model_need(_: &dyn SessionServices) -> ModelNeed {
+        ModelNeed::IfThereIsOne
+    }
+
     async fn run(input: SkillInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let name = input.skill.trim().trim_start_matches('/');
         let args = input.args.as_deref().unwrap_or_default();
-        Ok(cx.desk.skill(name, args, cx.tool_use_id, cx.cancel).await)
+        Ok(cx.services.skill(input.name(), args, cx.calling()).await)
     }
 }

@@ -5,11 +5,13 @@ use std::fmt;
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
-use ona_policy::{Effects, ToolPermit};
+use ona_mcp::Hints;
+use ona_policy::Effects;
 use ona_types::ToolOutput;
 use serde_json::Value;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{Running, Tool};
 
@@ -119,20 +121,20 @@ impl Tool for StructuredOutput {
         self.schema.clone()
     }
 
+    fn facts(&self) -> Facts {
+        Facts { gives_answer: true, ..Facts::plain(Hints::ANYTHING) }
+    }
+
     /// An answer touches nothing.
     fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
         self.check(input).map(|()| Effects::default())
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: ToolPermit,
-        input: &'a Value,
-        _: &'a ToolContext<'a>,
-    ) -> Running<'a> {
+    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
         Box::pin(async move {
-            // Used up: one permit, one run.
-            let ToolPermit { .. } = permit;
+            if let Err(wrong) = cx.permit.check(self.name(), input) {
+                return ToolOutput::internal(wrong.to_string());
+            }
             match self.check(input) {
                 Ok(()) => ToolOutput::success("The answer fits, and was taken."),
                 Err(error) => ToolOutput::rejected(error.to_string()),

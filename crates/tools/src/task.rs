@@ -15,8 +15,9 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 
 use crate::context::{Place, ToolContext};
-use crate::desk::{TaskView, Whose};
+use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool, lenient_count};
+use crate::services::{TaskView, Whose};
 use crate::tool::{BuiltIn, Refusal};
 
 /// As much of the end of an output is told; the rest is in its file.
@@ -48,7 +49,7 @@ impl BuiltIn for TaskOutput {
     const DESCRIPTION: &'static str = "Tells how a background task stands, a command's or an agent's, and what it has \
         printed so far. It waits for the end unless block is false. You are told when a task ends; there is no need \
         to ask again and again.";
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts = Facts::plain(Hints::READS);
     type Input = OutputInput;
 
     fn effects(input: &OutputInput, _: &Place) -> Result<Effects, InputError> {
@@ -123,7 +124,7 @@ impl BuiltIn for TaskStop {
     const NAME: &'static str = "TaskStop";
     const DESCRIPTION: &'static str =
         "Ends a background task, a command's or an agent's, with everything it has started.";
-    const HINTS: Hints = Hints::CHANGES.once();
+    const FACTS: Facts = Facts::plain(Hints::CHANGES.once());
     type Input = StopInput;
 
     fn effects(input: &StopInput, _: &Place) -> Result<Effects, InputError> {
@@ -147,7 +148,7 @@ impl BuiltIn for TaskStop {
                 task.id
             )));
         }
-        cx.desk.stop_task(&task).await.map_err(Refusal::Internal)?;
+        cx.services.stop_task(&task).await?;
         Ok(ToolOutput::success(format!(
             "Stopped {} {}: {}",
             kind(task.kind),
@@ -166,10 +167,10 @@ fn named(tool: &str, id: &str) -> Result<(), InputError> {
 }
 
 fn find(id: &str, cx: &ToolContext<'_>) -> Result<TaskView, Refusal> {
-    if let Some(task) = cx.desk.task(id).map_err(Refusal::Internal)? {
+    if let Some(task) = cx.services.task(id)? {
         return Ok(task);
     }
-    let running = cx.desk.running_tasks().map_err(Refusal::Internal)?;
+    let running = cx.services.running_tasks()?;
     let running: Vec<String> =
         running.iter().map(|task| format!("{} ({})", task.id, task.command)).collect();
     Err(Refusal::rejected(match running.is_empty() {

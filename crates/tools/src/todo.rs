@@ -2,12 +2,14 @@
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
-use ona_types::{Change, TaskId, Todo, TodoStatus, ToolOutput};
+use ona_types::{Change, TaskId, Todo, TodoStatus, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::{Facts, TaskChange, TaskEvent};
 use crate::input::InputError;
+use crate::services::{ServiceError, SessionServices};
 use crate::text;
 use crate::tool::{BuiltIn, Refusal};
 
@@ -48,7 +50,7 @@ impl BuiltIn for TodoWrite {
     const DESCRIPTION: &'static str = "Keeps the list of what is to be done in this session, which the user sees. \
         Give the whole list each time: it replaces the one before. Use it for work of three steps or more; have one \
         item in_progress at a time, and mark an item completed as soon as it is, not before.";
-    const HINTS: Hints = Hints::ADDS.once();
+    const FACTS: Facts = Facts::plain(Hints::ADDS.once());
     type Input = TodoInput;
 
     fn effects(input: &TodoInput, _: &Place) -> Result<Effects, InputError> {
@@ -66,8 +68,33 @@ impl BuiltIn for TodoWrite {
         Ok(Effects::default())
     }
 
+    fn task_changes(
+        input: TodoInput,
+        call: &ToolUseId,
+        services: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        let before = services.todos()?;
+        let todos = numbered(input.todos, &before, &TaskId::of_call(call));
+        let is_done = |todo: &Todo| todo.status == TodoStatus::Completed;
+        let mut changes = Vec::new();
+        for todo in todos {
+            let known = before.iter().find(|known| known.id == todo.id);
+            let created = known.is_none().then_some(TaskEvent::Created);
+            let completed = is_done(&todo) && !known.is_some_and(is_done);
+            for event in created.into_iter().chain(completed.then_some(TaskEvent::Completed)) {
+                changes.push(TaskChange {
+                    event,
+                    id: todo.id.clone(),
+                    subject: todo.content.clone(),
+                    unchanged: "the list stays as it was",
+                });
+            }
+        }
+        Ok(changes)
+    }
+
     async fn run(input: TodoInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let before = cx.desk.todos().map_err(Refusal::Internal)?;
+        let before = cx.services.todos()?;
         let todos = numbered(input.todos, &before, &TaskId::of_call(cx.tool_use_id));
         let count = |status| todos.iter().filter(|todo| todo.status == status).count();
         let content = format!(
@@ -116,8 +143,6 @@ impl From<Item> for Todo {
 
 #[cfg(test)]
 mod tests {
-    use ona_types::ToolUseId;
-
     use super::*;
 
     #[test]

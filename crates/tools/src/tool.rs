@@ -4,33 +4,24 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use ona_mcp::Hints;
-use ona_policy::{Effects, ToolPermit};
-use ona_types::ToolOutput;
+use ona_policy::Effects;
+use ona_types::{ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Place, ToolContext};
+use crate::facts::{AlsoRuled, Facts, ModelNeed, TaskChange};
 use crate::input::{self, InputError};
+use crate::services::{ServiceError, SessionServices};
 
 /// A tool's run, to be awaited.
 pub type Running<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
 
-/// Who has to be asked before a tool runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asks {
-    /// Whoever the rules name.
-    #[default]
-    ByRules,
-    /// A human, whatever rules, modes and hooks say.
-    AHuman,
-    /// A human for an answer, unless a hook has given it.
-    AnAnswer,
-}
-
 /// Something the model, or the operator, can call.
+///
+/// Whatever the gate or a session has to know of a tool, the tool says here: nobody compares its name.
 pub trait Tool: Send + Sync {
     /// The name in calls, rules and matchers.
     fn name(&self) -> &str;
@@ -41,26 +32,82 @@ pub trait Tool: Send + Sync {
     /// The JSON Schema of its input.
     fn input_schema(&self) -> Value;
 
-    /// Who has to be asked.
-    fn asks(&self) -> Asks {
-        Asks::ByRules
+    /// What it is, whatever its input.
+    fn facts(&self) -> Facts;
+
+    /// What the model is told beside the description, in this session.
+    fn more_about(&self, _services: &dyn SessionServices) -> String {
+        String::new()
     }
 
-    /// What it may do, as clients of other agents are told. What nothing is known of may do anything.
-    fn hints(&self) -> Hints {
-        Hints::ANYTHING
-    }
+    /// Fills in what the input leaves out and the session knows, and takes out what is not the caller's to say.
+    fn complete(&self, _input: &mut Value, _services: &dyn SessionServices) {}
 
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError>;
 
-    /// Runs it, with the permit that only the gate gives. An invalid input is refused here too.
-    fn run<'a>(
-        &'a self,
-        permit: ToolPermit,
-        input: &'a Value,
-        cx: &'a ToolContext<'a>,
-    ) -> Running<'a>;
+    /// What else rules may be about in this call, beside the tool itself.
+    fn also_ruled_as(&self, _input: &Value, _services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        Vec::new()
+    }
+
+    /// Why nobody has to be asked, where nothing but the mode would ask.
+    fn needs_no_question(&self, _input: &Value, _services: &dyn SessionServices) -> Option<String> {
+        None
+    }
+
+    /// Whether whoever was to be asked has answered in the input.
+    fn is_answered(&self, _input: &Value) -> bool {
+        false
+    }
+
+    /// The plan that the call hands in.
+    fn plan(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// The tasks that the call would create or complete.
+    fn task_changes(
+        &self,
+        _input: &Value,
+        _call: &ToolUseId,
+        _services: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        Ok(Vec::new())
+    }
+
+    /// The command line that the call would run.
+    fn command(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// Whether what the call starts goes on after it.
+    fn runs_in_background(&self, _input: &Value) -> bool {
+        false
+    }
+
+    /// Whether it asks a model.
+    fn model_need(&self, _services: &dyn SessionServices) -> ModelNeed {
+        ModelNeed::None
+    }
+
+    /// What a file would be after the call, where the input says so.
+    fn preview(&self, _input: &Value, _old: Option<&[u8]>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The file that the call shows to the model: instructions and skills may belong to it.
+    fn file_shown(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// The skill that the call applies.
+    fn skill(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// Runs it. The context holds the permit, which only the gate's walk makes; a permit for another call is refused.
+    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a>;
 }
 
 /// Why a run ended without its contract fulfilled (S0 §7.1).
@@ -75,6 +122,12 @@ pub(crate) enum Refusal {
 impl Refusal {
     pub(crate) fn rejected(message: impl Into<String>) -> Self {
         Self::Rejected(message.into())
+    }
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(error: ServiceError) -> Self {
+        Self::Internal(error.to_string())
     }
 }
 
@@ -93,16 +146,69 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A built-in: its parts are known at compile time, its state lives in the context.
+/// A built-in: its parts are known at compile time, its state lives in the context. The methods that are not said here
+/// are those of [`Tool`].
 pub(crate) trait BuiltIn: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
-    const ASKS: Asks = Asks::ByRules;
-    /// What it may do, whatever its input.
-    const HINTS: Hints;
+    const FACTS: Facts;
     type Input: DeserializeOwned + JsonSchema + Send;
 
+    fn more_about(_services: &dyn SessionServices) -> String {
+        String::new()
+    }
+
+    fn complete(_input: &mut Value, _services: &dyn SessionServices) {}
+
     fn effects(input: &Self::Input, place: &Place) -> Result<Effects, InputError>;
+
+    fn also_ruled_as(_input: &Self::Input, _services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        Vec::new()
+    }
+
+    fn needs_no_question(_input: &Self::Input, _services: &dyn SessionServices) -> Option<String> {
+        None
+    }
+
+    fn is_answered(_input: &Self::Input) -> bool {
+        false
+    }
+
+    fn plan(_input: &Self::Input) -> Option<String> {
+        None
+    }
+
+    fn task_changes(
+        _input: Self::Input,
+        _call: &ToolUseId,
+        _services: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        Ok(Vec::new())
+    }
+
+    fn command(_input: &Self::Input) -> Option<String> {
+        None
+    }
+
+    fn runs_in_background(_input: &Self::Input) -> bool {
+        false
+    }
+
+    fn model_need(_services: &dyn SessionServices) -> ModelNeed {
+        ModelNeed::None
+    }
+
+    fn preview(_input: &Self::Input, _old: Option<&[u8]>) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn file_shown(_input: &Self::Input) -> Option<String> {
+        None
+    }
+
+    fn skill(_input: &Self::Input) -> Option<String> {
+        None
+    }
 
     fn run(
         input: Self::Input,
@@ -119,6 +225,13 @@ impl<T> Adapter<T> {
     }
 }
 
+impl<T: BuiltIn> Adapter<T> {
+    /// The input as the tool reads it; nothing where it is invalid, which [`Tool::prepare`] tells.
+    fn read(input: &Value) -> Option<T::Input> {
+        input::parse::<T::Input>(T::NAME, input).ok()
+    }
+}
+
 impl<T: BuiltIn> Tool for Adapter<T> {
     fn name(&self) -> &str {
         T::NAME
@@ -132,27 +245,79 @@ impl<T: BuiltIn> Tool for Adapter<T> {
         schemars::schema_for!(T::Input).to_value()
     }
 
-    fn asks(&self) -> Asks {
-        T::ASKS
+    fn facts(&self) -> Facts {
+        T::FACTS
     }
 
-    fn hints(&self) -> Hints {
-        T::HINTS
+    fn more_about(&self, services: &dyn SessionServices) -> String {
+        T::more_about(services)
+    }
+
+    fn complete(&self, input: &mut Value, services: &dyn SessionServices) {
+        T::complete(input, services);
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {
         T::effects(&input::parse::<T::Input>(T::NAME, input)?, place)
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: ToolPermit,
-        input: &'a Value,
-        cx: &'a ToolContext<'a>,
-    ) -> Running<'a> {
+    fn also_ruled_as(&self, input: &Value, services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        Self::read(input).map(|input| T::also_ruled_as(&input, services)).unwrap_or_default()
+    }
+
+    fn needs_no_question(&self, input: &Value, services: &dyn SessionServices) -> Option<String> {
+        T::needs_no_question(&Self::read(input)?, services)
+    }
+
+    fn is_answered(&self, input: &Value) -> bool {
+        Self::read(input).is_some_and(|input| T::is_answered(&input))
+    }
+
+    fn plan(&self, input: &Value) -> Option<String> {
+        T::plan(&Self::read(input)?)
+    }
+
+    fn task_changes(
+        &self,
+        input: &Value,
+        call: &ToolUseId,
+        services: &dyn SessionServices,
+    ) -> Result<Vec<TaskChange>, ServiceError> {
+        match Self::read(input) {
+            Some(input) => T::task_changes(input, call, services),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn command(&self, input: &Value) -> Option<String> {
+        T::command(&Self::read(input)?)
+    }
+
+    fn runs_in_background(&self, input: &Value) -> bool {
+        Self::read(input).is_some_and(|input| T::runs_in_background(&input))
+    }
+
+    fn model_need(&self, services: &dyn SessionServices) -> ModelNeed {
+        T::model_need(services)
+    }
+
+    fn preview(&self, input: &Value, old: Option<&[u8]>) -> Option<Vec<u8>> {
+        T::preview(&Self::read(input)?, old)
+    }
+
+    fn file_shown(&self, input: &Value) -> Option<String> {
+        T::file_shown(&Self::read(input)?)
+    }
+
+    fn skill(&self, input: &Value) -> Option<String> {
+        T::skill(&Self::read(input)?)
+    }
+
+    fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
         Box::pin(async move {
-            // Used up: one permit, one run.
-            let ToolPermit { .. } = permit;
+            if let Err(wrong) = cx.permit.check(T::NAME, input) {
+                return ToolOutput::internal(wrong.to_string());
+            }
             let input = match input::parse::<T::Input>(T::NAME, input) {
                 Ok(input) => input,
                 Err(error) => return ToolOutput::rejected(error.to_string()),

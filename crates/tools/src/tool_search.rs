@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::{Place, ToolContext};
-use crate::desk::Deferred;
+use crate::facts::Facts;
 use crate::input::{InputError, lenient_count};
+use crate::mcp::PREFIX;
+use crate::services::{Deferred, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
 /// As many are loaded if the call does not say.
@@ -35,7 +37,7 @@ impl BuiltIn for ToolSearch {
     const DESCRIPTION: &'static str = "Finds tools that you are not shown yet, and shows them to you: you can call \
         them from your next answer on. Search by what a tool is for, such as `create github issue`, or load by name \
         with `select:mcp__server__tool`.";
-    const HINTS: Hints = Hints::READS;
+    const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS) };
     type Input = SearchInput;
 
     fn effects(input: &SearchInput, _: &Place) -> Result<Effects, InputError> {
@@ -49,8 +51,22 @@ impl BuiltIn for ToolSearch {
         Ok(Effects::default())
     }
 
+    fn more_about(services: &dyn SessionServices) -> String {
+        let Some(pool) = services.servers().filter(|_| !services.deferred().is_empty()) else {
+            return String::new();
+        };
+        let mut text = "\nThere are tools of these servers:".to_owned();
+        for status in pool.statuses().iter().filter(|status| status.tools > 0) {
+            text.push_str(&format!(
+                "\n- {} ({PREFIX}{}__*, {} tools)",
+                status.name, status.slug, status.tools
+            ));
+        }
+        text
+    }
+
     async fn run(input: SearchInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let tools = cx.desk.deferred();
+        let tools = cx.services.deferred();
         if tools.is_empty() {
             return Ok(ToolOutput::success("There are no tools beside those you are shown"));
         }

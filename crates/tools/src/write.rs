@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_policy::path::{self, Target};
 use ona_policy::secrets;
-use ona_types::{ContentHash, FileView, Seen, ToolOutput};
+use ona_policy::{Effects, RuleSubject};
+use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::atomic::{self, ReplaceError};
 use crate::context::{Place, ToolContext};
+use crate::facts::Facts;
 use crate::input::InputError;
 use crate::text;
 use crate::tool::{BuiltIn, Refusal};
@@ -36,11 +37,21 @@ impl BuiltIn for Write {
     const DESCRIPTION: &'static str = "Creates a file, or overwrites one with new content. A file that \
         exists must have been read in this session first, all of it, and be unchanged since. Parent \
         directories are created. To change a part of a file use Edit.";
-    const HINTS: Hints = Hints::CHANGES.once();
+    const FACTS: Facts = Facts {
+        kind: ToolKind::Write(WriteAction::Write),
+        rules: RuleSubject::Writes,
+        denied_in_planning: true,
+        free_in_accept_edits: true,
+        ..Facts::plain(Hints::CHANGES.once())
+    };
     type Input = WriteInput;
 
     fn effects(input: &WriteInput, place: &Place) -> Result<Effects, InputError> {
         Ok(Effects::replace(target::<Self>(place, "file_path", &input.file_path)?))
+    }
+
+    fn preview(input: &WriteInput, _: Option<&[u8]>) -> Option<Vec<u8>> {
+        Some(input.content.clone().into_bytes())
     }
 
     async fn run(input: WriteInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {

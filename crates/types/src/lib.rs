@@ -22,6 +22,7 @@ mod permission;
 mod phase;
 mod seen;
 mod time;
+mod tool_kind;
 mod transcript;
 mod usage;
 
@@ -39,5 +40,6 @@ pub use permission::{
 pub use phase::{Phase, UnknownPhase};
 pub use seen::Seen;
 pub use time::date;
+pub use tool_kind::{ToolKind, WriteAction};
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;

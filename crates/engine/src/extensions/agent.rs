@@ -373,9 +373,9 @@ fn servers(keys: &Keys) -> Result<Vec<ServerUse>, Bad> {
     }
 }
 
-/// The tools that an agent has of these. Agents that others started start none themselves.
+/// The tools that an agent has of these.
 pub fn tools_for(agent: &AgentDefinition, all: &[String]) -> Vec<String> {
-    all.iter().filter(|tool| *tool != "Agent" && agent.has(tool)).cloned().collect()
+    all.iter().filter(|tool| agent.has(tool)).cloned().collect()
 }
 
 /// Whether a name in a list means a tool. `mcp__server` means all tools of the server; `*` stands for anything.

@@ -39,8 +39,8 @@ impl Agent {
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
-        let changes = self.session.extensions_now().watch.changes();
-        if self.session.agent.is_some() || changes.is_empty() {
+        let changes = self.session.side.extensions().watch.changes();
+        if self.session.side.identity.is_some() || changes.is_empty() {
             return Ok(());
         }
         let mut refused = None;
@@ -60,9 +60,9 @@ impl Agent {
             return Ok(());
         }
         let before = self.skill_listing();
-        let new = self.session.extensions()?;
+        let new = self.session.read_extensions()?;
         let said = {
-            let mut now = self.session.extensions_now();
+            let mut now = self.session.side.extensions();
             let new = new.after(&now);
             let mut said: Vec<String> = new.warnings.iter().map(ToString::to_string).collect();
             said.retain(|warning| now.warnings.iter().all(|old| old.to_string() != *warning));

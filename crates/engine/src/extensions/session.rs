@@ -8,34 +8,19 @@ use super::{
     Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
     listing_room, render,
 };
-use crate::session::{Engine, Session};
+use crate::session::{Engine, Session, SessionRef};
 use crate::settings;
 use crate::trust::{Agreement, is_projects};
 
 impl Session {
     /// Reads the agents, skills, commands and plugins there are for this session.
-    pub fn extensions(&self) -> Result<Extensions, StoreError> {
-        let config = &self.engine.config;
-        let roots = config.roots(&self.place.project_dir, &self.place.cwd);
-        let agreed = match config.trust {
-            true => Agreement::to_everything(),
-            false => Agreement::find(&roots, &self.engine.store)?,
-        };
-        Ok(Extensions::load(Sources {
-            roots: &roots,
-            additional_dirs: &self.place.additional_dirs,
-            agents: config.agents.as_deref(),
-            plugins: self.governance.plugins.clone(),
-            files: !config.is_bare(),
-            project: true,
-            skills: !config.skills_off,
-            agreed,
-        }))
+    pub fn read_extensions(&self) -> Result<Extensions, StoreError> {
+        self.view().read_extensions()
     }
 
     /// What there is in a directory besides what its repository brings: nobody has agreed to that.
     pub fn extensions_without_project(engine: &Engine, dir: &Path) -> (Extensions, Vec<Warning>) {
-        let config = &engine.config;
+        let config = &engine.core.config;
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
@@ -52,20 +37,42 @@ impl Session {
         });
         (found, warnings)
     }
+}
+
+impl SessionRef<'_> {
+    /// Reads the agents, skills, commands and plugins there are for this session.
+    pub(crate) fn read_extensions(self) -> Result<Extensions, StoreError> {
+        let (config, place) = (&self.gate.record.core.config, self.gate.place());
+        let roots = config.roots(&place.project_dir, &place.cwd);
+        let agreed = match config.trust {
+            true => Agreement::to_everything(),
+            false => Agreement::find(&roots, self.gate.store())?,
+        };
+        Ok(Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs: &place.additional_dirs,
+            agents: config.agents.as_deref(),
+            plugins: self.gate.governance.plugins.clone(),
+            files: !config.is_bare(),
+            project: true,
+            skills: !config.skills_off,
+            agreed,
+        }))
+    }
 
     /// The room for the listing of skills, given how much the model takes in.
-    pub fn skill_listing_room(&self, context_tokens: Option<u64>) -> usize {
-        listing_room(context_tokens, self.engine.config.skill_listing_room)
+    pub(crate) fn skill_listing_room(self, context_tokens: Option<u64>) -> usize {
+        listing_room(context_tokens, self.gate.record.core.config.skill_listing_room)
     }
 
     /// Renders a skill for this session, with what followed its name.
-    pub fn render_skill(
-        &self,
+    pub(crate) fn render_skill(
+        self,
         skill: &SkillDefinition,
         arguments: &str,
     ) -> Result<Rendered, RenderError> {
-        let commands_off = self.settings()["disableSkillShellExecution"] == true;
-        let context = RenderContext { session_id: self.seat.session.as_str(), commands_off };
+        let commands_off = self.gate.settings()["disableSkillShellExecution"] == true;
+        let context = RenderContext { session_id: self.gate.seat().session.as_str(), commands_off };
         render(skill, arguments, &context)
     }
 }
@@ -86,8 +93,9 @@ mod tests {
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("SKILL.md"), "!`ls` in ${CLAUDE_SESSION_ID}").unwrap();
         let session = world.session();
-        let extensions = session.extensions().unwrap();
-        let pieces = session.render_skill(extensions.skill("s").unwrap(), "").unwrap().pieces;
+        let extensions = session.read_extensions().unwrap();
+        let pieces =
+            session.view().render_skill(extensions.skill("s").unwrap(), "").unwrap().pieces;
         let id = session.seat().session.to_string();
         let masked = pieces.into_iter().map(|piece| match piece {
             Piece::Text(text) => Piece::Text(text.replace(&id, "ID")),
@@ -111,6 +119,6 @@ mod tests {
     #[test]
     fn the_operators_room_for_the_listing_counts() {
         let session = World::new(&json!({})).session();
-        assert_eq!(session.skill_listing_room(Some(100_000)), 4000);
+        assert_eq!(session.view().skill_listing_room(Some(100_000)), 4000);
     }
 }

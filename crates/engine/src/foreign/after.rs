@@ -11,15 +11,19 @@ use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
 use ona_intents::trace::ScopeValidation;
 use ona_store::{CallOutcome, CallStart, HeardHook};
-use ona_types::{FileView, Seen, ToolOutput, ToolUseId};
+use ona_tools::Tool as _;
+use ona_types::{FileView, Seen, ToolKind, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 
 use super::before::Pending;
-use super::payload::{HostCall, command_of};
-use super::{Hearing, HostError, OWN_SERVER, Reply, context, targets};
-use crate::intents::lesson::{self, Check};
-use crate::intents::observe::Before;
-use crate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
+use super::payload::HostCall;
+use super::tools::HostTool;
+use super::{Hearing, HostError, Reply, context, targets};
+use crate::gate::intents::lesson::{self, Check};
+use crate::gate::intents::observe::Before;
+use crate::gate::intents::record::Who;
+use crate::gate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
+use crate::gate::outcome::mask_output;
 
 /// As much of a call's response is kept.
 const LONGEST_RESPONSE: usize = 10_000;
@@ -27,64 +31,63 @@ const LONGEST_RESPONSE: usize = 10_000;
 impl Hearing<'_> {
     /// A call that has run.
     pub(super) async fn after(&mut self, call: &HostCall) -> Result<Reply, HostError> {
-        let store = &self.engine.store;
-        let found = store.foreign_found(&self.seat.session, &call.id)?;
+        let tool = HostTool::named(&call.tool);
+        let store = self.gate.store();
+        let found = store.foreign_found(self.gate.record.session(), &call.id)?;
         let pending = found.and_then(|found| serde_json::from_value::<Pending>(found).ok());
         let mut output = response(call);
-        self.redactor.mask_string(&mut output.content);
-        output.views = self.views(call);
+        output.views = self.views(&tool, call);
+        mask_output(&mut output, self.gate.redactor());
         let id = match &pending {
             Some(pending) => pending.tool_use_id.clone(),
             // Nobody asked before it ran.
             None => {
                 let (id, mut input) = (self.id_for(call)?, call.input.clone());
-                self.redactor.mask_value(&mut input);
+                self.gate.redactor().mask_value(&mut input);
                 let owner = self.owner();
                 let start = CallStart { id: &id, tool: &call.tool, input: &input, owner: &owner };
-                store.start_call(&self.seat, &start)?;
+                store.start_call(self.gate.seat(), &start)?;
                 id
             }
         };
         let was_refused = pending.as_ref().is_some_and(|pending| pending.refused.is_some());
         if was_refused {
             let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
-            self.events.push(("ran_although_refused", detail));
+            self.events.push(("ran_although_refused".to_owned(), detail));
         }
-        let said = self.attribute(call, &id, pending, &mut output).await;
+        let said = self.attribute((&tool, call), &id, pending, &mut output).await;
         let reply = said.map_or_else(Reply::default, |said| context(self.payload.event, &said));
         let outcome = CallOutcome::of(&output);
         // What was refused has its outcome already.
         let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
-        let hook = self.row(&reply);
-        let heard = HeardHook { hook: &hook, events: &self.events };
-        self.engine.store.foreign_after(&self.seat, &call.id, outcome, &heard)?;
+        let (hook, events) = (self.row(&reply), self.events());
+        let heard = HeardHook { hook: &hook, events: &events };
+        self.gate.store().foreign_after(self.gate.seat(), &call.id, outcome, &heard)?;
         Ok(reply)
     }
 
     /// Finds what the call changed, and has the trace tell of it. Gives what the agent has to be told.
     async fn attribute(
         &mut self,
-        call: &HostCall,
+        (tool, call): (&HostTool, &HostCall),
         id: &ToolUseId,
         pending: Option<Pending>,
         output: &mut ToolOutput,
     ) -> Option<String> {
-        let workspace = Arc::clone(self.workspace.as_ref()?);
-        let effects = targets::effects(call, &self.cwd);
-        let command = command_of(&call.input);
+        let workspace = Arc::clone(self.gate.workspace.as_ref()?);
+        let effects = targets::effects(tool, &call.input, &self.gate.place().cwd);
         let subject = Subject {
-            tool: &call.tool,
-            command: command.as_deref().filter(|_| call.tool == "Bash"),
+            tool,
             input: &call.input,
             effects: &effects,
             selected: pending.as_ref().and_then(|pending| pending.intent.as_deref()),
             stale: &[],
         };
         let (mut governed, _) = hold(&workspace, &subject);
-        if !governed.mutates() || call.tool.starts_with(OWN_SERVER) {
+        if !governed.mutates() {
             return None;
         }
-        let (store, seat) = (&self.engine.store, &self.seat);
+        let (store, seat) = (self.gate.store(), self.gate.seat());
         let vouched = |entry: &TraceEntry| vouched_for(store, seat, entry);
         let (mut warnings, mut refused) = (Vec::new(), None);
         let changes = match pending {
@@ -111,22 +114,21 @@ impl Hearing<'_> {
             }
             None => {
                 warnings.push("not_asked_before".to_owned());
-                {
-                    let unseen = Before::unseen(workspace.root(), &effects.writes);
-                    unseen.changes(workspace.root(), &vouched).await
-                }
+                let unseen = Before::unseen(workspace.root(), &effects.writes);
+                unseen.changes(workspace.root(), &vouched).await
             }
         };
         let mut files = changes.files;
         warnings.extend(changes.warnings);
         if changes.trace_cut {
-            self.events.push(("trace.damaged", json!({"why": "it is shorter than it was"})));
+            self.events
+                .push(("trace.damaged".to_owned(), json!({"why": "it is shorter than it was"})));
         }
-        let mut entry = record::entry(&governed, self.who(call, id));
+        let mut entry = record::entry(&governed, Who::of(&self.gate, id, tool));
         let is_classified = matches!(governed.class, CallClass::Classified(_));
         let mut said = None;
         if is_classified || refused.is_some() {
-            let how = Handling::new(self.engine, &self.seat, id, refused.is_some());
+            let how = Handling::new(&self.gate.record, id, refused.is_some());
             let outside = Outside::of(&governed, &mut files, &how);
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
@@ -148,14 +150,21 @@ impl Hearing<'_> {
             output.content.push_str(&format!("\n[scope] {said}"));
         }
         self.append(&workspace, entry).await;
-        if let (Some(command), Some(exit_code)) = (&command, exit_code(call)) {
-            let check = Check { command, exit_code, output: &output.content };
-            match lesson::note(&governed, self.who(call, id), &check, &self.redactor) {
+        if let (Some(command), Some(exit_code)) = (tool.command(&call.input), exit_code(call)) {
+            let check = Check { command: &command, exit_code, output: &output.content };
+            match lesson::note(
+                &governed,
+                Who::of(&self.gate, id, tool),
+                &check,
+                self.gate.redactor(),
+            ) {
                 Ok(None) => {}
                 Ok(Some(entry)) => self.append(&workspace, entry).await,
                 // A note that cannot be kept stops nobody.
                 Err(why) => {
-                    said = Some([said.unwrap_or_default(), why].join(" ").trim().to_owned())
+                    said = Some(
+                        [said.unwrap_or_default(), why.to_string()].join(" ").trim().to_owned(),
+                    )
                 }
             }
         }
@@ -163,10 +172,10 @@ impl Hearing<'_> {
     }
 
     /// What the agent knows of files by now: the ones it has read or written.
-    fn views(&self, call: &HostCall) -> Vec<FileView> {
-        let effects = targets::effects(call, &self.cwd);
-        let targets = match call.tool.as_str() {
-            "Bash" => Vec::new(),
+    fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
+        let effects = targets::effects(tool, &call.input, &self.gate.place().cwd);
+        let targets = match tool.kind() {
+            ToolKind::Command => Vec::new(),
             _ => effects.reads.into_iter().chain(effects.writes).collect(),
         };
         let view = |real: PathBuf| {

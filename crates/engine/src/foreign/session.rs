@@ -10,28 +10,29 @@ use ona_types::hook::HookEvent;
 use serde_json::json;
 
 use super::payload::Payload;
-use super::{BEFORE, Hearing, Host, HostError, Reply, SELECT, context};
-use crate::session::Engine;
+use super::tools::SELECT;
+use super::{BEFORE, Hearing, Host, HostError, Reply, context};
+use crate::gate::core::Core;
 
 impl Hearing<'_> {
     /// What the agent is told when its session starts.
     pub(super) fn session_started(&mut self) -> Result<Reply, HostError> {
-        self.events.push(("session.started", json!({"host": self.host.as_str()})));
-        let Some(workspace) = &self.workspace else { return Ok(Reply::default()) };
+        self.events.push(("session.started".to_owned(), json!({"host": self.host.as_str()})));
+        let Some(workspace) = &self.gate.workspace else { return Ok(Reply::default()) };
         Ok(context(HookEvent::SessionStart, &self.order(workspace)?))
     }
 
     /// The session is over.
     pub(super) fn session_ended(&mut self) -> Result<Reply, HostError> {
-        self.events.push(("session.ended", json!({"host": self.host.as_str()})));
+        self.events.push(("session.ended".to_owned(), json!({"host": self.host.as_str()})));
         self.stopped()
     }
 
     /// The agent has stopped: calls of which nobody heard again, because the human said no, are over, and what was taken
     /// down for them is of no use.
     pub(super) fn stopped(&self) -> Result<Reply, HostError> {
-        self.engine.store.settle_interrupted(&self.seat, |_| true)?;
-        let dir = self.engine.host.outputs_of(&self.seat.session);
+        self.gate.store().settle_interrupted(self.gate.seat(), |_| true)?;
+        let dir = self.gate.record.core.host.outputs_of(self.gate.record.session());
         for file in fs::read_dir(dir).into_iter().flatten().flatten() {
             if file.file_name().to_string_lossy().starts_with(BEFORE) {
                 // One that cannot be removed does no harm.
@@ -43,7 +44,7 @@ impl Hearing<'_> {
 
     /// A prompt of the user: the agent is reminded where there is still no intent.
     pub(super) fn prompted(&self) -> Result<Reply, HostError> {
-        let Some(workspace) = &self.workspace else { return Ok(Reply::default()) };
+        let Some(workspace) = &self.gate.workspace else { return Ok(Reply::default()) };
         match self.selected(workspace)? {
             Some(_) => Ok(Reply::default()),
             None => Ok(context(HookEvent::UserPromptSubmit, &self.order(workspace)?)),
@@ -55,7 +56,7 @@ impl Hearing<'_> {
             "Changes in this repository are made for intents. Before the first change call the MCP tool \
              {SELECT} with the id of the intent you work for (or have the user run `ona intent select ID \
              --session {}`); a change outside its owned_scope is refused, with words on how to go on.",
-            self.seat.session
+            self.gate.seat().session
         );
         match workspace.intents() {
             Ok(intents) => {
@@ -76,19 +77,19 @@ impl Hearing<'_> {
 
 /// The seat of a host's session, which is made when it is first heard of.
 pub(super) fn seat(
-    engine: &Engine,
+    core: &Core,
     host: Host,
     payload: &Payload,
     project: &Path,
 ) -> Result<Seat, StoreError> {
     let mut id = payload.session.clone();
-    match engine.store.seat_of(&id)? {
+    match core.store.seat_of(&id)? {
         Some((seat, origin)) if origin == host.as_str() => return Ok(seat),
         // A session of ona's own, or of another host, is not to be had by naming it.
         Some(_) => id = SessionId::from_existing(format!("{}:{id}", host.as_str())),
         None => {}
     }
-    let made = engine.store.new_session(&NewSession {
+    let made = core.store.new_session(&NewSession {
         project_dir: &project.to_string_lossy(),
         conversation: None,
         id: Some(&id),
@@ -98,7 +99,7 @@ pub(super) fn seat(
     match made {
         // It is there under that name, or another hook of the same moment was faster.
         Err(StoreError::SessionExists(taken)) => {
-            let found = engine.store.seat_of(&id)?.map(|(seat, _)| seat);
+            let found = core.store.seat_of(&id)?.map(|(seat, _)| seat);
             found.ok_or(StoreError::SessionExists(taken))
         }
         other => other,

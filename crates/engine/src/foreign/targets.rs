@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use ona_intents::hook_policy::{ToolKind, kind_of};
 use ona_policy::Effects;
 use ona_policy::path::Target;
+use ona_tools::Tool as _;
+use ona_types::{ToolKind, WriteAction};
 use serde_json::Value;
 
-use super::payload::{HostCall, command_of, patch_of};
+use super::payload::patch_of;
+use super::tools::HostTool;
 
 /// The lines of a patch that name a file, and the file of another name.
 const PATCH_LINES: [&str; 4] =
@@ -19,37 +21,33 @@ const CONTENT: [&str; 8] =
     ["content", "contents", "new_string", "new_str", "file_text", "text", "patch", "code_edit"];
 
 /// What it would touch. What cannot be told is said so.
-pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
-    let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+pub(super) fn effects(tool: &HostTool, input: &Value, cwd: &Path) -> Effects {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
     let dir = text("workdir").map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
     let one = |path: Option<&str>| match path {
         Some(path) => writes(cwd, &[path]),
         None => Effects::default(),
     };
-    match call.tool.as_str() {
-        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&line, &dir)) {
+    match tool.kind() {
+        ToolKind::Command => match tool.command(input).map(|line| Effects::of_shell(&line, &dir)) {
             Some(Ok(effects)) => effects,
             Some(Err(error)) => opaque(error.to_string()),
             None => opaque("the call names no command".to_owned()),
         },
-        "apply_patch" => match patch_of(&call.input).map(patched) {
+        ToolKind::Write(WriteAction::Patch) => match patch_of(input).map(patched) {
             Some(files) if !files.is_empty() => writes(cwd, &files),
             _ => opaque("the patch names no file".to_owned()),
         },
-        "NotebookEdit" => one(text("notebook_path")),
-        "Read" => match text("file_path").map(|path| Target::of(cwd, path)) {
+        ToolKind::Write(_) => one(text("file_path").or(text("notebook_path")).or(text("path"))),
+        ToolKind::Read => match text("file_path").map(|path| Target::of(cwd, path)) {
             Some(Ok(target)) => Effects { reads: vec![target], ..Effects::default() },
             _ => Effects::default(),
         },
-        _ if call.tool.starts_with("mcp__") => Effects::default(),
-        _ => match kind_of(&call.tool) {
-            ToolKind::Write => one(text("file_path").or(text("path"))),
-            // A tool nobody knows that names a file and brings text writes it.
-            ToolKind::Unknown if CONTENT.iter().any(|key| call.input.get(*key).is_some()) => {
-                one(PATHS.iter().find_map(|key| text(key)))
-            }
-            _ => Effects::default(),
-        },
+        // A tool nobody knows that names a file and brings text writes it.
+        ToolKind::Other if CONTENT.iter().any(|key| input.get(*key).is_some()) => {
+            one(PATHS.iter().find_map(|key| text(key)))
+        }
+        ToolKind::Server | ToolKind::SelectIntent | ToolKind::Other => Effects::default(),
     }
 }
 
@@ -81,7 +79,6 @@ fn patched(patch: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use ona_types::ToolUseId;
     use serde_json::json;
 
     use super::*;
@@ -106,17 +103,13 @@ mod tests {
             ("mcp__x__write", json!({"file_path": "a"}), &[]),
             ("Edit", json!({}), &[]),
         ] {
-            let id = ToolUseId::from_existing("t");
-            let call = HostCall { id, tool: tool.to_owned(), input, response: None, error: None };
-            let effects = effects(&call, Path::new("/w"));
+            let effects = effects(&HostTool::named(tool), &input, Path::new("/w"));
             let found: Vec<_> =
                 effects.writes.iter().map(|target| target.named.display().to_string()).collect();
-            assert_eq!(found, files, "{call:?}");
+            assert_eq!(found, files, "{tool} {input}");
             assert_eq!(effects.opaque, None);
         }
-        let id = ToolUseId::from_existing("t");
-        let input = json!({"command": "no patch"});
-        let call = HostCall { id, tool: "apply_patch".into(), input, response: None, error: None };
-        assert!(effects(&call, Path::new("/w")).opaque.is_some());
+        let (tool, input) = (HostTool::named("apply_patch"), json!({"command": "no patch"}));
+        assert!(effects(&tool, &input, Path::new("/w")).opaque.is_some());
     }
 }

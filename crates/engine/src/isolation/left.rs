@@ -6,17 +6,18 @@ use std::path::Path;
 use ona_store::StoreError;
 
 use super::NAME;
+use crate::gate::governance::basis::WORKTREES;
+use crate::gate::settle::is_gone;
 use crate::git::worktrees;
-use crate::governance::basis::WORKTREES;
-use crate::session::{Session, is_gone};
+use crate::session::SessionRef;
 use crate::settings::Repository;
 
-impl Session {
+impl SessionRef<'_> {
     /// Takes away the worktrees of agents in which nothing was changed and nobody works. What they have changed stays,
     /// and `ona doctor` names it. Worktrees that a hook made, and those of agents this record does not know, are not ours
     /// to take away.
-    pub(crate) async fn sweep_worktrees(&self) -> Result<(), StoreError> {
-        let checkout = Repository::of(&self.place.project_dir).checkout;
+    pub(crate) async fn sweep_worktrees(self) -> Result<(), StoreError> {
+        let checkout = Repository::of(&self.gate.place().project_dir).checkout;
         for entry in fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let Some(name) = name.to_str().filter(|_| path.is_dir()) else { continue };
@@ -27,7 +28,7 @@ impl Session {
                 Ok(false) => {}
                 Ok(true) => {
                     self.worktree_event("worktree.removed", &path).unwrap_or_else(|why| {
-                        self.warn(why);
+                        self.warn(why.to_string());
                     });
                 }
                 Err(error) => self.warn(format!(
@@ -49,11 +50,11 @@ impl Session {
     }
 
     /// Whether a worktree is that of an agent on record, and nobody drives that any more.
-    fn is_left(&self, name: &str) -> Result<bool, StoreError> {
+    fn is_left(self, name: &str) -> Result<bool, StoreError> {
         let Some(ending) = name.strip_prefix(NAME).filter(|ending| !ending.is_empty()) else {
             return Ok(false);
         };
-        let drivers = self.engine.store.drivers_of_agent(ending)?;
+        let drivers = self.gate.store().drivers_of_agent(ending)?;
         Ok(drivers.is_some_and(|drivers| drivers.iter().all(is_gone)))
     }
 }

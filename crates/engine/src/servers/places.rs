@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{PluginServers, ServerScope};
-use crate::governance::Config;
+use crate::config::Config;
 use crate::own;
 use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots, Warning};
 use crate::trust::{self, name_of};

@@ -21,7 +21,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let world = World::new(&json!({}));
-        let mut config = world.engine.config.clone();
+        let mut config = world.engine.core.config.clone();
         config.given = Given::default();
         config.managed_dirs = vec![config.home.join("none"), config.home.join("managed")];
         config.variable = |name| (name == "TOKEN").then(|| "t0ken-of-the-environment".to_owned());
@@ -59,12 +59,12 @@ impl Fixture {
     fn trust(&self) {
         let roots = self.roots();
         let layers = load(&roots, &Given::default()).layers;
-        brought(&roots, &layers, true).trust(&self.world.engine.store).unwrap();
+        brought(&roots, &layers, true).trust(&self.world.engine.core.store).unwrap();
     }
 
     fn find(&self) -> Servers {
         let roots = self.roots();
-        let trusted = self.world.engine.store.trusted(&name_of(self.world.project())).unwrap();
+        let trusted = self.world.engine.core.store.trusted(&name_of(self.world.project())).unwrap();
         let layers = load(&roots, &self.config.given).layers;
         let layers = brought(&roots, &layers, true).judge(&layers, &roots, &trusted).layers;
         find(&self.config, &roots, &layers, &trusted, &self.plugins)
@@ -404,7 +404,7 @@ fn what_the_command_line_gives_is_looked_at_first() {
 #[test]
 fn servers_are_kept_and_taken_away() {
     let fixture = Fixture::new();
-    let (roots, store) = (fixture.roots(), &fixture.world.engine.store);
+    let (roots, store) = (fixture.roots(), &fixture.world.engine.core.store);
     let own = fixture.config.ona_config.join("mcp.json");
     fs::create_dir_all(own.parent().unwrap()).unwrap();
     let before = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n  }\n}\n";
@@ -442,7 +442,7 @@ fn servers_are_kept_and_taken_away() {
 fn a_new_file_of_the_users_is_the_users_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let fixture = Fixture::new();
-    let (roots, store) = (fixture.roots(), &fixture.world.engine.store);
+    let (roots, store) = (fixture.roots(), &fixture.world.engine.core.store);
     let kept = add(KeptIn::User, "x", &run("x"), false, &roots, store).unwrap();
     assert_eq!(fs::metadata(kept.file).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -450,7 +450,7 @@ fn a_new_file_of_the_users_is_the_users_alone() {
 #[test]
 fn a_session_knows_its_servers() {
     let world = World::new(&json!({"mcpServers": {"x": {"command": "x"}}}));
-    let found = world.session().servers(&[]).unwrap();
+    let found = world.session().servers().unwrap();
     assert_eq!(found.specs.len(), 1);
     assert_eq!(
         (found.listed[0].scope, found.listed[0].origin.as_str()),

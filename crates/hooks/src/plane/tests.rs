@@ -71,7 +71,8 @@ impl Bench {
         let plane = HookPlane::new(entries, self.host, anchors);
         let cancel = CancellationToken::new();
         let id = ToolUseId::from_existing("t1");
-        let about = effects.as_ref().map(|effects| About { id: &id, effects });
+        let about =
+            effects.as_ref().map(|effects| About { id: &id, facts: RuleFacts::COMMAND, effects });
         (plane.fire(&base, detail, about, None, &cancel).await, self.dir)
     }
 }

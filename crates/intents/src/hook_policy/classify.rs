@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use ona_policy::{Access, Call, Effects, Permissions, Surroundings};
+use ona_policy::{Access, Call, Effects, Permissions, RuleFacts, Surroundings};
 use ona_types::{Behavior, PermissionMode};
+use ona_types::{ToolKind, WriteAction};
 use serde_json::json;
 
 use super::HookPolicy;
@@ -135,7 +136,12 @@ impl HookPolicy {
             &other
         };
         let input = json!({ "command": line });
-        let ruling = permissions.judge(&Call { tool: "Bash", input: &input, effects });
+        let ruling = permissions.judge(&Call {
+            tool: "Bash",
+            facts: RuleFacts::COMMAND,
+            input: &input,
+            effects,
+        });
         if ruling.behavior == Behavior::Allow {
             Classified::safe("every command is one that only reads")
         } else {
@@ -159,18 +165,17 @@ impl HookPolicy {
         }
     }
 
-    /// What a tool does, by its name; the policy's own lists count before the table.
-    pub fn kind_of(&self, name: &str) -> ToolKind {
+    /// What a tool does: what it says of itself, unless the policy lists it by its name.
+    pub fn kind_of(&self, name: &str, own: ToolKind) -> ToolKind {
         let among = |names: &[String]| names.iter().any(|known| known == name);
         // One that is on both lists writes.
         match (among(&self.tools_write), among(&self.tools_readonly)) {
-            (true, _) => ToolKind::Write,
-            (false, true) => match kind_of(name) {
-                // A list cannot make a known writer harmless.
-                known @ (ToolKind::Write | ToolKind::Command) => known,
-                _ => ToolKind::Read,
-            },
-            _ => kind_of(name),
+            (true, _) if own.writes_files() => own,
+            (true, _) => ToolKind::Write(WriteAction::Unknown),
+            // A list cannot make a known writer harmless.
+            (false, true) if own.writes_files() || own == ToolKind::Command => own,
+            (false, true) => ToolKind::Read,
+            (false, false) => own,
         }
     }
 }
@@ -194,74 +199,6 @@ pub(super) fn is_mcp_pattern(name: &str) -> bool {
     server.is_some_and(|(server, tool)| {
         !server.is_empty() && !server.contains('*') && !tool.is_empty()
     })
-}
-
-/// What a tool does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolKind {
-    /// It reads.
-    Read,
-    /// It writes files.
-    Write,
-    /// It runs a command line, which tells.
-    Command,
-    /// An MCP server's tool.
-    Mcp,
-    /// The handshake itself.
-    Exempt,
-    /// Nobody knows: its effects have to tell.
-    Unknown,
-}
-
-/// The tools of all hosts (`reference/sdlc-formats.md` §29).
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (
-        ToolKind::Read,
-        &[
-            "Read",
-            "Glob",
-            "Grep",
-            "WebFetch",
-            "WebSearch",
-            "read_file",
-            "list_files",
-            "search_files",
-            "list_code_definition_names",
-            "codebase_search",
-            "browser_action",
-            "web_search",
-        ],
-    ),
-    (
-        ToolKind::Write,
-        &[
-            "Write",
-            "Edit",
-            "MultiEdit",
-            "NotebookEdit",
-            "write_to_file",
-            "insert_code_block",
-            "generate_image",
-            "apply_diff",
-            "edit",
-            "edit_file",
-            "search_replace",
-            "search_and_replace",
-            "apply_patch",
-        ],
-    ),
-    (ToolKind::Command, &["Bash", "execute_command", "shell", "unified_exec", "exec_command"]),
-    (ToolKind::Mcp, &["use_mcp_tool"]),
-    (ToolKind::Exempt, &["SelectActiveIntent", "select_active_intent", "SelectIntent"]),
-];
-
-/// What a tool does, by its name at any host.
-pub fn kind_of(name: &str) -> ToolKind {
-    if name.starts_with("mcp__") {
-        return ToolKind::Mcp;
-    }
-    let known = TOOLS.iter().find(|(_, names)| names.contains(&name));
-    known.map_or(ToolKind::Unknown, |(kind, _)| *kind)
 }
 
 #[cfg(test)]
@@ -386,21 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn tools_by_name() {
+    fn the_policy_lists_tools_by_name() {
+        use ToolKind::{Command, Other, Read, Write};
         let policy =
             HookPolicy::read("tools: {readonly: [Peek, Write, Both], write: [Poke, Both, Read]}\n");
-        for (name, kind) in [
-            ("Peek", ToolKind::Read),
-            ("Poke", ToolKind::Write),
-            ("Both", ToolKind::Write),
-            ("Read", ToolKind::Write),
-            ("Write", ToolKind::Write),
-            ("execute_command", ToolKind::Command),
-            ("mcp__a__b", ToolKind::Mcp),
-            ("select_active_intent", ToolKind::Exempt),
-            ("Strange", ToolKind::Unknown),
+        let listed = Write(WriteAction::Unknown);
+        let write = Write(WriteAction::Write);
+        for (name, own, kind) in [
+            ("Peek", Other, Read),
+            ("Poke", Other, listed),
+            ("Both", Other, listed),
+            ("Read", Read, listed),
+            ("Write", write, write),
+            ("Peek", Command, Command),
+            ("mcp__a__b", ToolKind::Server, ToolKind::Server),
+            ("Strange", Other, Other),
         ] {
-            assert_eq!(policy.kind_of(name), kind, "{name}");
+            assert_eq!(policy.kind_of(name, own), kind, "{name}");
         }
     }
 }

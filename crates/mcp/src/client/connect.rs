@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::bound::{LARGEST_ANSWER, Noise};
+use super::callbacks::{ServerCallbacks, TokenStore};
 use super::child::{Groups, Program, Start};
-use super::desk::{Desk, TokenStore};
 use super::ears::{Ears, Roots};
 use super::error::{brief, chain, failure};
 use super::oauth::{Tokens, signed_in};
@@ -44,7 +44,7 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(2);
 /// What all connections of a pool have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
-    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) callbacks: Arc<dyn ServerCallbacks>,
     pub(crate) tokens: Option<Arc<dyn TokenStore>>,
     pub(crate) roots: Roots,
     pub(crate) groups: Groups,
@@ -226,7 +226,7 @@ impl Attempt<'_> {
     }
 
     async fn helped(&self, command: &str) -> Result<Vec<(String, String)>, Fault> {
-        let asked = self.common.desk.headers(&self.spec.name, command);
+        let asked = self.common.callbacks.headers(&self.spec.name, command);
         let printed = tokio::time::timeout(HELPER_WITHIN, asked)
             .await
             .map_err(|_| format!("headersHelper took longer than {} s", HELPER_WITHIN.as_secs()))?
@@ -262,7 +262,7 @@ impl Attempt<'_> {
         let (sender, asking) = watch::channel(0);
         let ears = Ears {
             server: self.spec.name.clone(),
-            desk: Arc::clone(&self.common.desk),
+            callbacks: Arc::clone(&self.common.callbacks),
             roots: Arc::clone(&self.common.roots),
             asking: sender,
             turn: Semaphore::new(1),

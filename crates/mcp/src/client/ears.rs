@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use url::Url;
 
-use super::desk::{Desk, ElicitAnswer, ElicitForm, Elicitation};
+use super::callbacks::{ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
 
 /// Questions of one server that wait for the human; more are put away at once.
 const MOST_QUESTIONS: usize = 8;
@@ -39,7 +39,7 @@ pub(crate) type Roots = Arc<Mutex<Vec<Root>>>;
 /// Answers one server.
 pub(crate) struct Ears {
     pub(crate) server: String,
-    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) callbacks: Arc<dyn ServerCallbacks>,
     pub(crate) roots: Roots,
     /// How many questions of this server are before the human: a call's time stands still meanwhile.
     pub(crate) asking: watch::Sender<usize>,
@@ -58,7 +58,7 @@ impl Ears {
             return ElicitAnswer::Cancel;
         }
         match self.turn.acquire().await {
-            Ok(_turn) => self.desk.elicit(&self.server, asked).await,
+            Ok(_turn) => self.callbacks.elicit(&self.server, asked).await,
             Err(_) => ElicitAnswer::Cancel,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ona_types::gate::WrongPermit;
 use rmcp::ServiceError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::auth::AuthError;
@@ -14,6 +15,9 @@ use super::unread::UNREADABLE;
 /// Why a call, or anything else that was asked of a server, came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
+    /// The gate has permitted another call.
+    #[error(transparent)]
+    WrongPermit(#[from] WrongPermit),
     /// No server is called so.
     #[error("there is no MCP server `{name}`; there is {known}")]
     UnknownServer {

@@ -24,7 +24,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use url::{Host, Url};
 
-use super::desk::{Browser, TokenStore, token_key};
+use super::callbacks::{Browser, TokenStore, token_key};
 use super::error::{McpError, chain};
 use super::web::{Web, body};
 use crate::spec::{OauthClient, Remote};

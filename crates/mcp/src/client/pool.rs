@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ona_types::gate::Permit;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -11,10 +12,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{Asking, CallOptions};
+use super::callbacks::{Browser, ServerCallbacks, TokenStore, token_key};
 use super::child::Groups;
 use super::connect::{Common, Link};
 use super::content::{CallOutcome, PromptMessage, ResourceContent};
-use super::desk::{Browser, Desk, TokenStore, token_key};
 use super::ears::Root;
 use super::error::McpError;
 use super::keeper::Keeper;
@@ -82,21 +83,21 @@ pub struct Pool {
 impl Pool {
     /// Starts to connect servers, and returns at once. It has to be called within a runtime of tokio. Of servers with the
     /// same name the first counts.
-    pub fn start(specs: Vec<ServerSpec>, desk: Arc<dyn Desk>) -> Self {
-        Self::start_with(specs, desk, PoolOptions::default())
+    pub fn start(specs: Vec<ServerSpec>, callbacks: Arc<dyn ServerCallbacks>) -> Self {
+        Self::start_with(specs, callbacks, PoolOptions::default())
     }
 
     /// The same, with options.
     pub fn start_with(
         mut specs: Vec<ServerSpec>,
-        desk: Arc<dyn Desk>,
+        callbacks: Arc<dyn ServerCallbacks>,
         options: PoolOptions,
     ) -> Self {
         let mut names = HashSet::new();
         specs.retain(|spec| names.insert(spec.name.clone()));
         let slugs = slugs(specs.iter().map(|spec| spec.name.as_str()));
         let common = Common {
-            desk,
+            callbacks,
             tokens: options.tokens,
             roots: Arc::new(Mutex::new(options.roots)),
             groups: Groups::default(),
@@ -215,10 +216,11 @@ impl Pool {
         }
     }
 
-    /// Calls a tool, by the names that the server and its settings give. It may take as long as the server's settings say,
+    /// Calls a tool that the gate has permitted, by the names that the server and its settings give. It may take as long as the server's settings say,
     /// whatever progress it makes; only the time in which the human answers the server's own questions does not count.
     pub async fn call(
         &self,
+        permit: &Permit,
         server: &str,
         tool: &str,
         arguments: Map<String, Value>,
@@ -226,18 +228,21 @@ impl Pool {
     ) -> Result<CallOutcome, McpError> {
         let server = self.server(server)?;
         let link = self.link(server)?;
-        if !server.view().tools.iter().any(|known| known.name == tool) {
+        let known = server.view().tools.iter().find(|known| known.name == tool).cloned();
+        let Some(known) = known else {
             let (server, tool) = (server.spec.name.clone(), tool.to_owned());
             return Err(McpError::UnknownTool { server, tool });
-        }
+        };
+        permit.check(&known.full_name, &Value::Object(arguments.clone()))?;
         let asking = asking(server, &link, options.cancel);
         let outcome = asking.call(tool, arguments, options.progress).await;
         self.look_after(server, &link, outcome)
     }
 
-    /// Reads a resource.
+    /// Reads a resource, on behalf of a call that the gate has permitted.
     pub async fn read(
         &self,
+        _permit: &Permit,
         server: &str,
         uri: &str,
         cancel: CancellationToken,

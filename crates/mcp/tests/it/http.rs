@@ -321,10 +321,10 @@ async fn headers_are_sent_and_those_that_are_printed_win() {
         headers_helper: helper.map(str::to_owned),
         ..remote(url.clone())
     };
-    let desk = Arc::new(Answers::default());
-    *desk.headers.lock().unwrap() = Some(Ok(r#"{"X-B": "printed"}"#.to_owned()));
+    let callbacks = Arc::new(Answers::default());
+    *callbacks.headers.lock().unwrap() = Some(Ok(r#"{"X-B": "printed"}"#.to_owned()));
     let specs = vec![spec("s", Way::Http(with(Some("print-headers"))))];
-    let pool = settled_with(specs, Arc::<Answers>::clone(&desk), quick()).await;
+    let pool = settled_with(specs, Arc::<Answers>::clone(&callbacks), quick()).await;
     assert_eq!(state(&pool, "s"), ServerState::Connected);
     let expected = r#"Some("written") Some("printed")"#;
     assert!(heard.lock().unwrap().iter().all(|heard| heard == expected), "{heard:?}");
@@ -335,7 +335,7 @@ async fn headers_are_sent_and_those_that_are_printed_win() {
         (Ok(r#"{"Accept": "x"}"#.to_owned()), "MCP's own"),
         (Err("exit status: 1".to_owned()), "exit status: 1"),
     ] {
-        *desk.headers.lock().unwrap() = Some(printed);
+        *callbacks.headers.lock().unwrap() = Some(printed);
         let status = pool.reconnect("s").await.unwrap();
         let why = status.error.unwrap();
         assert!(why.contains(part), "{why}");

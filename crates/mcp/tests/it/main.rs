@@ -4,6 +4,7 @@
 
 mod http;
 mod oauth;
+mod permit;
 mod processes;
 mod questions;
 mod sse;
@@ -15,9 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ona_mcp::{
-    BoxFuture, CallOptions, CallOutcome, ContentPart, Desk, ElicitAnswer, Elicitation, McpError,
-    Pool, PoolOptions, Retry, ServerSpec, ServerState, ServerStatus, Way,
+    BoxFuture, CallOptions, CallOutcome, ContentPart, ElicitAnswer, Elicitation, McpError, Pool,
+    PoolOptions, Retry, ServerCallbacks, ServerSpec, ServerState, ServerStatus, Way,
 };
+use ona_types::gate::Permit;
+use permit::permit;
 use serde_json::{Map, Value, json};
 
 /// Longer than anything takes, however busy the machine is.
@@ -37,7 +40,7 @@ impl Answers {
     }
 }
 
-impl Desk for Answers {
+impl ServerCallbacks for Answers {
     fn elicit<'a>(&'a self, _server: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitAnswer> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(asked);
@@ -88,8 +91,12 @@ async fn settled(specs: Vec<ServerSpec>) -> Pool {
     settled_with(specs, Arc::new(Answers::default()), quick()).await
 }
 
-async fn settled_with(specs: Vec<ServerSpec>, desk: Arc<dyn Desk>, options: PoolOptions) -> Pool {
-    let pool = Pool::start_with(specs, desk, options);
+async fn settled_with(
+    specs: Vec<ServerSpec>,
+    callbacks: Arc<dyn ServerCallbacks>,
+    options: PoolOptions,
+) -> Pool {
+    let pool = Pool::start_with(specs, callbacks, options);
     pool.settle(LONG).await;
     pool
 }
@@ -125,7 +132,13 @@ fn with_text(text: &str) -> Map<String, Value> {
 }
 
 async fn call(pool: &Pool, tool: &str, text: &str) -> Result<CallOutcome, McpError> {
-    pool.call("s", tool, with_text(text), CallOptions::default()).await
+    let permit = permitted("s", tool, text).await;
+    pool.call(&permit, "s", tool, with_text(text), CallOptions::default()).await
+}
+
+/// The permit for a call of a server's tool with a text.
+async fn permitted(server: &str, tool: &str, text: &str) -> Permit {
+    permit(&format!("mcp__{server}__{tool}"), Value::Object(with_text(text))).await
 }
 
 /// The one text of an answer.

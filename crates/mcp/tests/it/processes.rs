@@ -145,8 +145,8 @@ async fn a_connection_that_breaks_is_made_again_but_not_for_ever() {
 async fn a_server_can_be_switched_off_and_on() {
     let disabled = ["s".to_owned()].into();
     let options = PoolOptions { disabled, ..quick() };
-    let desk = Arc::new(Answers::default());
-    let pool = settled_with(vec![fixture("s", &[])], desk, options).await;
+    let callbacks = Arc::new(Answers::default());
+    let pool = settled_with(vec![fixture("s", &[])], callbacks, options).await;
     assert_eq!(state(&pool, "s"), ServerState::Disabled);
     assert_eq!(pool.reconnect("s").await.unwrap().state, ServerState::Connected);
     pool.disable("s").await.unwrap();

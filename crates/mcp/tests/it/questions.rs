@@ -16,12 +16,12 @@ async fn a_server_asks_the_human() {
         (ElicitAnswer::Decline, json!({"action": "decline"})),
         (ElicitAnswer::Cancel, json!({"action": "cancel"})),
     ] {
-        let desk = Answers::with(answer);
+        let callbacks = Answers::with(answer);
         let pool =
-            settled_with(vec![fixture("s", &[])], Arc::<Answers>::clone(&desk), quick()).await;
+            settled_with(vec![fixture("s", &[])], Arc::<Answers>::clone(&callbacks), quick()).await;
         let heard: Value = serde_json::from_str(&said(&pool, "ask", "").await).unwrap();
         assert_eq!(heard, expected);
-        let asked = desk.asked.lock().unwrap();
+        let asked = callbacks.asked.lock().unwrap();
         assert_eq!(asked[0].message, "Which colour?");
         let ElicitForm::Fields { schema } = &asked[0].form else { panic!("{asked:?}") };
         assert_eq!(schema["properties"]["colour"]["type"], "string");
@@ -30,28 +30,29 @@ async fn a_server_asks_the_human() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_shows_the_human_a_page_and_nothing_else() {
-    let desk = Answers::with(ElicitAnswer::Accept(serde_json::Map::new()));
-    let pool = settled_with(vec![fixture("s", &[])], Arc::<Answers>::clone(&desk), quick()).await;
+    let callbacks = Answers::with(ElicitAnswer::Accept(serde_json::Map::new()));
+    let pool =
+        settled_with(vec![fixture("s", &[])], Arc::<Answers>::clone(&callbacks), quick()).await;
     let heard = said(&pool, "ask_page", "https://example.com/sign").await;
     assert_eq!(heard, r#"{"action":"accept"}"#);
     let url = "https://example.com/sign".to_owned();
     let form = ElicitForm::Page { url, id: "e1".to_owned() };
-    assert_eq!(desk.asked.lock().unwrap()[0].form, form);
+    assert_eq!(callbacks.asked.lock().unwrap()[0].form, form);
     let heard = said(&pool, "ask_page", "file:///etc/passwd").await;
     assert!(heard.contains("no address of a page"), "{heard}");
-    assert_eq!(desk.asked.lock().unwrap().len(), 1);
+    assert_eq!(callbacks.asked.lock().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_humans_time_is_not_the_servers() {
     let mut impatient = fixture("s", &[]);
     impatient.call_timeout = Duration::from_millis(400);
-    let desk = Arc::new(Answers::default());
-    let pool = settled_with(vec![impatient], Arc::<Answers>::clone(&desk), quick()).await;
+    let callbacks = Arc::new(Answers::default());
+    let pool = settled_with(vec![impatient], Arc::<Answers>::clone(&callbacks), quick()).await;
     let asking = call(&pool, "ask", "");
     let waited = tokio::time::timeout(Duration::from_secs(2), asking).await;
     assert!(waited.is_err(), "nobody has answered, and still it goes on: {waited:?}");
-    assert_eq!(desk.asked.lock().unwrap().len(), 1);
+    assert_eq!(callbacks.asked.lock().unwrap().len(), 1);
     pool.close().await;
 }
 
@@ -59,8 +60,8 @@ async fn the_humans_time_is_not_the_servers() {
 async fn servers_are_told_of_roots_and_of_their_change() {
     let root = |uri: &str| Root { uri: uri.to_owned(), name: Some("project".to_owned()) };
     let options = PoolOptions { roots: vec![root("file:///project")], ..quick() };
-    let desk = Arc::new(Answers::default());
-    let pool = settled_with(vec![fixture("s", &[])], desk, options).await;
+    let callbacks = Arc::new(Answers::default());
+    let pool = settled_with(vec![fixture("s", &[])], callbacks, options).await;
     assert_eq!(state(&pool, "s"), ServerState::Connected);
     let heard: Value = serde_json::from_str(&said(&pool, "roots", "").await).unwrap();
     assert_eq!(heard, json!({"roots": [{"uri": "file:///project", "name": "project"}]}));

@@ -94,8 +94,8 @@ fn at(name: &str, url: String) -> ServerSpec {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_asked_and_asks() {
     let url = format!("{}/sse", serve(Stream::default()).await);
-    let desk = Answers::with(ElicitAnswer::Decline);
-    let pool = settled_with(vec![at("s", url)], desk, quick()).await;
+    let callbacks = Answers::with(ElicitAnswer::Decline);
+    let pool = settled_with(vec![at("s", url)], callbacks, quick()).await;
     assert_eq!(state(&pool, "s"), ServerState::Connected, "{:?}", pool.statuses());
     assert_eq!(said(&pool, "echo", "hello").await, "hello");
     assert_eq!(said(&pool, "ask", "").await, r#"{"action":"decline"}"#);

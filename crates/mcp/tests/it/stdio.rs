@@ -9,7 +9,8 @@ use ona_mcp::{
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::{LONG, call, fixture, said, settled, state, status, until, with_text};
+use crate::permit::permit;
+use crate::{LONG, call, fixture, permitted, said, settled, state, status, until, with_text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_says_what_it_is_and_what_it_has() {
@@ -56,7 +57,8 @@ async fn tools_are_called_and_answer_in_many_shapes() {
 
     let unknown = call(&pool, "nothing", "").await.unwrap_err();
     assert_eq!(unknown, McpError::UnknownTool { server: "s".into(), tool: "nothing".into() });
-    let nobody = pool.call("t", "echo", with_text(""), CallOptions::default()).await;
+    let permit = permitted("t", "echo", "").await;
+    let nobody = pool.call(&permit, "t", "echo", with_text(""), CallOptions::default()).await;
     let nobody = nobody.unwrap_err().to_string();
     assert_eq!(nobody, "there is no MCP server `t`; there is s");
 }
@@ -79,9 +81,10 @@ async fn prompts_and_resources_are_listed_and_read() {
     let templates = pool.templates(None).unwrap();
     assert_eq!(templates, pool.templates(Some("s")).unwrap());
     assert_eq!(templates[0].uri_template, "memo://{number}");
-    let read = pool.read("s", "memo://2", cancel.clone()).await.unwrap();
+    let permit = permit("ReadMcpResource", json!({})).await;
+    let read = pool.read(&permit, "s", "memo://2", cancel.clone()).await.unwrap();
     assert_eq!(read[0].body, Body::Blob("AAEC".into()));
-    let refused = pool.read("s", "memo://3", cancel).await.unwrap_err();
+    let refused = pool.read(&permit, "s", "memo://3", cancel).await.unwrap_err();
     let message = "there is no such memo".to_owned();
     assert_eq!(refused, McpError::Protocol { code: -32002, message });
     assert!(matches!(pool.resources(Some("other")), Err(McpError::NotConnected { .. })));
@@ -98,7 +101,8 @@ async fn a_call_that_takes_too_long_or_is_taken_back_is_cancelled() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let options = CallOptions { cancel, progress: None };
-    let taken_back = pool.call("s", "slow", with_text(""), options).await;
+    let permit = permitted("s", "slow", "").await;
+    let taken_back = pool.call(&permit, "s", "slow", with_text(""), options).await;
     assert_eq!(taken_back, Err(McpError::Cancelled));
 
     // Nobody waits for a future that is dropped, either.
@@ -143,7 +147,8 @@ async fn progress_comes_in_order_before_the_answer_and_only_forward() {
     let progress = move |step: Progress| heard.lock().unwrap().push(step);
     let options =
         CallOptions { cancel: CancellationToken::new(), progress: Some(Arc::new(progress)) };
-    pool.call("s", "steps", with_text(""), options).await.unwrap();
+    let permit = permitted("s", "steps", "").await;
+    pool.call(&permit, "s", "steps", with_text(""), options).await.unwrap();
     let steps = steps.lock().unwrap();
     let messages: Vec<_> = steps.iter().filter_map(|step| step.message.as_deref()).collect();
     assert_eq!(messages, ["one", "two", "three"]);

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ona_engine::Session;
 use ona_engine::servers::secrets;
+use ona_engine::{Connecting, Session};
 use ona_mcp::{
     AuthorizeError, Browser, Pool, ServerSpec, ServerState, ServerStatus, Way, token_key,
 };
@@ -167,7 +167,7 @@ fn with_pool<T>(
     specs: Vec<ServerSpec>,
     work: impl AsyncFnOnce(Arc<Pool>, Seen<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let engine = Arc::new(eval::engine(cli)?);
+    let engine = eval::engine(cli)?;
     let mut session: Session = eval::look(&engine, cli)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -175,8 +175,9 @@ fn with_pool<T>(
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let done = runtime.block_on(async {
         let secrets = secrets(&specs);
-        session.connect(specs, secrets, Some(tokens::vault()?), Default::default())?;
-        let Some(pool) = session.pool() else {
+        let tokens = Some(tokens::vault()?);
+        session.gate.connect(Connecting { specs, secrets, tokens, ..Connecting::default() })?;
+        let Some(pool) = session.gate.pool() else {
             return Err(CliError::failed("there is no server to connect"));
         };
         let done = work(Arc::clone(&pool), Seen(&session)).await;
@@ -193,7 +194,7 @@ struct Seen<'a>(&'a Session);
 
 impl Seen<'_> {
     fn one(self, status: ServerStatus) -> ServerStatus {
-        let masked = |text: String| self.0.masked(&text);
+        let masked = |text: String| self.0.gate.masked(&text);
         ServerStatus {
             error: status.error.map(masked),
             noise: status.noise.map(masked),
@@ -207,7 +208,7 @@ impl Seen<'_> {
     }
 
     fn failure(self, error: &dyn std::fmt::Display) -> CliError {
-        CliError::failed(self.0.masked(&error.to_string()))
+        CliError::failed(self.0.gate.masked(&error.to_string()))
     }
 }
 

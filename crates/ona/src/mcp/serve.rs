@@ -130,7 +130,7 @@ impl ToolSet for Counter {
 }
 
 pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
-    let engine = Arc::new(eval::engine(cli)?);
+    let engine = eval::engine(cli)?;
     // What is wrong with the settings, or is not trusted, is said before anybody connects.
     let first = eval::look_new(&engine, cli)?;
     let (jobs, waiting) = mpsc::channel(MOST_WAITING);
@@ -170,7 +170,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
 /// Takes calls out of the queue.
 struct Worker<'a> {
     cli: &'a Cli,
-    engine: Arc<Engine>,
+    engine: Engine,
     here: PathBuf,
     tools: Offered,
     /// Cancelled when there is no client any more.
@@ -215,7 +215,7 @@ impl Worker<'_> {
     }
 
     fn begin(&self) -> Result<Session, CliError> {
-        let seat = self.engine.store.new_session(&NewSession {
+        let seat = self.engine.core.store.new_session(&NewSession {
             project_dir: &self.here.to_string_lossy(),
             conversation: None,
             id: None,
@@ -228,7 +228,7 @@ impl Worker<'_> {
         for warning in session.extend()? {
             complain(&format!("warning: {warning}\n"));
         }
-        match mind(&self.cli.agent, &session.settings(), None) {
+        match mind(&self.cli.agent, &session.gate.settings(), None) {
             Ok((mind, ..)) => {
                 session = session.judged_by(Arc::new(mind)).working(eval::for_agents(self.cli)?);
             }
@@ -247,7 +247,7 @@ impl Worker<'_> {
             return failed(CliError::from(error).to_string());
         }
         let report = {
-            let call = session.call(&job.tool, &job.input, &cancel);
+            let call = session.gate.call(&job.tool, &job.input, &cancel);
             tokio::pin!(call);
             tokio::select! {
                 biased;
@@ -273,7 +273,7 @@ impl Worker<'_> {
 /// Tells clients of the tools as the session offers them now.
 fn tell_tools(session: &Session, tools: &Offered) {
     let mut known = offered(tools);
-    let mut names = session.offered();
+    let mut names = session.gate.offered();
     names.retain(|name| !FOR_HUMANS.contains(&name.as_str()));
     let specs = session.tool_specs(&names);
     let same = |(one, other): (&ToolSpec, &ona_provider::ToolSpec)| {

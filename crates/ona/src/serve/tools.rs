@@ -18,7 +18,7 @@ use ona_mcp::{Answer, BoxFuture, Call, Hints, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
-use ona_types::SessionId;
+use ona_types::{SessionId, ToolKind, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -358,6 +358,7 @@ impl Tools {
         let effects = Effects { writes: vec![target], ..Effects::default() };
         let judged = self.workspace.judge(&Asked {
             tool: "Write",
+            kind: ToolKind::Write(WriteAction::Write),
             command: None,
             effects: &effects,
             selected: intent,

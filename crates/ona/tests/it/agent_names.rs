@@ -47,7 +47,7 @@ fn a_name_alone_means_the_agent_of_that_name_and_another_kind_is_another_agent()
     assert_eq!((tools.len(), &tools[0]["name"]), (1, &json!("Read")));
     let told = asked[3].body["messages"].to_string();
     assert!(told.contains("HELP toolu_a") && told.contains("HELP toolu_b"), "{told}");
-    let another = "The agent bob that was there before is of the kind lead: this is another one";
+    let another = "The agent bob that was there before is of the type lead: this is another one";
     assert!(!last(&asked[4]).contains(another), "{}", last(&asked[4]));
     assert!(last(&asked[6]).contains(another), "{}", last(&asked[6]));
 }

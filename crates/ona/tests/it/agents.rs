@@ -267,7 +267,7 @@ fn an_agent_can_do_no_more_than_its_caller() {
             .remove(0)
     };
     assert!(content("toolu_w").contains("there is nobody to ask"), "{}", content("toolu_w"));
-    assert!(content("toolu_d").contains("there is no tool `Agent`"), "{}", content("toolu_d"));
+    assert!(content("toolu_d").contains("unknown tool `Agent`"), "{}", content("toolu_d"));
     assert!(
         content("toolu_b").contains("general-purpose, Explore, Plan"),
         "{}",

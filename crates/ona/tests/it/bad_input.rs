@@ -46,7 +46,7 @@ fn a_call_can_come_on_standard_input() {
 fn wrong_tools_and_inputs_are_rejected_on_the_record() {
     let project = project();
     for (tool, input, part) in [
-        ("read", json!({}), "there is no tool `read`; the tools are Read, Write"),
+        ("read", json!({}), "unknown tool `read`; the tools are Read, Write"),
         ("Read", json!({}), "missing field `file_path`"),
         ("Read", json!({"file_path": "x", "colour": 1}), "unknown field `colour`"),
         ("Read", json!({"file_path": ["x"]}), "`file_path`: invalid type: sequence"),
@@ -267,7 +267,7 @@ fn an_outcome_that_cannot_be_recorded_says_that_the_tool_has_run() {
     );
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(project.path("ran").exists());
-    assert!(ran.stderr.contains("the tool has run, but what came of it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the tool has run, but its outcome"), "{}", ran.stderr);
     assert!(ran.stderr.contains("before you repeat it"), "{}", ran.stderr);
     let doctor = run(&mut project.ona(["doctor"])).stdout;
     assert!(doctor.contains("1 interrupted"), "{doctor}");

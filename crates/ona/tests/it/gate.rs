@@ -113,7 +113,7 @@ fn a_rewritten_input_is_judged_like_any_other() {
     assert!(project.path("a.txt").exists());
     let project = governed(&settings(""));
     let said = project.refused("Bash", json!({"command": "echo original"}));
-    assert!(said.contains("a hook replaced the input by one that is invalid"), "{said}");
+    assert!(said.contains("the input was replaced by one that is invalid"), "{said}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn without_intents_nothing_is_different() {
     let project = project();
     project.ok("Write", write("a.txt", "x"));
     let unknown = project.refused("SelectActiveIntent", json!({"intent_id": "INT-1"}));
-    assert!(unknown.contains("there is no tool `SelectActiveIntent`"), "{unknown}");
+    assert!(unknown.contains("unknown tool `SelectActiveIntent`"), "{unknown}");
     let server = Server::start([Reply::say("hi")]).unwrap();
     run(&mut anthropic(&project, &server, &["-p", "x"]));
     let asked = server.requests()[0].body.to_string();

@@ -434,7 +434,7 @@ fn what_a_model_gets_wrong_it_is_told() {
     let ran = run(&mut anthropic(&project, &server, &["-p", "go"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let told = server.requests()[1].body.to_string();
-    for expected in ["no valid JSON", "there is no tool `Nothing`", "wrong"] {
+    for expected in ["not valid JSON", "unknown tool `Nothing`", "wrong"] {
         assert!(told.contains(expected), "{expected}: {told}");
     }
     assert_eq!(

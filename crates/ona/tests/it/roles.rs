@@ -65,8 +65,11 @@ fn the_main_agent_is_what_its_file_says() {
     let said = first["messages"].to_string();
     assert!(said.find("Begin here.").unwrap() < said.find("go on").unwrap(), "{said}");
     let told = server.requests()[1].body["messages"].to_string();
-    assert!(told.contains("there is no tool `Write` in this session"), "{told}");
-    assert!(told.contains("the agent lead may not start it; there are Explore"), "{told}");
+    assert!(told.contains("unknown tool `Write` in this session"), "{told}");
+    assert!(
+        told.contains("the agent lead may not start general-purpose; it may start Explore"),
+        "{told}"
+    );
     let started: Value =
         serde_json::from_str(project.content("seen.log").lines().next().unwrap()).unwrap();
     assert_eq!(started["hook_event_name"], "SessionStart");
@@ -96,8 +99,7 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     let server = Server::start([Reply::say("One."), Reply::say("Two.")]).unwrap();
     let ran = go(&project, &server, &["x", "--agent", "leed"]);
     assert_eq!(ran.code, Some(2));
-    let said =
-        "--agent: there is no agent `leed`: did you mean `lead`?; there are lead, general-purpose";
+    let said = "--agent: there is no agent `leed`: did you mean `lead`?; the types are lead, general-purpose";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     fs::create_dir_all(project.home().join(".claude")).unwrap();
     let setting = |name: &str| {
@@ -156,7 +158,7 @@ fn a_session_that_goes_on_keeps_its_role() {
     fs::remove_file(project.path(".claude/agents/lead.md")).unwrap();
     let ran = go(&project, &say(), &["seven", "--resume", &id]);
     assert_eq!(ran.code, Some(2));
-    let said = "the agent that the session was: there is no agent `lead`; there are other";
+    let said = "the agent that the session was: there is no agent `lead`; the types are other";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: `--agent NAME` goes on as that one"), "{}", ran.stderr);
     assert!(has(&["eight", "--resume", &id, "--agent", "general-purpose"]).contains("Bash"));

@@ -115,7 +115,7 @@ fn a_prompt_of_a_server_is_a_command() {
     assert_eq!(ran.stdout, "Reviewed.\n", "{}", ran.stderr);
     assert!(last_asked(&server).contains("Review main.rs now"), "{}", last_asked(&server));
     for (prompt, why) in
-        [("/mcp__small__review", "wants what"), ("/mcp__small__none", "there is no prompt")]
+        [("/mcp__small__review", "wants what"), ("/mcp__small__none", "unknown prompt")]
     {
         let ran = go(&project, &server, prompt, &["--mcp-config", &config]);
         assert_eq!(ran.code, Some(1));
@@ -251,7 +251,7 @@ fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
     )
     .env("ONA_MCP_WAIT_MS", "200"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the MCP server gone is not there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the MCP server gone is not connected"), "{}", ran.stderr);
     let init: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     let servers = init["mcp_servers"].as_array().unwrap();
     assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
@@ -283,7 +283,7 @@ fn an_agent_can_have_servers_of_its_own() {
     .unwrap();
     let ran = go(&project, &server, "go", &["--trust", "--allowedTools", "mcp__small"]);
     assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
-    assert!(result(&project, "toolu_m").contains("there is no tool"), "it is the agent's");
+    assert!(result(&project, "toolu_m").contains("unknown tool"), "it is the agent's");
     assert_eq!(result(&project, "toolu_g"), "Hello, Ada");
 }
 
@@ -383,7 +383,7 @@ fn tools_that_are_renamed_on_the_way_are_called_by_their_new_names() {
     assert_eq!(told(&project, "toolu_0").0, "now it is second");
     assert_eq!(told(&project, "toolu_1"), ("now it is second".to_owned(), false));
     let (gone, failed) = told(&project, "toolu_2");
-    assert!(failed && gone.contains("there is no tool `mcp__odd__first`"), "{gone}");
+    assert!(failed && gone.contains("unknown tool `mcp__odd__first`"), "{gone}");
     assert!(gone.contains("mcp__odd__second"), "what there is instead is named: {gone}");
     let names = |at: usize| {
         let tools = server.requests()[at].body["tools"].as_array().unwrap().clone();
@@ -474,7 +474,7 @@ fn a_server_that_is_not_there_is_told_of_once_by_whoever_brought_it() {
         run(&mut anthropic(&project, &server, &["-p", "go", "--trust", "--mcp-config", &config]));
     assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
     for name in ["gone", "lost"] {
-        let told = ran.stderr.matches(&format!("the MCP server {name} is not there")).count();
+        let told = ran.stderr.matches(&format!("the MCP server {name} is not connected")).count();
         assert_eq!(told, 1, "{name}: {}", ran.stderr);
     }
 }

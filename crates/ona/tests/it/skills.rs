@@ -144,7 +144,7 @@ fn a_skill_can_run_in_an_agent_of_its_own() {
     let refused = result(&project, "toolu_d");
     assert!(refused.contains("Agent(Explore)"), "{refused}");
     let ran = go(&project, &server, "/look here", &["--disallowedTools", "Agent"]);
-    assert!(ran.stderr.contains("runs in an agent"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it runs in an agent: denied by the rule Agent"), "{}", ran.stderr);
 }
 
 #[test]

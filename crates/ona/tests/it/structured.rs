@@ -41,7 +41,7 @@ fn each_provider_answers_in_the_shape_that_was_asked_for() {
         assert_eq!(kept[2..], ["tool_use|s|{\"answer\":42}", "tool_result|s|"]);
         let stages =
             project.sql("SELECT stage FROM gate_answers WHERE tool_use_id = 's' ORDER BY id");
-        assert_eq!(stages, ["input", "hooks", "phase", "intent", "rules", "human"]);
+        assert_eq!(stages, ["input", "hooks", "phase", "intent", "rules", "human", "tasks"]);
     }
 }
 
@@ -61,7 +61,7 @@ fn a_wrong_answer_goes_back_with_what_is_wrong() {
         server.requests().iter().map(ona_provider::scripted::Recorded::last_said).collect();
     assert!(told[1].contains("text is not read"), "{}", told[1]);
     assert!(told[2].contains("`/answer`: \"42\" is not of type \"integer\""), "{}", told[2]);
-    assert!(told[3].contains("no valid JSON"), "{}", told[3]);
+    assert!(told[3].contains("not valid JSON"), "{}", told[3]);
 }
 
 #[test]

@@ -58,14 +58,24 @@ fn permissions(rules: &[(Behavior, &str)], mode: PermissionMode) -> Permissions 
 }
 
 fn judge(rules: &[(Behavior, &str)], mode: PermissionMode, sample: &Sample) -> Behavior {
-    let call = Call { tool: sample.tool, input: &sample.input, effects: &sample.effects };
+    let call = Call {
+        tool: sample.tool,
+        facts: RuleFacts::of_tool(sample.tool),
+        input: &sample.input,
+        effects: &sample.effects,
+    };
     permissions(rules, mode).judge(&call).behavior
 }
 
 /// Whether this rule, alone beside the built-in ones, decides the call.
 fn decides(behavior: Behavior, text: &str, sample: &Sample) -> bool {
     let permissions = permissions(&[(behavior, text)], DefaultMode);
-    let call = Call { tool: sample.tool, input: &sample.input, effects: &sample.effects };
+    let call = Call {
+        tool: sample.tool,
+        facts: RuleFacts::of_tool(sample.tool),
+        input: &sample.input,
+        effects: &sample.effects,
+    };
     let ruling = permissions.judge(&call);
     matches!(ruling.by, By::Rules(rules) if rules.iter().any(|rule| rule.source.scope == Scope::Project))
 }
@@ -276,7 +286,14 @@ fn rows_68_and_69_links_are_seen_through() {
             Rule::parse(text, behavior, Source::of(Scope::Project), &around.anchors()).unwrap();
         let permissions = Permissions::new(vec![rule], DefaultMode, around.clone());
         let input = json!({});
-        permissions.judge(&Call { tool: "Read", input: &input, effects: &effects }).behavior
+        permissions
+            .judge(&Call {
+                tool: "Read",
+                facts: RuleFacts::of_tool("Read"),
+                input: &input,
+                effects: &effects,
+            })
+            .behavior
     };
     assert_eq!(judge(Allow, "Read(./project/**)"), Ask, "68: the target is not covered");
     assert_eq!(judge(Deny, "Read(~/.ssh/**)"), Deny, "69");
@@ -429,6 +446,7 @@ fn what_agents_may_write_opens_nothing_that_is_protected_below_it() {
     }
     let linked = Call {
         tool: "Write",
+        facts: RuleFacts::of_tool("Write"),
         input: &json!({}),
         effects: &Effects::replace(Target {
             named: "/w/app/.claude/skills/a".into(),

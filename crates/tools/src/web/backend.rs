@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::link::{self, LinkError};
 use super::search::found;
 use super::{USER_AGENT, Web, WebProxies, describe, setting};
-use crate::desk::{WebFound, WebHit, WebQuery};
+use crate::services::{WebFound, WebHit, WebQuery};
 
 /// The backends there are.
 pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];

@@ -11,7 +11,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 use super::public::not_public;
-use crate::desk::Waits;
+use crate::services::Waits;
 
 /// Looks names up.
 pub(super) trait Names: Send + Sync {

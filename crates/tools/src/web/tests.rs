@@ -11,7 +11,7 @@ use url::Url;
 use super::get::{GetError, Got, get};
 use super::names::{Checked, NotPublic};
 use super::*;
-use crate::desk::Waits;
+use crate::services::Waits;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));

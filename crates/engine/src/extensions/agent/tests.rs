@@ -169,9 +169,9 @@ fn the_tools_an_agent_has() {
             .map(str::to_owned)
             .into();
     let table: &[(&str, &[&str])] = &[
-        ("", &["Read", "Bash", "Edit", "mcp__db__ask", "mcp__db__drop", "mcp__web__get"]),
-        ("tools: Read, Agent, Task", &["Read"]),
-        ("disallowedTools: Bash, mcp__db", &["Read", "Edit", "mcp__web__get"]),
+        ("", &["Read", "Bash", "Edit", "Agent", "mcp__db__ask", "mcp__db__drop", "mcp__web__get"]),
+        ("tools: Read, Agent, Task", &["Read", "Agent"]),
+        ("disallowedTools: Bash, mcp__db", &["Read", "Edit", "Agent", "mcp__web__get"]),
         ("tools: Read, Bash\ndisallowedTools: Bash", &["Read"]),
         ("tools: mcp__db", &["mcp__db__ask", "mcp__db__drop"]),
         ("tools: mcp__db__*\ndisallowedTools: mcp__*__drop", &["mcp__db__ask"]),

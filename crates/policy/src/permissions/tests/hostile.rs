@@ -43,7 +43,14 @@ fn verdict(
     let permissions = Permissions::new(rules.collect(), mode, around.clone());
     let effects = Effects::of_shell(command, &around.cwd).unwrap();
     let input = json!({"command": command});
-    permissions.judge(&Call { tool: "Bash", input: &input, effects: &effects }).behavior
+    permissions
+        .judge(&Call {
+            tool: "Bash",
+            facts: RuleFacts::of_tool("Bash"),
+            input: &input,
+            effects: &effects,
+        })
+        .behavior
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! How a process finds its configuration: directories, and what the command line and the environment add.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ona_hooks::Timeouts;
+use ona_policy::secrets::Late;
+use ona_types::PermissionMode;
+use serde_json::Value;
+
+use crate::extensions::plugin::registry::{Wanted, acting};
+use crate::extensions::{Plugin, Warning};
+use crate::servers::GivenServers;
+use crate::settings::{Given, Repository, Roots};
+
+/// How settings are found, and what the command line adds to them.
+#[derive(Clone)]
+pub struct Config {
+    /// The user's home.
+    pub home: PathBuf,
+    /// Claude Code's own directory.
+    pub claude_dir: PathBuf,
+    /// ona's own directory.
+    pub ona_config: PathBuf,
+    /// The organisation's directories.
+    pub managed_dirs: Vec<PathBuf>,
+    /// `--settings` and `--setting-sources`.
+    pub given: Given,
+    /// `--mcp-config` and what else is said about servers.
+    pub servers: GivenServers,
+    /// What started this process, if not the operator: it may give settings that forbid, and no others.
+    pub started_by: Option<String>,
+    /// `--plugin-dir`: plugins for this run.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// `--agents`: agents for this run, as JSON.
+    pub agents: Option<String>,
+    /// `--disable-slash-commands`: there are no skills and no commands.
+    pub skills_off: bool,
+    /// The room for the listing of skills, in characters, where the operator says so.
+    pub skill_listing_room: Option<usize>,
+    /// `--permission-mode`.
+    pub mode: Option<PermissionMode>,
+    /// Trust the folder for this run.
+    pub trust: bool,
+    /// `SDLC_DISABLE_ALL_HOOKS`.
+    pub hooks_disabled: bool,
+    /// How long hooks may take.
+    pub hook_timeouts: Timeouts,
+    /// Whether `LANG` or `LC_ALL` is set.
+    pub has_locale: bool,
+    /// Secrets the process knows of.
+    pub secrets: Vec<String>,
+    /// Secrets it gets to know while it works.
+    pub late: Late,
+    /// Looks an environment variable up.
+    pub variable: fn(&str) -> Option<String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It holds secrets.
+        f.debug_struct("Config").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Whether nothing is read but what the command line gives (`--bare`).
+    pub fn is_bare(&self) -> bool {
+        self.given.sources.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// The plugins that act in a project whose settings are these, and what is wrong with them.
+    pub fn plugins(&self, project_dir: &Path, settings: &Value) -> (Vec<Plugin>, Vec<Warning>) {
+        acting(&Wanted {
+            ona_config: &self.ona_config,
+            given: &self.plugin_dirs,
+            added: !self.is_bare(),
+            repository: &Repository::of(project_dir).root,
+            enabled: &settings["enabledPlugins"],
+        })
+    }
+
+    /// Where settings are for a project.
+    pub fn roots(&self, project_dir: &Path, cwd: &Path) -> Roots {
+        Roots {
+            project_dir: project_dir.to_owned(),
+            home: self.home.clone(),
+            claude_dir: self.claude_dir.clone(),
+            ona_config: self.ona_config.clone(),
+            managed_dirs: self.managed_dirs.clone(),
+            cwd: cwd.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The path of one tool call: its start is committed, the stages judge it, the tool runs, the outcome is committed, and
+//! only then does the caller hear of it.
+
+use std::time::Instant;
+
+use ona_sandbox::Owner;
+use ona_store::{CallStart, StoreError};
+use ona_tools::PREFIX;
+use ona_types::gate::{End, Mode, StageName, Walked};
+use ona_types::hook::HookDetail;
+use ona_types::{Change, PermissionMode, Phase, ToolOutput, ToolUseId};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Gate;
+use super::intents::vouch;
+use super::judgement::Judgement;
+use super::outcome::{Outcome, gate_rows};
+use super::stages::judge;
+use super::toolbox::ToolRef;
+
+/// The key under which arguments that are not JSON are kept.
+pub const INVALID_JSON: &str = "invalid_json";
+
+/// An error names this many tools of servers at most.
+const MAX_NAMED_TOOLS: usize = 40;
+
+/// What the caller is told, once it is on the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallReport {
+    /// The call's id.
+    pub tool_use_id: ToolUseId,
+    /// What the model sees.
+    pub content: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// A hook or the human wants the agent to stop, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// The stage that said no.
+    #[serde(skip)]
+    pub denied_by: Option<StageName>,
+    /// The answer that was given by it, as hooks left it.
+    #[serde(skip)]
+    pub answer: Option<Value>,
+}
+
+/// The record could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// Before the tool ran: nothing has happened.
+    #[error(transparent)]
+    NotStarted(StoreError),
+    /// After it ran.
+    #[error("the tool has run, but its outcome could not be recorded ({id}): {cause}")]
+    OutcomeLost {
+        /// The call, which now counts as interrupted.
+        id: ToolUseId,
+        /// What went wrong.
+        cause: StoreError,
+    },
+}
+
+/// A call that was judged, and has run if it was permitted.
+struct Finished {
+    outcome: Outcome,
+    denied_by: Option<StageName>,
+    answer: Option<Value>,
+}
+
+impl Gate {
+    /// Takes one call all the way.
+    pub async fn call(
+        &mut self,
+        tool: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, CallError> {
+        self.call_as(ToolUseId::generate(), tool, input, cancel).await
+    }
+
+    /// Takes a call with this id all the way, when it is its turn. An error means that the record could not be written,
+    /// and says whether the tool has run; everything that goes wrong with the call itself is in the report.
+    pub async fn call_as(
+        &mut self,
+        id: ToolUseId,
+        tool: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, CallError> {
+        self.enter().await;
+        let report = self.call_now(id, tool, input, cancel).await;
+        self.leave();
+        report
+    }
+
+    async fn call_now(
+        &mut self,
+        id: ToolUseId,
+        tool: &str,
+        input: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<CallReport, CallError> {
+        let mut kept = input.clone();
+        self.redactor().mask_value(&mut kept);
+        let name = self.redactor().mask(tool).into_owned();
+        let owner = json!(Owner::current());
+        let start = CallStart { id: &id, tool: &name, input: &kept, owner: &owner };
+        self.store().start_call(self.seat(), &start).map_err(CallError::NotStarted)?;
+        let started = Instant::now();
+        self.find_workspace();
+        let Finished { mut outcome, denied_by, answer } = match self.usable_tool(tool, input) {
+            Ok(tool) => self.finish(&id, &tool, input.clone(), cancel).await,
+            Err(reason) => {
+                Finished { outcome: Outcome::unusable(reason), denied_by: None, answer: None }
+            }
+        };
+        let moved = outcome.output.cwd.clone();
+        outcome.mask(self.redactor());
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.store()
+            .finish_call(self.seat(), &id, &outcome.as_stored(duration_ms))
+            .map_err(|cause| CallError::OutcomeLost { id: id.clone(), cause })?;
+        let Outcome { output, noted, .. } = outcome;
+        self.follow_phase(&output.changes);
+        if let Some(cwd) = moved {
+            self.moved(&cwd);
+        }
+        Ok(CallReport {
+            tool_use_id: id,
+            is_error: output.is_error(),
+            content: output.content,
+            stop: noted.stop,
+            denied_by,
+            answer,
+        })
+    }
+
+    /// The tool that a call names, as far as it can be called here. Says what is wrong else: the arguments are not JSON,
+    /// or there is no such tool in this session.
+    pub(super) fn usable_tool(&self, name: &str, input: &Value) -> Result<ToolRef, String> {
+        if let Some(text) = input.get(INVALID_JSON).and_then(Value::as_str) {
+            let why = match serde_json::from_str::<Value>(text) {
+                Err(error) => error.to_string(),
+                Ok(_) => "not a JSON object".to_owned(),
+            };
+            return Err(format!(
+                "the arguments of {name} are not valid JSON ({why}); nothing was run: call it again with a \
+                 JSON object"
+            ));
+        }
+        let found = self.toolbox.find(name);
+        let known = found.as_ref().map_or(name, |tool| tool.name());
+        if !self.toolbox.has(known) {
+            let offered = self.toolbox.offered(&self.governance.permissions);
+            return Err(format!(
+                "unknown tool `{name}` in this session; the tools are {}",
+                offered.join(", ")
+            ));
+        }
+        found.ok_or_else(|| self.unknown_tool(name))
+    }
+
+    fn unknown_tool(&self, name: &str) -> String {
+        if let Some(why) = self.server_is_away(name) {
+            return why;
+        }
+        // Tools of servers may be thousands.
+        let (of_servers, own): (Vec<String>, Vec<String>) =
+            self.toolbox.names().into_iter().partition(|name| name.starts_with(PREFIX));
+        let more = match (of_servers.len(), self.deferred_tools().is_empty()) {
+            (0, _) => String::new(),
+            (few, true) if few <= MAX_NAMED_TOOLS => format!(", {}", of_servers.join(", ")),
+            (more, true) => format!(", and {more} of MCP servers"),
+            (more, false) => format!(", and {more} of MCP servers, which ToolSearch finds"),
+        };
+        format!("unknown tool `{name}`; the tools are {}{more}", own.join(", "))
+    }
+
+    async fn finish(
+        &mut self,
+        id: &ToolUseId,
+        tool: &ToolRef,
+        mut input: Value,
+        cancel: &CancellationToken,
+    ) -> Finished {
+        tool.complete(&mut input, &self.services());
+        let mut call = Judgement::new(self, id, &**tool, input, cancel);
+        let (output, denied_by) = call.judge_and_run().await;
+        let gives_answer = tool.facts().gives_answer && !output.is_error();
+        let answer = gives_answer.then(|| call.input.clone());
+        call.keep_trace(&output).await;
+        let gate = gate_rows(&call.answers);
+        let noted = std::mem::take(&mut call.noted);
+        if let (Some(_), Some(workspace)) = (&output.intent, &self.workspace)
+            && let Err(error) = vouch(self.store(), workspace)
+        {
+            self.front.warn(error.to_string());
+        }
+        Finished { outcome: Outcome { output, gate, noted }, denied_by, answer }
+    }
+
+    /// The mode follows the phase: planning is plan mode, and an approved plan is worked on in the mode before it.
+    fn follow_phase(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Planning if self.mode() != PermissionMode::Plan => {
+                    self.mode_before_planning = Some(self.mode());
+                    self.governance.use_mode(PermissionMode::Plan);
+                }
+                Change::PlanApproved(_) => self.leave_planning(),
+                _ => {}
+            }
+        }
+    }
+
+    fn leave_planning(&mut self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = self.mode_before_planning.take().unwrap_or_default();
+            let before = if self.governance.may_use(before) { before } else { self.mode() };
+            self.governance.use_mode(before);
+        }
+    }
+
+    /// Takes notice of a plan that the operator has approved elsewhere: `ona plan approve`.
+    pub fn follow_approval(&mut self) -> Result<(), StoreError> {
+        if self.mode_before_planning.is_some() && self.record.standing()?.phase != Phase::Planning {
+            self.leave_planning();
+        }
+        Ok(())
+    }
+}
+
+impl Judgement<'_> {
+    /// The stages, the tool, and the hooks that hear what became of it. Gives the stage that said no, if one did.
+    async fn judge_and_run(&mut self) -> (ToolOutput, Option<StageName>) {
+        let Walked { answers, end } = judge(self, Mode::Run).await;
+        self.answers = answers;
+        let permit = match end {
+            End::Permitted(permit) => permit,
+            End::Denied(stage) => return (self.denied(stage).await, Some(stage)),
+            End::Failed(error) => return (ToolOutput::internal(error.to_string()), None),
+            End::Judged => return (ToolOutput::internal("the walk gave no permit"), None),
+        };
+        let mut before = self.observe().await;
+        let mut output = self.run(permit).await;
+        // What a command changed is told before hooks add to it; what a tool wrote, as hooks leave it.
+        if let Some(tree) = before.take_if(|before| before.is_tree()) {
+            self.attribute(tree, &mut output).await;
+        }
+        if let Some(before) = &mut before {
+            before.compare_with(&output.views);
+        }
+        // Hooks read it too, so it is clean before they do.
+        if self.gate.redactor().mask_string(&mut output.content) {
+            output.detail.insert("redacted".to_owned(), Value::Bool(true));
+        }
+        self.tell(self.ended(&output)).await;
+        if let Some(before) = before {
+            self.attribute(before, &mut output).await;
+        }
+        (output, None)
+    }
+
+    /// The event for a call that has run.
+    fn ended(&self, output: &ToolOutput) -> HookDetail {
+        let (tool_name, tool_input, tool_use_id) = self.named();
+        let content = output.content.clone();
+        if output.is_error() {
+            HookDetail::PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error: content,
+                is_interrupt: self.cancel.is_cancelled().then_some(true),
+            }
+        } else {
+            let tool_response = Value::String(content);
+            HookDetail::PostToolUse { tool_name, tool_input, tool_response, tool_use_id }
+        }
+    }
+
+    /// A stage has said no: what the model is told, and the trace and the hooks that hear of it.
+    async fn denied(&mut self, stage: StageName) -> ToolOutput {
+        let reason = match self.answers.last() {
+            Some(answer) if answer.stage == stage => answer.reason.clone(),
+            _ => "nobody allowed the call".to_owned(),
+        };
+        self.trace_denial(&reason);
+        let mut content = self.denial_text(stage, &reason);
+        // Hooks need not be told what hooks, or the schema, have said.
+        if !matches!(stage, StageName::Input | StageName::Hooks | StageName::Tasks) {
+            let (tool_name, tool_input, tool_use_id) = self.named();
+            let detail =
+                HookDetail::PermissionDenied { tool_name, tool_input, tool_use_id, reason };
+            if self.tell(detail).await.retry {
+                content.push_str("\n(a hook says that it may be tried again)");
+            }
+        }
+        let mut output = ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
+        if stage != StageName::Human {
+            return output;
+        }
+        if let Some(plan) = self.plan_to_keep() {
+            if matches!(plan, Change::PlanSubmitted(_)) {
+                output.content.push_str(
+                    "\nThe plan is kept as a draft: `ona plan show` shows it, and the operator approves it with \
+                     `ona plan approve`",
+                );
+            }
+            output.changes.push(plan);
+        }
+        // Where something was asked, whose no it is: that of nobody is not a human's.
+        match self.answers.last().and_then(|answer| answer.detail["by"].as_str()) {
+            Some(who) => output.with_detail("decided_by", who),
+            None => output,
+        }
+    }
+
+    /// A plan that a human has refused is sent back. One that nobody has read is kept as a draft: somebody can still
+    /// read it, and `ona plan approve` it.
+    fn plan_to_keep(&self) -> Option<Change> {
+        let plan = self.tool.plan(&self.input)?;
+        if self.gate.record.standing().ok()?.phase != Phase::Planning {
+            return None;
+        }
+        let answer = self.answers.last()?;
+        Some(match answer.detail["by"] == "human" {
+            true => Change::PlanRejected { plan, reason: answer.reason.clone() },
+            false => Change::PlanSubmitted(plan),
+        })
+    }
+}

@@ -1,0 +1,435 @@
+//! The intent stage of the gate (S2, S4): which intent a call is for, whether it may touch what it would touch; and
+//! the trace of what it then changed.
+
+pub mod lesson;
+pub mod metadata;
+pub mod observe;
+pub mod outside;
+pub mod record;
+pub mod select;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ona_intents::class::{Versions, check};
+use ona_intents::file::{Found, Intent};
+use ona_intents::gate::{Allowed, CallClass, Decision};
+use ona_intents::hook_policy::{Class, Classified, HookPolicy, MutationClassCheck};
+use ona_intents::ranges::prefixed_hash;
+use ona_intents::refusal::{GateKind, Refusal};
+use ona_intents::scope::relative;
+use ona_intents::trace::{MutationClass, ScopeValidation};
+use ona_intents::{Asked, TraceEntry, Workspace};
+use ona_policy::path::Target;
+use ona_policy::secrets::Redactor;
+use ona_policy::{By, Effects, Scope};
+use ona_store::{Seat, Store, StoreError};
+use ona_tools::Tool;
+use ona_types::gate::{Answer, StageName, Verdict};
+use ona_types::{Behavior, ContentHash, SessionId, ToolKind, ToolOutput};
+use serde_json::{Value, json};
+
+use super::Gate;
+use super::judgement::Judgement;
+use super::outcome::masked_path;
+use super::rule_words;
+use lesson::Check;
+use metadata::Metadata;
+use observe::{Before, Changes};
+pub use outside::{Handling, Outside, vouch};
+use record::Who;
+
+/// What the model is told of it before anything else.
+pub const ORDER: &str = "\
+Changes in this repository are made for intents. Before the first change call SelectActiveIntent with the id of the \
+intent you work for; it tells you what may be touched, what has to be kept to and when it is done. A change outside \
+its owned_scope is refused, with words on how to go on. If no intent fits, say so and ask for one; do not change \
+files by other means.";
+
+/// The event for a gate that could not judge and let a call through (DESIGN §3).
+pub const DEGRADED: &str = "governance_degraded";
+
+/// What the stage found about a call in a workspace with intents.
+#[derive(Debug)]
+pub struct Governed {
+    /// The workspace.
+    pub workspace: Arc<Workspace>,
+    /// What kind of call it is.
+    pub class: CallClass,
+    /// How strict the workspace is.
+    pub policy: Arc<HookPolicy>,
+    /// The intent it is for, where there is one.
+    pub intent: Option<Intent>,
+    /// How the scope was judged.
+    pub scope: ScopeValidation,
+    /// The class of change that the call claims.
+    pub claimed: Option<MutationClass>,
+    /// The hash of each file it names as it was when it was judged.
+    pub seen: Vec<(PathBuf, Option<String>)>,
+}
+
+impl Governed {
+    /// Whether it is one of the calls that the trace tells of.
+    pub fn mutates(&self) -> bool {
+        match &self.class {
+            CallClass::Read | CallClass::Exempt => false,
+            CallClass::Classified(Classified { class, .. }) => *class == Class::Destructive,
+            CallClass::Write => true,
+        }
+    }
+}
+
+/// A call as it is held against the intents.
+pub struct Subject<'a> {
+    /// The tool.
+    pub tool: &'a dyn Tool,
+    /// Its input, with what the call says about itself.
+    pub input: &'a Value,
+    /// What it would touch.
+    pub effects: &'a Effects,
+    /// The intent that the session works for.
+    pub selected: Option<&'a str>,
+    /// Files that have changed since they were seen.
+    pub stale: &'a [PathBuf],
+}
+
+/// What becomes of a call.
+pub enum Ruled {
+    /// It may go on; a human has to approve it, for this reason.
+    Allowed(Option<String>),
+    /// It may not.
+    Refused(Refusal),
+    /// The gate could not judge, and lets such calls through.
+    Degraded(Refusal),
+}
+
+impl Ruled {
+    /// What the stage says, in words, whoever makes the call. Whether somebody has approved it beforehand is asked only
+    /// where it matters.
+    pub fn answer(
+        &self,
+        governed: &Governed,
+        approved_before: impl FnOnce() -> Option<String>,
+    ) -> Answer {
+        let answer = |verdict, reason: String| Answer::new(StageName::Intent, verdict, reason);
+        let id = governed.intent.as_ref().map(|intent| intent.id.as_str());
+        match self {
+            Self::Refused(refusal) => {
+                answer(Verdict::Deny, refusal.to_string()).with(refusal.to_json())
+            }
+            Self::Degraded(refusal) => {
+                answer(Verdict::Pass, format!("governance degraded: {}", refusal.message()))
+                    .with(refusal.to_json())
+            }
+            Self::Allowed(None) if !governed.mutates() => {
+                answer(Verdict::Pass, "it changes nothing that an intent owns".to_owned())
+            }
+            Self::Allowed(None) => {
+                let id = id.unwrap_or_default();
+                answer(Verdict::Pass, format!("{id} owns what it would change")).with(json!({
+                    "intent_id": id, "scope_validation": governed.scope.as_str(),
+                }))
+            }
+            Self::Allowed(Some(why)) => {
+                let detail = json!({"intent_id": id, "destructive": why});
+                match approved_before() {
+                    Some(by) => answer(
+                        Verdict::Pass,
+                        format!("it may change files ({why}), and was approved beforehand: {by}"),
+                    ),
+                    None => answer(
+                        Verdict::Ask,
+                        format!("it may change files, and a human has to approve that: {why}"),
+                    ),
+                }
+                .with(detail)
+            }
+        }
+    }
+}
+
+/// Holds a call against a workspace's intents.
+pub fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governed, Ruled) {
+    let metadata = Metadata::of(subject.input);
+    let bare = metadata::bare(subject.tool.facts().kind, subject.input);
+    let command = subject.tool.command(&bare);
+    let judged = workspace.judge(&Asked {
+        tool: subject.tool.name(),
+        kind: subject.tool.facts().kind,
+        command: command.as_deref(),
+        effects: subject.effects,
+        selected: subject.selected,
+        intent_id: metadata.intent_id,
+        mutation_class: metadata.mutation_class,
+        stale: subject.stale,
+    });
+    let found =
+        judged.intents.as_ref().map(|intents| intents.find(subject.selected.unwrap_or_default()));
+    let mut governed = Governed {
+        workspace: Arc::clone(workspace),
+        class: judged.class,
+        policy: judged.policy,
+        intent: match found {
+            Some(Found::One(intent)) => Some(intent.clone()),
+            _ => None,
+        },
+        scope: ScopeValidation::Exempt,
+        claimed: metadata.mutation_class.and_then(MutationClass::from_name),
+        seen: Vec::new(),
+    };
+    let in_background = subject.tool.runs_in_background(&bare);
+    let ruled = match judged.decision {
+        Decision::Allow(_) if in_background && governed.mutates() => {
+            Ruled::Refused(Refusal::ScopeValidationFailed {
+                id: subject.selected.unwrap_or_default().to_owned(),
+                why: "what a command changes in the background cannot be seen; run it in the foreground, or have it \
+                      listed as one that only reads (hook_policy.yaml)"
+                    .to_owned(),
+            })
+        }
+        Decision::Degraded(refusal) => Ruled::Degraded(refusal),
+        Decision::Refuse(refusal) => {
+            if matches!(refusal, Refusal::ScopeViolation { .. } | Refusal::PathBlocked { .. }) {
+                governed.scope = ScopeValidation::Fail;
+            }
+            Ruled::Refused(refusal)
+        }
+        Decision::Allow(allowed) => {
+            governed.scope = allowed.scope();
+            let Allowed { files, approval, .. } = allowed;
+            let hash = |real: &Path| std::fs::read(real).ok().map(|bytes| prefixed_hash(&bytes));
+            governed.seen =
+                files.into_iter().map(|file| (file.real.clone(), hash(&file.real))).collect();
+            match mismatch(&governed, subject) {
+                Some(refusal) => Ruled::Refused(refusal),
+                None => Ruled::Allowed(approval),
+            }
+        }
+    };
+    (governed, ruled)
+}
+
+/// Files that a session knows otherwise than they are now (DESIGN §5 no. 18).
+pub fn stale(
+    store: &Store,
+    session: &SessionId,
+    redactor: &Redactor,
+    writes: &[Target],
+) -> Result<Vec<PathBuf>, StoreError> {
+    let mut stale = Vec::new();
+    for target in writes {
+        let known = store.last_view(session, &masked_path(redactor, &target.real))?;
+        let Some(view) = known else { continue };
+        // What is no longer there cannot be overwritten.
+        let now = std::fs::read(&target.real).ok();
+        if now.is_some_and(|bytes| ContentHash::of(&bytes) != view.hash) {
+            stale.push(target.real.clone());
+        }
+    }
+    Ok(stale)
+}
+
+/// Whether an entry of the trace is about a call of another session that the record knows: a line can be written by
+/// anybody.
+pub fn vouched_for(store: &Store, seat: &Seat, entry: &TraceEntry) -> bool {
+    let (Some(session), Some(id)) = (&entry.session_id, &entry.tool_use_id) else { return false };
+    *session != seat.session.as_str() && store.has_call(session, id).unwrap_or(false)
+}
+
+/// The claim about a change that is known beforehand, where the policy refuses wrong ones.
+fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
+    let claimed = governed.claimed?;
+    if governed.policy.mutation_class_check != MutationClassCheck::Refuse {
+        return None;
+    }
+    let (real, _) = governed.seen.first()?;
+    let old = std::fs::read(real).ok();
+    let bare = metadata::bare(subject.tool.facts().kind, subject.input);
+    let new = subject.tool.preview(&bare, old.as_deref())?;
+    let path = relative(governed.workspace.root(), real).ok()?;
+    let versions = Versions { path: &path, old: old.as_deref(), new: Some(&new) };
+    check(claimed, &[versions]).map(|mismatch| Refusal::MutationClassMismatch {
+        claimed: mismatch.claimed.as_str().to_owned(),
+        found: mismatch.found.as_str().to_owned(),
+    })
+}
+
+/// Why a call that selects an intent selects none.
+fn cannot_be_selected(workspace: &Workspace, tool: &dyn Tool, input: &Value) -> Option<Refusal> {
+    if tool.facts().kind != ToolKind::SelectIntent {
+        return None;
+    }
+    let id = input.get("intent_id").and_then(Value::as_str)?;
+    workspace.select(id).err()
+}
+
+impl Gate {
+    /// The intent that the session works for.
+    pub fn selected_intent(&self, workspace: &Workspace) -> Result<Option<String>, StoreError> {
+        let root = workspace.root().to_string_lossy();
+        let selected = self.store().selected_intent(&root, Some(self.record.session()))?;
+        Ok(selected.and_then(|selection| selection.intent_id))
+    }
+
+    /// What the session's intent is about, where one is selected and can still be worked on.
+    pub fn intent_context(&self) -> Result<Option<String>, StoreError> {
+        let Some(workspace) = &self.workspace else { return Ok(None) };
+        let Some(id) = self.selected_intent(workspace)? else { return Ok(None) };
+        let Ok(intents) = workspace.intents() else { return Ok(None) };
+        let intent = ona_intents::gate::valid(&id, &intents).ok();
+        Ok(intent.map(|intent| workspace.context(intent, &mut Vec::new())))
+    }
+}
+
+impl Judgement<'_> {
+    /// What the stage says of the call, and what it found. Changes nothing.
+    pub(super) fn judge_intent(&self) -> Result<Option<(Governed, Ruled)>, StoreError> {
+        let Some(workspace) = &self.gate.workspace else { return Ok(None) };
+        let selected = self.gate.selected_intent(workspace)?;
+        let (store, redactor) = (self.gate.store(), self.gate.redactor());
+        let session = self.gate.record.session();
+        let stale = stale(store, session, redactor, &self.effects.writes)?;
+        let subject = Subject {
+            tool: self.tool,
+            input: &self.input,
+            effects: &self.effects,
+            selected: selected.as_deref(),
+            stale: &stale,
+        };
+        let (governed, ruled) = hold(workspace, &subject);
+        Ok(Some(match cannot_be_selected(workspace, self.tool, &self.input) {
+            Some(refusal) => (governed, Ruled::Refused(refusal)),
+            None => (governed, ruled),
+        }))
+    }
+
+    /// A rule that somebody wrote, or a mode that somebody chose, is an approval given beforehand. ona's own rules are
+    /// nobody's approval.
+    pub(super) fn approved_before(&self) -> Option<String> {
+        let ruling = self.gate.governance.permissions.judge(&self.as_call());
+        let theirs = match &ruling.by {
+            By::Rules(rules) => rules.iter().any(|rule| rule.source.scope != Scope::Builtin),
+            By::Mode(_) => true,
+            By::Opaque(_) => false,
+        };
+        (ruling.behavior == Behavior::Allow && theirs).then(|| rule_words::ruling(&ruling).0)
+    }
+
+    /// Takes down what the call could change, right before it runs.
+    pub(super) async fn observe(&self) -> Option<Before> {
+        let governed = self.governed.as_ref().filter(|governed| governed.mutates())?;
+        Some(Before::take(governed, &self.effects.writes).await)
+    }
+
+    /// Tells what a call that has run changed: for the trace, and for the model where it went too far.
+    pub(super) async fn attribute(&mut self, before: Before, output: &mut ToolOutput) {
+        let Some(governed) = &self.governed else { return };
+        let gate = &*self.gate;
+        let vouched = |entry: &TraceEntry| vouched_for(gate.store(), gate.seat(), entry);
+        let Changes { mut files, mut warnings, trace_cut } =
+            before.changes(governed.workspace.root(), &vouched).await;
+        if trace_cut {
+            let text = "the trace is shorter than it was: lines were taken out of it".to_owned();
+            self.noted.events.push(("trace.damaged".to_owned(), json!({"why": text})));
+            gate.front.warn(text);
+        }
+        let mut entry = record::entry(governed, self.who());
+        if let CallClass::Classified(_) = governed.class {
+            let how = Handling::new(&gate.record, self.id, false);
+            let outside = Outside::of(governed, &mut files, &how);
+            entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
+            warnings.extend(outside.warnings());
+            if let Some(said) = outside.words() {
+                output.content.push_str(&format!("\n[scope] {said}"));
+                output.detail.insert("out_of_scope".to_owned(), outside.to_json());
+                gate.front.warn(format!("{}: {said}", self.tool.name()));
+            }
+        }
+        if output.task.is_some() {
+            warnings.push("background".to_owned());
+        }
+        record::describe(&mut entry, &files, governed.claimed);
+        warnings.dedup();
+        entry.warnings.extend(warnings);
+        if output.is_error() {
+            record::failed(&mut entry, &output.content);
+        }
+        self.noted.trace = Some(entry);
+    }
+
+    /// Has the trace tell of a call that was denied, if it is one that would have changed something.
+    pub(super) fn trace_denial(&mut self, reason: &str) {
+        if self.governed.is_none() {
+            // Denied before the stage was asked.
+            let Ok(found) = self.judge_intent() else { return };
+            self.governed = found.map(|(governed, _)| governed);
+        }
+        let Some(governed) = self.governed.as_ref().filter(|governed| governed.mutates()) else {
+            return;
+        };
+        let mut entry = record::entry(governed, self.who());
+        record::describe(&mut entry, &[], governed.claimed);
+        record::untouched(&mut entry, governed, &self.effects);
+        record::failed(&mut entry, reason);
+        self.noted.trace = Some(entry);
+    }
+
+    /// Who makes the call.
+    fn who(&self) -> Who {
+        let is_yes =
+            |answer: &&Answer| answer.stage == StageName::Human && answer.verdict == Verdict::Allow;
+        let human = self.answers.iter().find(is_yes);
+        let approver = human.and_then(|answer| answer.detail["by"].as_str().map(str::to_owned));
+        Who { approver, ..Who::of(self.gate, self.id, self.tool) }
+    }
+
+    /// Appends what the trace is to tell of a call that has ended, and the lesson of a check that failed.
+    pub(super) async fn keep_trace(&mut self, output: &ToolOutput) {
+        if self.noted.trace.is_none() {
+            return;
+        }
+        self.append_trace().await;
+        let exit_code = output.detail.get("exit_code").and_then(Value::as_i64);
+        let (Some(command), Some(exit_code)) = (self.tool.command(&self.input), exit_code) else {
+            return;
+        };
+        let Some(governed) = &self.governed else { return };
+        let check = Check { command: &command, exit_code, output: &output.content };
+        match lesson::note(governed, self.who(), &check, self.gate.redactor()) {
+            Ok(lesson) => self.noted.trace = lesson,
+            Err(error) => self.gate.front.warn(error.to_string()),
+        }
+        self.append_trace().await;
+    }
+
+    /// Appends what the trace is to tell. A gap is told and goes on record (S2 §3.3).
+    pub(super) async fn append_trace(&mut self) {
+        let Some(mut entry) = self.noted.trace.take() else { return };
+        let Some(governed) = &self.governed else { return };
+        for text in entry.error.iter_mut().chain(&mut entry.warnings) {
+            self.gate.redactor().mask_string(text);
+        }
+        let (event, gap) = record::appended(&governed.workspace, entry).await;
+        self.noted.events.push(event);
+        if let Some(why) = gap {
+            self.gate.front.warn(format!("the trace has a gap: {why}"));
+        }
+    }
+
+    /// What a stage's no looks like to the model: in a workspace with intents, structured (S4).
+    pub(super) fn denial_text(&self, stage: StageName, reason: &str) -> String {
+        let detail = self.answers.last().map(|answer| answer.detail.clone()).unwrap_or_default();
+        let kind = match stage {
+            StageName::Intent => return detail.to_string(),
+            StageName::Phase => GateKind::PhaseDenied,
+            StageName::Rules | StageName::Human => GateKind::PermissionDenied,
+            StageName::Input | StageName::Hooks | StageName::Tasks => return reason.to_owned(),
+        };
+        if self.gate.workspace.is_none() {
+            return reason.to_owned();
+        }
+        let rule = detail["rules"][0]["rule"].as_str().unwrap_or(stage.as_str()).to_owned();
+        let gate = stage.as_str().to_owned();
+        Refusal::Gate { kind, message: reason.to_owned(), gate, rule }.to_json().to_string()
+    }
+}

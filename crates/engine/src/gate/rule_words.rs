@@ -1,0 +1,48 @@
+//! What the permission rules say, in words.
+
+use ona_policy::{By, Rule, Ruling};
+use ona_types::{Behavior, PermissionUpdate, RuleValue, UpdateDestination};
+use serde_json::{Value, json};
+
+/// A rule in words, with its source.
+pub fn rule(rule: &Rule) -> String {
+    format!("{} ({})", rule.text, rule.source)
+}
+
+/// A ruling in words, and for programs.
+pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
+    let verb = match ruling.behavior {
+        Behavior::Allow => "allowed",
+        Behavior::Ask => "asked for",
+        Behavior::Deny => "denied",
+    };
+    match &ruling.by {
+        By::Rules(rules) => {
+            let words: Vec<String> = rules.iter().map(|one| rule(one)).collect();
+            let detail: Vec<Value> = rules
+                .iter()
+                .map(|rule| {
+                    json!({"rule": rule.text, "behavior": rule.behavior, "source": rule.source})
+                })
+                .collect();
+            let word = if words.len() == 1 { "rule" } else { "rules" };
+            (format!("{verb} by the {word} {}", words.join(", ")), json!({"rules": detail}))
+        }
+        By::Mode(mode) => {
+            (format!("{verb} by the mode {mode}: no rule covers it"), json!({"mode": mode}))
+        }
+        By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
+    }
+}
+
+/// Suggestions as updates of the project's own settings that are not committed.
+pub fn updates(suggestions: &[RuleValue]) -> Vec<PermissionUpdate> {
+    if suggestions.is_empty() {
+        return Vec::new();
+    }
+    vec![PermissionUpdate::AddRules {
+        rules: suggestions.to_vec(),
+        behavior: Behavior::Allow,
+        destination: UpdateDestination::LocalSettings,
+    }]
+}

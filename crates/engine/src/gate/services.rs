@@ -1,0 +1,284 @@
+//! What a session does for its tools, and what the engine does for the session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ona_front::{Event, Human};
+use ona_hooks::Judge;
+use ona_mcp::{OnProgress, Pool};
+use ona_store::{StoreError, TaskRow};
+use ona_tools::{
+    AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
+    Waits, WebFound, WebQuery, Whose,
+};
+use ona_types::{Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
+use serde_json::Value;
+
+use super::Gate;
+
+/// Who works in a session, where it is not the plain agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentIdentity {
+    /// The agent's id, where a call started it.
+    pub agent_id: Option<String>,
+    /// Its type.
+    pub agent_type: Option<String>,
+    /// The task that it is, where it works in the background.
+    pub task: Option<TaskId>,
+    /// The host whose agent it is, where that is not ona.
+    pub host: Option<String>,
+}
+
+/// What needs a model, agents or skills: the engine stands behind it, or nobody does.
+pub trait EngineServices: Send + Sync {
+    /// Who works here.
+    fn identity(&self) -> AgentIdentity {
+        AgentIdentity::default()
+    }
+
+    /// The model that is asked, as the trace names it.
+    fn model_name(&self) -> Option<String> {
+        None
+    }
+
+    /// How much the model takes in, in tokens.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
+    /// Puts the questions of hooks to a model, if there is one.
+    fn judge<'a>(&'a self, _gate: &'a Gate) -> Option<Box<dyn Judge + Send + 'a>> {
+        None
+    }
+
+    /// The types of agents that can be started here.
+    fn agent_types(&self, _gate: &Gate) -> Vec<AgentType> {
+        Vec::new()
+    }
+
+    /// Has an agent do something.
+    fn agent<'a>(&'a self, _: &'a Gate, _: AgentOrder, _: Calling<'a>) -> Waits<'a, ToolOutput> {
+        Box::pin(async { ToolOutput::rejected("there are no agents in this session") })
+    }
+
+    /// Ends an agent in the background, with everything it has started.
+    fn stop_agent<'a>(
+        &'a self,
+        _: &'a Gate,
+        id: &'a TaskId,
+    ) -> Waits<'a, Result<(), ServiceError>> {
+        Box::pin(async move {
+            Err(ServiceError(format!("the agent {id} works in another process of ona")))
+        })
+    }
+
+    /// What is known of a skill.
+    fn skill_view(&self, _name: &str) -> Option<SkillView> {
+        None
+    }
+
+    /// Applies a skill.
+    fn skill<'a>(
+        &'a self,
+        _: &'a Gate,
+        skill: SkillOrder<'a>,
+        _: Calling<'a>,
+    ) -> Waits<'a, ToolOutput> {
+        Box::pin(async move { ToolOutput::rejected(format!("unknown skill `{}`", skill.name)) })
+    }
+
+    /// Has the small model answer a prompt about a text; nothing where there is no model.
+    fn digest<'a>(
+        &'a self,
+        _: &'a Gate,
+        _prompt: &'a str,
+        _text: &'a str,
+    ) -> Waits<'a, Option<Result<String, ServiceError>>> {
+        Box::pin(async { None })
+    }
+
+    /// Has the provider search the web; nothing where it cannot.
+    fn search<'a>(
+        &'a self,
+        _: &'a Gate,
+        _: &'a WebQuery,
+    ) -> Waits<'a, Option<Result<WebFound, ServiceError>>> {
+        Box::pin(async { None })
+    }
+}
+
+/// Nobody stands behind the gate: there is no model, and there are no agents and skills.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoEngine;
+
+impl EngineServices for NoEngine {}
+
+/// A skill that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkillOrder<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What followed the name.
+    pub args: &'a str,
+}
+
+/// A gate's services for the tools that are called there.
+pub struct GateServices<'g>(&'g Gate);
+
+impl Gate {
+    /// Who works here: an agent that a call started, or the role that the main agent plays.
+    pub fn identity(&self) -> AgentIdentity {
+        let mut identity = self.engine.identity();
+        if identity.agent_type.is_none() {
+            identity.agent_type = self.toolbox.role.as_ref().map(|role| role.name.clone());
+        }
+        identity
+    }
+
+    /// What the session does for its tools.
+    pub fn services(&self) -> GateServices<'_> {
+        GateServices(self)
+    }
+
+    fn task_view(&self, row: TaskRow) -> Result<TaskView, StoreError> {
+        Ok(TaskView {
+            whose: self.whose(&row)?,
+            id: row.id.to_string(),
+            kind: row.kind,
+            command: row.command,
+            output_path: row.output_path,
+            end: row.end,
+        })
+    }
+
+    fn whose(&self, row: &TaskRow) -> Result<Whose, StoreError> {
+        let (identity, own) = (self.identity(), self.record.session());
+        if identity.agent_id.is_none() {
+            return Ok(Whose::Own);
+        }
+        if identity.task.as_ref() == Some(&row.id) {
+            return Ok(Whose::Itself);
+        }
+        let below = || self.store().agents_below(own);
+        let is_own = row.session == *own || below()?.contains(&row.session);
+        Ok(if is_own { Whose::Own } else { Whose::Callers })
+    }
+
+    /// Ends a command in the background, with everything it has started.
+    pub async fn stop_command(&self, id: &TaskId) -> Result<(), ServiceError> {
+        // First of all: what its supervisor sees of it then is no end of its own.
+        let end = ona_types::TaskEnd { exit_code: None, reason: "stopped".to_owned() };
+        self.store().finish_task(id, &end).map_err(ServiceError::of)?;
+        let marker = ona_tools::task_marker(id);
+        let killed =
+            tokio::task::spawn_blocking(move || ona_sandbox::kill_tree(None, Some(&marker)));
+        killed.await.map_err(|error| ServiceError(format!("it could not be ended: {error}")))
+    }
+}
+
+impl SessionServices for GateServices<'_> {
+    fn setting(&self, key: &str) -> Value {
+        self.0.governance.settings()[key].clone()
+    }
+
+    fn is_operators_call(&self) -> bool {
+        self.0.front.human() == Human::Operator
+    }
+
+    fn todos(&self) -> Result<Vec<Todo>, ServiceError> {
+        self.0.store().todos(self.0.seat()).map_err(ServiceError::of)
+    }
+
+    fn phase(&self) -> Result<Phase, ServiceError> {
+        let standing = self.0.store().standing(&self.0.seat().conversation);
+        standing.map(|standing| standing.phase).map_err(ServiceError::of)
+    }
+
+    fn say(&self, message: &str, attachments: &[PathBuf], status: &str) {
+        let redactor = self.0.redactor();
+        let shown = |path: &PathBuf| redactor.mask(&path.display().to_string()).into_owned();
+        self.0.front.tell(Event::Said {
+            message: redactor.mask(message).into_owned(),
+            attachments: attachments.iter().map(shown).collect(),
+            status: status.to_owned(),
+        });
+    }
+
+    fn task(&self, id: &str) -> Result<Option<TaskView>, ServiceError> {
+        let id = TaskId::from_existing(id.to_owned());
+        let found = self.0.store().task(&self.0.seat().conversation, &id);
+        let found = found.and_then(|row| row.map(|row| self.0.task_view(row)).transpose());
+        found.map_err(ServiceError::of)
+    }
+
+    fn running_tasks(&self) -> Result<Vec<TaskView>, ServiceError> {
+        let running = self.0.store().running_tasks(&self.0.seat().conversation);
+        let running: Result<_, StoreError> =
+            running.and_then(|rows| rows.into_iter().map(|row| self.0.task_view(row)).collect());
+        running.map_err(ServiceError::of)
+    }
+
+    fn stop_task<'a>(&'a self, task: &'a TaskView) -> Waits<'a, Result<(), ServiceError>> {
+        Box::pin(async move {
+            let id = TaskId::from_existing(task.id.clone());
+            match task.kind {
+                TaskKind::Agent => self.0.engine.stop_agent(self.0, &id).await,
+                TaskKind::Shell => self.0.stop_command(&id).await,
+            }
+        })
+    }
+
+    fn agent_types(&self) -> Vec<AgentType> {
+        self.0.engine.agent_types(self.0)
+    }
+
+    fn type_of_agent(&self, name: &str) -> Option<String> {
+        // Where the record cannot be read, nothing is filled in, and nothing begins.
+        let run = self.0.store().agent_named(self.0.record.session(), name).ok().flatten();
+        run.map(|run| run.agent_type)
+    }
+
+    fn agent<'a>(&'a self, order: AgentOrder, call: Calling<'a>) -> Waits<'a, ToolOutput> {
+        self.0.engine.agent(self.0, order, call)
+    }
+
+    fn skill_view(&self, name: &str) -> Option<SkillView> {
+        self.0.engine.skill_view(name)
+    }
+
+    fn skill<'a>(
+        &'a self,
+        name: &'a str,
+        args: &'a str,
+        call: Calling<'a>,
+    ) -> Waits<'a, ToolOutput> {
+        self.0.engine.skill(self.0, SkillOrder { name, args }, call)
+    }
+
+    fn servers(&self) -> Option<Arc<Pool>> {
+        self.0.pool()
+    }
+
+    fn progress(&self, call: &ToolUseId) -> Option<OnProgress> {
+        Some(self.0.on_progress(call))
+    }
+
+    fn deferred(&self) -> Vec<Deferred> {
+        self.0.deferred_tools()
+    }
+
+    fn digest<'a>(
+        &'a self,
+        prompt: &'a str,
+        text: &'a str,
+    ) -> Waits<'a, Option<Result<String, ServiceError>>> {
+        self.0.engine.digest(self.0, prompt, text)
+    }
+
+    fn search<'a>(
+        &'a self,
+        query: &'a WebQuery,
+    ) -> Waits<'a, Option<Result<WebFound, ServiceError>>> {
+        self.0.engine.search(self.0, query)
+    }
+}

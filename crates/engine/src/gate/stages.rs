@@ -1,0 +1,33 @@
+//! The stages of the gate, in their order: the one composition there is.
+
+mod hooks;
+mod human;
+mod input;
+mod intent;
+mod phase;
+mod rules;
+mod tasks;
+
+use ona_store::StoreError;
+use ona_types::gate::{Mode, STAGES, Stage, Walked, walk};
+
+use super::judgement::Judgement;
+pub use tasks::completed as task_completed;
+
+/// The stages that every call passes, whoever makes it.
+fn pipeline<'a>() -> [&'a dyn Stage<Judgement<'a>>; STAGES.len()] {
+    [
+        &input::InputStage,
+        &hooks::HooksStage,
+        &phase::PhaseStage,
+        &intent::IntentStage,
+        &rules::RulesStage,
+        &human::HumanStage,
+        &tasks::TasksStage,
+    ]
+}
+
+/// Walks a call through the stages.
+pub async fn judge(call: &mut Judgement<'_>, mode: Mode) -> Walked<StoreError> {
+    walk(pipeline(), call, mode).await
+}

@@ -1,0 +1,219 @@
+//! What the session around a call does for tools that cannot do it alone.
+//!
+//! A tool sees neither the record, nor a model, nor whoever sits at the terminal. Where it needs them it asks here, and
+//! the session answers. What starts something takes the call's permit.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use ona_mcp::{OnProgress, Pool};
+use ona_types::gate::Permit;
+use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// An answer of the session's, to be awaited.
+pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Why the session could not do something.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ServiceError(pub String);
+
+impl ServiceError {
+    /// Of another error, in its words.
+    pub fn of(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The call that wants something of the session.
+#[derive(Clone, Copy, Debug)]
+pub struct Calling<'a> {
+    /// The right to it.
+    pub permit: &'a Permit,
+    /// The call's id.
+    pub id: &'a ToolUseId,
+    /// Cancelled when the user interrupts.
+    pub cancel: &'a CancellationToken,
+}
+
+/// What a session knows of a type of agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentType {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether it works in the background if the call does not say.
+    pub background: bool,
+}
+
+/// What a session knows of a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillView {
+    /// Whether it allows nothing and brings no hooks.
+    pub only_instructs: bool,
+    /// The type of agent that it runs in, where it runs in one of its own.
+    pub agent_type: Option<String>,
+}
+
+/// A search of the web.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebQuery {
+    /// What is looked for.
+    pub query: String,
+    /// Only on these domains, if there are any.
+    pub allowed_domains: Vec<String>,
+    /// Not on these.
+    pub blocked_domains: Vec<String>,
+}
+
+/// A page that a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebHit {
+    /// Its title.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// What it says, where the search tells.
+    pub snippet: String,
+}
+
+/// What came of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebFound {
+    /// The pages, best first.
+    pub hits: Vec<WebHit>,
+    /// What the searcher makes of them, where it says something.
+    pub remarks: String,
+}
+
+/// Something that goes on in the background, or did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskView {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: TaskKind,
+    /// What runs, or what it is for.
+    pub command: String,
+    /// Where its output is.
+    pub output_path: PathBuf,
+    /// How it ended; nothing while it goes on.
+    pub end: Option<TaskEnd>,
+    /// Whose it is, seen from who asks.
+    pub whose: Whose,
+}
+
+/// Whose a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Of who asks, or of somebody that has started; the main agent's are all of the conversation.
+    Own,
+    /// Of the one that has started who asks, or of another it started.
+    Callers,
+    /// The one who asks is it.
+    Itself,
+}
+
+/// What an agent is wanted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOrder {
+    /// In a few words.
+    pub description: String,
+    /// What it is to do.
+    pub prompt: String,
+    /// Which kind of agent.
+    pub subagent_type: String,
+    /// The model, where the caller wants a certain one.
+    pub model: Option<String>,
+    /// Whether the caller goes on meanwhile; as the kind of agent says if it is not said.
+    pub background: Option<bool>,
+    /// What it is called, so that it can be told something again.
+    pub name: Option<String>,
+    /// Whether it works in a worktree of its own.
+    pub worktree: bool,
+    /// The permission mode that is wanted; it only ever narrows.
+    pub mode: Option<String>,
+}
+
+/// A tool that exists but is not shown to the model until it is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deferred {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+}
+
+/// The session's side of a call.
+pub trait SessionServices: Send + Sync {
+    /// A value of the settings in force, such as `webSearch`; null where nothing is set.
+    fn setting(&self, key: &str) -> Value;
+
+    /// Whether the operator calls the tool directly.
+    fn is_operators_call(&self) -> bool;
+
+    /// The session's list of things to do.
+    fn todos(&self) -> Result<Vec<Todo>, ServiceError>;
+
+    /// Where the conversation stands.
+    fn phase(&self) -> Result<Phase, ServiceError>;
+
+    /// Shows the user something beside the answer.
+    fn say(&self, message: &str, attachments: &[PathBuf], status: &str);
+
+    /// A background task of this conversation.
+    fn task(&self, id: &str) -> Result<Option<TaskView>, ServiceError>;
+
+    /// Those that are running.
+    fn running_tasks(&self) -> Result<Vec<TaskView>, ServiceError>;
+
+    /// Ends one.
+    fn stop_task<'a>(&'a self, task: &'a TaskView) -> Waits<'a, Result<(), ServiceError>>;
+
+    /// The types of agents that can be started here.
+    fn agent_types(&self) -> Vec<AgentType>;
+
+    /// The type of the agent that this session has given a name.
+    fn type_of_agent(&self, name: &str) -> Option<String>;
+
+    /// Has an agent do something.
+    fn agent<'a>(&'a self, order: AgentOrder, call: Calling<'a>) -> Waits<'a, ToolOutput>;
+
+    /// What is known of a skill.
+    fn skill_view(&self, name: &str) -> Option<SkillView>;
+
+    /// Applies a skill.
+    fn skill<'a>(
+        &'a self,
+        name: &'a str,
+        args: &'a str,
+        call: Calling<'a>,
+    ) -> Waits<'a, ToolOutput>;
+
+    /// The MCP servers of the session, if there are any.
+    fn servers(&self) -> Option<Arc<Pool>>;
+
+    /// Hears how far a call got.
+    fn progress(&self, call: &ToolUseId) -> Option<OnProgress>;
+
+    /// Tools that can be looked for.
+    fn deferred(&self) -> Vec<Deferred>;
+
+    /// Has the provider's small model answer a prompt about a text; nothing where the session has no model.
+    fn digest<'a>(
+        &'a self,
+        prompt: &'a str,
+        text: &'a str,
+    ) -> Waits<'a, Option<Result<String, ServiceError>>>;
+
+    /// Has the provider search the web itself; nothing where it cannot.
+    fn search<'a>(
+        &'a self,
+        query: &'a WebQuery,
+    ) -> Waits<'a, Option<Result<WebFound, ServiceError>>>;
+}
