@@ -51,7 +51,7 @@ fn every_page_is_readable_text() {
     let project = project();
     for topic in TOPICS {
         let page = help(&project, &[topic]);
-        assert!(page.lines().nth(1).is_some_and(|line| line.starts_with("====")), "{page}");
+        assert!(page.lines().nth(1).is_some_and(|line| line.starts_with("===")), "{page}");
         for mark in ["```sh", "](", "|---", "**"] {
             let line = page.lines().find(|line| line.contains(mark) && !line.starts_with("    "));
             // A code span may show any of them.
