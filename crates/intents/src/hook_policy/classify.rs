@@ -213,7 +213,7 @@ pub enum ToolKind {
     Unknown,
 }
 
-/// The tools of all hosts (`reference/sdlc-formats.md` §29).
+/// The tools of all hosts, by the names that each host gives them.
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (
         ToolKind::Read,
