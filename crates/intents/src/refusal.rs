@@ -7,7 +7,7 @@ use crate::file::LoadError;
 /// What blocks the trace: no list, so nobody can take it off one.
 pub const TRACE_IS_ONAS: &str = "ona itself: the trace is only ever appended to";
 
-/// Why a call may not go on (`reference/sdlc-formats.md` §7).
+/// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The id is blank, unknown, or there twice.

@@ -6,7 +6,7 @@ const TABLE: &str = include_str!("fixtures/minimatch.tsv");
 
 /// What ona refuses when it reads a pattern, and why: the table tells what minimatch makes of it.
 const REFUSED: &[(&str, GlobProblem)] = &[
-    // Groups are left out: `reference/sdlc-formats.md` §1 wants a named error, never a mismatch.
+    // Groups are left out: they are a named error at load, never a mismatch (DESIGN §5 no. 19).
     ("+(a|b)", GlobProblem::Extglob),
     ("?(a)b", GlobProblem::Extglob),
     ("*(a|b)", GlobProblem::Extglob),

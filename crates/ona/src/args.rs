@@ -23,6 +23,8 @@ use crate::trace::Trace;
 #[command(
     version,
     arg_required_else_help = true,
+    // `ona help` also has pages.
+    disable_help_subcommand = true,
     after_help = "Examples:
   ona -p 'what does this project do?'
   git diff | ona -p 'review this' --model opus --output-format json
@@ -37,7 +39,8 @@ Exit codes: 0 done and recorded (a tool's own error result included), 1 failed
 or configuration, 129, 130, 143 interrupted by a signal.
 
 The record is the SQLite file at AGENT_SDLC_DB (absolute path), by default
-$XDG_STATE_HOME/ona/agent.db. docs/ENVIRONMENT.md lists every variable."
+$XDG_STATE_HOME/ona/agent.db. `ona help environment` lists
+every variable, `ona help` every page."
 )]
 pub struct Cli {
     /// Run one tool call, given as JSON {"tool": NAME, "input": {…}} or - for standard input
@@ -105,7 +108,7 @@ pub enum Command {
     ///
     /// Makes what is missing in .orchestration/. With --tool it also puts ona's gate into that agent's settings, its
     /// MCP server beside it, and the rules into its instructions. What others wrote in those files stays; where one
-    /// cannot be read, nothing at all is changed. docs/HOSTS.md tells for each agent what is gated and what is not.
+    /// cannot be read, nothing at all is changed. `ona help hosts` tells for each agent what is gated and what is not.
     #[command(
         after_help = "Examples:\n  ona init\n  ona init --tool claude_code --dry-run\n  ona init --tool codex\n  ona init --tool codex --uninstall"
     )]
@@ -290,6 +293,21 @@ pub enum Command {
     /// Look at settings and change them
     #[command(subcommand)]
     Config(Config),
+
+    /// Show a page about a topic, or the help of a command
+    ///
+    /// Without a name it lists all commands and topics.
+    #[command(
+        after_help = "Examples:\n  ona help\n  ona help hooks\n  ona help mcp add\n  ona help --json | jq -r '.topics[].topic'"
+    )]
+    Help {
+        /// A topic, or a command with its subcommands
+        #[arg(value_name = "TOPIC|COMMAND")]
+        name: Vec<String>,
+        /// List the topics as JSON; with a topic: print its page as JSON
+        #[arg(long)]
+        json: bool,
+    },
 
     /// Supervise a background task described on standard input (started by the Bash tool)
     #[command(hide = true, name = ona_tools::TASK_HOST)]

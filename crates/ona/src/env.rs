@@ -53,12 +53,12 @@ const HOME: Variable = Variable { name: "HOME", default: "", meaning: "The home 
 const PATH: Variable = Variable {
     name: "PATH",
     default: "",
-    meaning: "Where programs are; `ona init` writes `ona` into other programs' settings if it is found there.",
+    meaning: "Where programs are looked up. `ona init` writes `ona` into other programs' settings if PATH finds it, else its absolute path.",
 };
 const NO_COLOR: Variable = Variable {
     name: "NO_COLOR",
     default: "unset",
-    meaning: "Any value: no colour. Without a terminal there is none anyway.",
+    meaning: "Any value: no colour. Output that does not go to a terminal has none anyway.",
 };
 const VISUAL: Variable = Variable {
     name: "VISUAL",
@@ -80,22 +80,22 @@ const READ_TOKENS: Variable = Variable {
 const AGENT_OUTPUT: Variable = Variable {
     name: "TASK_MAX_OUTPUT_LENGTH",
     default: "32000",
-    meaning: "As many characters of an agent's answer are told to its caller, at most 160000; the whole is in a file.",
+    meaning: "How many characters of an agent's answer its caller sees, at most 160000; the whole answer is in a file.",
 };
 const SUBAGENT_MODEL: Variable = Variable {
     name: "CLAUDE_CODE_SUBAGENT_MODEL",
     default: "unset",
-    meaning: "The model of all agents that calls start, whatever they or their callers say.",
+    meaning: "The model for all agents that calls start; it overrides the agent's file and the call.",
 };
 const BASH_TIMEOUT: Variable = Variable {
     name: "BASH_DEFAULT_TIMEOUT_MS",
     default: "120000",
-    meaning: "How long a Bash command may run if the call does not say, in milliseconds.",
+    meaning: "Timeout of a Bash command if the call sets none, in milliseconds.",
 };
 const BASH_MAX_TIMEOUT: Variable = Variable {
     name: "BASH_MAX_TIMEOUT_MS",
     default: "600000",
-    meaning: "How long a Bash command may run whatever the call says, in milliseconds.",
+    meaning: "The longest timeout a Bash call may set, in milliseconds.",
 };
 const KEEP_DIR: Variable = Variable {
     name: "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR",
@@ -111,7 +111,7 @@ const NO_BACKGROUND: Variable = Variable {
 const TASK_OUTPUT: Variable = Variable {
     name: "ONA_TASK_OUTPUT_BYTES",
     default: "5000000000",
-    meaning: "As much may a background task write; then it is ended, and its file says that it was cut.",
+    meaning: "Output limit of a background task in bytes. A task that reaches it is stopped, and its file says so.",
 };
 const ENV_FILE: Variable = Variable {
     name: "CLAUDE_ENV_FILE",
@@ -121,7 +121,7 @@ const ENV_FILE: Variable = Variable {
 const BASH_ENV: Variable = Variable {
     name: "BASH_ENV",
     default: "unset",
-    meaning: "Bash's own start-up file; shells that ona starts read it as ever.",
+    meaning: "Bash's own start-up file; shells that ona starts read it as usual.",
 };
 const GLOB_HIDDEN: Variable = Variable {
     name: "CLAUDE_CODE_GLOB_HIDDEN",
@@ -168,12 +168,12 @@ const NO_HOOKS: Variable = Variable {
 const HOOK_TIMEOUT: Variable = Variable {
     name: "SDLC_HOOK_TIMEOUT_MS",
     default: "600000",
-    meaning: "How long a hook may take if it does not say, in milliseconds.",
+    meaning: "Timeout of a hook that sets none, in milliseconds.",
 };
 const SESSION_END_TIMEOUT: Variable = Variable {
     name: "SDLC_SESSIONEND_HOOK_TIMEOUT_MS",
     default: "1500",
-    meaning: "How long a SessionEnd hook may take, in milliseconds.",
+    meaning: "Timeout of a SessionEnd hook, in milliseconds.",
 };
 const CLAUDE_DIR: Variable = Variable {
     name: "CLAUDE_CONFIG_DIR",
@@ -188,13 +188,12 @@ const CONFIG_HOME: Variable = Variable {
 const MANAGED_DIRS: Variable = Variable {
     name: "ONA_MANAGED_DIRS",
     default: "unset",
-    meaning: "Further directories, `:` between them, where the organisation's settings are looked for after \
-              `/etc/ona` and `/etc/claude-code`; the first directory that has some counts.",
+    meaning: "Further directories, separated by `:`, for the organisation's settings after `/etc/ona` and `/etc/claude-code`; the first directory that has settings counts.",
 };
 const SKILL_ROOM: Variable = Variable {
     name: "SLASH_COMMAND_TOOL_CHAR_BUDGET",
     default: "1 % of the model's context, or 8000",
-    meaning: "How many characters the list of skills that the model is shown may have.",
+    meaning: "Character limit of the list of skills that the model sees.",
 };
 const LANG: Variable = Variable {
     name: "LANG",
@@ -261,26 +260,23 @@ const SET_FOR_CHILDREN: &[Variable] = &[
     Variable {
         name: "ONA_TOOL_USE_ID",
         default: "",
-        meaning: "The call on whose behalf the process runs; everything that carries it is killed when \
-                  the call times out.",
+        meaning: "The call that the process belongs to; every process with this value is killed when the call times out.",
     },
     Variable {
         name: "ONA_SERVER_RUN",
         default: "",
-        meaning: "The session that an MCP server's program was started for; everything that carries it is killed by the next \
-                  session if ona was killed.",
+        meaning: "The session that an MCP server's program belongs to; if ona was killed, the next session kills every process with this value.",
     },
     Variable {
         name: "ONA_HOOK_RUN",
         default: "",
-        meaning: "The run of a hook the process belongs to; everything that carries it is killed when the hook times out, and \
-                  by the next session if ona was killed.",
+        meaning: "The hook run that the process belongs to; every process with this value is killed when the hook times out, or by the next session if ona was killed.",
     },
     Variable { name: "SDLC_HOOK", default: "", meaning: "1 in hooks." },
     Variable {
         name: "CLAUDE_PROJECT_DIR",
         default: "",
-        meaning: "The directory whose settings bring the hook, in hooks.",
+        meaning: "In hooks: the directory whose settings contain the hook.",
     },
     Variable {
         name: "CLAUDE_PLUGIN_ROOT",
@@ -604,8 +600,8 @@ mod tests {
 
     fn page() -> String {
         let mut page = String::from(
-            "# Environment variables\n\n\
-             Made from `crates/ona/src/env.rs`; `UPDATE_DOCS=1 cargo test -p ona env` writes it anew.\n\n\
+            "<!-- Made from crates/ona/src/env.rs; `UPDATE_DOCS=1 cargo test -p ona env` updates it. -->\n\
+             # Environment variables\n\n\
              ## Read\n\n| Variable | Default | Meaning |\n|---|---|---|\n",
         );
         for v in all_read() {

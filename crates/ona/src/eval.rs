@@ -230,8 +230,10 @@ pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
             Ok(ExitCode::SUCCESS)
         }
         Err(TransitionError::Store(error)) => Err(error.into()),
-        Err(refused) => Err(CliError::failed(refused.to_string())
-            .hint("docs/ARCHITECTURE.md has the table of phases")),
+        Err(refused) => {
+            Err(CliError::failed(refused.to_string())
+                .hint("`ona help phases` has the table of phases"))
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod error;
 mod eval;
 mod extend;
 mod governed;
+mod help;
 mod helpers;
 mod hook;
 mod init;
@@ -98,6 +99,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Agents { json }) => extend::agents(cli, *json),
         Some(Command::Skills { json }) => extend::skills(cli, *json),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
+        Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
         Some(Command::HtmlText) => helpers::html_text(),

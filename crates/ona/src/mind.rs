@@ -25,7 +25,7 @@ const SOME_OUTPUT: u32 = 8_192;
 /// Stands for the way to a model where none is asked.
 const NOWHERE: &str = "http://localhost";
 
-const ALLOWED: &str = "docs/OPERATOR_COLD_START.md shows each provider";
+const ALLOWED: &str = "`ona help cold-start` shows each provider";
 
 /// Everything about the model; wrong configuration shows here, before anything is sent.
 pub fn mind(

@@ -196,7 +196,7 @@ impl Shop<'_> {
     ) -> Result<(extensions::Plugin, Extensions), CliError> {
         let plugin = extensions::Plugin::read(dir, dir).map_err(|error| {
             CliError::failed(told(error.to_string()))
-                .hint("docs/EXTENSIONS.md says what a plugin looks like")
+                .hint("`ona help extensions` says what a plugin looks like")
         })?;
         let parts = Extensions::load(Sources {
             project: false,

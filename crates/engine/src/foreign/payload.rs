@@ -107,7 +107,7 @@ fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadErro
     })
 }
 
-/// ona's name for a host's tool, where it has one (`reference/sdlc-formats.md` §29).
+/// ona's name for a host's tool, if it has one.
 fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
     match tool {
         // What is typed into a shell that runs is a command too.

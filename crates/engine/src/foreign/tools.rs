@@ -14,7 +14,7 @@ const OWN_SERVER: &str = "mcp__ona__";
 /// The one that selects the intent of the host's session.
 pub(super) const SELECT: &str = "mcp__ona__select_active_intent";
 
-/// The tools of all hosts, by name (`reference/sdlc-formats.md` §29).
+/// The tools of all hosts, by the names that each host gives them.
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (
         ToolKind::Read,

@@ -22,32 +22,32 @@ macro_rules! variables {
 variables! {
     ANTHROPIC_KEY = "ANTHROPIC_API_KEY", "unset", "The key for claude_code_subscription, sent as `x-api-key`.";
     ANTHROPIC_TOKEN = "ANTHROPIC_AUTH_TOKEN", "unset", "A bearer token for claude_code_subscription; it wins over the key.";
-    ANTHROPIC_URL = "ANTHROPIC_BASE_URL", "`https://api.anthropic.com`", "Where claude_code_subscription is asked; a path is kept.";
-    ANTHROPIC_SOCKET = "ANTHROPIC_UNIX_SOCKET", "unset", "A unix socket to speak through, plainly if the base URL is http://.";
-    ANTHROPIC_HEADERS = "ANTHROPIC_CUSTOM_HEADERS", "unset", "Further headers, one `Name: value` a line.";
-    ANTHROPIC_MODEL = "ANTHROPIC_MODEL", "unset", "The model, if --model does not say.";
+    ANTHROPIC_URL = "ANTHROPIC_BASE_URL", "`https://api.anthropic.com`", "Address of claude_code_subscription; a path in it is kept.";
+    ANTHROPIC_SOCKET = "ANTHROPIC_UNIX_SOCKET", "unset", "A unix socket to connect through, without TLS if the base URL is http://.";
+    ANTHROPIC_HEADERS = "ANTHROPIC_CUSTOM_HEADERS", "unset", "Additional headers, one `Name: value` per line.";
+    ANTHROPIC_MODEL = "ANTHROPIC_MODEL", "unset", "The model, if --model is not given.";
     OPUS = "ANTHROPIC_DEFAULT_OPUS_MODEL", "unset", "The wire name that claude_opus_4 stands for.";
     SONNET = "ANTHROPIC_DEFAULT_SONNET_MODEL", "unset", "The wire name that claude_sonnet_4 stands for.";
     HAIKU = "ANTHROPIC_DEFAULT_HAIKU_MODEL", "unset", "The wire name that claude_3_5_haiku stands for.";
     OPENAI_KEY = "OPENAI_API_KEY", "unset", "The key for openai_compatible.";
-    OPENAI_URL = "OPENAI_BASE_URL", "unset", "Where openai_compatible is asked, such as `https://api.openai.com/v1`.";
-    LM_URL = "LM_STUDIO_BASE_URL", "`http://127.0.0.1:1234/v1`", "Where lm_studio_local is asked.";
+    OPENAI_URL = "OPENAI_BASE_URL", "unset", "Address of openai_compatible, such as `https://api.openai.com/v1`.";
+    LM_URL = "LM_STUDIO_BASE_URL", "`http://127.0.0.1:1234/v1`", "Address of lm_studio_local.";
     LM_KEY = "LM_STUDIO_API_KEY", "`lm-studio`", "The key for lm_studio_local.";
     LM_MODEL = "LM_STUDIO_MODEL", "unset", "The model that the local server has loaded.";
-    RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a question to the model is tried again.";
+    RETRIES = "CLAUDE_CODE_MAX_RETRIES", "10", "How often a failed model call is tried again.";
     ANSWER_RETRIES = "MAX_STRUCTURED_OUTPUT_RETRIES", "5", "With --json-schema: how often the model may correct an answer that does not fit.";
-    SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work, and SubagentStop and TeammateIdle hooks together an agent; 0 is without a limit.";
-    OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How much the model may write in one answer; no more than its own limit, where that is known.";
-    THINKING = "MAX_THINKING_TOKENS", "unset", "How much of that it may spend on thinking: at least 1024 and less than an answer, for models that take a budget; 0 is none.";
-    TIMEOUT = "API_TIMEOUT_MS", "600000", "How long an answer in one piece may take, and at most five minutes of it a stream may be silent.";
+    SENT_BACK = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "8", "How often in a turn Stop hooks may send the model back to work, and SubagentStop and TeammateIdle hooks together an agent; 0 means no limit.";
+    OUTPUT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "the model's own limit, at most 32000", "How many tokens the model may write in one answer; at most the model's own limit, if that is known.";
+    THINKING = "MAX_THINKING_TOKENS", "unset", "How many of those tokens it may spend on thinking, for models with a thinking budget: at least 1024 and less than a whole answer; 0 disables it.";
+    TIMEOUT = "API_TIMEOUT_MS", "600000", "Timeout of a model call without streaming, in milliseconds. A stream may be silent for as long, but at most five minutes.";
     WINDOW = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "the model's own window", "How many tokens of context there are, for compaction.";
     PERCENT = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "95", "How full the context may get before it is compacted, in percent.";
-    NO_COMPACT = "DISABLE_AUTO_COMPACT", "0", "1: the context is compacted only when asked for.";
+    NO_COMPACT = "DISABLE_AUTO_COMPACT", "0", "1: the context is compacted only on request.";
     MORE_MD = "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "0", "1: instructions of further working directories are read too.";
     EXTRA_CA = "NODE_EXTRA_CA_CERTS", "unset", "A PEM file with certificates to trust besides the system's.";
     HTTP_PROXY = "HTTP_PROXY", "unset", "The proxy for http:// addresses; `http_proxy` is read too.";
     HTTPS_PROXY = "HTTPS_PROXY", "unset", "The proxy for https:// addresses; `https_proxy` is read too.";
-    NO_PROXY = "NO_PROXY", "unset", "Hosts that are asked directly; `no_proxy` is read too.";
+    NO_PROXY = "NO_PROXY", "unset", "Hosts that are contacted directly; `no_proxy` is read too.";
 }
 
 /// What the environment says about models.

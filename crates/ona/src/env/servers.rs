@@ -24,8 +24,7 @@ const MCP_CALL: Variable = Variable {
 const MCP_WAIT: Variable = Variable {
     name: "ONA_MCP_WAIT_MS",
     default: "5000",
-    meaning: "How long the first question to the model waits for MCP servers, in milliseconds. What comes later is there \
-              for a later question.",
+    meaning: "How long the first question to the model waits for MCP servers, in milliseconds. A server that is ready later is used from the next question on.",
 };
 const TOOL_SEARCH: Variable = Variable {
     name: "ENABLE_TOOL_SEARCH",
@@ -36,7 +35,7 @@ const TOOL_SEARCH: Variable = Variable {
 const MCP_OUTPUT: Variable = Variable {
     name: "MAX_MCP_OUTPUT_TOKENS",
     default: "25000",
-    meaning: "About as many tokens of an MCP tool's answer are told to the model; the whole is in a file.",
+    meaning: "About how many tokens of an MCP tool's answer the model sees; the whole answer is in a file.",
 };
 
 /// Read by ona.

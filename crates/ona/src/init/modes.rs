@@ -103,7 +103,7 @@ pub fn take(text: &str) -> Result<Option<String>, Refused> {
 
 fn by_hand() -> Refused {
     let why = format!(
-        "its {MODES} are written in a way that ona cannot add to without changing the rest: add the mode by hand, docs/HOSTS.md has it"
+        "its {MODES} are written in a way that ona cannot add to without changing the rest: add the mode by hand; `ona init --tool roo_code --dry-run` in an empty directory shows it"
     );
     Refused { place: None, why }
 }

@@ -24,6 +24,7 @@ mod first_words;
 mod foreign;
 mod gate;
 mod headless;
+mod help;
 mod hooks;
 mod init;
 mod intent_gate;

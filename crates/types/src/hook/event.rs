@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-#[allow(missing_docs, reason = "the names are those of S0 §3; docs/HOOKS.md says when each fires")]
+#[allow(
+    missing_docs,
+    reason = "the names are those of S0 §3; `ona help hooks` says when each fires"
+)]
 pub enum HookEvent {
     PreToolUse,
     PostToolUse,
@@ -144,7 +147,7 @@ mod tests {
         let names: Vec<&str> = rows.iter().map(|row| row[1]).collect();
         assert_eq!(names, HookEvent::ALL.map(|(_, name)| name));
         for row in rows {
-            assert!(row.len() == 6 && row[2..5].iter().all(|cell| !cell.is_empty()), "{row:?}");
+            assert!(row.len() == 5 && row[2..4].iter().all(|cell| !cell.is_empty()), "{row:?}");
         }
     }
 }

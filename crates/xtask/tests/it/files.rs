@@ -18,7 +18,7 @@ const PLACES: [&str; 3] =
 const MADE_UP_USERS: [&str; 6] = ["alice", "bob", "me", "u", "user", "you"];
 
 /// Every file of the work tree that git does not ignore, as paths from the root.
-fn repository() -> Result<Vec<String>> {
+pub fn repository() -> Result<Vec<String>> {
     let listed = capture("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
     let paths = listed.split_terminator('\0').map(str::to_owned);
     // A file that was removed and is not yet committed is still listed.

@@ -4,7 +4,9 @@
 //! - [`layers`]: crates depend on each other as docs/ARCHITECTURE.md says;
 //! - [`matrix`]: the acceptance matrix, its scripts and its runner agree;
 //! - [`files`]: test files are wired in, files are short, open with what they
-//!   are for and name no place of the machine they were written on.
+//!   are for and name no place of the machine they were written on;
+//! - [`cites`]: every clause that is cited can be looked up;
+//! - [`messages`]: no message points at a file that only the repository has.
 //!
 //! Each module reads text with pure functions, tried on samples, and then holds
 //! the real files of the repository against them.
@@ -14,10 +16,12 @@
     reason = "the facts come from cargo, git and the acceptance script"
 )]
 
+mod cites;
 mod files;
 mod layers;
 mod markdown;
 mod matrix;
+mod messages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
