@@ -125,7 +125,7 @@ impl Store {
         self.read(left_worktrees)
     }
 
-    /// Who drives the agent whose session's id ends so, and who runs the call that started it, if there is such an agent.
+    /// Who drives the agent with a worktree whose session's id ends so, and who runs the call that started it, if there is such an agent.
     /// Nobody: it is at work no more.
     pub fn drivers_of_agent(&self, ending: &str) -> Result<Option<Vec<Value>>, StoreError> {
         self.read(|c| {
@@ -133,7 +133,7 @@ impl Store {
                 "SELECT l.owner, r.owner FROM agent_runs a
                      LEFT JOIN session_leases l ON l.session_id = a.session_id
                      LEFT JOIN running_calls r ON r.tool_use_id = a.tool_use_id
-                 WHERE substr(a.session_id, -length(?1)) = ?1",
+                 WHERE a.worktree IS NOT NULL AND substr(a.session_id, -length(?1)) = ?1",
             )?;
             let mut rows = statement.query([ending])?;
             let mut drivers = None;

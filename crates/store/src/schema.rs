@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_intents.sql"),
     include_str!("../migrations/0005_agents.sql"),
     include_str!("../migrations/0006_memories.sql"),
+    include_str!("../migrations/0007_growth.sql"),
 ];
 
 /// The number of the latest migration.
@@ -209,7 +210,7 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-            let findings = crate::inspect(&path).findings;
+            let findings = crate::inspect(&path, &crate::Watch::default()).findings;
             assert!(findings.iter().all(|f| f.level != crate::Level::Fail), "{findings:?}");
         }
     }

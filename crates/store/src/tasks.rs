@@ -142,9 +142,10 @@ impl Store {
     }
 }
 
+/// CROSS: a conversation may have had many sessions, and few tasks go on.
 const TASKS: &str =
     "SELECT t.task_id, t.session_id, t.kind, t.command, t.output_path, t.exit_code, t.end_reason
-    FROM background_tasks t JOIN sessions s ON s.session_id = t.session_id WHERE true";
+    FROM background_tasks t CROSS JOIN sessions s ON s.session_id = t.session_id WHERE true";
 
 fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     let (exit_code, reason): (_, Option<String>) = (row.get(5)?, row.get(6)?);
@@ -173,11 +174,14 @@ pub(crate) fn unfinished(
     c: &Connection,
     session: Option<&SessionId>,
 ) -> Result<Vec<UnfinishedTask>, Failure> {
-    let mut statement = c.prepare_cached(
+    let of_session = match session {
+        Some(_) => "session_id = ?1",
+        None => "?1 IS NULL",
+    };
+    let mut statement = c.prepare_cached(&format!(
         "SELECT task_id, command, owner FROM background_tasks
-         WHERE ended_at IS NULL AND owner IS NOT NULL AND (?1 IS NULL OR session_id = ?1)
-         ORDER BY rowid",
-    )?;
+         WHERE ended_at IS NULL AND owner IS NOT NULL AND {of_session} ORDER BY rowid"
+    ))?;
     let rows = statement.query_map([session.map(SessionId::as_str)], |row| {
         Ok(UnfinishedTask {
             id: TaskId::from_existing(row.get::<_, String>(0)?),
