@@ -219,32 +219,42 @@ const WORK: &[Work] = &[
         };
         r.store.new_session(&new).unwrap();
     }),
-    ("a session is opened", |r| {
-        let (store, seat) = (&r.store, &r.seat);
-        store.settle_interrupted(seat, |_| true).unwrap();
-        store.settle_tasks(&seat.session, |_| true).unwrap();
-        store.unfinished_agents(&seat.session).unwrap();
-        store.take_back(|_| true).unwrap();
-        store.operators_snapshot().unwrap();
-        store.trusted("/w").unwrap();
-        store.role_of(&seat.session).unwrap();
-        store.last_model(&seat.session).unwrap();
-        store.session(&seat.session).unwrap();
+    ("calls, tasks and agents of a session are settled", |r| {
+        r.store.settle_interrupted(&r.seat, |_| true).unwrap();
+        r.store.settle_tasks(&r.seat.session, |_| true).unwrap();
+        r.store.unfinished_agents(&r.seat.session).unwrap();
+        r.store.take_back(|_| true).unwrap();
     }),
-    ("a turn begins", |r| {
-        let (store, seat) = (&r.store, &r.seat);
-        store.take_lease(&seat.session, &json!({"pid": 1}), |_| true).unwrap();
-        store.view_live(&seat.session, |_| {}).unwrap();
-        store.turns(&seat.session).unwrap();
-        store.context_tokens(&seat.session).unwrap();
-        store.standing(&seat.conversation).unwrap();
-        store.steering(seat).unwrap();
-        store.untold_tasks(&seat.session).unwrap();
-        store.running_tasks(&seat.conversation).unwrap();
-        store.selected_intent("/w", Some(&seat.session)).unwrap();
-        store.todos(seat).unwrap();
-        store.agents_below(&seat.session).unwrap();
-        store.release_lease(&seat.session, &json!({"pid": 1})).unwrap();
+    ("the settings and the trust of a session", |r| {
+        r.store.operators_snapshot().unwrap();
+        r.store.trusted("/w").unwrap();
+    }),
+    ("the role and the model of a session", |r| {
+        r.store.role_of(&r.seat.session).unwrap();
+        r.store.last_model(&r.seat.session).unwrap();
+    }),
+    ("a session, as a list shows it", |r| {
+        assert!(r.store.session(&r.seat.session).unwrap().is_some());
+    }),
+    ("a session is taken", |r| {
+        r.store.take_lease(&r.seat.session, &json!({"pid": 1}), |_| true).unwrap();
+        r.store.release_lease(&r.seat.session, &json!({"pid": 1})).unwrap();
+    }),
+    ("what the model is told", |r| {
+        r.store.view_live(&r.seat.session, |_| {}).unwrap();
+        r.store.turns(&r.seat.session).unwrap();
+        r.store.context_tokens(&r.seat.session).unwrap();
+    }),
+    ("what steers a turn", |r| {
+        r.store.standing(&r.seat.conversation).unwrap();
+        r.store.steering(&r.seat).unwrap();
+        r.store.selected_intent("/w", Some(&r.seat.session)).unwrap();
+        r.store.todos(&r.seat).unwrap();
+    }),
+    ("the tasks and agents of a turn", |r| {
+        r.store.untold_tasks(&r.seat.session).unwrap();
+        r.store.running_tasks(&r.seat.conversation).unwrap();
+        r.store.agents_below(&r.seat.session).unwrap();
     }),
     ("a call", |r| {
         let id = ToolUseId::from_existing("toolu_new");
@@ -283,11 +293,15 @@ const WORK: &[Work] = &[
 #[test]
 fn nothing_at_a_start_or_a_call_grows_with_the_record() {
     let (small, large) = (Record::of(4, 3), Record::of(60, 3));
+    let mut grown = Vec::new();
     for (name, work) in WORK {
         let (few, many) = (small.cost(work), large.cost(work));
         // A look at each session would be dozens more.
-        assert!(many <= few + 8, "{name}: {few} turns in a small record, {many} in a large one");
+        if many > few + 8 {
+            grown.push(format!("{name}: {few} turns in a small record, {many} in a large one"));
+        }
     }
+    assert!(grown.is_empty(), "{grown:#?}");
 }
 
 #[test]
