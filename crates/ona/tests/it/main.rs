@@ -39,6 +39,7 @@ mod operator;
 mod pictures;
 mod plugins;
 mod print;
+mod prune;
 mod read;
 mod roles;
 mod search;
