@@ -108,3 +108,17 @@ fn line(finding: &Finding, colour: bool) -> String {
     let hint = finding.hint.as_ref().map(|hint| format!("{:<19}hint: {hint}\n", ""));
     format!("{word} {:<12} {}\n{}", finding.check, finding.message, hint.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_stays_on_one_line() {
+        let progress = Progress { check: "foreign keys", number: 2, of: 15 };
+        assert_eq!(
+            far(progress, Duration::from_millis(3900), 286_600_000),
+            "\r\x1b[Kchecking every row of 286.6 MB, Ctrl-C stops it: 2 of 15 (foreign keys), 3 s"
+        );
+    }
+}

@@ -491,4 +491,19 @@ mod tests {
         assert_eq!(worst(&text), Level::Fail);
         assert_eq!(worst(dir.path()), Level::Fail, "a directory");
     }
+
+    #[test]
+    fn whoever_watches_hears_of_every_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        drop(Store::open(&path).unwrap());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        inspect(&path, &Watch::new(move |progress| into.lock().unwrap().push(progress)));
+        let heard = heard.lock().unwrap();
+        let numbers: Vec<usize> = heard.iter().map(|progress| progress.number).collect();
+        let of = heard[0].of;
+        assert_eq!(numbers, (1..=of).collect::<Vec<_>>(), "a small record is checked in no time");
+        assert_eq!((heard[0].check, heard[1].check), ("integrity", "foreign keys"));
+    }
 }
