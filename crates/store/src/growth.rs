@@ -111,8 +111,8 @@ fn fill(store: &Store, seat: &Seat, entries: usize) {
     let step = Step {
         model_call: Some(&ModelCall {
             turn: 1,
-            purpose: "turn".into(),
-            provider: "anthropic".into(),
+            purpose: "turn",
+            provider: "anthropic",
             model: "m".into(),
             duration_ms: 1,
             used: Default::default(),
