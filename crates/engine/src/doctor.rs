@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ona_sandbox::Liveness;
-use ona_store::{Finding, Level, RunningCall, inspect};
+use ona_store::{Finding, Level, RunningCall, Watch, inspect};
 
 use crate::gate::settle::{is_gone, liveness};
 
@@ -11,8 +11,8 @@ use crate::gate::settle::{is_gone, liveness};
 const NAMED: usize = 5;
 
 /// Looks at the record at `path`; changes nothing.
-pub fn examine(path: &Path) -> Vec<Finding> {
-    let inspection = inspect(path);
+pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
+    let inspection = inspect(path, watch);
     let mut findings = inspection.findings;
     let (mut running, mut interrupted) = (Vec::new(), Vec::new());
     for call in &inspection.running {

@@ -129,9 +129,17 @@ pub enum Command {
 
     /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
     ///
-    /// Changes nothing. Exits 1 if something is wrong with the record.
-    #[command(after_help = "Examples:\n  ona doctor\n  ona doctor --json | jq '.findings[]'")]
+    /// Reads every row and changes nothing. Where that takes long, a terminal shows how far it is; Ctrl-C stops it. Exits
+    /// 1 if something is wrong with the record.
+    #[command(
+        after_help = "Examples:\n  ona doctor\n  ona doctor --json | jq '.findings[]'\n  ona doctor --compact"
+    )]
     Doctor {
+        /// Write the record anew without the space of removed rows (VACUUM), instead of checking it
+        ///
+        /// Needs free space of up to twice the record's size. Refused while another process uses the record.
+        #[arg(long)]
+        compact: bool,
         /// Print the findings as JSON
         #[arg(long)]
         json: bool,
@@ -217,7 +225,7 @@ pub enum Command {
     #[command(subcommand)]
     Plan(Plan),
 
-    /// List, show, export, rename, delete and search sessions
+    /// List, show, export, rename, delete, prune and search sessions
     #[command(subcommand)]
     Sessions(Sessions),
 

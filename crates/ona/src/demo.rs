@@ -249,7 +249,7 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
     }
     let sum = |rows: Vec<ona_store::SessionRow>| rows.first().map(|row| (row.entries, row.turns));
     let (entries, turns) =
-        sum(store.sessions(Some(&project.to_string_lossy()))?).unwrap_or_default();
+        sum(store.sessions(Some(&project.to_string_lossy()), None)?).unwrap_or_default();
     let workspace = Workspace { root: project.to_owned(), here: project.to_owned() };
     let blamed = blame::tell(&workspace, Some(store), Path::new("greet.sh:3"), false)?;
     text.push_str(&format!("\nFor which requirement the line exists that changed:\n\n{blamed}"));

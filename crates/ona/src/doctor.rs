@@ -1,17 +1,33 @@
 //! `ona doctor`: the findings, for people and for programs.
 
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use ona_store::{Finding, Level};
+use ona_engine::is_gone;
+use ona_store::{Finding, Level, Progress, Store, StoreError, Watch};
 use serde_json::json;
 
 use crate::env;
 use crate::error::CliError;
 use crate::output::print;
 
+/// A check that takes longer than this says how far it is.
+const LONG: Duration = Duration::from_secs(1);
+
 pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
-    let findings = ona_engine::examine(&database);
+    let findings = match io::stderr().is_terminal() {
+        true => {
+            let findings = ona_engine::examine(&database, &shown(&database));
+            // Nothing stands there if it did not take long.
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+            findings
+        }
+        false => ona_engine::examine(&database, &Watch::default()),
+    };
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
     let text = if as_json {
         format!("{}\n", json!({"database": database, "level": worst, "findings": findings}))
@@ -21,6 +37,64 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     print(&text)
         .map_err(|error| CliError::failed(format!("the findings cannot be printed: {error}")))?;
     Ok(ExitCode::from(u8::from(worst == Level::Fail)))
+}
+
+/// `ona doctor --compact`.
+pub fn compact(as_json: bool) -> Result<ExitCode, CliError> {
+    let database = env::database()?;
+    if !database.exists() {
+        return Err(CliError::usage(format!("{} does not exist", database.display()))
+            .hint("`ona --init-db` creates it, and so does the first call"));
+    }
+    let sizes = Store::open(&database)?.compact(is_gone).map_err(|error| match error {
+        StoreError::Full(..) | StoreError::NotTaken(..) => {
+            CliError::from(error).hint("nothing is lost; compacting needs free space of up to twice the record's size, there and in TMPDIR (/var/tmp)")
+        }
+        error => error.into(),
+    })?;
+    let text = match as_json {
+        true => format!(
+            "{}\n",
+            json!({"database": database, "before": sizes.before, "after": sizes.after})
+        ),
+        false => format!(
+            "{}: {} before, {} after\n",
+            database.display(),
+            megabytes(sizes.before),
+            megabytes(sizes.after)
+        ),
+    };
+    print(&text).map_err(|error| {
+        CliError::failed(format!("it is done, but the sizes cannot be printed: {error}"))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// Shows on the terminal how far a check is that takes long.
+fn shown(database: &Path) -> Watch {
+    let size = std::fs::metadata(database).map_or(0, |meta| meta.len());
+    let (started, last) = (Instant::now(), AtomicU64::new(0));
+    Watch::new(move |progress| {
+        let elapsed = started.elapsed();
+        // Once a second is enough to see that it goes on.
+        if elapsed >= LONG && last.swap(elapsed.as_secs(), Ordering::Relaxed) < elapsed.as_secs() {
+            let _ = io::stderr().write_all(far(progress, elapsed, size).as_bytes());
+        }
+    })
+}
+
+/// One line that takes the place of the one before.
+fn far(progress: Progress, elapsed: Duration, size: u64) -> String {
+    let Progress { check, number, of } = progress;
+    format!(
+        "\r\x1b[Kchecking every row of {}, Ctrl-C stops it: {number} of {of} ({check}), {} s",
+        megabytes(size),
+        elapsed.as_secs()
+    )
 }
 
 fn line(finding: &Finding, colour: bool) -> String {
@@ -33,4 +107,18 @@ fn line(finding: &Finding, colour: bool) -> String {
     let word = if colour { format!("\x1b[{code}m{word}\x1b[0m") } else { word };
     let hint = finding.hint.as_ref().map(|hint| format!("{:<19}hint: {hint}\n", ""));
     format!("{word} {:<12} {}\n{}", finding.check, finding.message, hint.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_stays_on_one_line() {
+        let progress = Progress { check: "foreign keys", number: 2, of: 15 };
+        assert_eq!(
+            far(progress, Duration::from_millis(3900), 286_600_000),
+            "\r\x1b[Kchecking every row of 286.6 MB, Ctrl-C stops it: 2 of 15 (foreign keys), 3 s"
+        );
+    }
 }

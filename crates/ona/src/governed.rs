@@ -210,6 +210,7 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Sessions(sessions)) if sessions.is_the_operators() => {
             "what stays on the record"
         }
+        Some(Command::Doctor { compact: true, .. }) => "when the record is written anew",
         Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",
         Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins there are",
         _ if trusts => "trust",

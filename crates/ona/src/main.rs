@@ -76,7 +76,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Init(init)) => init::run(cli, init),
         Some(Command::Serve(serve)) => serve::run(cli, serve),
         Some(Command::Mcp(command)) => mcp::run(cli, command),
-        Some(Command::Doctor { json }) => doctor::run(*json),
+        Some(Command::Doctor { compact: true, json }) => doctor::compact(*json),
+        Some(Command::Doctor { compact: false, json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {
             story::explain(cli, call.as_deref(), bash.as_deref(), *json)

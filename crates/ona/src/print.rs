@@ -33,6 +33,7 @@ use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
 use crate::mind::{is_model, mind_for_role, tell_effort};
 use crate::output::{complain, for_reader, plain, print_line};
+use crate::sessions;
 use crate::trust;
 use json::Shown;
 use prompt::Prompt;
@@ -156,6 +157,13 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     });
     runtime.shutdown_background();
     let (code, signal) = outcome?;
+    if signal.is_none() {
+        // The turn is done and on the record, whatever becomes of this.
+        sessions::clean_up(&engine.store, &settings, &seat.session).unwrap_or_else(|error| {
+            let warning = CliError::from(error).warning("old sessions are not removed");
+            complain(&warning);
+        });
+    }
     Ok(signal.map_or(code, |signal| ExitCode::from(128 + signal)))
 }
 

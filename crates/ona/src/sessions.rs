@@ -1,5 +1,7 @@
 //! `ona sessions`: what was worked on, and what was said.
 
+mod prune;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -14,16 +16,22 @@ use crate::eval::{directory, outputs_beside};
 use crate::output::{complain, plain, print};
 use crate::print::{find, session_name};
 
+use prune::Pruning;
+pub use prune::clean_up;
+
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
     /// List the sessions of this directory, the latest first
     #[command(
-        after_help = "Examples:\n  ona sessions list\n  ona sessions list --all --json | jq '.[].session_id'"
+        after_help = "Examples:\n  ona sessions list\n  ona sessions list --most 0\n  ona sessions list --all --json | jq '.[].session_id'"
     )]
     List {
         /// Of all directories
         #[arg(long)]
         all: bool,
+        /// How many at most; 0 for all of them
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        most: u32,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -62,6 +70,16 @@ pub enum Sessions {
         #[arg(long)]
         yes: bool,
     },
+    /// Remove sessions in which nothing has happened for long, with everything that belongs to them
+    ///
+    /// A session goes together with those of the agents that it started, and a conversation with its last session. One
+    /// that is in use stays: somebody drives it, or a call, a task or a worktree of it is still there. The trace and the
+    /// memories stay. One event tells how many went, since when they were idle, and who asked (`ona log`). The setting
+    /// cleanupPeriodDays does the same once a day; it is off by default, because the record is evidence.
+    #[command(
+        after_help = "Examples:\n  ona sessions prune --older-than 90d --dry-run\n  ona sessions prune --older-than 26w\n  ona config set cleanupPeriodDays 365 --scope user"
+    )]
+    Prune(Pruning),
     /// Find sessions by what was said in them
     Search {
         /// What to look for; upper and lower case are the same
@@ -78,7 +96,11 @@ pub enum Sessions {
 impl Sessions {
     /// Whether it changes what is on record of others.
     pub fn is_the_operators(&self) -> bool {
-        matches!(self, Self::Rename { .. } | Self::Delete { .. })
+        match self {
+            Self::Rename { .. } | Self::Delete { .. } => true,
+            Self::Prune(pruning) => !pruning.dry_run,
+            _ => false,
+        }
     }
 }
 
@@ -87,8 +109,12 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let here = here.to_string_lossy();
     let text = match command {
-        Sessions::List { all, json } => {
-            let rows = store.sessions((!all).then_some(&*here))?;
+        Sessions::List { all, most, json } => {
+            let limit = (*most > 0).then_some(*most);
+            let rows = store.sessions((!all).then_some(&*here), limit)?;
+            if limit.is_some_and(|limit| rows.len() == limit as usize) {
+                complain("note: there may be more; `ona sessions list --most 0` shows all\n");
+            }
             if *json { format!("{}\n", json!(rows)) } else { table(&rows, *all) }
         }
         Sessions::Show { session, json } => {
@@ -141,6 +167,7 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             }
             text
         }
+        Sessions::Prune(pruning) => prune::run(&store, pruning)?,
         Sessions::Search { text, most, json } => {
             if text.trim().is_empty() {
                 return Err(CliError::usage("there is nothing to look for"));

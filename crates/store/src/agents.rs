@@ -125,7 +125,7 @@ impl Store {
         self.read(left_worktrees)
     }
 
-    /// Who drives the agent whose session's id ends so, and who runs the call that started it, if there is such an agent.
+    /// Who drives the agent with a worktree whose session's id ends so, and who runs the call that started it, if there is such an agent.
     /// Nobody: it is at work no more.
     pub fn drivers_of_agent(&self, ending: &str) -> Result<Option<Vec<Value>>, StoreError> {
         self.read(|c| {
@@ -133,7 +133,7 @@ impl Store {
                 "SELECT l.owner, r.owner FROM agent_runs a
                      LEFT JOIN session_leases l ON l.session_id = a.session_id
                      LEFT JOIN running_calls r ON r.tool_use_id = a.tool_use_id
-                 WHERE substr(a.session_id, -length(?1)) = ?1",
+                 WHERE a.worktree IS NOT NULL AND substr(a.session_id, -length(?1)) = ?1",
             )?;
             let mut rows = statement.query([ending])?;
             let mut drivers = None;
@@ -187,7 +187,7 @@ impl Store {
             let mut statement = c.prepare(
                 "WITH RECURSIVE below(id) AS (
                      SELECT session_id FROM agent_runs WHERE parent_session = ?1
-                     UNION SELECT a.session_id FROM agent_runs a JOIN below ON a.parent_session = below.id)
+                     UNION SELECT a.session_id FROM below CROSS JOIN agent_runs a ON a.parent_session = below.id)
                  SELECT id FROM below",
             )?;
             let rows = statement.query_map([parent.as_str()], |row| row.get::<_, String>(0))?;
@@ -211,15 +211,17 @@ impl Store {
     /// The kind of agent that a session was when it was last begun; of a copy that was never begun, that of its origin.
     pub fn role_of(&self, session: &SessionId) -> Result<Option<Role>, StoreError> {
         self.read(|c| {
+            // CROSS: the past of a session is short, the tables are long.
             let mut statement = c.prepare(
                 "WITH RECURSIVE past(id, back) AS (
                      SELECT ?1, 0 UNION ALL
-                     SELECT i.forked_from, back + 1 FROM session_info i JOIN past ON i.session_id = past.id
+                     SELECT i.forked_from, back + 1
+                     FROM past CROSS JOIN session_info i ON i.session_id = past.id
                      WHERE i.forked_from IS NOT NULL)
                  SELECT json_extract(e.detail, '$.agent'), json_extract(e.detail, '$.mode'), back, e.id AS at
-                 FROM past JOIN events e ON e.session_id = past.id AND e.event_type = 'session.started'
+                 FROM past CROSS JOIN events e ON e.session_id = past.id AND e.event_type = 'session.started'
                  UNION ALL
-                 SELECT a.agent_type, NULL, back, 0 FROM past JOIN agent_runs a ON a.session_id = past.id
+                 SELECT a.agent_type, NULL, back, 0 FROM past CROSS JOIN agent_runs a ON a.session_id = past.id
                  ORDER BY back, at DESC",
             )?;
             let rows = statement.query_map([session.as_str()], |row| {

@@ -4,7 +4,6 @@ use ona_types::{ConversationId, SessionId};
 use rusqlite::{OptionalExtension, Transaction};
 
 use crate::error::StoreError;
-use crate::foreign::others;
 use crate::store::{Failure, Store};
 
 /// Which conversation to join.
@@ -79,24 +78,15 @@ fn conversation(
     join: &Join<'_>,
 ) -> Result<Option<(ConversationId, String)>, Failure> {
     let (sql, key) = match join.conversation {
-        Some(id) => {
-            ("SELECT id, project_dir FROM conversations WHERE id = ?1".to_owned(), id.as_str())
-        }
+        Some(id) => ("SELECT id, project_dir FROM conversations WHERE id = ?1", id.as_str()),
         None => (
-            // What another agent does is not gone on with.
-            format!(
-                "SELECT id, project_dir FROM conversations WHERE project_dir = ?1 AND typeof(id) = 'text'
-               AND NOT EXISTS (SELECT 1 FROM sessions s JOIN session_info i ON i.session_id = s.session_id
-                               WHERE s.conversation_id = conversations.id
-                                 AND i.origin IN ({}))
-             ORDER BY last_active DESC, rowid DESC LIMIT 1",
-                others()
-            ),
+            "SELECT conversation_id, project_dir FROM joinable_conversations WHERE project_dir = ?1
+             ORDER BY last_active DESC, number DESC LIMIT 1",
             join.project_dir,
         ),
     };
     let found = c
-        .prepare_cached(&sql)?
+        .prepare_cached(sql)?
         .query_row([key], |row| {
             Ok((ConversationId::from_existing(row.get::<_, String>(0)?), row.get(1)?))
         })
@@ -111,11 +101,8 @@ fn find(c: &rusqlite::Connection, join: &Join<'_>) -> Result<Option<Seat>, Failu
     let Some((conversation, project_dir)) = conversation(c, join)? else { return Ok(None) };
     let session: Option<String> = c
         .prepare_cached(
-            // Agents that calls started have sessions of their own.
-            "SELECT s.session_id FROM sessions s LEFT JOIN session_info i ON i.session_id = s.session_id
-             WHERE s.conversation_id = ?1 AND typeof(s.session_id) = 'text'
-               AND coalesce(i.origin, 'eval') <> 'subagent'
-             ORDER BY s.started_at DESC, s.rowid DESC LIMIT 1",
+            "SELECT session_id FROM main_sessions WHERE conversation_id = ?1
+             ORDER BY started_at DESC, number DESC LIMIT 1",
         )?
         .query_row([conversation.as_str()], |row| row.get(0))
         .optional()?;

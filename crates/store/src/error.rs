@@ -38,6 +38,9 @@ pub enum StoreError {
     /// Another process kept it locked for the whole of `busy_timeout`.
     #[error("{} stayed locked by another process for {} s", .0.display(), .1)]
     Busy(PathBuf, u64),
+    /// Another process works with it, and what was asked for would stop that.
+    #[error("{} is in use by {}", .0.display(), .1)]
+    AtWork(PathBuf, String),
     /// The file is damaged.
     #[error("{} is damaged: {}", .0.display(), .1)]
     Corrupt(PathBuf, String),
@@ -125,6 +128,7 @@ impl StoreError {
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }
+            Self::AtWork(..) => "wait until it has ended, or end it, then try again",
             Self::Corrupt(..) => {
                 "run `ona doctor`; keep a copy, then `sqlite3 FILE .recover` into a new file"
             }

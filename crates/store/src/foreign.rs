@@ -22,11 +22,6 @@ pub fn is_foreign(origin: &str) -> bool {
     OTHERS.contains(&origin)
 }
 
-/// The same, for a query: a list of texts.
-pub(crate) fn others() -> String {
-    OTHERS.map(|origin| format!("'{origin}'")).join(", ")
-}
-
 /// What is known of a call before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignCall<'a> {
@@ -117,7 +112,8 @@ impl Store {
             Ok(c.query_row(
                 "SELECT json_extract(detail, '$.what.seq'), json_extract(detail, '$.what.entry_hash')
                  FROM events
-                 WHERE event_type = 'trace.appended' AND json_extract(detail, '$.what.workspace') = ?1
+                 WHERE event_type = 'trace.appended' AND
+                     CASE WHEN json_valid(detail) THEN json_extract(detail, '$.what.workspace') END = ?1
                  ORDER BY id DESC LIMIT 1",
                 [workspace],
                 |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)),

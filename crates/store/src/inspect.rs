@@ -1,6 +1,7 @@
 //! `ona doctor`'s view of the record: it looks and changes nothing.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
 use rusqlite::{Connection, OpenFlags};
@@ -77,6 +78,62 @@ pub struct Inspection {
     pub worktrees: Vec<LeftWorktree>,
 }
 
+/// How far an inspection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is checked.
+    pub check: &'static str,
+    /// The number of this check, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Who wants to know how far an inspection is: called again and again while it works.
+#[derive(Clone, Default)]
+pub struct Watch(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl Watch {
+    /// Calls this.
+    pub fn new(call: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(call)))
+    }
+}
+
+/// Steps of SQLite between two calls of a [`Watch`]: some milliseconds.
+const STEPS: i32 = 100_000;
+
+/// Tells a [`Watch`] which check is at work.
+struct Checks {
+    watch: Watch,
+    at: Arc<Mutex<Progress>>,
+}
+
+impl Checks {
+    fn of(c: &mut Connection, watch: &Watch) -> rusqlite::Result<Self> {
+        // Integrity and foreign keys, then the rows.
+        let first = Progress { check: "integrity", number: 0, of: 2 + ORPHANS.len() };
+        let checks = Self { watch: watch.clone(), at: Arc::new(Mutex::new(first)) };
+        if let Some(call) = watch.0.clone() {
+            let at = Arc::clone(&checks.at);
+            let tick = move || {
+                call(*at.lock().unwrap_or_else(PoisonError::into_inner));
+                false
+            };
+            c.progress_handler(STEPS, Some(tick))?;
+        }
+        Ok(checks)
+    }
+
+    fn begin(&self, check: &'static str) {
+        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        *at = Progress { check, number: at.number + 1, ..*at };
+        if let Some(call) = &self.watch.0 {
+            call(*at);
+        }
+    }
+}
+
 /// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
 const ORPHANS: &[(&str, &str)] = &[
     (
@@ -148,10 +205,10 @@ const ORPHANS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Looks at the database at `path`.
-pub fn inspect(path: &Path) -> Inspection {
+/// Looks at the database at `path`, every row of it.
+pub fn inspect(path: &Path, watch: &Watch) -> Inspection {
     let mut inspection = Inspection::default();
-    if let Err(error) = look(path, &mut inspection) {
+    if let Err(error) = look(path, watch, &mut inspection) {
         inspection.findings.push(Finding::bad(
             "database",
             Level::Fail,
@@ -162,7 +219,7 @@ pub fn inspect(path: &Path) -> Inspection {
     inspection
 }
 
-fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
+fn look(path: &Path, watch: &Watch, into: &mut Inspection) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Ok(_) => {}
         // A link that leads nowhere is no missing file: nothing could be created there.
@@ -180,12 +237,15 @@ fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
         Err(error) => return Err(StoreError::CannotOpen(path.to_owned(), error.to_string())),
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = connect(path, flags)?;
+    let mut connection = connect(path, flags)?;
     let sorted = |failure| match failure {
         Failure::Sqlite(error) => StoreError::sort(path, error),
         Failure::Store(error) => error,
     };
     into.findings.push(Finding::ok("database", path.display().to_string()));
+    let checks =
+        Checks::of(&mut connection, watch).map_err(|error| StoreError::sort(path, error))?;
+    checks.begin("integrity");
     into.findings.push(integrity(&connection).map_err(sorted)?);
     if !version(&connection, into).map_err(sorted)? {
         return Ok(());
@@ -196,8 +256,9 @@ fn look(path: &Path, into: &mut Inspection) -> Result<(), StoreError> {
         into.findings.push(missing);
         return Ok(());
     }
+    checks.begin("foreign keys");
     into.findings.push(foreign_keys(&connection).map_err(sorted)?);
-    into.findings.extend(orphans(&connection).map_err(sorted)?);
+    into.findings.extend(orphans(&connection, &checks).map_err(sorted)?);
     into.running = running(&connection).map_err(sorted)?;
     into.tasks = tasks::unfinished(&connection, None).map_err(sorted)?;
     into.worktrees = agents::left_worktrees(&connection).map_err(sorted)?;
@@ -219,8 +280,12 @@ fn missing_tables(c: &Connection) -> Result<Option<Finding>, Failure> {
     let mut statement = c.prepare("SELECT name FROM sqlite_schema")?;
     let found: Vec<String> =
         statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let missing: Vec<String> =
-        schema::expected_names()?.into_iter().filter(|name| !found.contains(name)).collect();
+    // What belongs to a table goes with it and need not be named.
+    let is_missing = |(name, table): &(String, String)| {
+        !found.contains(name) && (name == table || found.contains(table))
+    };
+    let missing = schema::expected_names()?.into_iter().filter(is_missing);
+    let missing: Vec<String> = missing.map(|(name, _)| name).collect();
     Ok((!missing.is_empty()).then(|| {
         Finding::bad(
             "schema",
@@ -339,9 +404,10 @@ fn foreign_keys(c: &Connection) -> Result<Finding, Failure> {
     })
 }
 
-fn orphans(c: &Connection) -> Result<Vec<Finding>, Failure> {
+fn orphans(c: &Connection, checks: &Checks) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for (name, query) in ORPHANS {
+        checks.begin(name);
         let count: i64 = c.query_row(query, [], |row| row.get(0))?;
         if count > 0 {
             findings.push(Finding::bad(
@@ -381,7 +447,7 @@ mod tests {
     use crate::{Join, Store};
 
     fn worst(path: &Path) -> Level {
-        inspect(path).findings.iter().map(|finding| finding.level).max().unwrap()
+        inspect(path, &Watch::default()).findings.iter().map(|finding| finding.level).max().unwrap()
     }
 
     #[test]
@@ -391,7 +457,7 @@ mod tests {
         assert_eq!(worst(&path), Level::Warn, "missing");
         assert!(!path.exists(), "looking creates nothing");
         Store::open(&path).unwrap();
-        let inspection = inspect(&path);
+        let inspection = inspect(&path, &Watch::default());
         assert!(inspection.findings.iter().all(|f| f.level == Level::Ok), "{inspection:?}");
     }
 
@@ -410,8 +476,11 @@ mod tests {
              VALUES ('nobody', 3, 'user', '{}');",
         )
         .unwrap();
-        let messages: Vec<String> =
-            inspect(&path).findings.into_iter().map(|finding| finding.message).collect();
+        let messages: Vec<String> = inspect(&path, &Watch::default())
+            .findings
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect();
         let all = messages.join("\n");
         assert!(all.contains("1 in transcript_entries"), "{all}");
         assert!(all.contains("1 events of unknown conversations"), "{all}");
@@ -421,5 +490,20 @@ mod tests {
         fs::write(&text, "plain text, and more than a hundred bytes of it\n".repeat(20)).unwrap();
         assert_eq!(worst(&text), Level::Fail);
         assert_eq!(worst(dir.path()), Level::Fail, "a directory");
+    }
+
+    #[test]
+    fn whoever_watches_hears_of_every_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.db");
+        drop(Store::open(&path).unwrap());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        inspect(&path, &Watch::new(move |progress| into.lock().unwrap().push(progress)));
+        let heard = heard.lock().unwrap();
+        let numbers: Vec<usize> = heard.iter().map(|progress| progress.number).collect();
+        let of = heard[0].of;
+        assert_eq!(numbers, (1..=of).collect::<Vec<_>>(), "a small record is checked in no time");
+        assert_eq!((heard[0].check, heard[1].check), ("integrity", "foreign keys"));
     }
 }

@@ -11,7 +11,7 @@ use crate::sessions::seat;
 use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
-/// The event of a wish to widen a scope.
+/// The event of a wish to widen a scope. An index is made for it.
 const SCOPE_REQUESTED: &str = "intent.scope_requested";
 
 /// What was selected.
@@ -65,11 +65,11 @@ impl Store {
             let mut statement = c.prepare_cached(
                 "SELECT max(timestamp), session_id, json_extract(detail, '$.intent_id'),
                      json_extract(detail, '$.pattern'), json_extract(detail, '$.by')
-                 FROM events WHERE event_type = ?1 AND json_valid(detail)
-                     AND json_extract(detail, '$.workspace') = ?2
+                 FROM events WHERE event_type = 'intent.scope_requested'
+                     AND CASE WHEN json_valid(detail) THEN json_extract(detail, '$.workspace') END = ?1
                  GROUP BY 3, 4 ORDER BY min(id)",
             )?;
-            let rows = statement.query_map((SCOPE_REQUESTED, workspace), |row| {
+            let rows = statement.query_map([workspace], |row| {
                 Ok(ScopeRequest {
                     at: row.get(0)?,
                     session_id: row.get(1)?,

@@ -21,6 +21,7 @@
 
 mod agents;
 mod changes;
+mod compact;
 mod conversations;
 mod error;
 mod foreign;
@@ -30,6 +31,8 @@ mod look;
 mod memories;
 mod phases;
 mod plans;
+mod prune;
+mod removal;
 mod schema;
 mod sessions;
 mod settings;
@@ -42,10 +45,11 @@ mod trust;
 mod turns;
 
 pub use agents::{AgentRun, LeftWorktree, NewAgent, Role};
+pub use compact::Compacted;
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};
-pub use inspect::{Finding, Inspection, Level, RunningCall, inspect};
+pub use inspect::{Finding, Inspection, Level, Progress, RunningCall, Watch, inspect};
 pub use intents::{ScopeRequest, Selection};
 pub use memories::{
     Author, Changed, ImportedMemory, Memory, MemoryChange, MemoryHit, MemoryRow, Saved, Within,
@@ -53,6 +57,7 @@ pub use memories::{
 };
 pub use phases::{Standing, Steering};
 pub use plans::{PlanMoved, PlanRow};
+pub use prune::{Prunable, Prune, Pruned, Selected};
 pub use schema::LATEST_MIGRATION;
 pub use sessions::{Found, Hit, NewSession, SessionRow};
 pub use store::Store;
@@ -62,3 +67,29 @@ pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::{EntryView, StoredEntry};
 pub use trust::TrustedContent;
 pub use turns::{ModelCall, Spent, Step};
+
+#[cfg(test)]
+mod growth;
+
+/// What tests of several modules share.
+#[cfg(test)]
+mod tests {
+    use ona_types::{ContentBlock, Entry, EntryType};
+
+    use crate::{NewSession, Seat, Store};
+
+    pub(crate) fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        (dir, store)
+    }
+
+    pub(crate) fn new<'a>(project_dir: &'a str, name: Option<&'a str>) -> NewSession<'a> {
+        NewSession { project_dir, conversation: None, id: None, origin: "headless", name }
+    }
+
+    pub(crate) fn say(store: &Store, seat: &Seat, text: &str) {
+        let block = [ContentBlock::Text { text: text.into() }];
+        store.append(&seat.session, &[Entry::message(EntryType::User, "u", &block)]).unwrap();
+    }
+}

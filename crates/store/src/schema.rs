@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_intents.sql"),
     include_str!("../migrations/0005_agents.sql"),
     include_str!("../migrations/0006_memories.sql"),
+    include_str!("../migrations/0007_growth.sql"),
 ];
 
 /// The number of the latest migration.
@@ -104,15 +105,15 @@ pub(crate) fn refuse_others(store: &Store) -> Result<(), StoreError> {
     store.read(|connection| migration_of(connection, store)).map(drop)
 }
 
-/// The tables and indexes a database of this ona has.
-pub(crate) fn expected_names() -> rusqlite::Result<Vec<String>> {
+/// The tables, indexes and triggers a database of this ona has, each with the table that it belongs to.
+pub(crate) fn expected_names() -> rusqlite::Result<Vec<(String, String)>> {
     let model = Connection::open_in_memory()?;
     model.execute_batch(S0)?;
     for migration in MIGRATIONS {
         model.execute_batch(migration)?;
     }
-    let mut statement = model.prepare("SELECT name FROM sqlite_schema ORDER BY name")?;
-    statement.query_map([], |row| row.get(0))?.collect()
+    let mut statement = model.prepare("SELECT name, tbl_name FROM sqlite_schema ORDER BY name")?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// Creates or completes the tables, each file of them once, whoever else is opening the database.
@@ -209,7 +210,7 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-            let findings = crate::inspect(&path).findings;
+            let findings = crate::inspect(&path, &crate::Watch::default()).findings;
             assert!(findings.iter().all(|f| f.level != crate::Level::Fail), "{findings:?}");
         }
     }

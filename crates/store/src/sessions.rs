@@ -1,33 +1,14 @@
-//! Sessions as the operator sees them: made, found, driven by one at a time, forked, renamed, deleted.
+//! Sessions as the operator sees them: made, found, driven by one at a time, forked, renamed.
 
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::changes::todos_key;
 use crate::conversations::{Seat, create, cwd_key};
 use crate::error::StoreError;
-use crate::foreign::others;
-use crate::store::{Failure, Store};
+use crate::store::{Failure, Store, behind_prefix};
 use crate::tool_calls::event;
-
-/// Tables whose rows belong to a session by `session_id`. What others point at comes last.
-const OF_SESSION: [&str; 13] = [
-    "agent_runs",
-    "selected_intents",
-    "foreign_calls",
-    "running_calls",
-    "file_views",
-    "background_tasks",
-    "gate_answers",
-    "hook_invocations",
-    "tool_permission_log",
-    "model_calls",
-    "session_leases",
-    "session_info",
-    "transcript_entries",
-];
 
 /// A session about to be made.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +77,10 @@ pub enum Found {
     /// It could be any of these.
     Many(Vec<SessionRow>),
 }
+
+/// When something last happened in a session `s`, in milliseconds since 1970.
+pub(crate) const LAST_ACTIVE: &str =
+    "coalesce(i.last_active_ms, CAST(strftime('%s', c.last_active) AS INTEGER) * 1000)";
 
 const ROWS: &str = "
     SELECT s.session_id, s.conversation_id, c.project_dir, i.name, coalesce(i.origin, 'eval'),
@@ -170,20 +155,10 @@ impl Store {
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
             let row = c
-                .prepare_cached(&format!(
-                    "SELECT s.session_id FROM sessions s JOIN conversations c ON c.id = s.conversation_id
-                     LEFT JOIN session_info i ON i.session_id = s.session_id
-                     WHERE c.project_dir = ?1 AND typeof(s.session_id) = 'text'
-                       AND coalesce(i.origin, 'eval') NOT IN ('subagent', {})
-                       AND EXISTS (SELECT 1 FROM transcript_entries t
-                           WHERE t.session_id = s.session_id AND t.entry_type = 'user')
-                     ORDER BY
-                         (SELECT t.id FROM transcript_entries t WHERE t.session_id = s.session_id
-                          ORDER BY t.sequence DESC LIMIT 1) DESC,
-                         coalesce(i.last_active_ms, unixepoch(c.last_active) * 1000) DESC, s.rowid DESC
-                     LIMIT 1",
-                    others()
-                ))?
+                .prepare_cached(
+                    "SELECT session_id FROM resumable_sessions WHERE project_dir = ?1
+                     ORDER BY place DESC LIMIT 1",
+                )?
                 .query_row([project_dir], |row| row.get::<_, String>(0))
                 .optional()?;
             row.map_or(Ok(None), |id| seat(c, &id))
@@ -201,38 +176,58 @@ impl Store {
             if let Some(seat) = seat(c, word)? {
                 return Ok(Found::One(seat));
             }
-            let of_name = rows(c, &format!("{ROWS} AND i.name = ?1{NEWEST_FIRST}"), &[word])?;
+            let of_name = rows(c, &format!("{ROWS} AND i.name = ?1{NEWEST_FIRST}"), &[&word])?;
             let here: Vec<_> =
                 of_name.iter().filter(|row| row.project_dir == project_dir).cloned().collect();
-            let like = "AND substr(s.session_id, 1, length(?1)) = ?1";
-            for mut found in
-                [here, of_name, rows(c, &format!("{ROWS} {like}{NEWEST_FIRST} LIMIT 10"), &[word])?]
-            {
-                match found.len() {
-                    0 => {}
-                    1 => {
-                        let found = found.remove(0).session_id;
-                        return Ok(seat(c, &found)?.map_or(Found::None, Found::One));
-                    }
-                    _ => return Ok(Found::Many(found)),
+            let begins_so = || {
+                let sql = format!(
+                    "{ROWS} AND s.session_id >= ?1 AND s.session_id < ?2{NEWEST_FIRST} LIMIT 10"
+                );
+                rows(c, &sql, &[&word, &behind_prefix(word)])
+            };
+            let mut found = if here.is_empty() { of_name } else { here };
+            if found.is_empty() {
+                found = begins_so()?;
+            }
+            match found.len() {
+                0 => {}
+                1 => {
+                    let found = found.remove(0).session_id;
+                    return Ok(seat(c, &found)?.map_or(Found::None, Found::One));
                 }
+                _ => return Ok(Found::Many(found)),
             }
             Ok(Found::None)
         })
     }
 
-    /// Sessions, the latest first; of one directory, or of all.
-    pub fn sessions(&self, project_dir: Option<&str>) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|c| match project_dir {
-            Some(dir) => rows(c, &format!("{ROWS} AND c.project_dir = ?1{NEWEST_FIRST}"), &[dir]),
-            None => rows(c, &format!("{ROWS}{NEWEST_FIRST}"), &[]),
-        })
+    /// Sessions, the latest first, at most so many; of one directory, or of all.
+    pub fn sessions(
+        &self,
+        project_dir: Option<&str>,
+        most: Option<u32>,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        // Which they are is found first: only of those the entries are counted.
+        let latest = "SELECT s.session_id FROM conversations c
+            CROSS JOIN sessions s ON s.conversation_id = c.id
+            LEFT JOIN session_info i ON i.session_id = s.session_id";
+        let which = match project_dir {
+            Some(_) => "WHERE c.project_dir = ?1",
+            None => "WHERE ?1 IS NULL",
+        };
+        let sql = format!(
+            "{ROWS} AND s.session_id IN (
+                 {latest} {which} ORDER BY {LAST_ACTIVE} DESC, s.rowid DESC LIMIT ?2){NEWEST_FIRST}"
+        );
+        // Negative: all of them.
+        let most = most.map_or(-1, i64::from);
+        self.read(|c| rows(c, &sql, &[&project_dir, &most]))
     }
 
     /// One session.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
         let found =
-            self.read(|c| rows(c, &format!("{ROWS} AND s.session_id = ?1"), &[id.as_str()]));
+            self.read(|c| rows(c, &format!("{ROWS} AND s.session_id = ?1"), &[&id.as_str()]));
         Ok(found?.pop())
     }
 
@@ -394,37 +389,6 @@ impl Store {
         })
     }
 
-    /// Deletes a session and everything that belongs to it; that it was deleted stays on the record.
-    pub fn delete_session(
-        &self,
-        seat: &Seat,
-        is_gone: impl Fn(&Value) -> bool,
-    ) -> Result<(), StoreError> {
-        // For good: what is deleted is overwritten, in the file and in what waits to be written there.
-        self.read(|c| Ok(c.pragma_update(None, "secure_delete", true)?))?;
-        self.write(|tx| {
-            if holder(tx, &seat.session)?.is_some_and(|holder| !is_gone(&holder)) {
-                return Err(StoreError::SessionInUse(seat.session.to_string()).into());
-            }
-            let id = seat.session.as_str();
-            for table in OF_SESSION {
-                tx.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [id])?;
-            }
-            tx.execute("DELETE FROM events WHERE session_id = ?1", [id])?;
-            tx.execute(
-                "DELETE FROM settings_snapshot WHERE scope IN ('session:' || ?1, 'rules:' || ?1)",
-                [id],
-            )?;
-            tx.execute(
-                "DELETE FROM state WHERE conversation_id = ?1 AND key IN (?2, ?3)",
-                (seat.conversation.as_str(), cwd_key(&seat.session), todos_key(&seat.session)),
-            )?;
-            tx.execute("DELETE FROM sessions WHERE session_id = ?1", [id])?;
-            event(tx, seat, "session.deleted", &json!({"session_id": id}))
-        })?;
-        self.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?))
-    }
-
     /// Entries in which users, models and tools have said a text, the latest first.
     pub fn search(&self, text: &str, most: i64) -> Result<Vec<Hit>, StoreError> {
         let wanted = text.to_lowercase();
@@ -516,9 +480,9 @@ fn excerpt(said: &str, wanted: &str) -> Option<String> {
     Some(around.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn rows(c: &Connection, sql: &str, params: &[&str]) -> Result<Vec<SessionRow>, Failure> {
+fn rows(c: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<SessionRow>, Failure> {
     let mut statement = c.prepare(sql)?;
-    let found = statement.query_map(rusqlite::params_from_iter(params), session_row)?;
+    let found = statement.query_map(params, session_row)?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
@@ -544,7 +508,7 @@ pub(crate) fn seat(c: &Connection, session: &str) -> Result<Option<Seat>, Failur
     Ok(found)
 }
 
-fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Value>, Failure> {
+pub(crate) fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Value>, Failure> {
     let owner: Option<String> = tx
         .query_row(
             "SELECT owner FROM session_leases WHERE session_id = ?1",
@@ -557,24 +521,10 @@ fn holder(tx: &Connection, session: &SessionId) -> Result<Option<Value>, Failure
 
 #[cfg(test)]
 mod tests {
-    use ona_types::{ContentBlock, Entry, EntryType, SystemNote};
+    use ona_types::{Entry, SystemNote};
 
     use super::*;
-
-    fn store() -> (tempfile::TempDir, Store) {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("agent.db")).unwrap();
-        (dir, store)
-    }
-
-    fn new<'a>(project_dir: &'a str, name: Option<&'a str>) -> NewSession<'a> {
-        NewSession { project_dir, conversation: None, id: None, origin: "headless", name }
-    }
-
-    fn say(store: &Store, seat: &Seat, text: &str) {
-        let block = [ContentBlock::Text { text: text.into() }];
-        store.append(&seat.session, &[Entry::message(EntryType::User, "u", &block)]).unwrap();
-    }
+    use crate::tests::{new, say, store};
 
     #[test]
     fn sessions_are_found_by_id_prefix_and_name() {
@@ -671,50 +621,5 @@ mod tests {
             store.fork_session(&seat, Some(3), None, "headless"),
             Err(StoreError::UnknownEntry(3, _))
         ));
-    }
-
-    #[test]
-    fn what_is_deleted_is_gone_and_that_it_was_is_known() {
-        let (_dir, store) = store();
-        let seat = store.new_session(&new("/a", Some("x"))).unwrap();
-        say(&store, &seat, "the \"quick\" brown fox");
-        let kept = store.new_session(&new("/a", None)).unwrap();
-        say(&store, &kept, "slow");
-        let hits = store.search("\"QUICK\" br", 10).unwrap();
-        assert_eq!((hits.len(), hits[0].sequence), (1, 0));
-        assert!(hits[0].excerpt.contains("brown fox"), "{hits:?}");
-        store.delete_session(&seat, |_| false).unwrap();
-        assert!(store.search("quick", 10).unwrap().is_empty());
-        assert_eq!(store.session(&seat.session).unwrap(), None);
-        let rows = store.sessions(Some("/a")).unwrap();
-        assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].first_prompt.as_deref(), Some("slow"));
-        let told: i64 = store
-            .read(|c| {
-                let sql = "SELECT count(*) FROM events WHERE event_type = 'session.deleted'";
-                Ok(c.query_row(sql, [], |row| row.get(0))?)
-            })
-            .unwrap();
-        assert_eq!(told, 1);
-    }
-
-    /// Every table with a `session_id` is either cleared with its session or named here.
-    #[test]
-    fn no_table_of_a_session_is_forgotten() {
-        let (_dir, store) = store();
-        let tables: Vec<String> = store
-            .read(|c| {
-                let mut statement = c.prepare(
-                    "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p
-                     WHERE m.type = 'table' AND p.name = 'session_id' ORDER BY m.name",
-                )?;
-                let names = statement.query_map([], |row| row.get(0))?;
-                Ok(names.collect::<Result<_, _>>()?)
-            })
-            .unwrap();
-        for table in tables {
-            let known = OF_SESSION.contains(&table.as_str());
-            assert!(known || ["events", "sessions"].contains(&table.as_str()), "{table}");
-        }
     }
 }

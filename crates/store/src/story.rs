@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::store::{Failure, Store};
+use crate::store::{Failure, Store, behind_prefix};
 use crate::tool_calls::GateRow;
 
 /// Everything the record knows of one call.
@@ -70,15 +70,25 @@ impl Store {
         self.read(|c| story(c, tool_use_id))
     }
 
-    /// The calls whose ids begin so, newest first, for whoever typed only a part.
+    /// Calls whose ids begin so, for whoever typed only a part; of all calls the newest.
     pub fn calls_like(&self, prefix: &str, most: i64) -> Result<Vec<String>, StoreError> {
         self.read(|c| {
-            let mut statement = c.prepare(
-                "SELECT tool_use_id FROM transcript_entries
-                 WHERE entry_type = 'tool_use' AND substr(tool_use_id, 1, length(?1)) = ?1
-                 ORDER BY id DESC LIMIT ?2",
-            )?;
-            let rows = statement.query_map((prefix, most), |row| row.get(0))?;
+            // A fork has the calls of its origin as well.
+            let sql = match prefix {
+                "" => {
+                    "SELECT tool_use_id FROM transcript_entries
+                     WHERE entry_type = 'tool_use' AND tool_use_id >= ?1 AND +tool_use_id < ?2
+                     ORDER BY id DESC LIMIT ?3"
+                }
+                _ => {
+                    "SELECT DISTINCT tool_use_id FROM transcript_entries
+                     WHERE tool_use_id >= ?1 AND tool_use_id < ?2 AND entry_type = 'tool_use'
+                     ORDER BY tool_use_id DESC LIMIT ?3"
+                }
+            };
+            let mut statement = c.prepare(sql)?;
+            let rows =
+                statement.query_map((prefix, behind_prefix(prefix), most), |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -91,12 +101,18 @@ impl Store {
         most: i64,
     ) -> Result<Vec<LogLine>, StoreError> {
         self.read(|c| {
-            let mut statement = c.prepare_cached(
+            // All events of a session are found by it; later ones by their number, since they are few.
+            let of_session = match (session, after) {
+                (Some(_), ..=0) => "session_id = ?2 AND +id > ?1",
+                (Some(_), _) => "+session_id = ?2 AND id > ?1",
+                (None, _) => "?2 IS NULL AND id > ?1",
+            };
+            let mut statement = c.prepare_cached(&format!(
                 "SELECT * FROM (
                      SELECT id, timestamp, conversation_id, session_id, event_type, detail FROM events
-                     WHERE id > ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY id DESC LIMIT ?3)
+                     WHERE {of_session} ORDER BY id DESC LIMIT ?3)
                  ORDER BY id",
-            )?;
+            ))?;
             let rows = statement.query_map((after, session, most), |row| {
                 Ok(LogLine {
                     id: row.get(0)?,
@@ -120,8 +136,9 @@ fn json_or_text(text: String) -> Value {
 fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
     let asked: Option<(String, String, String)> = c
         .query_row(
+            // The first: forks have copies of it, without what hooks and the operator said.
             "SELECT session_id, payload_json, created_at FROM transcript_entries
-             WHERE tool_use_id = ?1 AND entry_type = 'tool_use' ORDER BY id DESC LIMIT 1",
+             WHERE tool_use_id = ?1 AND entry_type = 'tool_use' ORDER BY id LIMIT 1",
             [id],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
@@ -144,7 +161,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
         .query_row(
             "SELECT detail FROM events WHERE session_id = ?1
              AND event_type IN ('tool.finished', 'tool.interrupted')
-             AND json_valid(detail) AND json_extract(detail, '$.tool_use_id') = ?2 LIMIT 1",
+             AND CASE WHEN json_valid(detail) THEN json_extract(detail, '$.tool_use_id') END = ?2 LIMIT 1",
             [session_id.as_str(), id],
             |row| row.get(0),
         )
@@ -156,7 +173,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
         started_at,
         answers: answers(c, id)?,
         hooks: hooks(c, &session_id, id)?,
-        decisions: decisions(c, id)?,
+        decisions: decisions(c, &session_id, id)?,
         result,
         finished: finished.map(json_or_text),
         session_id,
@@ -198,11 +215,12 @@ fn hooks(c: &Connection, session: &str, id: &str) -> Result<Vec<HookStory>, Fail
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn decisions(c: &Connection, id: &str) -> Result<Vec<(String, Value)>, Failure> {
+fn decisions(c: &Connection, session: &str, id: &str) -> Result<Vec<(String, Value)>, Failure> {
     let mut statement = c.prepare(
-        "SELECT decision, reason_json FROM tool_permission_log WHERE tool_use_id = ?1 ORDER BY id",
+        "SELECT decision, reason_json FROM tool_permission_log
+         WHERE session_id = ?1 AND tool_use_id = ?2 ORDER BY id",
     )?;
-    let rows = statement.query_map([id], |row| {
+    let rows = statement.query_map([session, id], |row| {
         Ok((row.get(0)?, row.get::<_, Option<String>>(1)?.map_or(Value::Null, json_or_text)))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -42,6 +42,7 @@ const EVAL_READ: Limit = Limit::at_most(15.0, 4.0, "ms");
 const READ: Limit = Limit::at_most(5.0, 1.0, "ms");
 const HOOK: Limit = Limit::at_most(1.3, 1.1, "×");
 const TURN: Limit = Limit::at_most(60.0, 20.0, "ms");
+const GROWN: Limit = Limit::at_most(1.2, 1.0, "×");
 const LONG: Limit = Limit::at_most(1.2, 1.0, "×");
 const APPENDS: Limit = Limit::at_least(200.0, 5000.0, "/s");
 const SEARCH: Limit = Limit::at_most(1.5, 1.1, "×");
@@ -56,6 +57,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let bench = Bench::new(root)?;
     let mut rows = vec![bench.start()?, bench.read()?];
     rows.extend(bench.turns()?);
+    rows.extend(bench.starts()?);
     rows.extend(bench.pipeline()?);
     rows.extend(bench.rules()?);
     rows.push(bench.appends()?);
@@ -202,6 +204,23 @@ impl Bench {
             .noted(against(next_live, next)),
             Row::new("`ona -p` with 50 calls, peak memory", busy_mb, MEMORY),
             Row::new("`ona -p` with all 10,000 entries live, peak memory", live_mb, MEMORY),
+        ])
+    }
+
+    /// Starts in a record that has grown, against starts in an empty one.
+    fn starts(&self) -> Result<[Row; 2]> {
+        let labels = ["eval_empty_ms", "eval_grown_ms", "continue_empty_ms", "continue_grown_ms"];
+        let ona = self.ona.to_string_lossy();
+        let text = self.example_output("ona", "starts", &[&ona])?;
+        let [eval, eval_grown, going_on, going_on_grown] = figures(&text, labels)?;
+        let record = "in a record of 5,000 sessions and 1,000,000 entries, against an empty one";
+        let row = |what: &str, grown: f64, empty: f64| {
+            Row::new(format!("{what} {record}"), grown / empty, GROWN)
+                .noted(format!("{grown:.1} against {empty:.1} ms"))
+        };
+        Ok([
+            row("`ona --eval` Read", eval_grown, eval),
+            row("`ona -p --continue`", going_on_grown, going_on),
         ])
     }
 

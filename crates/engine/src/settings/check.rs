@@ -23,6 +23,8 @@ pub(super) type Findings = Vec<(String, String)>;
 enum May {
     OnlyManaged,
     NotProject,
+    /// What holds for all projects, no directory decides.
+    NotInProject,
     OnlyOna,
 }
 
@@ -33,6 +35,7 @@ const LIMITED: &[(&[&str], May)] = &[
     (SERVERS_ONLY, May::OnlyManaged),
     (&["skipDangerousModePermissionPrompt"], May::NotProject),
     (&["autoMemoryDirectory"], May::NotProject),
+    (&["cleanupPeriodDays"], May::NotInProject),
     (&[LAYERS], May::OnlyOna),
 ];
 
@@ -44,6 +47,10 @@ impl May {
             (Self::OnlyManaged, _) => Some("only managed settings may set it"),
             (Self::NotProject, Scope::Project) => Some("project settings may not set it"),
             (Self::NotProject, _) => None,
+            (Self::NotInProject, Scope::Project | Scope::Local) => {
+                Some("only user and managed settings, and --settings, may set it")
+            }
+            (Self::NotInProject, _) => None,
             (Self::OnlyOna, _) => Some("ona sets it itself"),
         }
     }

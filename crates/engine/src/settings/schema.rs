@@ -112,7 +112,7 @@ pub struct Settings {
     pub include_co_authored_by: Flag,
     /// Whether the model is told how to work with git.
     pub include_git_instructions: Flag,
-    /// After how many days old sessions are removed; 30 if not set.
+    /// After how many days without anything happening sessions are removed; never if not set.
     pub cleanup_period_days: Option<Positive>,
     /// Where plans are also written to.
     pub plans_directory: Option<String>,

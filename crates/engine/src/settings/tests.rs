@@ -300,7 +300,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"cleanupPeriodDays": 0, "effortLevel": "huge", "sandbox": {"enabled": true, "network": {"httpProxyPort": 70000}}}),
             json!({"sandbox": {"enabled": true, "network": {}}}),
             vec![
-                "cleanupPeriodDays: it must be at least 1",
+                "cleanupPeriodDays: only user and managed settings, and --settings, may set it",
                 "effortLevel: unknown variant `huge`, expected one of `low`, `medium`, `high`",
                 "sandbox.network.httpProxyPort: invalid value: integer `70000`, expected u16",
             ],
@@ -512,7 +512,7 @@ fn what_would_be_dropped_is_not_set() {
             "permissions.allow[1]: it does not end in `)`",
         ),
         ("permissions", json!({"deny": "Bash"}), "permissions.deny: invalid type"),
-        ("cleanupPeriodDays", json!("abc"), "cleanupPeriodDays: invalid type: string"),
+        ("cleanupPeriodDays", json!(30), "cleanupPeriodDays: only user and managed settings"),
         ("env.A", json!(1), "env.A: invalid type: integer"),
         (
             "allowManagedHooksOnly",

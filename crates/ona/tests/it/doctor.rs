@@ -22,7 +22,7 @@ fn a_sound_record_has_only_good_news() {
     insta::assert_snapshot!(shown, @r"
     ok    database     <db>
     ok    integrity    every page is sound
-    ok    schema       schema_version 1, migration 6
+    ok    schema       schema_version 1, migration 7
     ok    writing      the write lock can be taken
     ok    pragmas      foreign_keys=1 journal_mode=wal busy_timeout=30000 synchronous=2
     ok    foreign keys every reference has its row
@@ -88,4 +88,74 @@ fn lost_tables_and_versions_are_found() {
         assert!(!ran.stdout.contains("ona doctor"), "it does not send you in a circle");
         assert!(ran.stdout.lines().count() < 12, "and does not print the schema: {}", ran.stdout);
     }
+}
+
+/// Rows that take room, and are then removed.
+fn with_room_in_it(project: &ona_testkit::Project) {
+    project.ok("Bash", json!({"command": "true"}));
+    project.sql(
+        "CREATE TABLE litter(x); INSERT INTO litter VALUES (zeroblob(3000000)); DROP TABLE litter",
+    );
+}
+
+#[test]
+fn compacting_gives_room_back_and_says_how_much() {
+    let project = project();
+    assert_eq!(run(&mut project.ona(["doctor", "--compact"])).code, Some(2), "there is no record");
+    assert!(!project.database().exists());
+    with_room_in_it(&project);
+    let ran = run(&mut project.ona(["doctor", "--compact", "--json"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let sizes: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let [before, after] = ["before", "after"].map(|key| sizes[key].as_u64().unwrap());
+    assert!(before > 3_000_000 && after < 1_000_000, "{before} → {after}");
+    assert_eq!(fs::metadata(project.database()).unwrap().len(), after);
+    let again = run(&mut project.ona(["doctor", "--compact"]));
+    assert!(
+        again.stdout.contains("MB before, ") && again.stdout.ends_with(" MB after\n"),
+        "{}",
+        again.stdout
+    );
+    let checked = run(&mut project.ona(["doctor"]));
+    assert_eq!(
+        (checked.code, checked.stdout.contains("warn")),
+        (Some(0), false),
+        "{}",
+        checked.stdout
+    );
+    assert_eq!(checked.stderr, "", "no progress where nobody watches");
+}
+
+#[test]
+fn a_record_that_is_in_use_is_not_compacted() {
+    let project = project();
+    with_room_in_it(&project);
+    // This process lives.
+    let owner = json!(ona_sandbox::Owner::current());
+    project.sql(&format!(
+        "INSERT INTO session_leases(session_id, owner) SELECT session_id, '{owner}' FROM sessions"
+    ));
+    let ran = run(&mut project.ona(["doctor", "--compact"]));
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("is in use by process") && ran.stderr.contains("hint: "),
+        "{}",
+        ran.stderr
+    );
+    assert!(fs::metadata(project.database()).unwrap().len() > 3_000_000, "left as it was");
+}
+
+#[test]
+fn compacting_without_room_loses_nothing() {
+    let project = project();
+    project.ok("Bash", json!({"command": "true"}));
+    project.sql("CREATE TABLE litter(x); INSERT INTO litter VALUES (zeroblob(3000000))");
+    let program = project.ona(["x"]).get_program().to_owned();
+    let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" doctor --compact";
+    let ran = run(project.command("bash").args(["-c", script]).arg(program));
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("nothing is lost"), "{}", ran.stderr);
+    assert_eq!(project.sql("SELECT length(x) FROM litter"), ["3000000"]);
+    assert_eq!(project.sql("SELECT * FROM pragma_integrity_check"), ["ok"]);
+    assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
 }

@@ -40,6 +40,7 @@ mod operator;
 mod pictures;
 mod plugins;
 mod print;
+mod prune;
 mod read;
 mod roles;
 mod search;

@@ -48,12 +48,19 @@ fn a_value_that_would_be_dropped_is_refused() {
         ("permissions.allow", "[\"Bash(\"]", "it does not end in `)`"),
         ("permissions.deny", "[\"Bsh(rm *)\"]", "there is no tool `Bsh`: did you mean `Bash`?"),
         ("permissions.deny", "[\"Strange(x)\"]", "there is no tool `Strange`\n"),
-        ("cleanupPeriodDays", "abc", "invalid type: string \"abc\", expected a whole number"),
-        ("cleanupPeriodDays", "0", "cleanupPeriodDays: it must be at least 1"),
+        ("cleanupPeriodDays", "30", "only user and managed settings, and --settings, may set it"),
     ] {
         let ran = config(&project, &["set", key, value]);
         assert_eq!(ran.code, Some(2), "{key}: {}", ran.stdout);
         assert!(ran.stderr.contains(reason), "{key}: {}", ran.stderr);
+    }
+    for (value, reason) in [
+        ("abc", "invalid type: string \"abc\", expected a whole number"),
+        ("0", "cleanupPeriodDays: it must be at least 1"),
+    ] {
+        let ran = config(&project, &["set", "cleanupPeriodDays", value, "--scope", "user"]);
+        assert_eq!(ran.code, Some(2), "{value}: {}", ran.stdout);
+        assert!(ran.stderr.contains(reason), "{value}: {}", ran.stderr);
     }
     assert_eq!(project.content(".claude/settings.local.json"), "{ /* mine */ }\n");
     for scope in ["managed", "cli", "nowhere"] {
