@@ -12,6 +12,7 @@ mod content;
 mod desk;
 mod ears;
 mod error;
+mod events;
 mod keeper;
 mod lists;
 mod names;
