@@ -1,4 +1,4 @@
-//! A model's stream, whatever the server sends, and what is made of it.
+//! An event stream, whatever the server sends, and what is made of it. Models and MCP servers are read alike.
 //!
 //! Input: a byte for the provider and for how the stream is cut into chunks, then the stream.
 
@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use ona_provider::sse::{Event, Parser, TooLarge};
+use ona_http::sse::{Event, Parser, TooLarge};
 use ona_provider::{Block, ProviderKind, ToolInput, read_stream};
 
 fuzz_target!(|data: &[u8]| {
@@ -70,14 +70,15 @@ fn by_the_book(stream: &[u8]) -> Vec<Event> {
     }
     // What no line end closes is no line.
     lines.pop();
-    let (mut events, mut name, mut data) = (Vec::new(), String::new(), Vec::<String>::new());
+    let (mut events, mut event, mut data) = (Vec::new(), Event::default(), Vec::<String>::new());
     for line in lines {
         let line = line.as_slice();
         if line.is_empty() {
-            let name = std::mem::take(&mut name);
+            let mut event = std::mem::take(&mut event);
             let data = std::mem::take(&mut data);
-            if !data.is_empty() {
-                events.push(Event { name, data: data.join("\n") });
+            event.data = (!data.is_empty()).then(|| data.join("\n"));
+            if event.data.is_some() || event.id.is_some() || event.retry.is_some() {
+                events.push(event);
             }
             continue;
         }
@@ -87,7 +88,12 @@ fn by_the_book(stream: &[u8]) -> Vec<Event> {
         let value = String::from_utf8_lossy(value).into_owned();
         match field {
             b"data" => data.push(value),
-            b"event" => name = value,
+            b"event" => event.name = value,
+            b"id" if !value.contains('\0') => event.id = Some(value),
+            b"retry" if value.chars().all(|digit| digit.is_ascii_digit()) => {
+                // What is no number of milliseconds that fits changes nothing.
+                event.retry = value.parse().ok().or(event.retry);
+            }
             _ => {}
         }
     }

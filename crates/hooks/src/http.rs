@@ -52,7 +52,7 @@ pub(crate) async fn post(
             .hint("add it there, or remove the hook");
     }
     // Whoever answers must not choose where the input and the headers go next.
-    let client = reqwest::Client::builder().redirect(redirect::Policy::none());
+    let client = ona_http::client().redirect(redirect::Policy::none());
     let client = match client.timeout(limit).no_gzip().build() {
         Ok(client) => client,
         Err(error) => return Ran::failed(describe(&error)),

@@ -12,6 +12,7 @@ mod connect;
 mod content;
 mod ears;
 mod error;
+mod events;
 mod keeper;
 mod lists;
 mod names;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use ona_http::sse::{Event, Parser};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
@@ -14,7 +15,6 @@ use crate::http::{Line, describe};
 use crate::live::Listener;
 use crate::message::Answer;
 use crate::model::ProviderKind;
-use crate::sse::{Event, Parser};
 use crate::{anthropic, openai, retry};
 
 /// What is read of an answer that comes in one piece.

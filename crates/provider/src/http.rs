@@ -143,7 +143,7 @@ impl Line {
     pub(crate) fn open(transport: &Transport, path: &str) -> Result<Self, ConfigurationError> {
         let url = address(&transport.base_url, path)?;
         let mut masks = Masks::default();
-        let mut builder = reqwest::Client::builder()
+        let mut builder = ona_http::client()
             .no_proxy()
             // Where a POST leads elsewhere the base URL is wrong, and the key is not for there.
             .redirect(reqwest::redirect::Policy::none())

@@ -45,7 +45,6 @@ mod model;
 mod openai;
 mod retry;
 pub mod scripted;
-pub mod sse;
 mod usage;
 mod web_search;
 mod wire;

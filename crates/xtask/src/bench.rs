@@ -6,6 +6,7 @@
 //! taken in turns, so that a busy machine slows both alike. A program that is
 //! not installed costs its row, never the run.
 
+mod build;
 mod intents;
 mod measure;
 mod memories;
@@ -29,9 +30,18 @@ use table::{Limit, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Put the table into docs/PERFORMANCE.md, between its bench markers
-    #[arg(long)]
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Put the table into docs/PERFORMANCE.md, between its markers
+    #[arg(long, global = true)]
     write: bool,
+}
+
+/// What to measure instead of the program.
+#[derive(clap::Subcommand)]
+enum What {
+    /// Build ona in release into an empty directory: time, processor time, packages, size of the binary
+    Build,
 }
 
 // What must hold, from the design's table of measures. It has no line for a whole `--eval` (a
@@ -52,10 +62,32 @@ const SEARCH_RUNS: usize = 7;
 const HASHED_MB: usize = 256;
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
+    let (place, rows) = match args.what {
+        Some(What::Build) => (table::Place::Build, build::rows(root)?),
+        None => (table::Place::Program, program(root)?),
+    };
+    let table = format!("{}\n{}\n", table::render(&rows), machine());
+    println!("{table}");
+    let missed = rows.iter().filter(|row| row.misses()).count();
+    if missed > 0 {
+        eprintln!("{missed} figures miss what must hold");
+    }
+    if args.write {
+        let path = root.join("docs/PERFORMANCE.md");
+        let page =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        fs::write(&path, table::put_into(&page, place, &table)?)?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// The figures of the program itself.
+fn program(root: &Path) -> Result<Vec<Row>> {
     eprintln!("building ona in release");
     process::run(cargo(root, &["build", "--package", "ona"]).arg("--quiet"))?;
     let bench = Bench::new(root)?;
-    let mut rows = vec![bench.start()?, bench.read()?];
+    let mut rows = vec![build::binary(&bench.ona)?, bench.start()?, bench.read()?];
     rows.extend(bench.turns()?);
     rows.extend(bench.starts()?);
     rows.extend(bench.pipeline()?);
@@ -72,21 +104,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     rows.push(bench.glob_find()?);
     rows.extend(bench.sha256()?);
     rows.push(bench.memory()?);
-
-    let table = format!("{}\n{}\n", table::render(&rows), machine());
-    println!("{table}");
-    let missed = rows.iter().filter(|row| row.misses()).count();
-    if missed > 0 {
-        eprintln!("{missed} figures miss what must hold");
-    }
-    if args.write {
-        let path = root.join("docs/PERFORMANCE.md");
-        let page =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        fs::write(&path, table::put_into(&page, &table)?)?;
-        eprintln!("wrote {}", path.display());
-    }
-    Ok(())
+    Ok(rows)
 }
 
 /// A release command of cargo, `verb` with its arguments first.

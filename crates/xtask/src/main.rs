@@ -7,7 +7,7 @@
 //! ```text
 //! cargo xtask test        build, test suite, acceptance rows
 //! cargo xtask licences    licences, banned crates, sources
-//! cargo xtask bench       the table of docs/PERFORMANCE.md
+//! cargo xtask bench       the tables of docs/PERFORMANCE.md
 //! cargo xtask hosts       Claude Code and Codex behind ona's gate
 //! cargo xtask mcp         ona's MCP server and the official client
 //! ```

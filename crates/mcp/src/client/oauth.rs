@@ -155,6 +155,8 @@ impl CredentialStore for Kept {
 
 /// A manager that does not know yet where to sign in, unless settings say so.
 async fn manager(remote: &Remote) -> Result<AuthorizationManager, AuthError> {
+    // The manager makes its own client.
+    ona_http::install_tls();
     let mut manager = AuthorizationManager::new_allowing_private_addresses(&*remote.url).await?;
     if let Some(url) = remote.oauth.as_ref().and_then(|client| client.metadata_url.as_deref()) {
         manager.set_metadata(safe(metadata_at(url).await?)?);

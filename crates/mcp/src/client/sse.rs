@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use eventsource_stream::Eventsource as _;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -18,8 +17,8 @@ use tokio::task::AbortHandle;
 use tracing::debug;
 use url::Url;
 
-use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
 use super::error::brief;
+use super::events::events;
 use super::oauth::Tokens;
 use super::unread::read;
 use super::web::{Web, bare, body, challenge};
@@ -123,12 +122,12 @@ impl SseTransport {
             return Err(SseFault::NoStream(kind));
         }
         let base = response.url().clone();
-        let bytes = response.bytes_stream().boxed();
-        let mut events =
-            Bounded::new(bytes, Frame::Event, LARGEST_ANSWER, Noise::default()).eventsource();
+        let mut events = events(response.bytes_stream());
         let endpoint = loop {
             match events.next().await {
-                Some(Ok(event)) if event.event == "endpoint" => break event.data,
+                Some(Ok(event)) if event.name == "endpoint" => {
+                    break event.data.unwrap_or_default();
+                }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err(SseFault::NoEndpoint),
             }
@@ -139,10 +138,9 @@ impl SseTransport {
         let (sender, messages) = mpsc::channel(MOST_WAITING);
         let reading = tokio::spawn(async move {
             while let Some(Ok(event)) = events.next().await {
-                if event.event != "message" {
-                    continue;
-                }
-                match read(event.data.as_bytes()) {
+                let is_message = matches!(&*event.name, "" | "message");
+                let Some(data) = event.data.filter(|_| is_message) else { continue };
+                match read(data.as_bytes()) {
                     Some(message) => {
                         if sender.send(message).await.is_err() {
                             return;

@@ -1,6 +1,7 @@
 //! Streamable HTTP, with answers that are no larger than they may be.
 //!
-//! The library reads a plain JSON answer to its end, however long it is; so what is posted goes through here.
+//! The library reads a plain JSON answer to its end, however long it is, and events with a parser of its own. Here
+//! both are bounded, and events are read as everywhere in ona.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,22 +10,24 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
+use ona_http::sse::Event;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use url::Url;
 
-use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise, TOO_LARGE};
+use super::bound::{LARGEST_ANSWER, TOO_LARGE};
 use super::error::brief;
+use super::events::events;
 use super::unread::in_place_of;
 
 /// How long a connection may take to come about.
@@ -37,6 +40,7 @@ const LONGEST_REFUSAL: usize = 64 << 10;
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
 
 /// Headers that the protocol sets itself.
 const RESERVED: [&str; 5] =
@@ -50,7 +54,7 @@ pub(crate) struct Web(pub(crate) Client);
 
 impl Web {
     pub(crate) fn new() -> Result<Self, String> {
-        let client = Client::builder()
+        let client = ona_http::client()
             .user_agent(concat!("ona/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_WITHIN)
             .redirect(Policy::custom(within_server))
@@ -68,12 +72,8 @@ pub(crate) fn bare(error: reqwest::Error) -> reqwest::Error {
     }
 }
 
-/// The same for errors that the library makes.
-fn bare_outcome<T>(outcome: Outcome<T>) -> Outcome<T> {
-    outcome.map_err(|error| match error {
-        StreamableHttpError::Client(error) => StreamableHttpError::Client(bare(error)),
-        error => error,
-    })
+fn client_error(error: reqwest::Error) -> StreamableHttpError<reqwest::Error> {
+    StreamableHttpError::Client(bare(error))
 }
 
 /// A redirect is followed within the server only, and only if the message goes with it: headers are for nobody else.
@@ -145,18 +145,9 @@ impl StreamableHttpClient for Web {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<StreamableHttpPostResponse> {
         let has_session = session.is_some();
-        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENTS}"));
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        if let Some(session) = session {
-            request = request.header(SESSION, &*session);
-        }
-        let response = request.json(&message).send().await;
-        let response = response.map_err(|error| StreamableHttpError::Client(bare(error)))?;
+        let request = self.0.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENTS}"));
+        let request = with_headers(request, session, token, headers);
+        let response = request.json(&message).send().await.map_err(client_error)?;
         let status = response.status();
         match status {
             StatusCode::UNAUTHORIZED => {
@@ -196,7 +187,13 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<()> {
-        bare_outcome(self.0.delete_session(uri, session, token, headers).await)
+        let request = with_headers(self.0.delete(&*uri), Some(session), token, headers);
+        let response = request.send().await.map_err(client_error)?;
+        // A server need not let clients end sessions.
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
+        response.error_for_status().map(drop).map_err(client_error)
     }
 
     async fn get_stream(
@@ -207,8 +204,12 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
-        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LARGEST_ANSWER)
-            .await
+        let mut request = self.0.get(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        if let Some(last) = last {
+            request = request.header(LAST_EVENT, last);
+        }
+        let request = with_headers(request, session, token, headers);
+        opened(request.send().await.map_err(client_error)?)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -218,12 +219,67 @@ impl StreamableHttpClient for Web {
         last: Option<String>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-        most: usize,
+        _most: usize,
     ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
-        let opened =
-            self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, most);
-        bare_outcome(opened.await)
+        self.get_stream(uri, session, last, token, headers).await
     }
+}
+
+/// A request with what goes with every message of a session.
+fn with_headers(
+    mut request: RequestBuilder,
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    match session {
+        Some(session) => request.header(SESSION, &*session),
+        None => request,
+    }
+}
+
+/// The stream that a server opens for what it says unasked.
+fn opened(response: Response) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+    let status = response.status();
+    let challenged = response.headers().contains_key(WWW_AUTHENTICATE);
+    match status {
+        StatusCode::METHOD_NOT_ALLOWED => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+        StatusCode::UNAUTHORIZED if challenged => {
+            return Err(StreamableHttpError::AuthRequired(challenge(response.headers())));
+        }
+        StatusCode::FORBIDDEN if challenged => {
+            let said = challenge(response.headers()).www_authenticate_header;
+            let error = InsufficientScopeError::new(said, None);
+            return Err(StreamableHttpError::InsufficientScope(error));
+        }
+        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            return Err(HttpStatusError::new(status.as_u16(), None).into());
+        }
+        _ => {}
+    }
+    let response = response.error_for_status().map_err(client_error)?;
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.map(str::to_ascii_lowercase);
+    match kind.as_deref().is_some_and(|kind| kind.starts_with(EVENTS) || kind.starts_with(JSON)) {
+        true => Ok(stream(response)),
+        false => Err(StreamableHttpError::UnexpectedContentType(kind)),
+    }
+}
+
+/// The events of a response, as the library takes them.
+fn stream(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    let events = events(response.bytes_stream().map(|bytes| bytes.map_err(bare)));
+    let sse = |event: Event| {
+        let Event { name, data, id, retry } = event;
+        Sse { event: Some(name).filter(|name| !name.is_empty()), data, id, retry }
+    };
+    events.map(move |event| event.map(sse).map_err(|error| SseError::Body(error.into()))).boxed()
 }
 
 /// An answer with a status of success.
@@ -236,13 +292,11 @@ async fn answered(
     let session = header(SESSION).map(str::to_owned);
     let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default().to_ascii_lowercase();
     if kind.starts_with(EVENTS) {
-        let chunks = response.bytes_stream().boxed();
-        let events = Bounded::new(chunks, Frame::Event, LARGEST_ANSWER, Noise::default());
         let asked = match message {
             ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let events = SseStream::from_bytes_stream(events);
+        let events = stream(response);
         let events = events.map(move |event| event.map(|event| readable(event, asked.as_ref())));
         return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
     }

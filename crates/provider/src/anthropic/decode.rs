@@ -1,5 +1,6 @@
 //! The stream of the Messages API, and its answer in one piece.
 
+use ona_http::sse::Event;
 use serde_json::{Value, json};
 
 use crate::assemble::Assembly;
@@ -7,7 +8,6 @@ use crate::failure::{Complaint, Trouble};
 use crate::live::Listener;
 use crate::message::Answer;
 use crate::model::ProviderKind;
-use crate::sse::Event;
 
 /// Reads a stream.
 pub(crate) struct Decoder(Assembly);
@@ -22,7 +22,8 @@ impl Decoder {
     }
 
     pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
-        let value: Value = serde_json::from_str(&event.data)
+        let Some(data) = &event.data else { return Ok(()) };
+        let value: Value = serde_json::from_str(data)
             .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
         self.0.take(value, on)
     }

@@ -1,5 +1,6 @@
 //! The Messages API, request and stream.
 
+use ona_http::sse::Event;
 use ona_types::{Attachment, ToolUseId};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,7 +12,6 @@ use crate::message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
 };
 use crate::model::ProviderKind;
-use crate::sse::Event;
 
 fn tool(name: &str) -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
@@ -147,7 +147,7 @@ fn decode(events: &[Value]) -> (Result<Answer, Trouble>, Vec<String>) {
     };
     let mut decoder = Decoder::new();
     let taken = events.iter().try_for_each(|event| {
-        decoder.take(&Event { name: String::new(), data: event.to_string() }, &mut on)
+        decoder.take(&Event { data: Some(event.to_string()), ..Event::default() }, &mut on)
     });
     (taken.and_then(|()| decoder.finish()), heard)
 }
@@ -267,7 +267,7 @@ fn a_stream_that_is_not_whole_or_not_in_order_is_cut() {
         assert_eq!(trouble.remedy, Remedy::AgainAfterCut, "{events:?}");
     }
     let mut decoder = Decoder::new();
-    let garbage = Event { name: String::new(), data: "{".to_owned() };
+    let garbage = Event { data: Some("{".to_owned()), ..Event::default() };
     assert_eq!(decoder.take(&garbage, &mut |_| ()).unwrap_err().remedy, Remedy::AgainAfterCut);
 }
 

@@ -1,5 +1,6 @@
 //! The stream of Chat Completions, and its answer in one piece, as events in the shape of the Anthropic API.
 
+use ona_http::sse::Event;
 use serde_json::{Value, json};
 
 use crate::assemble::Assembly;
@@ -8,7 +9,6 @@ use crate::live::Listener;
 use crate::message::{Answer, StopReason};
 use crate::model::ProviderKind;
 use crate::openai::calls::{Calls, Fragment};
-use crate::sse::Event;
 
 /// Reads a stream.
 pub(crate) struct Decoder {
@@ -62,11 +62,12 @@ impl Decoder {
     }
 
     pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
-        if event.data.trim() == "[DONE]" {
+        let Some(data) = &event.data else { return Ok(()) };
+        if data.trim() == "[DONE]" {
             self.done = true;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(&event.data)
+        let chunk: Value = serde_json::from_str(data)
             .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
         if event.name == "error" {
             return Err(Complaint::trouble(&chunk));

@@ -1,5 +1,6 @@
 //! Chat Completions, request and stream.
 
+use ona_http::sse::Event;
 use ona_types::{Attachment, ToolUseId};
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
 };
 use crate::model::ProviderKind;
-use crate::sse::Event;
 
 fn conversation(model: &str) -> Request<'static> {
     let image = Attachment::Image { media_type: "image/png".to_owned(), data: "aWI=".to_owned() };
@@ -137,7 +137,7 @@ fn decode(chunks: &[Value]) -> (Result<Answer, Trouble>, Vec<String>) {
     let mut decoder = Decoder::new(ProviderKind::OpenAiCompatible);
     let taken = chunks.iter().try_for_each(|chunk| {
         let data = chunk.as_str().map_or_else(|| chunk.to_string(), str::to_owned);
-        decoder.take(&Event { name: String::new(), data }, &mut on)
+        decoder.take(&Event { data: Some(data), ..Event::default() }, &mut on)
     });
     (taken.and_then(|()| decoder.finish(&mut on)), heard)
 }
@@ -258,7 +258,11 @@ fn errors_within_the_stream_stand_for_a_status() {
         assert_eq!((trouble.failure.status, trouble.remedy), (Some(status), remedy));
     }
     let mut decoder = Decoder::new(ProviderKind::LmStudioLocal);
-    let event = Event { name: "error".to_owned(), data: r#"{"message":"no model"}"#.to_owned() };
+    let event = Event {
+        name: "error".to_owned(),
+        data: Some(r#"{"message":"no model"}"#.to_owned()),
+        ..Event::default()
+    };
     let trouble = decoder.take(&event, &mut |_| ()).unwrap_err();
     assert_eq!(trouble.failure.message, "no model");
 }

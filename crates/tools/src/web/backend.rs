@@ -157,7 +157,7 @@ impl<'w> Backend<'w> {
     }
 
     fn client(&self, web: &Web) -> Result<reqwest::Client, String> {
-        let mut builder = reqwest::Client::builder()
+        let mut builder = ona_http::client()
             .no_proxy()
             // The key is not for wherever that leads.
             .redirect(reqwest::redirect::Policy::none())

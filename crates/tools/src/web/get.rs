@@ -110,7 +110,7 @@ async fn send(web: &Web, url: &Url, is_private: bool) -> Result<Response, GetErr
         check_literal(url)?;
     }
     let resolver = Checked { names: Arc::clone(&web.names), is_private };
-    let mut builder = reqwest::Client::builder()
+    let mut builder = ona_http::client()
         // It would look names up by itself.
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())

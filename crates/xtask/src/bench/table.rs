@@ -2,8 +2,23 @@
 
 use anyhow::{Context, Result};
 
-const START: &str = "<!-- bench:start -->";
-const END: &str = "<!-- bench:end -->";
+/// Where in docs/PERFORMANCE.md a table goes.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// Between the markers `bench:start` and `bench:end`.
+    Program,
+    /// Between the markers `build:start` and `build:end`.
+    Build,
+}
+
+impl Place {
+    fn markers(self) -> [&'static str; 2] {
+        match self {
+            Self::Program => ["<!-- bench:start -->", "<!-- bench:end -->"],
+            Self::Build => ["<!-- build:start -->", "<!-- build:end -->"],
+        }
+    }
+}
 
 /// What a figure must be, and what it should be.
 #[derive(Clone, Copy)]
@@ -101,11 +116,12 @@ pub fn render(rows: &[Row]) -> String {
 }
 
 /// `page` with `table` between its markers instead of what was there.
-pub fn put_into(page: &str, table: &str) -> Result<String> {
-    let missing = || format!("docs/PERFORMANCE.md needs the lines {START} and {END}");
-    let (before, rest) = page.split_once(START).with_context(missing)?;
-    let (_, after) = rest.split_once(END).with_context(missing)?;
-    Ok(format!("{before}{START}\n\n{}\n\n{END}{after}", table.trim()))
+pub fn put_into(page: &str, place: Place, table: &str) -> Result<String> {
+    let [start, end] = place.markers();
+    let missing = || format!("docs/PERFORMANCE.md needs the lines {start} and {end}");
+    let (before, rest) = page.split_once(start).with_context(missing)?;
+    let (_, after) = rest.split_once(end).with_context(missing)?;
+    Ok(format!("{before}{start}\n\n{}\n\n{end}{after}", table.trim()))
 }
 
 #[cfg(test)]
@@ -145,9 +161,9 @@ mod tests {
     fn the_table_replaces_what_is_between_the_markers() -> Result<()> {
         let page = "# Title\n<!-- bench:start -->\nold\n<!-- bench:end -->\ntail\n";
         let new = "# Title\n<!-- bench:start -->\n\nnew\n\n<!-- bench:end -->\ntail\n";
-        assert_eq!(put_into(page, "new\n")?, new);
-        assert_eq!(put_into(new, "new\n")?, new, "writing twice changes nothing");
-        assert!(put_into("# Title\n<!-- bench:start -->\n", "new").is_err());
+        assert_eq!(put_into(page, Place::Program, "new\n")?, new);
+        assert_eq!(put_into(new, Place::Program, "new\n")?, new, "writing twice changes nothing");
+        assert!(put_into(page, Place::Build, "new").is_err());
         Ok(())
     }
 }

@@ -1,17 +1,17 @@
 //! Server-sent events, read from bytes as they arrive.
 //!
-//! The rules are those of the HTML standard's `text/event-stream`, as far as they concern a reader that
-//! never reconnects: `id` and `retry` are skipped. However the bytes are cut into chunks, the events are
-//! the same.
+//! The rules are those of the HTML standard's `text/event-stream`. Where the standard changes the state of a
+//! connection (`id`, `retry`), the event says so and the reader decides. However the bytes are cut into chunks,
+//! the events are the same.
 //!
 //! ```
-//! use ona_provider::sse::Parser;
+//! use ona_http::sse::Parser;
 //! let mut events = Vec::new();
 //! let mut parser = Parser::default();
 //! parser.push(b"event: ping\r\nda", &mut events)?;
 //! parser.push(b"ta: {}\r\n\r\n", &mut events)?;
-//! assert_eq!((events[0].name.as_str(), events[0].data.as_str()), ("ping", "{}"));
-//! # Ok::<(), ona_provider::sse::TooLarge>(())
+//! assert_eq!((events[0].name.as_str(), events[0].data.as_deref()), ("ping", Some("{}")));
+//! # Ok::<(), ona_http::sse::TooLarge>(())
 //! ```
 
 /// The most bytes one event may have, unless said otherwise.
@@ -19,13 +19,26 @@ pub const EVENT_CAP: usize = 16 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event.
+/// One event: the lines up to an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// Its `event` field; empty if it has none.
     pub name: String,
-    /// Its `data` lines, joined by line feeds.
-    pub data: String,
+    /// Its `data` lines, joined by line feeds. Without any the event tells nobody anything; it is only here for its
+    /// `id` or `retry`.
+    pub data: Option<String>,
+    /// Its `id` field: what a reader that reconnects names as the last it has seen.
+    pub id: Option<String>,
+    /// Its `retry` field: how many milliseconds a reader waits before it reconnects.
+    pub retry: Option<u64>,
+}
+
+impl Event {
+    /// The bytes it holds.
+    fn size(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.name.len() + text(&self.data) + text(&self.id)
+    }
 }
 
 /// An event that is larger than the cap. The stream cannot be read further.
@@ -43,7 +56,6 @@ pub struct Parser {
     after_return: bool,
     first_line: bool,
     event: Event,
-    has_data: bool,
     failed: bool,
 }
 
@@ -62,7 +74,6 @@ impl Parser {
             after_return: false,
             first_line: true,
             event: Event::default(),
-            has_data: false,
             failed: false,
         }
     }
@@ -79,7 +90,7 @@ impl Parser {
             }
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-            if self.event.name.len() + self.event.data.len() + self.line.len() > self.cap {
+            if self.event.size() + self.line.len() > self.cap {
                 self.failed = true;
                 return Err(TooLarge(self.cap));
             }
@@ -101,8 +112,9 @@ impl Parser {
         }
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            // An event without data is none, and its name is forgotten.
-            return std::mem::take(&mut self.has_data).then_some(event);
+            // A name alone is no event.
+            let says = event.data.is_some() || event.id.is_some() || event.retry.is_some();
+            return says.then_some(event);
         }
         let colon = line.iter().position(|byte| *byte == b':');
         let (field, value) = match colon {
@@ -110,15 +122,21 @@ impl Parser {
             None => (line, &b""[..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
+        let text = String::from_utf8_lossy(value);
         match field {
-            b"data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.event.data.push('\n');
+            b"data" => match &mut self.event.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(&text);
                 }
-                self.event.data.push_str(&String::from_utf8_lossy(value));
+                None => self.event.data = Some(text.into_owned()),
+            },
+            b"event" => self.event.name = text.into_owned(),
+            b"id" if !value.contains(&0) => self.event.id = Some(text.into_owned()),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                self.event.retry = text.parse().ok().or(self.event.retry);
             }
-            b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
-            // A comment, `id`, `retry`, or a field nobody knows.
+            // A comment, or a field that the standard does not know.
             _ => {}
         }
         None
@@ -146,7 +164,7 @@ mod tests {
     fn pairs(bytes: &[u8]) -> Vec<(String, String)> {
         let (events, result) = read(EVENT_CAP, [bytes]);
         assert_eq!(result, Ok(()));
-        events.into_iter().map(|event| (event.name, event.data)).collect()
+        events.into_iter().filter_map(|event| Some((event.name, event.data?))).collect()
     }
 
     #[test]
@@ -172,6 +190,34 @@ mod tests {
     }
 
     #[test]
+    fn an_event_says_where_and_when_to_reconnect() {
+        let event = |data: Option<&str>, id: Option<&str>, retry| Event {
+            name: String::new(),
+            data: data.map(str::to_owned),
+            id: id.map(str::to_owned),
+            retry,
+        };
+        for (bytes, expected) in [
+            (
+                &b"id: 7\ndata: a\n\ndata: b\n\n"[..],
+                vec![event(Some("a"), Some("7"), None), event(Some("b"), None, None)],
+            ),
+            (b"retry: 500\n\n", vec![event(None, None, Some(500))]),
+            (b"id\n\n", vec![event(None, Some(""), None)]),
+            (b"event: x\nid: a\0b\nretry: +5\nretry: 1.5\nretry\n\n", vec![]),
+            (b"retry: 5\nretry: 99999999999999999999\n\n", vec![event(None, None, Some(5))]),
+        ] {
+            let (events, result) = read(EVENT_CAP, [bytes]);
+            assert_eq!(
+                (events, result),
+                (expected, Ok(())),
+                "{:?}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+    }
+
+    #[test]
     fn an_event_at_the_cap_is_read_and_one_above_is_not() {
         assert_eq!(read(7, [&b"data: a\n\n"[..]]).0.len(), 1);
         let (events, result) = read(7, [&b"data: a\n\ndata: bc\n\n"[..], b"data: d\n\n"]);
@@ -185,6 +231,8 @@ mod tests {
         let piece = prop_oneof![
             Just(b"data: ".to_vec()),
             Just(b"event:".to_vec()),
+            Just(b"id: ".to_vec()),
+            Just(b"retry: 1".to_vec()),
             Just(b"\n".to_vec()),
             Just(b"\r".to_vec()),
             Just(b"\r\n\r\n".to_vec()),
