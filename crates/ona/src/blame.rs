@@ -11,6 +11,7 @@ use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
 use ona_intents::file::{Found, Intents};
 use ona_intents::ranges::{is_binary, split_lines};
 use ona_intents::scope::locate;
+use ona_intents::syntax::left_out;
 use ona_intents::trace::TraceEntry;
 use ona_store::Store;
 use ona_types::SessionId;
@@ -74,6 +75,12 @@ pub fn tell(
         .map(|entry| Traced::of(entry, &intents, store))
         .collect::<Result<_, _>>()?;
     let blocks = blocks(&found);
+    if let Some(language) = left_out(&path) {
+        complain(&format!(
+            "note: this ona was built without the grammar of {language}, so no symbols are named; `cargo install --path \
+             crates/ona --features all-grammars` builds one with it\n"
+        ));
+    }
     Ok(if as_json {
         let rows: Vec<Value> =
             blocks.iter().map(|block| block_json(block, &found, &origins, &lines)).collect();

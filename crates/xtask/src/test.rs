@@ -34,6 +34,9 @@ const NEEDS: [(&str, &str); 8] = [
     ("sqlite3", "sqlite3"),
 ];
 
+/// The tests read every language, also those whose grammar the first build leaves out.
+const ALL_GRAMMARS: [&str; 2] = ["--features", "ona/all-grammars"];
+
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let mut steps = Steps { done: Vec::new() };
     let result = run_steps(root, args, &mut steps);
@@ -49,20 +52,22 @@ fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
     };
     steps.run("needs", provide_needs)?;
     steps.run("build", || {
-        process::run(&mut cargo(&["build", "--locked", "--workspace", "--all-targets"]))
+        let build = ["build", "--locked", "--workspace", "--all-targets"];
+        process::run(cargo(&build).args(ALL_GRAMMARS))
     })?;
     if process::has_cargo_subcommand("nextest") {
         steps.run("test suite", || {
             let nextest = ["nextest", "run", "--locked", "--workspace"];
-            process::run(cargo(&nextest).args(&args.runner_args))
+            process::run(cargo(&nextest).args(ALL_GRAMMARS).args(&args.runner_args))
         })?;
         // nextest runs no doc tests; `cargo test` would.
         steps.run("doc tests", || {
-            process::run(&mut cargo(&["test", "--locked", "--workspace", "--doc"]))
+            process::run(cargo(&["test", "--locked", "--workspace", "--doc"]).args(ALL_GRAMMARS))
         })?;
     } else {
         steps.run("test suite and doc tests", || {
-            process::run(cargo(&["test", "--locked", "--workspace"]).args(&args.runner_args))
+            let test = ["test", "--locked", "--workspace"];
+            process::run(cargo(&test).args(ALL_GRAMMARS).args(&args.runner_args))
         })?;
     }
     if !args.no_acceptance {

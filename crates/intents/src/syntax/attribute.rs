@@ -116,6 +116,7 @@ mod tests {
             ),
             ("a.cpp", "int& A::g() {\n  return x;\n}\n", 2, vec!["function A::g"]),
             ("a.rb", "class A\n  def m\n    1\n  end\nend\n", 3, vec!["class A", "function m"]),
+            #[cfg(feature = "c-sharp")]
             (
                 "a.cs",
                 "class A {\n  int M() {\n    return 1;\n  }\n}\n",

@@ -183,6 +183,7 @@ const LANGUAGES: &[Language] = &[
         ],
         visibility: Visibility::All,
     },
+    #[cfg(feature = "c-sharp")]
     Language {
         name: "csharp",
         extensions: &["cs"],
@@ -227,6 +228,19 @@ const LANGUAGES: &[Language] = &[
         visibility: Visibility::All,
     },
 ];
+
+/// Languages whose grammar this build leaves out, by the extensions of their files, and the feature that brings it.
+#[cfg(not(feature = "c-sharp"))]
+const LEFT_OUT: &[(&str, &str)] = &[("cs", "C#")];
+#[cfg(feature = "c-sharp")]
+const LEFT_OUT: &[(&str, &str)] = &[];
+
+/// The language of a file that this build could read with another grammar in it.
+pub fn left_out(path: &str) -> Option<&'static str> {
+    let (_, extension) = path.rsplit_once('.')?;
+    let known = LEFT_OUT.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    known.map(|(_, language)| *language)
+}
 
 /// The language of a file: by its name, or where that says nothing by its first line.
 pub(super) fn of(path: &str, source: &[u8]) -> Option<&'static Language> {

@@ -133,6 +133,7 @@ mod tests {
             ("a.java", "class A {}", "/** A. */ class A {}"),
             ("a.c", "int x;", "int x; /* y */"),
             ("a.rb", "f 1\n", "# x\nf 1\n"),
+            #[cfg(feature = "c-sharp")]
             ("a.cs", "class A {}", "/// <summary/>\nclass A {}"),
             ("a.php", "<?php f();", "<?php # x\nf();"),
             ("a.sh", "echo 1\n", "# x\necho 1\n"),
