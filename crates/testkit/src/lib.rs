@@ -16,6 +16,8 @@
     reason = "test support: a failure here is a failed test"
 )]
 
+pub mod jsonc;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
