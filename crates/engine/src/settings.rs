@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 
 pub use edit::EditError;
 pub use file::BadFile;
-pub(crate) use file::{read_at_most, read_bytes, within};
+pub(crate) use file::{read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
 pub(crate) use merge::{
@@ -329,7 +329,7 @@ pub fn set(
     edit::write(&file, |text| {
         let new = edit::set(text, key, value)?;
         let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
-        let [first, rest @ ..] = key else { return Err(EditError::NoKey) };
+        let [first, rest @ ..] = key else { return Ok(new) };
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
         let about = |found: &str| is_in(found, &name) || is_in(&name, found);

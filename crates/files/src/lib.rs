@@ -25,5 +25,7 @@ mod read;
 mod replace;
 
 pub use lock::{Lock, LockError};
-pub use read::{Links, ReadError, hash, open, read_at_most, read_open, read_text_at_most};
+pub use read::{
+    Links, ReadError, hash, open, read_at_most, read_open, read_resolved_text, read_text_at_most,
+};
 pub use replace::{Expect, Mode, ReplaceError, ReplaceOptions, Staged, replace, sync_directory};

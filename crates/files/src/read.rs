@@ -108,8 +108,14 @@ pub fn read_text_at_most(path: &Path, limit: u64) -> Result<Option<String>, Read
     read_at_most(path, limit)?.map(text).transpose()
 }
 
+/// The same, of a file at a path that was resolved: a link that was put there since is refused.
+pub fn read_resolved_text(path: &Path, limit: u64) -> Result<Option<String>, ReadError> {
+    let Some(file) = open(path, Links::Refuse)? else { return Ok(None) };
+    text(read_open(&file, limit)?).map(Some)
+}
+
 /// Bytes as text.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, ReadError> {
+fn text(bytes: Vec<u8>) -> Result<String, ReadError> {
     String::from_utf8(bytes)
         .map_err(|error| ReadError::NotUtf8 { at: error.utf8_error().valid_up_to() })
 }

@@ -140,7 +140,9 @@ pub fn unchanged(error: WriteError) -> CliError {
             CliError::usage(error.to_string()).hint("`ona intent list --all` shows all")
         }
         WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),
-        WriteError::Busy | WriteError::Io(_) => CliError::failed(error.to_string()).hint(untouched),
+        WriteError::Lock(_) | WriteError::Replace(_) | WriteError::Io(_) => {
+            CliError::failed(error.to_string()).hint(untouched)
+        }
     }
 }
 

@@ -183,10 +183,10 @@ pub fn layers_of(snapshot: &Value, base: &Path) -> Vec<Layer> {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::jsonc::json_object;
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::edit::noise::json_object;
     use super::*;
 
     fn layer(scope: Scope, json: &Value) -> Layer {

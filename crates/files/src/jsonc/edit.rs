@@ -50,6 +50,15 @@ impl EditError {
             Self::NoKey => None,
         }
     }
+
+    /// The message for whoever has named the place already.
+    pub fn without_place(&self) -> String {
+        match self {
+            Self::NotAnObject { path, .. } => format!("{path} is not an object"),
+            Self::NotAnArray { path, .. } => format!("{path} is not an array"),
+            Self::Text(_) | Self::NoKey => self.to_string(),
+        }
+    }
 }
 
 /// One step down into a document.
