@@ -23,7 +23,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_files::ReadError;
-use ona_policy::path::PathError;
+use ona_types::PathError;
 use ona_types::hook::{HookDetail, LoadReason, MemoryType};
 
 pub use conditional::Conditional;

@@ -18,11 +18,11 @@ use ona_types::hook::{HookDetail, HookEvent};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::git::worktrees;
 use crate::governance::basis::WORKTREES;
 use crate::intents::vouch;
 use crate::session::Session;
 use crate::settings::Repository;
+use ona_repo::git::worktrees;
 
 /// As many files are looked at for changes where git does not.
 const MOST_FILES: usize = 100_000;

@@ -19,7 +19,7 @@ mod explain;
 pub mod extensions;
 pub mod foreign;
 mod gate;
-pub mod git;
+pub use ona_repo::git;
 mod governance;
 pub mod instructions;
 mod intents;
@@ -47,7 +47,6 @@ mod thread;
 mod trust;
 mod turn;
 mod watch;
-mod worktree;
 
 pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse, Wish};
 pub use call::{CallError, CallReport};

@@ -8,6 +8,7 @@ use ona_hooks::{HOOK_RUN, runs_of};
 use ona_intents::Workspace;
 use ona_policy::secrets::masks;
 use ona_provider::ToolSpec;
+use ona_repo::Repository;
 use ona_sandbox::{Liveness, Owner};
 use ona_store::{Join, NewSession, Seat, Store, StoreError};
 use ona_tools::{Host, Place, StructuredOutput, Tool, ToolSettings};
@@ -365,10 +366,10 @@ impl Session {
         let excludes = &self.settings()["claudeMdExcludes"];
         let excludes = excludes.as_array().into_iter().flatten();
         let excludes = excludes.filter_map(|glob| glob.as_str().map(str::to_owned)).collect();
-        let project_root = self.place.project_dir.ancestors().find(|dir| dir.join(".git").exists());
+        let project_root = Repository::of(&self.place.project_dir).checkout;
         instructions::Roots {
             cwd: self.place.cwd.clone(),
-            project_root: project_root.unwrap_or(&self.place.project_dir).to_owned(),
+            project_root,
             home: config.home.clone(),
             claude_dir: config.claude_dir.clone(),
             managed_dirs: config.managed_dirs.clone(),

@@ -13,7 +13,6 @@ mod jsonc;
 mod known;
 mod merge;
 mod remarks;
-mod repository;
 mod schema;
 mod twice;
 
@@ -34,7 +33,7 @@ pub(crate) use merge::{
     child_env, is_managed, managed_rules_only, managed_servers_only, others_hooks_act, secrets,
 };
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
-pub use repository::Repository;
+pub use ona_repo::Repository;
 pub use schema::{Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
 

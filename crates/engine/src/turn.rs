@@ -582,7 +582,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         let Some(file) = input.get("file_path").and_then(Value::as_str) else { return Ok(()) };
-        let Ok(path) = ona_policy::path::resolve(&self.session.place.cwd, file) else {
+        let Ok(path) = ona_files::resolve(&self.session.place.cwd, file) else {
             return Ok(());
         };
         self.heed_skills_near(&path)?;

@@ -3,6 +3,7 @@
 //! - [`replace`] gives a file new content in one step: after a crash there is the old content or the new.
 //! - [`Lock`] lets one process at a time change something, and never waits for ever.
 //! - [`read_at_most`] reads a regular file up to a limit: no pipe keeps it waiting, no huge file fills the memory.
+//! - [`resolve`] says which file a path really names, through `..` and symlinks.
 //! - [`jsonl`] appends to a file of JSON lines whose last line may be torn, and reads it from both ends.
 //! - [`jsonc`] changes one value of a JSON file that people keep, and no other byte of it.
 //!
@@ -23,9 +24,11 @@ pub mod jsonl;
 mod lock;
 mod read;
 mod replace;
+mod resolve;
 
 pub use lock::{Lock, LockError};
 pub use read::{
     Links, ReadError, hash, open, read_at_most, read_open, read_resolved_text, read_text_at_most,
 };
 pub use replace::{Expect, Mode, ReplaceError, ReplaceOptions, Staged, replace, sync_directory};
+pub use resolve::resolve;

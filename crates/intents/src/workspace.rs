@@ -176,6 +176,8 @@ impl<T> Kept<T> {
 
 #[cfg(test)]
 mod tests {
+    use ona_repo::Disk;
+
     use std::fs;
 
     use super::*;
@@ -210,7 +212,7 @@ mod tests {
     #[test]
     fn what_a_call_is_follows_from_its_name_and_its_effects() {
         let (_dir, workspace) = workspace();
-        let shell = |line: &str| Effects::of_shell(line, workspace.root()).unwrap();
+        let shell = |line: &str| Effects::of_shell(&Disk, line, workspace.root()).unwrap();
         for (tool, line, allowed) in [
             ("Bash", "ls", true),
             ("Bash", "echo a > src/b", true),
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(workspace.policy().failure_mode, FailureMode::Closed);
         fs::remove_dir_all(dir.path().join(".orchestration")).unwrap();
         assert_eq!(workspace.policy().failure_mode, FailureMode::Closed);
-        let effects = Effects::of_shell("echo a > src/b", workspace.root()).unwrap();
+        let effects = Effects::of_shell(&Disk, "echo a > src/b", workspace.root()).unwrap();
         let judged = workspace.judge(&asked("Bash", Some("echo a > src/b"), &effects));
         assert_eq!(judged.decision, Decision::Refuse(Refusal::MissingIntents));
     }

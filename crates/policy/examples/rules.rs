@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ona_policy::path::Target;
 use ona_policy::{Call, Effects, Permissions, Rule, Scope, Source, Surroundings};
+use ona_testkit::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::json;
 
@@ -19,6 +20,7 @@ fn main() {
         working_dirs: vec!["/w/app".into()],
         outputs: None,
         protected: Vec::new(),
+        world: &Disk,
     };
     let behaviors = [Behavior::Allow, Behavior::Ask, Behavior::Deny];
     let rules = (0..1000).map(|n| {
@@ -34,13 +36,13 @@ fn main() {
     let permissions = Permissions::new(rules.collect(), PermissionMode::Default, around);
 
     let command = "git status && cargo test --workspace 2>&1 | tail -5";
-    let bash = Effects::of_shell(command, Path::new("/w/app")).unwrap();
+    let bash = Effects::of_shell(&Disk, command, Path::new("/w/app")).unwrap();
     let input = json!({"command": command});
     println!(
         "bash_us {}",
         judged(&permissions, &Call { tool: "Bash", input: &input, effects: &bash })
     );
-    let edit = Effects::replace(Target::of(Path::new("/w/app"), "src/main.rs").unwrap());
+    let edit = Effects::replace(Target::of(&Disk, Path::new("/w/app"), "src/main.rs").unwrap());
     let input = json!({"file_path": "src/main.rs"});
     println!(
         "edit_us {}",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ona_files::Links;
-use ona_policy::{path, shell};
+use ona_policy::shell;
 use ona_sandbox::Captured;
 use ona_types::{ContentHash, FileView, Seen};
 
@@ -28,7 +28,7 @@ impl Look {
         let words: Option<Vec<&str>> =
             command.words.iter().map(|word| word.literal.as_deref()).collect();
         let (file, seen) = shown_by(&words?)?;
-        let path = path::resolve(cwd, file).ok()?;
+        let path = ona_files::resolve(cwd, file).ok()?;
         let before = content_hash(&path)?;
         Some(Self { path, before, seen })
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use ona_files::{Links, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::Effects;
-use ona_policy::path::{self, Target};
+use ona_policy::path::Target;
 use ona_policy::secrets;
+use ona_repo::Disk;
 use ona_types::{ContentHash, FileView, Seen, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,12 +80,12 @@ pub(crate) fn target<T: BuiltIn>(
     key: &str,
     given: &str,
 ) -> Result<Target, InputError> {
-    Target::of(&place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
+    Target::of(&Disk, &place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
 }
 
 /// The resolved path, for a run.
 pub(crate) fn resolve(cx: &ToolContext<'_>, given: &str) -> Result<PathBuf, Refusal> {
-    path::resolve(&cx.place.cwd, given)
+    ona_files::resolve(&cx.place.cwd, given)
         .map_err(|error| Refusal::rejected(format!("{given}: {error}")))
 }
 

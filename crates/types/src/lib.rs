@@ -24,6 +24,7 @@ mod seen;
 mod time;
 mod transcript;
 mod usage;
+pub mod world;
 
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
@@ -41,3 +42,4 @@ pub use seen::Seen;
 pub use time::date;
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;
+pub use world::{PathError, World};

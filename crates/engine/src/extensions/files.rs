@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ona_files::ReadError;
-use ona_policy::path::resolve;
+use ona_files::resolve;
 
 use super::Warning;
 use crate::settings::{self, BadFile};

@@ -5,6 +5,7 @@ use std::path::Path;
 use ona_intents::hook_policy::{ToolKind, kind_of};
 use ona_policy::Effects;
 use ona_policy::path::Target;
+use ona_repo::Disk;
 use serde_json::Value;
 
 use super::payload::{HostCall, command_of, patch_of};
@@ -27,7 +28,7 @@ pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
         None => Effects::default(),
     };
     match call.tool.as_str() {
-        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&line, &dir)) {
+        "Bash" => match command_of(&call.input).map(|line| Effects::of_shell(&Disk, &line, &dir)) {
             Some(Ok(effects)) => effects,
             Some(Err(error)) => opaque(error.to_string()),
             None => opaque("the call names no command".to_owned()),
@@ -37,7 +38,7 @@ pub(super) fn effects(call: &HostCall, cwd: &Path) -> Effects {
             _ => opaque("the patch names no file".to_owned()),
         },
         "NotebookEdit" => one(text("notebook_path")),
-        "Read" => match text("file_path").map(|path| Target::of(cwd, path)) {
+        "Read" => match text("file_path").map(|path| Target::of(&Disk, cwd, path)) {
             Some(Ok(target)) => Effects { reads: vec![target], ..Effects::default() },
             _ => Effects::default(),
         },
@@ -60,7 +61,7 @@ fn opaque(why: String) -> Effects {
 fn writes(cwd: &Path, paths: &[&str]) -> Effects {
     let mut effects = Effects::default();
     for path in paths {
-        match Target::of(cwd, path) {
+        match Target::of(&Disk, cwd, path) {
             Ok(target) => effects.writes.push(target),
             Err(error) => effects.opaque = Some(error.to_string()),
         }

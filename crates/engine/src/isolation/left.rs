@@ -6,10 +6,10 @@ use std::path::Path;
 use ona_store::StoreError;
 
 use super::NAME;
-use crate::git::worktrees;
 use crate::governance::basis::WORKTREES;
 use crate::session::{Session, is_gone};
 use crate::settings::Repository;
+use ona_repo::git::worktrees;
 
 impl Session {
     /// Takes away the worktrees of agents in which nothing was changed and nobody works. What they have changed stays,
@@ -59,7 +59,11 @@ impl Session {
 }
 
 /// Takes a worktree away if nothing in it was changed; whether it did.
-async fn take_away(checkout: &Path, path: &Path, name: &str) -> Result<bool, crate::git::GitError> {
+async fn take_away(
+    checkout: &Path,
+    path: &Path,
+    name: &str,
+) -> Result<bool, ona_repo::git::GitError> {
     let base = worktrees::begun_at(path).await?;
     if worktrees::is_touched(checkout, path, &base).await? {
         return Ok(false);

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ona_files::resolve;
 use ona_files::{ReadError, ReplaceError, ReplaceOptions, Staged, read_text_at_most};
-use ona_policy::path::{PathError, resolve};
+use ona_types::PathError;
 
 /// Nobody writes such files by hand.
 const LARGEST: u64 = 4 << 20;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use ona_files::resolve;
 use ona_files::{ReadError, read_at_most, read_text_at_most};
-use ona_policy::path::{PathError, resolve};
+use ona_types::PathError;
 
 use super::jsonc::NotSettings;
 

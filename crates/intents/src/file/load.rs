@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use ona_files::resolve;
 use ona_files::{Links, ReadError};
-use ona_policy::path::{PathError, resolve};
+use ona_types::PathError;
 
 use super::INTENTS_FILE;
 use super::model::Intents;

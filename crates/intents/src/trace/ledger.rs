@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use ona_files::LockError;
 use ona_files::jsonl::{self, Appender};
-use ona_policy::path::{PathError, resolve};
+use ona_files::resolve;
 use ona_types::ContentHash;
+use ona_types::PathError;
 use ona_types::canonical::{self, CanonicalError};
 use serde::Deserialize;
 use serde_json::Value;

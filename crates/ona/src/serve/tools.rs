@@ -17,6 +17,7 @@ use ona_intents::{Asked, Ledger, TraceEntry, Workspace};
 use ona_mcp::{Answer, BoxFuture, Call, Hints, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
+use ona_repo::Disk;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
 use ona_types::SessionId;
 use schemars::JsonSchema;
@@ -346,7 +347,7 @@ impl Tools {
             row["message"] = refusal.message().into();
             row
         };
-        let target = match PathTarget::of(self.workspace.root(), path) {
+        let target = match PathTarget::of(&Disk, self.workspace.root(), path) {
             Ok(target) => target,
             Err(why) => {
                 let id = intent.unwrap_or_default().to_owned();

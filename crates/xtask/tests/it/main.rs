@@ -18,6 +18,7 @@ mod files;
 mod layers;
 mod markdown;
 mod matrix;
+mod purity;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use ona_files::resolve;
 use ona_files::{Expect, Lock, LockError, Mode, ReadError, ReplaceError, ReplaceOptions};
-use ona_policy::path::resolve;
 
 use super::super::file::{self, BadFile, LARGEST};
 use super::EditError;
