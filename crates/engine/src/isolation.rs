@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_intents::Workspace;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::hook_policy::POLICY_FILE;
@@ -219,30 +220,23 @@ impl Session {
 }
 
 /// Keeps the directory of worktrees out of what git would add.
-fn hide(all: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(all)?;
-    let ignore = all.join(".gitignore");
-    match ignore.symlink_metadata() {
-        Ok(_) => Ok(()),
-        Err(_) => fs::write(ignore, "*\n"),
+fn hide(all: &Path) -> Result<(), ReplaceError> {
+    match replace(&all.join(".gitignore"), b"*\n", &ReplaceOptions::new_file()) {
+        Err(ReplaceError::Exists) => Ok(()),
+        done => done,
     }
 }
 
 /// Puts a file there as it should be. A link in its place would lead elsewhere, and is replaced.
-fn put(file: &Path, content: &[u8]) -> std::io::Result<()> {
+fn put(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    if let Some(dir) = file.parent() {
-        if is_link(dir) {
-            fs::remove_file(dir)?;
-        }
-        fs::create_dir_all(dir)?;
+    if let Some(dir) = file.parent().filter(|dir| is_link(dir)) {
+        fs::remove_file(dir)?;
     }
-    if is_link(file) {
-        fs::remove_file(file)?;
-    } else if fs::read(file).is_ok_and(|there| there == content) {
+    if !is_link(file) && fs::read(file).is_ok_and(|there| there == content) {
         return Ok(());
     }
-    fs::write(file, content)
+    replace(file, content, &ReplaceOptions::default())
 }
 
 /// What a directory holds, beside what ona itself writes; nothing if that is too much to look at.

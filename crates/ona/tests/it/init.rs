@@ -297,7 +297,11 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
     project.file("AGENTS.md", b"\xff\xfe");
     let before = tree(&project);
     let ran = init(&project, &["--tool", "codex"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("AGENTS.md is not UTF-8"), "{}", ran.stderr);
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("AGENTS.md: it is not UTF-8"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(tree(&project), before);
 }
 
