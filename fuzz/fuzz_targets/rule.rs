@@ -10,6 +10,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use ona_policy::path::Target;
 use ona_policy::{By, Call, Effects, Permissions, Rule, Scope, Source, Surroundings};
+use ona_repo::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::{Value, json};
 
@@ -85,8 +86,8 @@ fn text_before_parenthesis(rule: &Rule) -> &str {
 /// The operand as everything at once: a path, a command line, a host. Nothing if no tool takes it.
 fn effects(operand: &str) -> Option<Effects> {
     let cwd = Path::new("/w/app");
-    let mut effects = Effects::of_shell(operand, cwd).ok()?;
-    let target = Target::of(cwd, operand).ok();
+    let mut effects = Effects::of_shell(&Disk, operand, cwd).ok()?;
+    let target = Target::of(&Disk, cwd, operand).ok();
     effects.reads.extend(target.clone());
     effects.writes.extend(target);
     effects.hosts.push(operand.to_owned());
@@ -108,5 +109,6 @@ fn around() -> Surroundings {
         working_dirs: vec!["/w/app".into()],
         outputs: None,
         protected: Vec::new(),
+        world: &Disk,
     }
 }

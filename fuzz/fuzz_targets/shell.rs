@@ -13,6 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use ona_policy::Effects;
 use ona_policy::path::Target;
 use ona_policy::shell::{self, Command, Direction, Script};
+use ona_repo::Disk;
 
 /// What must never be overlooked.
 const RM: &str = "rm -rf /x";
@@ -75,7 +76,7 @@ fn split(text: &str, place: u8) -> (&str, &str) {
 
 fn effects(text: &str) -> Effects {
     // A path that names nothing: the tool refuses the call.
-    Effects::of_shell(text, Path::new("/no/such"))
+    Effects::of_shell(&Disk, text, Path::new("/no/such"))
         .unwrap_or_else(|error| Effects { opaque: Some(error.to_string()), ..Effects::default() })
 }
 
@@ -124,7 +125,7 @@ fn nothing_is_lost_on_the_way(text: &str, script: &Script) {
     assert!(script.commands.iter().all(|command| effects.commands.contains(command)));
     for redirect in &script.redirects {
         let Some(file) = &redirect.target.literal else { panic!("a target that is not fixed") };
-        let Ok(target) = Target::of(Path::new("/no/such"), file) else { panic!("{file}") };
+        let Ok(target) = Target::of(&Disk, Path::new("/no/such"), file) else { panic!("{file}") };
         let listed = match redirect.direction {
             Direction::Read => effects.reads.contains(&target),
             Direction::Write => effects.writes.contains(&target),

@@ -1,18 +1,16 @@
 //! Files that are one user's alone: made so, checked before they are believed, replaced whole.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
+use ona_files::{Links, Lock, Mode, ReadError, ReplaceOptions};
 use zeroize::Zeroizing;
 
 use crate::error::VaultError;
-use crate::sealed;
 
 /// What files have, and what directories have.
 const FILE: u32 = 0o600;
@@ -54,31 +52,16 @@ fn ours(path: &Path, meta: &Metadata, wanted: u32, own: u32) -> Result<(), Vault
     Ok(())
 }
 
-/// Opens a file that is ours alone. A link is not followed, a pipe not waited for.
-fn open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>, VaultError> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = match options.mode(FILE).custom_flags(flags.bits()).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let link = fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file());
-            return Err(match link {
-                true => VaultError::NotAFile(path.to_owned()),
-                false => failed(path)(error),
-            });
-        }
-    };
-    let meta = file.metadata().map_err(failed(path))?;
-    if !meta.is_file() {
-        return Err(VaultError::NotAFile(path.to_owned()));
-    }
-    ours(path, &meta, FILE, geteuid().as_raw())?;
-    Ok(Some(file))
-}
-
-/// What a file holds, and at most one byte more than `most`; nothing if there is none.
+/// What a file that is ours alone holds, and at most `most` bytes of it; nothing if there is none.
 pub(crate) fn read(path: &Path, most: usize) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
-    let Some(file) = open(path, OpenOptions::new().read(true))? else { return Ok(None) };
+    let bad = |error| match error {
+        ReadError::Io(error) => failed(path)(error),
+        _ => VaultError::NotAFile(path.to_owned()),
+    };
+    let Some(file) = ona_files::open(path, Links::Refuse).map_err(bad)? else { return Ok(None) };
+    let meta = file.metadata().map_err(failed(path))?;
+    ours(path, &meta, FILE, geteuid().as_raw())?;
+    // Not by `read_open`: what is read may be a key, and is overwritten when it is dropped.
     let mut bytes = Zeroizing::new(Vec::with_capacity(most.min(64 * 1024)));
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(failed(path))?;
     Ok(Some(bytes))
@@ -86,58 +69,15 @@ pub(crate) fn read(path: &Path, most: usize) -> Result<Option<Zeroizing<Vec<u8>>
 
 /// Puts a file in place of another, or of none: whole and on the disk, or not at all.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
-    let random = sealed::random::<8>().map_err(VaultError::NoRandom)?;
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{:016x}.new", u64::from_le_bytes(*random)));
-    let new = Path::new(&name);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(FILE)
-        .open(new)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(new, path));
-    if let Err(error) = written {
-        let _ = fs::remove_file(new);
-        return Err(failed(path)(error));
-    }
-    // The new name is on the disk too.
-    let dir = path.parent().unwrap_or(Path::new("."));
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed(dir))
+    let options =
+        ReplaceOptions { mode: Mode::Private, make_parents: false, ..ReplaceOptions::default() };
+    ona_files::replace(path, bytes, &options)
+        .map_err(|error| VaultError::Write { path: path.to_owned(), error })
 }
 
-/// Held by whoever changes the vault.
-pub(crate) struct Lock {
-    _file: File,
-}
-
-/// Waits for the lock; it is given back when it is dropped, or when the process ends, however it does.
+/// Waits for the lock of whoever changes the vault.
 pub(crate) fn lock(path: &Path) -> Result<Lock, VaultError> {
-    lock_within(path, PATIENCE)
-}
-
-fn lock_within(path: &Path, patience: Duration) -> Result<Lock, VaultError> {
-    let file = open(path, OpenOptions::new().write(true).create(true).truncate(false))?;
-    let file = file.ok_or_else(|| failed(path)(io::ErrorKind::NotFound.into()))?;
-    let deadline = Instant::now() + patience;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(VaultError::Busy {
-                    path: path.to_owned(),
-                    seconds: patience.as_secs(),
-                });
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(path)(error)),
-        }
-    }
+    Ok(Lock::acquire_private(path, PATIENCE)?)
 }
 
 #[cfg(test)]
@@ -151,25 +91,5 @@ mod tests {
         let error = ours(dir.path(), &meta, DIRECTORY, meta.uid() + 1).unwrap_err();
         assert!(matches!(error, VaultError::NotOurs { .. }), "{error}");
         assert!(error.to_string().contains("belongs to user"), "{error}");
-    }
-
-    #[test]
-    fn who_is_locked_out_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let held = lock(&path).unwrap();
-        let waited = lock_within(&path, Duration::ZERO);
-        assert!(matches!(waited, Err(VaultError::Busy { .. })));
-        drop(held);
-        assert!(lock_within(&path, Duration::ZERO).is_ok());
-    }
-
-    #[test]
-    fn a_replacement_that_fails_leaves_nothing_behind() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a");
-        fs::create_dir_all(path.join("b")).unwrap();
-        assert!(replace(&path, b"x").is_err(), "a directory is not replaced");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use ona_files::{LockError, ReplaceError};
+
 /// Why a vault could not be opened, read or written. What was in it is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
@@ -33,11 +35,11 @@ pub enum VaultError {
         /// What it should be.
         wanted: u32,
     },
-    /// A link, a pipe, or something else that is no file.
-    #[error("{} is no regular file: move it away", .0.display())]
+    /// A link, a pipe, or something else that is not a file.
+    #[error("{} is not a regular file: move it away", .0.display())]
     NotAFile(PathBuf),
-    /// The directory is none.
-    #[error("{} is no directory: move it away", .0.display())]
+    /// Something else stands in the place of the directory.
+    #[error("{} is not a directory: move it away", .0.display())]
     NotADirectory(PathBuf),
     /// There are secrets and no key to them.
     #[error(
@@ -70,23 +72,26 @@ pub enum VaultError {
     /// More than a vault takes.
     #[error("the vault would be larger than {} KiB: secrets are short", .0 / 1024)]
     TooLarge(usize),
-    /// Another process keeps it locked.
-    #[error("{} stayed locked by another process for {seconds} s: try again when it has ended", path.display())]
-    Busy {
-        /// The lock.
-        path: PathBuf,
-        /// How long it was waited for.
-        seconds: u64,
-    },
+    /// Another process keeps it locked, or it cannot be locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The system gave no random bytes.
     #[error("the system gives no random numbers: {0}")]
     NoRandom(String),
-    /// The disk or the system said no.
+    /// A file was not replaced.
+    #[error("{}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: ReplaceError,
+    },
+    /// The file system refuses.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was said.
+        /// Why.
         error: io::Error,
     },
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_files::Lock;
 use secrecy::SecretString;
 use zeroize::Zeroizing;
 
-use crate::disk::{self, Lock};
+use crate::disk;
 use crate::error::VaultError;
 use crate::sealed::{self, Key, Secrets, Unsealable};
 

@@ -1,9 +1,10 @@
 //! What a kind of agent keeps from one session to the next: a directory of its own (`memory` in its file), whose
 //! `MEMORY.md` it is told at the start.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use ona_files::{ReadError, read_resolved_text};
 
 use crate::extensions::{AgentDefinition, MemoryPlace};
 use crate::session::SessionRef;
@@ -21,11 +22,11 @@ const TOO_LARGE: u64 = 1 << 20;
 enum Unread {
     #[error("it leads out of the agent's directory")]
     Elsewhere,
-    #[error("it is no file")]
+    #[error("it is not a file")]
     NoFile,
     #[error("it is larger than 1 MiB")]
     TooLarge,
-    #[error("it is no text in UTF-8")]
+    #[error("it is not UTF-8 text")]
     NoText,
     #[error("a rule denies reading it")]
     Denied,
@@ -85,18 +86,15 @@ fn read(base: &Path, below: &Path) -> Result<Option<String>, Unread> {
     if !real.starts_with(&own) {
         return Err(Unread::Elsewhere);
     }
-    let meta = real.metadata().map_err(io)?;
-    if !meta.is_file() {
-        return Err(Unread::NoFile);
-    }
-    if meta.len() > TOO_LARGE {
-        return Err(Unread::TooLarge);
-    }
-    let mut bytes = Vec::new();
-    File::open(&real).and_then(|file| file.take(TOO_LARGE).read_to_end(&mut bytes)).map_err(io)?;
-    match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(Some(text)),
-        _ => Err(Unread::NoText),
+    let text = read_resolved_text(&real, TOO_LARGE).map_err(|error| match error {
+        ReadError::Io(error) => io(error),
+        ReadError::NotUtf8 { .. } => Unread::NoText,
+        ReadError::TooLarge { .. } => Unread::TooLarge,
+        ReadError::Directory | ReadError::NotRegular => Unread::NoFile,
+    })?;
+    match text {
+        Some(text) if text.contains('\0') => Err(Unread::NoText),
+        text => Ok(text),
     }
 }
 

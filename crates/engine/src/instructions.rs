@@ -20,10 +20,10 @@ mod rules;
 mod text;
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::PathError;
+use ona_files::ReadError;
+use ona_types::PathError;
 use ona_types::hook::{HookDetail, LoadReason, MemoryType};
 
 pub use conditional::Conditional;
@@ -116,12 +116,6 @@ impl fmt::Display for Warning {
 pub enum Problem {
     #[error("the link leads nowhere")]
     Missing,
-    #[error("it is a directory")]
-    Directory,
-    #[error("it is no regular file")]
-    NotRegular,
-    #[error("it is larger than 4 MiB")]
-    TooLarge,
     #[error("it holds no text")]
     Binary,
     #[error("it is not UTF-8: what cannot be read was replaced")]
@@ -145,8 +139,8 @@ pub enum Problem {
     Glob { glob: String, why: String },
     #[error(transparent)]
     Path(#[from] PathError),
-    #[error("it cannot be read: {0}")]
-    Unreadable(#[from] io::Error),
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 /// Reads what holds from the start of a session, and what may hold later.

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_intents::Workspace;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::hook_policy::POLICY_FILE;
@@ -20,9 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gate::governance::basis::WORKTREES;
 use crate::gate::intents::vouch;
-use crate::git::{GitError, worktrees};
 use crate::session::SessionRef;
 use crate::settings::Repository;
+use ona_repo::git::GitError;
+use ona_repo::git::worktrees;
 
 /// As many files are looked at for changes where git does not.
 const MOST_FILES: usize = 100_000;
@@ -71,6 +73,8 @@ pub(crate) enum IsolationError {
     #[error("the WorktreeCreate hook says {}, which is the checkout itself or holds it", .0.display())]
     Checkout(PathBuf),
     #[error(transparent)]
+    Replace(#[from] ReplaceError),
+    #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -103,7 +107,7 @@ impl Isolation {
         for file in files {
             let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
             let there = root.join(file);
-            put(&there, &content).map_err(|cause| IsolationError::Write { file: there, cause })?;
+            put(&there, &content)?;
         }
         let theirs = Workspace::at(&root)
             .map_err(|cause| IsolationError::Write { file: root.clone(), cause })?;
@@ -141,7 +145,7 @@ impl SessionRef<'_> {
         // Before it is there: whoever is killed now leaves something that can be found.
         let store = self.gate.store();
         store.agent_worktree(agent, &path.to_string_lossy())?;
-        hide(&all).map_err(|cause| IsolationError::Write { file: all.clone(), cause })?;
+        hide(&all)?;
         let base = worktrees::add(&checkout, &path, &branch).await?;
         for left_out in include::bring_files(&checkout, &path).await {
             self.warn(left_out);
@@ -233,30 +237,23 @@ impl SessionRef<'_> {
 }
 
 /// Keeps the directory of worktrees out of what git would add.
-fn hide(all: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(all)?;
-    let ignore = all.join(".gitignore");
-    match ignore.symlink_metadata() {
-        Ok(_) => Ok(()),
-        Err(_) => fs::write(ignore, "*\n"),
+fn hide(all: &Path) -> Result<(), ReplaceError> {
+    match replace(&all.join(".gitignore"), b"*\n", &ReplaceOptions::new_file()) {
+        Err(ReplaceError::Exists) => Ok(()),
+        done => done,
     }
 }
 
 /// Puts a file there as it should be. A link in its place would lead elsewhere, and is replaced.
-fn put(file: &Path, content: &[u8]) -> std::io::Result<()> {
+fn put(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    if let Some(dir) = file.parent() {
-        if is_link(dir) {
-            fs::remove_file(dir)?;
-        }
-        fs::create_dir_all(dir)?;
+    if let Some(dir) = file.parent().filter(|dir| is_link(dir)) {
+        fs::remove_file(dir)?;
     }
-    if is_link(file) {
-        fs::remove_file(file)?;
-    } else if fs::read(file).is_ok_and(|there| there == content) {
+    if !is_link(file) && fs::read(file).is_ok_and(|there| there == content) {
         return Ok(());
     }
-    fs::write(file, content)
+    replace(file, content, &ReplaceOptions::default())
 }
 
 /// What a directory holds, beside what ona itself writes; nothing if that is too much to look at.

@@ -16,7 +16,7 @@ mod doctor;
 pub mod extensions;
 pub mod foreign;
 pub mod gate;
-pub mod git;
+pub use ona_repo::git;
 pub mod instructions;
 mod isolation;
 mod judge;
@@ -40,7 +40,6 @@ mod tasks;
 mod testing;
 mod trust;
 mod turn;
-pub mod worktree;
 
 pub use agent::{Agent, AgentError, AgentOptions, FindModel, Mind, Purse, Wish};
 pub use agent_types::{PlayError, TypeError};

@@ -3,11 +3,9 @@
 //! `ona init` puts it there for agents that cannot be hooked into. ona's own agent has no use for it: what it offers
 //! is built in. So ona never starts it, and it needs no trust.
 
+use ona_files::jsonc::{EditError, Step, prune, value};
 use ona_hooks::own::is_ona;
 use serde_json::{Value, json};
-
-use crate::settings::EditError;
-use crate::settings::edit::{Step, prune, value};
 
 /// What ona's server is called.
 pub const SERVER: &str = "ona";
@@ -56,7 +54,7 @@ mod tests {
             assert_eq!(without_server(&kept).unwrap(), Some(kept.clone()));
         }
         let before = "{\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }\n}\n";
-        let with = crate::settings::edit::put(
+        let with = ona_files::jsonc::put(
             before,
             &[Step::Key("mcpServers"), Step::Key(SERVER)],
             &server("/opt/ona"),

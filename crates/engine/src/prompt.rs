@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ona_repo::Checkout;
 use ona_tools::Place;
 
 /// How the operator changes it.
@@ -59,7 +60,7 @@ fn surroundings(place: &Place, today: &str) -> String {
 }
 
 fn is_repository(dir: &Path) -> bool {
-    dir.ancestors().any(|dir| dir.join(".git").exists())
+    Checkout::of(dir).is_some()
 }
 
 #[cfg(test)]

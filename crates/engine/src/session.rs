@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ona_policy::secrets::masks;
 use ona_provider::ToolSpec;
+use ona_repo::Repository;
 use ona_sandbox::Owner;
 use ona_store::{Join, NewSession, Seat, StoreError};
 use ona_tools::{ModelNeed, Place, Tool};
@@ -21,7 +22,6 @@ use crate::gate::intents::metadata::with_metadata;
 use crate::gate::settle::{is_gone, settle};
 use crate::gate::{Gate, Record};
 use crate::instructions;
-use crate::settings::Repository;
 use ona_front::CoreEnd;
 
 /// What every session of this process shares.

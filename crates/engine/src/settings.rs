@@ -13,7 +13,6 @@ mod jsonc;
 mod known;
 mod merge;
 mod remarks;
-mod repository;
 mod schema;
 mod twice;
 
@@ -27,14 +26,14 @@ use serde_json::{Map, Value};
 
 pub use edit::EditError;
 pub use file::BadFile;
-pub(crate) use file::{read_at_most, read_bytes, within};
+pub(crate) use file::{read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
 pub(crate) use merge::{
     child_env, is_managed, managed_rules_only, managed_servers_only, others_hooks_act, secrets,
 };
 pub use merge::{hooks_layers, layers_of, merge, rules_layers, snapshot};
-pub use repository::Repository;
+pub use ona_repo::Repository;
 pub use schema::{Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
 
@@ -329,7 +328,7 @@ pub fn set(
     edit::write(&file, |text| {
         let new = edit::set(text, key, value)?;
         let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
-        let [first, rest @ ..] = key else { return Err(EditError::NoKey) };
+        let [first, rest @ ..] = key else { return Ok(new) };
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
         let about = |found: &str| is_in(found, &name) || is_in(&name, found);

@@ -582,7 +582,7 @@ impl Agent {
         file: &str,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        let Ok(path) = ona_policy::path::resolve(&self.session.gate.place().cwd, file) else {
+        let Ok(path) = ona_files::resolve(&self.session.gate.place().cwd, file) else {
             return Ok(());
         };
         self.heed_skills_near(&path)?;

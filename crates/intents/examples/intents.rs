@@ -14,6 +14,7 @@ use ona_intents::ranges::{modified_ranges, prefixed_hash};
 use ona_intents::trace::LineRange;
 use ona_intents::{Asked, Ledger, TraceEntry, Workspace, mutation};
 use ona_policy::{Effects, path};
+use ona_repo::Disk;
 use ona_types::{ToolKind, WriteAction};
 
 const INTENTS: usize = 1_000;
@@ -50,7 +51,8 @@ fn main() {
 fn gate(root: &Path) {
     let workspace = Workspace::at(root).unwrap();
     let selected = format!("INT-{}", INTENTS - 1);
-    let target = path::Target::of(root, format!("src/part{}/deep/a.rs", INTENTS - 1)).unwrap();
+    let target =
+        path::Target::of(&Disk, root, format!("src/part{}/deep/a.rs", INTENTS - 1)).unwrap();
     let effects = Effects::replace(target);
     let asked = Asked {
         tool: "Write",

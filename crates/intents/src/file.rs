@@ -13,6 +13,11 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use ona_repo::Checkout;
+use ona_repo::snapshot::OwnFiles;
+
+use crate::hook_policy::POLICY_FILE;
+use crate::ignore::IGNORE_FILES;
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
@@ -41,16 +46,22 @@ pub fn is_governed(root: &Path) -> bool {
 /// The workspace a directory belongs to: the nearest one upwards that has intents, as far as the checkout goes. Who
 /// starts in a subdirectory is not out of the gate's sight; where there is no checkout, only the directory itself counts.
 pub fn workspace(dir: &Path) -> Option<PathBuf> {
-    let mut nearest = None;
-    for above in dir.ancestors() {
-        if nearest.is_none() && is_governed(above) {
-            nearest = Some(above.to_owned());
-        }
-        if above.join(".git").exists() {
-            return nearest;
-        }
-    }
-    is_governed(dir).then(|| dir.to_owned())
+    let Some(checkout) = Checkout::of(dir) else {
+        return is_governed(dir).then(|| dir.to_owned());
+    };
+    let inside = dir.ancestors().take_while(|above| above.starts_with(checkout.top()));
+    inside.into_iter().find(|above| is_governed(above)).map(Path::to_owned)
+}
+
+/// The files that say what may be changed, from the workspace.
+pub fn governing() -> impl Iterator<Item = &'static str> {
+    [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES)
+}
+
+/// What ona itself keeps in a workspace: the trace, the map and the locks are written for every session, and are
+/// nobody's change.
+pub fn own_files() -> OwnFiles {
+    OwnFiles { dir: DIRECTORY.into(), governing: governing().map(PathBuf::from).collect() }
 }
 
 /// Where intents, trace, policy and the rest of it live, below the workspace.

@@ -3,13 +3,13 @@
 //! A command counts as a check when a word of one of its simple commands is one of [`WORDS`], in whole: `cidr`
 //! is not `ci`, and a file named `tests.txt` is not a test. Whether it failed is said by its exit code alone.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
+use ona_files::{ReadError, ReplaceError, ReplaceOptions, read_resolved_text, replace};
 use ona_policy::secrets::Redactor;
 use ona_policy::shell;
 
-use crate::disk;
+use crate::text::line_end;
 use crate::trace::{LedgerError, inside};
 
 /// The heading the lessons stand under.
@@ -29,6 +29,9 @@ const SPEAK: [&str; 24] = [
 
 /// The shell found no such command, or could not start it: nothing was checked, so nothing failed.
 const NEVER_RAN: [i32; 2] = [126, 127];
+
+/// A larger file is not one that ona would rewrite.
+const LARGEST: u64 = 16 << 20;
 
 /// Lines of the section that are lessons.
 const MOST_LESSONS: usize = 50;
@@ -68,13 +71,21 @@ pub enum LessonError {
     /// The file lies outside the workspace.
     #[error(transparent)]
     LeadsOut(#[from] LedgerError),
-    /// The file system says no.
-    #[error("{file}: the lesson cannot be written: {error}")]
-    Io {
+    /// The file cannot be read.
+    #[error("{file}: the lesson is not noted: {error}")]
+    Read {
         /// The file.
         file: &'static str,
         /// Why.
-        error: io::Error,
+        error: ReadError,
+    },
+    /// The file was not replaced.
+    #[error("{file}: the lesson is not noted: {error}")]
+    Write {
+        /// The file.
+        file: &'static str,
+        /// Why.
+        error: ReplaceError,
     },
 }
 
@@ -130,9 +141,8 @@ pub fn learn(
     let mut chosen = None;
     for file in FILES {
         let path = inside(workspace, file)?;
-        if let Some(text) =
-            disk::read_text(&path).map_err(|error| LessonError::Io { file, error })?
-        {
+        let text = read_resolved_text(&path, LARGEST);
+        if let Some(text) = text.map_err(|error| LessonError::Read { file, error })? {
             chosen = Some((file, path, text));
             break;
         }
@@ -145,7 +155,8 @@ pub fn learn(
     let masked = Lesson { command: &command, output: &output, ..*lesson };
     match add(&text, &masked) {
         Some(new) => {
-            disk::replace(&path, &new).map_err(|error| LessonError::Io { file, error })?;
+            replace(&path, new.as_bytes(), &ReplaceOptions::default())
+                .map_err(|error| LessonError::Write { file, error })?;
             Ok(Learned::Written(path))
         }
         None => Ok(Learned::Known),
@@ -154,7 +165,7 @@ pub fn learn(
 
 /// The text with the lesson at the end of its section; nothing if it is there already.
 fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
-    let end_of_line = disk::line_end(text);
+    let end_of_line = line_end(text);
     let what = what(lesson);
     let intent = lesson.intent_id.unwrap_or("none");
     let line = format!("- {} [{}] {what}{end_of_line}", lesson.timestamp, one_line(intent));

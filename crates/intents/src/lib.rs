@@ -6,7 +6,6 @@
 pub mod blame;
 pub mod class;
 pub mod context;
-mod disk;
 pub mod export;
 pub mod file;
 pub mod gate;
@@ -22,6 +21,7 @@ pub mod refusal;
 pub mod scope;
 mod select;
 pub mod syntax;
+mod text;
 pub mod trace;
 mod words;
 mod workspace;

@@ -10,17 +10,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use ona_files::{
+    Lock, LockError, ReadError, ReplaceError, ReplaceOptions, read_resolved_text, replace,
+};
+
 pub use import::{Imported, import};
 pub use page::{BEGIN, END};
 
-use crate::disk;
-use crate::trace::{Ledger, LedgerError, MutationClass, TraceEntry, inside, own};
+use crate::trace::{Ledger, LedgerError, MutationClass, PATIENCE, TraceEntry, inside, own};
 
 /// Where the map is, from the workspace.
 pub const MAP_PATH: &str = ".orchestration/intent_map.md";
 
 /// Held while the map is brought up to date: two processes must not take each other's rows out.
 const LOCK_PATH: &str = ".orchestration/intent_map.lock";
+
+/// A larger map is not one that ona would rewrite.
+const LARGEST: u64 = 16 << 20;
 
 /// As many symbols as a row names: the ones touched last.
 const MOST_SYMBOLS: usize = 12;
@@ -51,10 +57,16 @@ pub enum MapError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Another process is at it. The map is a view: it can be made anew at any time.
-    #[error("another process holds the lock on the intent map; it was not brought up to date")]
-    Held,
-    /// The file system says no.
-    #[error("the intent map cannot be written: {0}")]
+    #[error("the intent map was not brought up to date: {0}")]
+    Lock(#[from] LockError),
+    /// What is there cannot be read.
+    #[error("{MAP_PATH}: {0}")]
+    Read(#[from] ReadError),
+    /// It was not replaced.
+    #[error("{MAP_PATH}: {0}")]
+    Write(#[from] ReplaceError),
+    /// The ledger cannot be read.
+    #[error("the trace cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -72,7 +84,7 @@ impl IntentMap {
 
     /// The map of a workspace as it was last written; nothing where there is none that ona could have written.
     pub fn read(workspace: &Path) -> Result<Option<Self>, MapError> {
-        let text = disk::read_text(&inside(workspace, MAP_PATH)?)?;
+        let text = read_resolved_text(&inside(workspace, MAP_PATH)?, LARGEST)?;
         Ok(text.as_deref().and_then(page::parse))
     }
 
@@ -115,10 +127,10 @@ impl IntentMap {
         name: impl Fn(&str) -> Option<String>,
     ) -> Result<(), MapError> {
         let path = own(workspace, MAP_PATH)?;
-        let old = disk::read_text(&path)?;
+        let old = read_resolved_text(&path, LARGEST)?;
         let new = page::render(self, old.as_deref(), name);
         if old.as_deref() != Some(new.as_str()) {
-            disk::replace(&path, &new)?;
+            replace(&path, new.as_bytes(), &ReplaceOptions::default())?;
         }
         Ok(())
     }
@@ -136,8 +148,8 @@ pub fn record(
     if let Some(dir) = lock.parent() {
         std::fs::create_dir_all(dir)?;
     }
-    let _held = disk::lock(&lock)?.ok_or(MapError::Held)?;
-    let old = disk::read_text(&path)?;
+    let _held = Lock::acquire(&lock, PATIENCE)?;
+    let old = read_resolved_text(&path, LARGEST)?;
     let map = match old.as_deref().and_then(page::parse) {
         Some(mut map) => {
             map.add(entry);

@@ -9,7 +9,6 @@
 
 mod dialect;
 mod ledger;
-mod lines;
 mod read;
 mod record;
 #[cfg(test)]
@@ -27,7 +26,6 @@ pub use record::{
 };
 pub use verify::{Finding, Verification};
 
-pub(crate) use ledger::{inside, own};
-pub(crate) use lines::LONGEST_LINE;
+pub(crate) use ledger::{PATIENCE, inside, own};
 pub use time::now;
 pub(crate) use time::seconds;

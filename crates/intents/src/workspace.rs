@@ -179,6 +179,8 @@ impl<T> Kept<T> {
 
 #[cfg(test)]
 mod tests {
+    use ona_repo::Disk;
+
     use std::fs;
 
     use super::*;
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn what_a_call_is_follows_from_its_tool_and_its_effects() {
         let (_dir, workspace) = workspace();
-        let shell = |line: &str| Effects::of_shell(line, workspace.root()).unwrap();
+        let shell = |line: &str| Effects::of_shell(&Disk, line, workspace.root()).unwrap();
         let (bash, other) = (("Bash", ToolKind::Command), ("own_shell", ToolKind::Other));
         for (tool, line, allowed) in [
             (bash, "ls", true),
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(workspace.policy().failure_mode, FailureMode::Closed);
         fs::remove_dir_all(dir.path().join(".orchestration")).unwrap();
         assert_eq!(workspace.policy().failure_mode, FailureMode::Closed);
-        let effects = Effects::of_shell("echo a > src/b", workspace.root()).unwrap();
+        let effects = Effects::of_shell(&Disk, "echo a > src/b", workspace.root()).unwrap();
         let judged =
             workspace.judge(&asked(("Bash", ToolKind::Command), Some("echo a > src/b"), &effects));
         assert_eq!(judged.decision, Decision::Refuse(Refusal::MissingIntents));

@@ -1,18 +1,18 @@
 //! `ona blame`: from a line to the call that wrote it, its intent, and who allowed it.
 
-use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ona_engine::git;
+use ona_files::ReadError;
 use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
 use ona_intents::file::{Found, Intents};
 use ona_intents::ranges::{is_binary, split_lines};
 use ona_intents::scope::locate;
 use ona_intents::syntax::left_out;
 use ona_intents::trace::TraceEntry;
+use ona_repo::git;
 use ona_store::Store;
 use ona_types::SessionId;
 use serde_json::{Value, json};
@@ -123,17 +123,17 @@ fn content(real: &Path, named: &Path) -> Result<Vec<u8>, CliError> {
         }
         _ => CliError::failed(format!("{named} cannot be read: {error}")),
     };
-    let meta = fs::metadata(real).map_err(unreadable)?;
-    if meta.is_dir() {
-        return Err(CliError::usage(format!("{named} is a directory")).hint("name a file in it"));
-    }
-    if !meta.is_file() {
-        return Err(CliError::usage(format!("{named} is no regular file")));
-    }
-    if meta.len() > LARGEST {
-        return Err(CliError::usage(format!("{named} has more than {LARGEST} bytes")));
-    }
-    let content = fs::read(real).map_err(unreadable)?;
+    let content = match ona_files::read_at_most(real, LARGEST) {
+        Ok(Some(content)) => content,
+        Ok(None) => return Err(unreadable(io::ErrorKind::NotFound.into())),
+        Err(ReadError::Io(error)) => return Err(unreadable(error)),
+        Err(ReadError::Directory) => {
+            return Err(
+                CliError::usage(format!("{named} is a directory")).hint("name a file in it")
+            );
+        }
+        Err(error) => return Err(CliError::usage(format!("{named}: {error}"))),
+    };
     if is_binary(&content) {
         return Err(CliError::usage(format!("{named} is binary, and has no lines"))
             .hint("`ona trace list --file` shows who changed it"));

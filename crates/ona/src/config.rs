@@ -150,7 +150,7 @@ struct Setting<'a> {
 fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
     let Setting { key, value, scope, force } = *setting;
     let destination = destination(scope)?;
-    // What is no JSON is meant as text.
+    // What is not JSON is meant as text.
     let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
     let parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {

@@ -17,6 +17,7 @@ use ona_engine::settings::{self, Given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
+use ona_repo::Disk;
 use ona_tools::{ToolSettings, WebAccess, WebProxies};
 
 use crate::args::Cli;
@@ -479,7 +480,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
 pub fn secrets() -> Vec<String> {
     let named = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let named = named.filter(|(name, value)| holds_secret(name, value));
+    let named = named.filter(|(name, value)| holds_secret(&Disk, name, value));
     // As keys are sent.
     let named = named.map(|(_, value)| value.trim().to_owned());
     named.chain(model::header_secrets()).collect()

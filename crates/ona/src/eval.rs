@@ -94,7 +94,7 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     runtime.shutdown_background();
     let (report, signal) = outcome?;
     let line = serde_json::to_string(&report)
-        .map_err(|error| CliError::failed(format!("the result is no JSON: {error}")))?;
+        .map_err(|error| CliError::failed(format!("the result is not JSON: {error}")))?;
     print_line(&line).map_err(|error| {
         CliError::failed(format!("the result is recorded, but cannot be printed: {error}"))
             .hint(format!("its id is {}", report.tool_use_id))

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ona_engine::project::{self, Change, ChangeError};
-use ona_engine::settings::{EditError, edit};
+use ona_files::ReadError;
+use ona_files::jsonc::{self, EditError};
 use ona_hooks::own::{command_for, is_ona};
 use ona_intents::file::DIRECTORY;
 use serde_json::{Value, json};
@@ -56,13 +57,7 @@ pub struct Refused {
 
 impl From<EditError> for Refused {
     fn from(error: EditError) -> Self {
-        let place = error.place();
-        let why = match error {
-            // The place says it already.
-            EditError::At { reason, .. } => reason.to_string(),
-            error => error.to_string(),
-        };
-        Self { place, why }
+        Self { place: error.place(), why: error.without_place() }
     }
 }
 
@@ -84,7 +79,9 @@ impl From<ChangeError> for CliError {
     fn from(error: ChangeError) -> Self {
         let what = error.to_string();
         let error = match error {
-            ChangeError::Io { .. } | ChangeError::Moved { .. } => Self::failed(what),
+            ChangeError::Write { .. }
+            | ChangeError::Read { cause: ReadError::Io(_), .. }
+            | ChangeError::Moved { .. } => Self::failed(what),
             _ => Self::usage(what),
         };
         error.hint("nothing was changed")
@@ -229,7 +226,7 @@ impl Plan {
     /// Hooks that are switched off gate nothing, however well they are written.
     fn look_for_switch(&mut self, file: &str) {
         let text = self.files.iter().find(|change| change.path == file);
-        let settings = text.and_then(|change| edit::value(change.after.as_deref()?).ok());
+        let settings = text.and_then(|change| jsonc::value(change.after.as_deref()?).ok());
         if settings.is_some_and(|settings| settings["disableAllHooks"] == Value::Bool(true)) {
             self.notes
                 .push(format!("{file} says disableAllHooks: nothing is gated until it does not"));

@@ -143,11 +143,11 @@ fn refused(error: RegistryError) -> CliError {
         RegistryError::Exists(id) => CliError::usage(said).hint(format!(
             "`ona plugin update {id}` fetches it anew, `ona plugin remove {id}` removes it"
         )),
-        RegistryError::Busy(_) => CliError::failed(said).hint("try again when it is done"),
+        RegistryError::Lock(_) => CliError::failed(said).hint("try again when it is done"),
         RegistryError::Record { .. } => {
             CliError::failed(said).hint("remove it, and add the plugin anew")
         }
-        RegistryError::Io { .. } => CliError::failed(said),
+        RegistryError::Io { .. } | RegistryError::Write { .. } => CliError::failed(said),
     }
 }
 

@@ -159,7 +159,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let (code, signal) = outcome?;
     if signal.is_none() {
         // The turn is done and on the record, whatever becomes of this.
-        sessions::clean_up(&engine.store, &settings, &seat.session).unwrap_or_else(|error| {
+        sessions::clean_up(&engine.core.store, &settings, &seat.session).unwrap_or_else(|error| {
             let warning = CliError::from(error).warning("old sessions are not removed");
             complain(&warning);
         });

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use ona_engine::settings::Repository;
 use ona_intents::Workspace;
 use ona_intents::file::workspace;
 use ona_mcp::{ServeError, serve_http, serve_stdio};
+use ona_repo::Repository;
 use ona_store::Store;
 use ona_types::SessionId;
 use tokio::signal::unix::{SignalKind, signal};

@@ -4,11 +4,11 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ona_engine::git::GitError;
 use ona_intents::file::{
     self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, Loader, WriteError, YamlError,
 };
 use ona_intents::trace::{LEDGER_PATH, Ledger, TraceEntry};
+use ona_repo::git::GitError;
 use ona_store::{Selection, Store};
 use ona_types::SessionId;
 
@@ -140,7 +140,9 @@ pub fn unchanged(error: WriteError) -> CliError {
             CliError::usage(error.to_string()).hint("`ona intent list --all` shows all")
         }
         WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),
-        WriteError::Busy | WriteError::Io(_) => CliError::failed(error.to_string()).hint(untouched),
+        WriteError::Lock(_) | WriteError::Replace(_) | WriteError::Io(_) => {
+            CliError::failed(error.to_string()).hint(untouched)
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use ona_policy::path::Target;
 use ona_policy::{
     Call, Effects, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source, Surroundings,
 };
+use ona_testkit::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::json;
 
@@ -21,6 +22,7 @@ fn main() {
         working_dirs: vec!["/w/app".into()],
         outputs: None,
         protected: Vec::new(),
+        world: &Disk,
     };
     let behaviors = [Behavior::Allow, Behavior::Ask, Behavior::Deny];
     let rules = (0..1000).map(|n| {
@@ -36,7 +38,7 @@ fn main() {
     let permissions = Permissions::new(rules.collect(), PermissionMode::Default, around);
 
     let command = "git status && cargo test --workspace 2>&1 | tail -5";
-    let bash = Effects::of_shell(command, Path::new("/w/app")).unwrap();
+    let bash = Effects::of_shell(&Disk, command, Path::new("/w/app")).unwrap();
     let input = json!({"command": command});
     println!(
         "bash_us {}",
@@ -45,7 +47,7 @@ fn main() {
             &Call { tool: "Bash", facts: RuleFacts::COMMAND, input: &input, effects: &bash }
         )
     );
-    let edit = Effects::replace(Target::of(Path::new("/w/app"), "src/main.rs").unwrap());
+    let edit = Effects::replace(Target::of(&Disk, Path::new("/w/app"), "src/main.rs").unwrap());
     let input = json!({"file_path": "src/main.rs"});
     let edits = RuleFacts { subject: RuleSubject::Writes, ..RuleFacts::default() };
     println!(

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_types::World;
+
 use crate::commands;
 use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
@@ -92,10 +94,9 @@ fn with_values(command: &shell::Command, set: &[(&str, &str)]) -> shell::Command
 /// How scripts say where the top of their checkout is.
 pub(crate) const TOPLEVEL: &str = "\"$(git rev-parse --show-toplevel)\"";
 
-/// The top of the checkout that a directory belongs to.
-pub(crate) fn checkout(dir: &Path) -> Option<String> {
-    let top = dir.ancestors().find(|dir| dir.join(".git").exists())?;
-    top.to_str().map(str::to_owned)
+/// The top of the checkout that a directory belongs to, as text.
+pub(crate) fn checkout(world: &dyn World, dir: &Path) -> Option<String> {
+    world.checkout(dir)?.into_os_string().into_string().ok()
 }
 
 /// A directory with all that is in it.
@@ -136,7 +137,7 @@ impl Effects {
     /// What a shell command line started in `cwd` would touch, as far as its text tells: redirections,
     /// and the operands of commands that are known to take files. Command lines within it, as in
     /// `bash -c '…'`, are taken apart too.
-    pub fn of_shell(source: &str, cwd: &Path) -> Result<Self, PathError> {
+    pub fn of_shell(world: &dyn World, source: &str, cwd: &Path) -> Result<Self, PathError> {
         if source.len() > LONGEST_COMMAND {
             return Ok(Self {
                 opaque: Some(format!("the command is longer than {LONGEST_COMMAND} bytes")),
@@ -154,13 +155,13 @@ impl Effects {
             dirs: vec![cwd.to_owned()],
             ..Self::default()
         };
-        effects.follow(&script);
-        effects.redirect(&script)?;
+        effects.follow(world, &script);
+        effects.redirect(world, &script)?;
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            effects.touch(&with_values(command, &set));
+            effects.touch(world, &with_values(command, &set));
         }
-        effects.feed(&script);
+        effects.feed(world, &script);
         effects.commands = script.commands;
         Ok(effects)
     }
@@ -170,13 +171,13 @@ impl Effects {
     }
 
     /// The top of the one checkout that all the directories belong to.
-    fn checkout(&self) -> Option<String> {
-        let first = checkout(self.dirs.first()?)?;
-        self.dirs.iter().all(|dir| checkout(dir).as_ref() == Some(&first)).then_some(first)
+    fn checkout(&self, world: &dyn World) -> Option<String> {
+        let first = checkout(world, self.dirs.first()?)?;
+        self.dirs.iter().all(|dir| checkout(world, dir).as_ref() == Some(&first)).then_some(first)
     }
 
     /// Notes where the commands may run, and which of them the text does not fix.
-    fn follow(&mut self, script: &Script) {
+    fn follow(&mut self, world: &dyn World, script: &Script) {
         for command in &script.commands {
             let Some(first) = command.words.first() else { continue };
             let Some(name) = command.name() else {
@@ -191,7 +192,7 @@ impl Effects {
             }
             let operand = command.words[1..].iter().find(|word| !word.source.starts_with('-'));
             let to = operand.and_then(|word| match word.literal.as_deref() {
-                None if word.source == TOPLEVEL => self.checkout(),
+                None if word.source == TOPLEVEL => self.checkout(world),
                 literal => literal.map(str::to_owned),
             });
             let to = to.filter(|to| name == "cd" && to != "-");
@@ -201,7 +202,7 @@ impl Effects {
             };
             // Bash takes `..` away in the text, before it follows links; `cd -P` after.
             let there = self.dirs.iter().flat_map(|dir| {
-                [path::resolve(dir, &to).ok(), Some(path::in_words(&dir.join(&to)))]
+                [world.resolve(dir, Path::new(&to)).ok(), Some(path::in_words(&dir.join(&to)))]
             });
             let there: Vec<PathBuf> = there.flatten().collect();
             for dir in there {
@@ -212,7 +213,7 @@ impl Effects {
         }
     }
 
-    fn redirect(&mut self, script: &Script) -> Result<(), PathError> {
+    fn redirect(&mut self, world: &dyn World, script: &Script) -> Result<(), PathError> {
         for redirect in &script.redirects {
             let Some(target) = &redirect.target.literal else {
                 self.doubt(format!(
@@ -232,7 +233,7 @@ impl Effects {
                     "the redirection target {target} is relative and the command changes directory"
                 ));
             }
-            let resolved = Target::of(&self.dirs[0], target)?;
+            let resolved = Target::of(world, &self.dirs[0], target)?;
             match redirect.direction {
                 Direction::Read => self.fed.push(resolved),
                 Direction::Write => self.redirected.push(resolved),
@@ -248,29 +249,30 @@ impl Effects {
     }
 
     /// Notes the files that a command is known to take.
-    fn touch(&mut self, command: &shell::Command) {
+    fn touch(&mut self, world: &dyn World, command: &shell::Command) {
         let touched = files::touched(&command.words);
         let Touched { files, trees, tracked, given, unsure, scatters, .. } = touched;
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         for (access, operand) in files {
-            let targets = self.targets(&operand);
+            let targets = self.targets(world, &operand);
             match access {
                 Access::Reads => self.reads.extend(targets),
                 Access::Writes => self.writes.extend(targets),
             }
         }
         for tree in trees {
-            self.go_through(&tree);
+            self.go_through(world, &tree);
         }
         for files::Tracked { access, below } in tracked {
             for dir in &self.dirs {
-                let below = below.iter().filter_map(|path| Target::of(dir, path).ok()).collect();
+                let below =
+                    below.iter().filter_map(|path| Target::of(world, dir, path).ok()).collect();
                 self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
             }
         }
         for (program, piece) in given {
-            let found = self.dirs.iter().filter_map(|dir| Target::of(dir, &piece).ok());
+            let found = self.dirs.iter().filter_map(|dir| Target::of(world, dir, &piece).ok());
             let found: Vec<Target> = found.collect();
             self.given.extend(found.into_iter().map(|target| (program.clone(), target)));
         }
@@ -278,7 +280,7 @@ impl Effects {
 
     /// Notes which files `xargs` may be told of: those in the directories that are listed, if all the rest of
     /// the command line does is to list some.
-    fn feed(&mut self, script: &Script) {
+    fn feed(&mut self, world: &dyn World, script: &Script) {
         let fed = script.commands.iter().find_map(|command| files::touched(&command.words).fed);
         let Some(access) = fed else { return };
         let listed: Option<Vec<Vec<Option<Operand>>>> =
@@ -300,14 +302,14 @@ impl Effects {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
                 let (root, skips) = (root.clone(), Skips::default());
-                self.go_through(&files::Tree { access, root, skips, by });
+                self.go_through(world, &files::Tree { access, root, skips, by });
             }
         }
     }
 
-    fn go_through(&mut self, tree: &files::Tree) {
+    fn go_through(&mut self, world: &dyn World, tree: &files::Tree) {
         let here = Operand::Fixed(".".to_owned());
-        for root in self.targets(tree.root.as_ref().unwrap_or(&here)) {
+        for root in self.targets(world, tree.root.as_ref().unwrap_or(&here)) {
             let files::Tree { access, skips, by, .. } = tree.clone();
             let tree = Tree { access, root, skips, by };
             if !self.trees.contains(&tree) {
@@ -317,14 +319,16 @@ impl Effects {
     }
 
     /// What an operand names, wherever the command may be.
-    fn targets(&mut self, operand: &Operand) -> Vec<Target> {
+    fn targets(&mut self, world: &dyn World, operand: &Operand) -> Vec<Target> {
         let mut targets = Vec::new();
         for dir in &self.dirs {
             match operand {
-                Operand::Fixed(file) => targets.extend(Target::of(dir, file)),
-                Operand::Glob(pattern) => match files::expand(dir, pattern) {
+                Operand::Fixed(file) => targets.extend(Target::of(world, dir, file)),
+                Operand::Glob(pattern) => match files::expand(world, dir, pattern) {
                     Some(found) => {
-                        targets.extend(found.iter().filter_map(|file| Target::of(dir, file).ok()));
+                        targets.extend(
+                            found.iter().filter_map(|file| Target::of(world, dir, file).ok()),
+                        );
                     }
                     None => {
                         self.unsure.get_or_insert(format!("{pattern} stands for too many files"));
@@ -338,10 +342,12 @@ impl Effects {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::Disk;
+
     use super::*;
 
     fn of(source: &str) -> Effects {
-        Effects::of_shell(source, Path::new("/")).unwrap()
+        Effects::of_shell(&Disk, source, Path::new("/")).unwrap()
     }
 
     #[test]

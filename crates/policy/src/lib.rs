@@ -2,12 +2,12 @@
 //!
 //! A tool turns its input into [`Effects`]: the paths it reads and writes, the shell commands it
 //! starts, the hosts it speaks to. Whoever decides about a call looks only at those. Two things make
-//! them trustworthy: [`path::resolve`], which sees through `..` and symlinks, and [`shell::parse`],
+//! them trustworthy: paths that were resolved, through `..` and symlinks, and [`shell::parse`],
 //! which reads a command line with a real grammar and says so when it cannot. [`Permissions`] holds
 //! the rules of S0 §5.12 and gives a [`Ruling`], with the rules that made it. [`secrets`] knows what must not
 //! be kept of what a call brought to light.
 //!
-//! The crate changes nothing; its only I/O is looking at symlinks.
+//! The crate is pure. What it needs to know of the disk and of git it asks a [`World`].
 //!
 //! ```
 //! use ona_policy::shell;
@@ -25,13 +25,14 @@ pub mod path;
 mod permissions;
 mod read_only;
 mod remedy;
-pub mod repository;
 mod rule;
 pub mod secrets;
 pub mod shell;
 mod subject;
 mod suggest;
 pub mod wildcard;
+
+pub use ona_types::World;
 
 pub use effects::{Access, Effects, Skips, TrackedFiles, Tree};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};

@@ -4,7 +4,7 @@ mod unclear;
 
 use std::path::{Path, PathBuf};
 
-use ona_types::{Behavior, PermissionMode};
+use ona_types::{Behavior, PermissionMode, World};
 use serde_json::Value;
 
 use crate::builtin;
@@ -15,7 +15,7 @@ use crate::shell::{self, Assignment, Command};
 use crate::subject::{RuleFacts, RuleSubject};
 
 /// Where a call is judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The session's directory.
     pub cwd: PathBuf,
@@ -29,6 +29,8 @@ pub struct Surroundings {
     pub outputs: Option<PathBuf>,
     /// Files and directories that decide what is allowed, beside those known by name: writing them is asked for.
     pub protected: Vec<PathBuf>,
+    /// Who is asked about the disk and about git.
+    pub world: &'static dyn World,
 }
 
 impl Surroundings {
@@ -58,6 +60,7 @@ impl Surroundings {
             working_dirs: vec!["/w/app".into()],
             outputs: None,
             protected: Vec::new(),
+            world: &ona_testkit::Disk,
         }
     }
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::permissions::Surroundings;
-use crate::repository::Checkout;
 use crate::shell::{Assignment, Command, Word};
 
 use own::Own;
@@ -108,7 +107,7 @@ impl ReadOnly {
         // A directory's file of the same name may be a link.
         let is_dir = |word: &Word| {
             let text = word.literal.as_deref().unwrap_or(".");
-            effects.dirs.iter().any(|dir| dir.join(text).is_dir())
+            effects.dirs.iter().any(|dir| around.world.is_dir(&dir.join(text)))
         };
         if self.command == "diff" && words.iter().any(is_dir) {
             return false;
@@ -168,7 +167,8 @@ impl ReadOnly {
             let own = |dir: &PathBuf| match below {
                 None => own_repository(dir, around),
                 Some(below) => {
-                    crate::path::resolve(dir, below).is_ok_and(|dir| own_repository(&dir, around))
+                    let dir = around.world.resolve(dir, Path::new(below));
+                    dir.is_ok_and(|dir| own_repository(&dir, around))
                 }
             };
             if !effects.dirs.iter().all(own) {
@@ -194,7 +194,9 @@ impl ReadOnly {
                 return self.operands == Operands::Data && own.is_text(&word.source);
             }
             if self.command == "cd" && word.source == TOPLEVEL {
-                let top = |dir: &PathBuf| checkout(dir).is_some_and(|top| inside(dir, top, around));
+                let top = |dir: &PathBuf| {
+                    checkout(around.world, dir).is_some_and(|top| inside(dir, top, around))
+                };
                 return effects.dirs.iter().all(top);
             }
             return is_glob(&word.source)
@@ -205,7 +207,7 @@ impl ReadOnly {
                     let is_option = |path: &Path| {
                         path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-')
                     };
-                    files::expand(dir, &word.source).is_some_and(|found| {
+                    files::expand(around.world, dir, &word.source).is_some_and(|found| {
                         found.iter().all(|path| inside(dir, path, around) && !is_option(path))
                     })
                 });
@@ -300,23 +302,23 @@ fn prints(word: &Word) -> bool {
 
 /// Whether what an operand names, if it names a file, is in a working directory.
 fn inside(dir: &Path, operand: impl AsRef<Path>, around: &Surroundings) -> bool {
-    crate::path::resolve(dir, operand).is_ok_and(|path| around.contains(&path))
+    around.world.resolve(dir, operand.as_ref()).is_ok_and(|path| around.contains(&path))
 }
 
 /// Whether git, started in a directory, would use the project's own repository.
 fn own_repository(dir: &Path, around: &Surroundings) -> bool {
-    let bare = |dir: &Path| ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists());
+    let world = around.world;
+    let bare =
+        |dir: &Path| ["HEAD", "objects", "refs"].iter().all(|name| world.exists(&dir.join(name)));
     let mut dir = dir.to_owned();
     loop {
         if bare(&dir) {
             return false;
         }
         if dir == around.project_dir {
-            let top = dir.ancestors().find(|dir| dir.join(".git").exists());
-            let plain = |top| Checkout::at(top).is_some_and(|checkout| checkout.is_plain());
-            return top.is_none_or(plain);
+            return world.checkout(&dir).is_none_or(|top| world.is_plain_checkout(&top));
         }
-        if dir.join(".git").exists() || !dir.pop() {
+        if world.exists(&dir.join(".git")) || !dir.pop() {
             return false;
         }
     }

@@ -131,7 +131,9 @@ impl Permissions {
             return fewest.into_iter().map(Change::Remove).collect();
         }
         let own = used.iter().filter(|rule| is_builtin(rule)).map(|rule| rule.text.clone());
-        let forbidden = own.chain(suggest::naming(call)).find(|text| self.denied_by(text, call));
+        let forbidden = own
+            .chain(suggest::naming(self.around().world, call))
+            .find(|text| self.denied_by(text, call));
         forbidden.map(|text| Change::Add(Behavior::Deny, text)).into_iter().collect()
     }
 
@@ -211,6 +213,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::Disk;
     use std::path::Path;
 
     use Behavior::{Allow, Ask, Deny};
@@ -234,9 +237,9 @@ mod tests {
 
     fn effects(tool: &str, text: &str) -> Effects {
         match tool {
-            "Bash" => Effects::of_shell(text, Path::new("/w/app")).unwrap(),
-            "Read" => Effects::read(Target::of(Path::new("/w/app"), text).unwrap()),
-            _ => Effects::replace(Target::of(Path::new("/w/app"), text).unwrap()),
+            "Bash" => Effects::of_shell(&Disk, text, Path::new("/w/app")).unwrap(),
+            "Read" => Effects::read(Target::of(&Disk, Path::new("/w/app"), text).unwrap()),
+            _ => Effects::replace(Target::of(&Disk, Path::new("/w/app"), text).unwrap()),
         }
     }
 

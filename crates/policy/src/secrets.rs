@@ -4,9 +4,11 @@
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use ona_types::World;
 use regex::Regex;
 use serde_json::Value;
 
@@ -250,8 +252,8 @@ const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDE
 const SHORTEST_WORD: usize = 16;
 
 /// Whether a variable holds a secret, by its name.
-pub fn holds_secret(name: &str, value: &str) -> bool {
-    names_secret(name) && can_be_secret(value)
+pub fn holds_secret(world: &dyn World, name: &str, value: &str) -> bool {
+    names_secret(name) && can_be_secret(world, value)
 }
 
 /// Whether a name, of words with `_` between them, is one of a secret.
@@ -264,9 +266,9 @@ pub fn names_secret(name: &str) -> bool {
 
 /// Whether a value can be taken for a secret and masked wherever it occurs. A path that exists leads to one, and is
 /// none; a common word would be found everywhere.
-pub fn can_be_secret(value: &str) -> bool {
+pub fn can_be_secret(world: &dyn World, value: &str) -> bool {
     let is_word = value.len() < SHORTEST_WORD && value.bytes().all(|b| b.is_ascii_lowercase());
-    let is_path = value.starts_with('/') && std::path::Path::new(value).exists();
+    let is_path = value.starts_with('/') && world.exists(Path::new(value));
     value.len() >= SHORTEST && !is_word && !is_path
 }
 
@@ -282,6 +284,7 @@ pub fn masks(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::Disk;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -432,7 +435,7 @@ mod tests {
             ("API_KEY", "short", false),
             ("MONKEY", "abcdefgh", false),
         ] {
-            assert_eq!(holds_secret(name, value), expected, "{name}");
+            assert_eq!(holds_secret(&Disk, name, value), expected, "{name}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ona_types::{Behavior, RuleValue};
+use ona_types::{Behavior, RuleValue, World};
 
 use crate::commands;
 use crate::path::Target;
@@ -27,12 +27,13 @@ impl Permissions {
         if !matches!(self.judge(call).by, By::Mode(_)) {
             return Vec::new();
         }
+        let world = self.around().world;
         let lacking = self.lacking(call);
         // What is free because it only reads may still lack the right to write where its output goes.
         let written = call.effects.redirected.iter();
         let with_output = lacking.iter().cloned();
         let with_output =
-            with_output.chain(written.map(|target| rule("Edit", path_rule(&target.real))));
+            with_output.chain(written.map(|target| rule("Edit", path_rule(world, &target.real))));
         let attempts = [unique(lacking.clone()), unique(with_output.collect())];
         attempts.into_iter().find(|wanted| self.turned_by(wanted, call)).unwrap_or_default()
     }
@@ -53,18 +54,18 @@ impl Permissions {
     }
 
     fn lacking(&self, call: &Call<'_>) -> Vec<RuleValue> {
-        let effects = call.effects;
+        let (world, effects) = (self.around().world, call.effects);
         match call.facts.subject {
             RuleSubject::Command => {
                 let open = effects.commands.iter().filter(|one| !self.covers_command(one, effects));
                 let commands = open.map(|command| rule("Bash", command_rule(command)));
                 let written = effects.redirected.iter().filter(|target| !self.reaches(target));
                 commands
-                    .chain(written.map(|target| rule("Edit", path_rule(&target.real))))
+                    .chain(written.map(|target| rule("Edit", path_rule(world, &target.real))))
                     .collect()
             }
-            RuleSubject::Reads => paths("Read", &effects.reads),
-            RuleSubject::Writes => paths("Edit", &effects.writes),
+            RuleSubject::Reads => paths(world, "Read", &effects.reads),
+            RuleSubject::Writes => paths(world, "Edit", &effects.writes),
             RuleSubject::Domain => effects
                 .hosts
                 .iter()
@@ -78,13 +79,13 @@ impl Permissions {
 }
 
 /// Rules that name what the call would do, the narrowest first.
-pub(crate) fn naming(call: &Call<'_>) -> Vec<String> {
+pub(crate) fn naming(world: &dyn World, call: &Call<'_>) -> Vec<String> {
     let effects = call.effects;
     let commands = effects.commands.iter().map(|command| rule("Bash", command_rule(command)));
     let narrow = match call.facts.subject {
         RuleSubject::Command => commands.collect(),
-        RuleSubject::Reads => paths("Read", &effects.reads),
-        RuleSubject::Writes => paths("Edit", &effects.writes),
+        RuleSubject::Reads => paths(world, "Read", &effects.reads),
+        RuleSubject::Writes => paths(world, "Edit", &effects.writes),
         RuleSubject::Name | RuleSubject::Domain | RuleSubject::Field { .. } => Vec::new(),
     };
     narrow.iter().map(ToString::to_string).chain([call.tool.to_owned()]).collect()
@@ -104,14 +105,18 @@ fn rule(tool: &str, content: String) -> RuleValue {
     RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) }
 }
 
-fn paths(tool: &str, targets: &[Target]) -> Vec<RuleValue> {
-    targets.iter().map(|target| rule(tool, path_rule(&target.real))).collect()
+fn paths(world: &dyn World, tool: &str, targets: &[Target]) -> Vec<RuleValue> {
+    targets.iter().map(|target| rule(tool, path_rule(world, &target.real))).collect()
 }
 
 /// The file itself, or everything in the directory. A name is no pattern, whatever characters it has.
-fn path_rule(path: &Path) -> String {
+fn path_rule(world: &dyn World, path: &Path) -> String {
     let name = globset::escape(&path.to_string_lossy());
-    if path.is_dir() { format!("/{}/**", name.trim_end_matches('/')) } else { format!("/{name}") }
+    if world.is_dir(path) {
+        format!("/{}/**", name.trim_end_matches('/'))
+    } else {
+        format!("/{name}")
+    }
 }
 
 /// The command, with its subcommand where it has one, and anything after: `npm test *`. The whole of it, where
@@ -135,6 +140,7 @@ fn command_rule(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::Disk;
     use ona_types::PermissionMode;
     use serde_json::json;
 
@@ -146,7 +152,7 @@ mod tests {
     fn suggested(command: &str) -> Vec<String> {
         let permissions =
             Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
-        let effects = Effects::of_shell(command, Path::new("/w/app")).unwrap();
+        let effects = Effects::of_shell(&Disk, command, Path::new("/w/app")).unwrap();
         let call = Call {
             tool: "Bash",
             facts: RuleFacts::of_tool("Bash"),
@@ -187,7 +193,7 @@ mod tests {
         let permissions =
             Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
         let of = |tool: &str, path: &str| -> Vec<String> {
-            let target = Target::of(Path::new("/w/app"), path).unwrap();
+            let target = Target::of(&Disk, Path::new("/w/app"), path).unwrap();
             let effects =
                 if tool == "Read" { Effects::read(target) } else { Effects::replace(target) };
             let call = Call {

@@ -16,15 +16,31 @@
     reason = "test support: a failure here is a failed test"
 )]
 
+pub mod jsonc;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The real disk, for tests of crates that must not look at it themselves.
+pub use ona_repo::Disk;
 use rusqlite::Connection;
 use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// Runs the real git, which must succeed.
+pub fn git(dir: &Path, args: &[&str]) {
+    let done = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
 
 /// A project directory with a home and a database beside it.
 pub struct Project {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject, shell};
+use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
@@ -80,7 +81,7 @@ impl BuiltIn for Bash {
                 "`timeout` is 0: leave it out for the default",
             ));
         }
-        Effects::of_shell(&input.command, &place.cwd)
+        Effects::of_shell(&Disk, &input.command, &place.cwd)
             .map_err(|error| InputError::path(Self::NAME, "command", &error))
     }
 

@@ -2,6 +2,7 @@
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, path};
+use ona_repo::Disk;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,7 +61,7 @@ impl BuiltIn for Brief {
         }
         let mut effects = Effects::default();
         for file in &input.attachments {
-            let target = path::Target::of(&place.cwd, file)
+            let target = path::Target::of(&Disk, &place.cwd, file)
                 .map_err(|error| InputError::path(Self::NAME, "attachments", &error))?;
             effects.reads.push(target);
         }
@@ -70,7 +71,7 @@ impl BuiltIn for Brief {
     async fn run(input: BriefInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let mut files = Vec::new();
         for file in &input.attachments {
-            let path = path::resolve(&cx.place.cwd, file)
+            let path = ona_files::resolve(&cx.place.cwd, file)
                 .map_err(|error| Refusal::rejected(format!("`attachments`: {error}")))?;
             if !path.is_file() {
                 let why = format!("{} is no file: nothing was shown", path.display());

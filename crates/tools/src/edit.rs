@@ -2,13 +2,13 @@
 
 use std::io::Read as _;
 
+use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::atomic;
 use crate::context::{Place, ToolContext};
 use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool};
@@ -82,7 +82,9 @@ impl BuiltIn for Edit {
                 )));
             }
             let hash = ContentHash::of(input.new_string.as_bytes());
-            atomic::create(&path, input.new_string.as_bytes()).map_err(|e| refused(&path, e))?;
+            let new_file = ReplaceOptions::new_file();
+            replace(&path, input.new_string.as_bytes(), &new_file)
+                .map_err(|e| refused(&path, e))?;
             let lines = count(line_count(&input.new_string), "line");
             return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
@@ -99,14 +101,15 @@ impl BuiltIn for Edit {
             Refusal::rejected(format!("{shown} is not UTF-8, Edit would damage it: use Bash"))
         })?;
         if ContentHash::of(old.as_bytes()) != known.hash {
-            return Err(refused(&path, atomic::ReplaceError::Changed));
+            return Err(refused(&path, ReplaceError::Changed));
         }
         no_mask(&path, &input.new_string, || old.clone())?;
         let change = Change::plan(&old, &input)
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let new = change.apply(&old);
         let hash = ContentHash::of(new.as_bytes());
-        atomic::replace(&path, &known.hash, new.as_bytes()).map_err(|e| refused(&path, e))?;
+        let expected = ReplaceOptions::expecting(&known.hash);
+        replace(&path, new.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let summary = format!(
             "Edited {shown}: {} from line {} on (now {})",
             count(change.times, "replacement"),

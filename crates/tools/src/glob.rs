@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_mcp::Hints;
 use ona_policy::path::Target;
 use ona_policy::{Effects, RuleSubject};
+use ona_repo::Disk;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -98,7 +99,7 @@ impl Plan {
             return Err(bad("must end in a file name, with `..` only before wildcards".to_owned()));
         }
         let start = Path::new(input.path.as_deref().unwrap_or(".")).join(prefix);
-        let target = Target::of(cwd, start).map_err(bad_path("pattern"))?;
+        let target = Target::of(&Disk, cwd, start).map_err(bad_path("pattern"))?;
         let glob = GlobBuilder::new(&rest)
             .literal_separator(true)
             .build()

@@ -13,7 +13,6 @@
 //! ```
 
 mod agent;
-mod atomic;
 mod attached;
 mod background;
 mod bash;

@@ -1,13 +1,11 @@
 //! A command such as `cat file` shows a file as Read would: it may then be edited.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use ona_policy::{path, shell};
+use ona_files::Links;
+use ona_policy::shell;
 use ona_sandbox::Captured;
 use ona_types::{ContentHash, FileView, Seen};
-
-use crate::atomic;
 
 /// A file that a command is about to show.
 pub(crate) struct Look {
@@ -30,7 +28,7 @@ impl Look {
         let words: Option<Vec<&str>> =
             command.words.iter().map(|word| word.literal.as_deref()).collect();
         let (file, seen) = shown_by(&words?)?;
-        let path = path::resolve(cwd, file).ok()?;
+        let path = ona_files::resolve(cwd, file).ok()?;
         let before = content_hash(&path)?;
         Some(Self { path, before, seen })
     }
@@ -78,12 +76,13 @@ fn shown_by<'w>(words: &[&'w str]) -> Option<(&'w str, Seen)> {
 }
 
 fn content_hash(path: &Path) -> Option<ContentHash> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    atomic::hash(&File::open(path).ok()?).ok()
+    ona_files::hash(&ona_files::open(path, Links::Follow).ok()??).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

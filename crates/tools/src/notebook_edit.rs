@@ -2,13 +2,13 @@
 
 use std::io::Read as _;
 
+use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{ContentHash, FileView, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::atomic::{self, ReplaceError};
 use crate::context::{Place, ToolContext};
 use crate::edit::after_edit;
 use crate::facts::Facts;
@@ -73,8 +73,8 @@ impl BuiltIn for NotebookEdit {
         let edited = notebook::edit(&old, &change)
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let hash = ContentHash::of(edited.text.as_bytes());
-        atomic::replace(&path, &known.hash, edited.text.as_bytes())
-            .map_err(|e| refused(&path, e))?;
+        let expected = ReplaceOptions::expecting(&known.hash);
+        replace(&path, edited.text.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let done = match mode {
             Mode::Replace => "Replaced",
             Mode::Insert => "Inserted",

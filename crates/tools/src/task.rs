@@ -1,12 +1,10 @@
 //! TaskOutput and TaskStop: what goes on in the background, and its end.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::fcntl::OFlag;
+use ona_files::Links;
 use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{TaskEnd, TaskKind, ToolOutput};
@@ -198,13 +196,10 @@ pub(crate) fn state(end: Option<&TaskEnd>) -> String {
 /// The end of a file, at most so many bytes of it, and how many come before that.
 pub fn end_of(path: &Path, most: u64) -> std::io::Result<(String, u64)> {
     // Whoever writes there may have put something else in its place: a link, or a pipe that nobody writes to.
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let mut file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(std::io::Error::other("it is no longer a file"));
-    }
-    let length = meta.len();
+    let mut file = ona_files::open(path, Links::Refuse)
+        .map_err(std::io::Error::other)?
+        .ok_or(std::io::ErrorKind::NotFound)?;
+    let length = file.metadata()?.len();
     let from = length.saturating_sub(most);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();

@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use ona_policy::path::{PathError, resolve};
+use ona_files::resolve;
+use ona_types::PathError;
 use ona_types::ToolOutput;
 use tokio_util::sync::CancellationToken;
 

@@ -1,20 +1,19 @@
 //! Write: a file's whole content at once.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
+use ona_files::{Links, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
-use ona_policy::path::{self, Target};
+use ona_policy::path::Target;
 use ona_policy::secrets;
 use ona_policy::{Effects, RuleSubject};
+use ona_repo::Disk;
 use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::atomic::{self, ReplaceError};
 use crate::context::{Place, ToolContext};
 use crate::facts::Facts;
 use crate::input::InputError;
@@ -60,7 +59,8 @@ impl BuiltIn for Write {
         let shown = path.display();
         let Some(old) = existing(&path)? else {
             let hash = ContentHash::of(input.content.as_bytes());
-            atomic::create(&path, input.content.as_bytes()).map_err(|e| refused(&path, e))?;
+            let new_file = ReplaceOptions::new_file();
+            replace(&path, input.content.as_bytes(), &new_file).map_err(|e| refused(&path, e))?;
             return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
@@ -75,7 +75,8 @@ impl BuiltIn for Write {
         no_mask(&path, &input.content, || fs::read_to_string(&path).unwrap_or_default())?;
         let content = in_style_of(&old, input.content);
         let hash = ContentHash::of(content.as_bytes());
-        atomic::replace(&path, &known.hash, content.as_bytes()).map_err(|e| refused(&path, e))?;
+        let expected = ReplaceOptions::expecting(&known.hash);
+        replace(&path, content.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         Ok(ToolOutput::success(format!("Updated {shown} ({lines})")).with_view(FileView {
             path,
             hash,
@@ -90,37 +91,25 @@ pub(crate) fn target<T: BuiltIn>(
     key: &str,
     given: &str,
 ) -> Result<Target, InputError> {
-    Target::of(&place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
+    Target::of(&Disk, &place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
 }
 
 /// The resolved path, for a run.
 pub(crate) fn resolve(cx: &ToolContext<'_>, given: &str) -> Result<PathBuf, Refusal> {
-    path::resolve(&cx.place.cwd, given)
+    ona_files::resolve(&cx.place.cwd, given)
         .map_err(|error| Refusal::rejected(format!("{given}: {error}")))
 }
 
-/// Opens the file if there is one; anything that is no regular file is refused.
+/// Opens the file if there is one; anything that is not a regular file is refused.
 pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(path, &error)),
-        Ok(meta) if meta.is_dir() => {
-            return Err(Refusal::rejected(format!(
-                "{} is a directory: name a file in it",
-                path.display()
-            )));
+    let shown = path.display();
+    ona_files::open(path, Links::Follow).map_err(|error| match error {
+        ReadError::Directory => {
+            Refusal::rejected(format!("{shown} is a directory: name a file in it"))
         }
-        Ok(meta) if !meta.is_file() => {
-            return Err(Refusal::rejected(format!(
-                "{} is no regular file (a device, pipe or socket)",
-                path.display()
-            )));
-        }
-        Ok(_) => {}
-    }
-    // Some files under /proc would keep a reader waiting for ever; others do not mind the flag.
-    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
-    file.map(Some).map_err(|error| unreadable(path, &error))
+        ReadError::Io(error) => unreadable(path, &error),
+        _ => Refusal::rejected(format!("{shown} is not a regular file (a device, pipe or socket)")),
+    })
 }
 
 /// A mask stands where a secret was when the file was shown. It must not take the secret's place in the file.

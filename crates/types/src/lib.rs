@@ -25,6 +25,7 @@ mod time;
 mod tool_kind;
 mod transcript;
 mod usage;
+pub mod world;
 
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
@@ -43,3 +44,4 @@ pub use time::date;
 pub use tool_kind::{ToolKind, WriteAction};
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;
+pub use world::{PathError, World};

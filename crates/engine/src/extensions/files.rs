@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::resolve;
+use ona_files::ReadError;
+use ona_files::resolve;
 
 use super::Warning;
 use crate::settings::{self, BadFile};
@@ -119,7 +120,7 @@ impl Files {
         let entries = match fs::read_dir(&real) {
             Ok(entries) => entries,
             Err(error) => {
-                self.skip(dir, &BadFile::Unreadable(error));
+                self.skip(dir, &BadFile::Read(ReadError::Io(error)));
                 return Vec::new();
             }
         };
@@ -149,9 +150,8 @@ impl Files {
     /// The text of a file; a warning, and nothing, if it cannot be had.
     pub(crate) fn read(&mut self, path: &Path, bound: &Bound) -> Option<String> {
         let read = admitted(path, bound).and_then(|real| {
-            let bytes = settings::read_bytes(&real)?.ok_or(BadFile::Missing)?;
-            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
-            String::from_utf8(bytes).map_err(|_| BadFile::NotUtf8)
+            let text = settings::read(&real)?.ok_or(BadFile::Missing)?;
+            Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         });
         match read {
             Ok(text) if self.bytes.saturating_add(text.len()) <= MOST_BYTES => {
@@ -172,8 +172,10 @@ impl Files {
 
     fn skip(&mut self, path: &Path, bad: &BadFile) {
         let remedy = match bad {
-            BadFile::TooLarge(_) => "put what is long into files beside it, and name those",
-            BadFile::NotUtf8 => "save it as UTF-8",
+            BadFile::Read(ReadError::TooLarge { .. }) => {
+                "put what is long into files beside it, and name those"
+            }
+            BadFile::Read(ReadError::NotUtf8 { .. }) => "save it as UTF-8",
             BadFile::Outside(_) | BadFile::Link(_) => "put the file itself there",
             BadFile::Missing => "make what it leads to, or remove it",
             _ => "make it a readable file, or remove it",

@@ -71,7 +71,7 @@ fn parse_given(json: &str) -> Result<Map<String, Value>, String> {
         Ok(_) => {
             Err("it must be an object: {\"NAME\": {\"description\": …, \"prompt\": …}}".into())
         }
-        Err(error) => Err(format!("it is no JSON: {error}")),
+        Err(error) => Err(format!("it is not JSON: {error}")),
     }
 }
 

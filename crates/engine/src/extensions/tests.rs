@@ -166,7 +166,7 @@ fn a_bad_file_costs_only_itself() {
 
 #[test]
 fn agents_that_are_given_are_checked() {
-    assert!(check_given("{").unwrap().contains("no JSON"));
+    assert!(check_given("{").unwrap().contains("not JSON"));
     assert!(check_given("[]").unwrap().contains("must be an object"));
     assert_eq!(check_given("{}"), None);
     let given = r#"{"a": {"description": "x"}, "b": 1, "c": {"description": "x", "prompt": "p", "tools": 5},

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ona_policy::Effects;
 use ona_policy::path::Target;
+use ona_repo::Disk;
 use ona_tools::Tool as _;
 use ona_types::{ToolKind, WriteAction};
 use serde_json::Value;
@@ -29,17 +30,19 @@ pub(super) fn effects(tool: &HostTool, input: &Value, cwd: &Path) -> Effects {
         None => Effects::default(),
     };
     match tool.kind() {
-        ToolKind::Command => match tool.command(input).map(|line| Effects::of_shell(&line, &dir)) {
-            Some(Ok(effects)) => effects,
-            Some(Err(error)) => opaque(error.to_string()),
-            None => opaque("the call names no command".to_owned()),
-        },
+        ToolKind::Command => {
+            match tool.command(input).map(|line| Effects::of_shell(&Disk, &line, &dir)) {
+                Some(Ok(effects)) => effects,
+                Some(Err(error)) => opaque(error.to_string()),
+                None => opaque("the call names no command".to_owned()),
+            }
+        }
         ToolKind::Write(WriteAction::Patch) => match patch_of(input).map(patched) {
             Some(files) if !files.is_empty() => writes(cwd, &files),
             _ => opaque("the patch names no file".to_owned()),
         },
         ToolKind::Write(_) => one(text("file_path").or(text("notebook_path")).or(text("path"))),
-        ToolKind::Read => match text("file_path").map(|path| Target::of(cwd, path)) {
+        ToolKind::Read => match text("file_path").map(|path| Target::of(&Disk, cwd, path)) {
             Some(Ok(target)) => Effects { reads: vec![target], ..Effects::default() },
             _ => Effects::default(),
         },
@@ -58,7 +61,7 @@ fn opaque(why: String) -> Effects {
 fn writes(cwd: &Path, paths: &[&str]) -> Effects {
     let mut effects = Effects::default();
     for path in paths {
-        match Target::of(cwd, path) {
+        match Target::of(&Disk, cwd, path) {
             Ok(target) => effects.writes.push(target),
             Err(error) => effects.opaque = Some(error.to_string()),
         }

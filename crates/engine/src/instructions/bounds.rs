@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use ona_policy::path::resolve;
+use ona_files::resolve;
 use ona_types::hook::MemoryType;
 
 use super::{Problem, Roots};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ona_policy::path::Target;
+use ona_repo::Disk;
 use ona_types::hook::LoadReason;
 
 use super::bounds::real;
@@ -44,7 +45,7 @@ impl Conditional {
     pub fn on_read(&mut self, file: &Path) -> Loaded {
         let mut out = Vec::new();
         // A path that names nothing was not read either.
-        let Ok(Target { named, real }) = Target::of(&self.reader.roots.cwd, file) else {
+        let Ok(Target { named, real }) = Target::of(&Disk, &self.reader.roots.cwd, file) else {
             return Loaded::default();
         };
         let names = if named == real { vec![real] } else { vec![named, real] };

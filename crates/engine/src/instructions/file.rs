@@ -1,8 +1,8 @@
 //! Reading one file of instructions, and saying why it cannot be read.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::Path;
+
+use ona_files::read_at_most;
 
 use super::Problem;
 
@@ -18,22 +18,7 @@ pub(super) struct Text {
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Text, Problem> {
-    // Looked at before it is opened: to open a pipe is to wait for its writer.
-    let meta = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Problem::Missing),
-        meta => meta?,
-    };
-    if meta.is_dir() {
-        return Err(Problem::Directory);
-    }
-    if !meta.is_file() {
-        return Err(Problem::NotRegular);
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(Problem::TooLarge);
-    }
+    let bytes = read_at_most(path, LARGEST)?.ok_or(Problem::Missing)?;
     // Text in an old encoding is mostly legible; a picture that somebody imported is not.
     if bytes.contains(&0) {
         return Err(Problem::Binary);
@@ -46,6 +31,10 @@ pub(super) fn read(path: &Path) -> Result<Text, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use ona_files::ReadError;
+
     use super::*;
 
     #[test]
@@ -76,8 +65,8 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_opened() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(read(dir.path()), Err(Problem::Directory)));
+        assert!(matches!(read(dir.path()), Err(Problem::Read(ReadError::Directory))));
         assert!(matches!(read(&dir.path().join("none")), Err(Problem::Missing)));
-        assert!(matches!(read(Path::new("/dev/zero")), Err(Problem::NotRegular)));
+        assert!(matches!(read(Path::new("/dev/zero")), Err(Problem::Read(ReadError::NotRegular))));
     }
 }

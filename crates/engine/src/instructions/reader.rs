@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::{Target, resolve};
+use ona_files::resolve;
+use ona_policy::path::Target;
+use ona_repo::Disk;
 use ona_types::hook::{LoadReason, MemoryType};
 
 use super::bounds::{Bounds, real};
@@ -164,7 +166,9 @@ impl Reader {
                 Some(rest) => self.roots.home.join(rest),
                 None => importer.parent().unwrap_or(importer).join(candidate),
             };
-            let Ok(Target { named, real }) = Target::of(Path::new("/"), &path) else { continue };
+            let Ok(Target { named, real }) = Target::of(&Disk, Path::new("/"), &path) else {
+                continue;
+            };
             let Ok(meta) = fs::metadata(&real) else { continue };
             // A name that text alone makes of `a/../b` can be another file's.
             let same = resolve(Path::new("/"), &named).is_ok_and(|named| named == real);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobSet, GlobSetBuilder};
+use ona_files::ReadError;
 use ona_types::hook::{LoadReason, MemoryType};
 
 use super::bounds::{glob, real};
@@ -68,9 +69,9 @@ impl Reader {
             return Ok(());
         }
         let mut names = Vec::new();
-        for entry in fs::read_dir(&real)? {
+        for entry in fs::read_dir(&real).map_err(ReadError::Io)? {
             self.bounds.step()?;
-            names.push(entry?.file_name());
+            names.push(entry.map_err(ReadError::Io)?.file_name());
         }
         names.sort();
         for name in names {

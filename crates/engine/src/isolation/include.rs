@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::git::worktrees;
+use ona_repo::git::worktrees;
 
 /// Which files, in the words of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";

@@ -8,9 +8,9 @@ use ona_store::StoreError;
 use super::NAME;
 use crate::gate::governance::basis::WORKTREES;
 use crate::gate::settle::is_gone;
-use crate::git::worktrees;
 use crate::session::SessionRef;
 use crate::settings::Repository;
+use ona_repo::git::worktrees;
 
 impl SessionRef<'_> {
     /// Takes away the worktrees of agents in which nothing was changed and nobody works. What they have changed stays,
@@ -60,7 +60,11 @@ impl SessionRef<'_> {
 }
 
 /// Takes a worktree away if nothing in it was changed; whether it did.
-async fn take_away(checkout: &Path, path: &Path, name: &str) -> Result<bool, crate::git::GitError> {
+async fn take_away(
+    checkout: &Path,
+    path: &Path,
+    name: &str,
+) -> Result<bool, ona_repo::git::GitError> {
     let base = worktrees::begun_at(path).await?;
     if worktrees::is_touched(checkout, path, &base).await? {
         return Ok(false);

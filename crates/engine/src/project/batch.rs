@@ -1,12 +1,11 @@
 //! Changing several files of a repository: all of them, or none.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::{PathError, resolve};
-use tempfile::NamedTempFile;
+use ona_files::resolve;
+use ona_files::{ReadError, ReplaceError, ReplaceOptions, Staged, read_text_at_most};
+use ona_types::PathError;
 
 /// Nobody writes such files by hand.
 const LARGEST: u64 = 4 << 20;
@@ -38,16 +37,12 @@ pub enum ChangeError {
     Path { path: String, why: PathError },
     #[error("{path} leads out of the project, to {}", to.display())]
     Outside { path: String, to: PathBuf },
-    #[error("{path} is no regular file")]
-    NotRegular { path: String },
-    #[error("{path} is larger than 4 MiB")]
-    TooLarge { path: String },
-    #[error("{path} is not UTF-8")]
-    NotUtf8 { path: String },
+    #[error("{path}: {cause}")]
+    Read { path: String, cause: ReadError },
     #[error("{path} has just been changed by somebody else")]
     Moved { path: String },
     #[error("{path}: {cause}")]
-    Io { path: String, cause: io::Error },
+    Write { path: String, cause: ReplaceError },
 }
 
 /// Where a path below the root really leads, which must be there too.
@@ -61,10 +56,6 @@ fn inside(root: &Path, path: &str) -> Result<PathBuf, ChangeError> {
     }
 }
 
-fn failed(path: &str) -> impl Fn(io::Error) -> ChangeError + '_ {
-    move |cause| ChangeError::Io { path: path.to_owned(), cause }
-}
-
 /// Whether there is something at the path. A link that leads out is refused, whatever it leads to.
 pub(super) fn exists(root: &Path, path: &str) -> Result<bool, ChangeError> {
     Ok(inside(root, path)?.symlink_metadata().is_ok())
@@ -73,110 +64,54 @@ pub(super) fn exists(root: &Path, path: &str) -> Result<bool, ChangeError> {
 /// What a file of the repository holds; nothing if there is none.
 pub fn read(root: &Path, path: &str) -> Result<Option<String>, ChangeError> {
     let real = inside(root, path)?;
-    let meta = match fs::metadata(&real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        meta => meta.map_err(failed(path))?,
-    };
-    // Looked at before it is opened: to open a pipe is to wait for its writer.
-    if !meta.is_file() {
-        return Err(ChangeError::NotRegular { path: path.to_owned() });
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(&real).map_err(failed(path))?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed(path))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(ChangeError::TooLarge { path: path.to_owned() });
-    }
-    let text = String::from_utf8(bytes);
-    text.map(Some).map_err(|_| ChangeError::NotUtf8 { path: path.to_owned() })
+    read_text_at_most(&real, LARGEST)
+        .map_err(|cause| ChangeError::Read { path: path.to_owned(), cause })
 }
 
 /// A change that waits to be made.
-struct Staged<'c> {
+struct Waiting<'c> {
     change: &'c Change,
     real: PathBuf,
     /// What is to replace the file.
-    new: Option<NamedTempFile>,
+    new: Option<Staged>,
 }
 
 /// Makes all the changes, or none: everything is written aside first, and what was swapped in is taken back if a
 /// later one fails.
 pub fn apply(root: &Path, changes: &[Change]) -> Result<(), ChangeError> {
-    let mut made = Vec::new();
-    let outcome = stage(root, changes, &mut made).and_then(|staged| swap(root, staged));
-    if outcome.is_err() {
-        // Innermost first; one that is not empty is not only ours any more.
-        for dir in made.iter().rev() {
-            let _ = fs::remove_dir(dir);
-        }
-    }
-    outcome
-}
-
-fn stage<'c>(
-    root: &Path,
-    changes: &'c [Change],
-    made: &mut Vec<PathBuf>,
-) -> Result<Vec<Staged<'c>>, ChangeError> {
-    let mut staged = Vec::new();
+    let mut waiting = Vec::new();
     for change in changes {
-        let path = change.path.as_str();
-        let real = inside(root, path)?;
-        let new = match &change.after {
-            None => None,
-            Some(text) => {
-                let dir = real.parent().unwrap_or(root);
-                make(dir, made).map_err(failed(path))?;
-                Some(written(dir, &real, text).map_err(failed(path))?)
-            }
-        };
-        staged.push(Staged { change, real, new });
+        let real = inside(root, &change.path)?;
+        // What is only staged is gone when this returns early, with the directories that were made for it.
+        let new =
+            change.after.as_deref().map(|text| staged(&change.path, &real, text)).transpose()?;
+        waiting.push(Waiting { change, real, new });
     }
-    Ok(staged)
+    swap(root, waiting)
 }
 
-/// Makes a directory, and says which of those above it had to be made.
-fn make(dir: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
-    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
-    for dir in missing.into_iter().rev() {
-        fs::create_dir(dir)?;
-        made.push(dir.to_owned());
-    }
-    Ok(())
+fn staged(path: &str, real: &Path, text: &str) -> Result<Staged, ChangeError> {
+    Staged::write(real, text.as_bytes(), &ReplaceOptions::default())
+        .map_err(|cause| ChangeError::Write { path: path.to_owned(), cause })
 }
 
-/// The text in a file beside the one it is to replace, with that one's mode.
-fn written(dir: &Path, real: &Path, text: &str) -> io::Result<NamedTempFile> {
-    let mut new = tempfile::Builder::new()
-        .prefix(".ona-")
-        .suffix(".tmp")
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(dir)?;
-    new.write_all(text.as_bytes())?;
-    if let Ok(meta) = fs::metadata(real) {
-        new.as_file().set_permissions(meta.permissions())?;
-    }
-    new.as_file().sync_all()?;
-    Ok(new)
-}
-
-fn swap(root: &Path, staged: Vec<Staged<'_>>) -> Result<(), ChangeError> {
-    for Staged { change, .. } in &staged {
+fn swap(root: &Path, waiting: Vec<Waiting<'_>>) -> Result<(), ChangeError> {
+    for Waiting { change, .. } in &waiting {
         if read(root, &change.path)? != change.before {
             return Err(ChangeError::Moved { path: change.path.clone() });
         }
     }
     let mut done: Vec<(&Change, PathBuf)> = Vec::new();
-    for Staged { change, real, new } in staged {
+    for Waiting { change, real, new } in waiting {
         let swapped = match new {
-            Some(new) => new.persist(&real).map(drop).map_err(|failed| failed.error),
-            None => fs::remove_file(&real),
+            Some(new) => new.commit(),
+            None => fs::remove_file(&real).map_err(ReplaceError::Io),
         };
         if let Err(cause) = swapped {
             for (change, real) in done.into_iter().rev() {
-                take_back(change, &real);
+                take_back(root, change, &real);
             }
-            return Err(ChangeError::Io { path: change.path.clone(), cause });
+            return Err(ChangeError::Write { path: change.path.clone(), cause });
         }
         done.push((change, real));
     }
@@ -187,31 +122,42 @@ fn swap(root: &Path, staged: Vec<Staged<'_>>) -> Result<(), ChangeError> {
 }
 
 /// Undoes a change as well as it can be: there is nobody left to tell if even that fails.
-fn take_back(change: &Change, real: &Path) {
-    let _ = match (&change.before, real.parent()) {
-        (Some(text), Some(dir)) => written(dir, real, text)
-            .and_then(|old| old.persist(real).map(drop).map_err(|failed| failed.error)),
-        _ => fs::remove_file(real),
-    };
-}
-
-/// Makes the change durable, and takes away directories that a file that went has left empty.
-fn tidy(root: &Path, change: &Change, real: &Path) {
-    for dir in real.ancestors().skip(1).take_while(|dir| dir.starts_with(root) && *dir != root) {
-        // One that is not empty stays.
-        if change.after.is_some() || fs::remove_dir(dir).is_err() {
-            break;
+fn take_back(root: &Path, change: &Change, real: &Path) {
+    match &change.before {
+        Some(text) => {
+            let _ = ona_files::replace(real, text.as_bytes(), &ReplaceOptions::default());
+        }
+        None => {
+            let _ = fs::remove_file(real);
+            remove_empty_parents(root, real);
         }
     }
-    if let Some(dir) = real.parent() {
-        // The changes are made; that not every directory can be synced does not unmake them.
-        let _ = File::open(dir).and_then(|dir| dir.sync_all());
+}
+
+/// Takes away directories that a file that went has left empty, and makes that durable.
+fn tidy(root: &Path, change: &Change, real: &Path) {
+    if change.after.is_some() {
+        return;
+    }
+    remove_empty_parents(root, real);
+    if let Some(dir) = real.parent().filter(|dir| dir.exists()) {
+        // The file is gone; that not every directory can be flushed does not bring it back.
+        let _ = ona_files::sync_directory(dir);
+    }
+}
+
+fn remove_empty_parents(root: &Path, real: &Path) {
+    for dir in real.ancestors().skip(1).take_while(|dir| dir.starts_with(root) && *dir != root) {
+        // One that is not empty stays.
+        if fs::remove_dir(dir).is_err() {
+            break;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
 

@@ -36,7 +36,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadEntry {
-    #[error("it is no object")]
+    #[error("it is not an object")]
     NotAnObject,
     #[error("the name `{name}` {why}")]
     Name { name: String, why: &'static str },
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn what_is_no_server_is_said_with_its_key() {
         for (entry, why) in [
-            (json!("x"), "it is no object"),
+            (json!("x"), "it is not an object"),
             (json!({}), "it has neither a command nor a url"),
             (
                 json!({"url": "http://a"}),

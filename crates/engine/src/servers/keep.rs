@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_files::jsonc::{Step, prune, put, value};
 use ona_store::{Store, StoreError};
 use serde_json::Value;
 
 use super::entry::{BadEntry, check, check_name};
 use super::places::{PROJECTS, SERVERS, own_file};
-use crate::settings::edit::{Step, prune, put, value, write, write_private};
+use crate::settings::edit::{write, write_private};
 use crate::settings::{self, EditError, Roots};
 use crate::trust::{self, name_of};
 
@@ -100,7 +101,7 @@ pub fn add(
         exists = stands_at(&value(text)?, path);
         match exists && !replace {
             true => Ok(text.to_owned()),
-            false => put(text, path, entry),
+            false => Ok(put(text, path, entry)?),
         }
     })?;
     if exists && !replace {
@@ -120,19 +121,18 @@ pub fn remove(
     if !kept_in(scope, name, roots)? {
         return Ok(None);
     }
-    edit(scope, name, roots, store, prune).map(Some)
+    edit(scope, name, roots, store, |text, path| Ok(prune(text, path)?)).map(Some)
 }
 
 /// Whether the file of a scope has a server of this name.
 pub fn kept_in(scope: KeptIn, name: &str, roots: &Roots) -> Result<bool, Keeping> {
     let file = within(scope, roots)?;
     let named = |reason: EditError| EditError::In { file: file.clone(), reason: Box::new(reason) };
-    let Some(bytes) = settings::read_bytes(&file).map_err(|bad| named(bad.into()))? else {
+    let Some(text) = settings::read(&file).map_err(|bad| named(bad.into()))? else {
         return Ok(false);
     };
-    let text = String::from_utf8(bytes).map_err(|_| named(settings::BadFile::NotUtf8.into()))?;
     let keys = scope.keys(roots);
-    Ok(stands_at(&value(&text).map_err(named)?, &steps(&keys, name)))
+    Ok(stands_at(&value(&text).map_err(|error| named(error.into()))?, &steps(&keys, name)))
 }
 
 fn steps<'a>(keys: &'a [String], name: &'a str) -> Vec<Step<'a>> {

@@ -2,6 +2,7 @@
 
 use ona_mcp::{Remote, Way};
 use ona_policy::secrets::{Redactor, can_be_secret, names_secret};
+use ona_repo::Disk;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -67,7 +68,7 @@ pub(crate) fn hidden(way: &Way) -> Vec<String> {
             mask.hidden.extend(headers.iter().flat_map(|(name, value)| in_header(name, value)));
         }
     }
-    mask.hidden.retain(|value| can_be_secret(value));
+    mask.hidden.retain(|value| can_be_secret(&Disk, value));
     mask.hidden
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn in_header(name: &str, value: &str) -> Vec<String> {
         [Some(word), inner].into_iter().flatten()
     });
     let mut found: Vec<String> = std::iter::once(value).chain(words).map(str::to_owned).collect();
-    found.retain(|value| can_be_secret(value));
+    found.retain(|value| can_be_secret(&Disk, value));
     found.dedup();
     found
 }

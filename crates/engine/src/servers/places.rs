@@ -104,8 +104,7 @@ fn given_servers(given: &str, cwd: &Path) -> Result<(Map<String, Value>, Vec<Str
     let text = if settings::is_text(given) {
         given.to_owned()
     } else {
-        let bytes = settings::read_bytes(&cwd.join(given))?.ok_or(BadFile::Missing)?;
-        String::from_utf8(bytes).map_err(|_| BadFile::NotUtf8)?
+        settings::read(&cwd.join(given))?.ok_or(BadFile::Missing)?
     };
     let (mut object, twice) = settings::object_in(&text)?;
     match object.shift_remove(SERVERS) {
@@ -164,7 +163,7 @@ impl Places<'_> {
         reading.given();
         if let Some(file) = self.managed_file() {
             let place = Place::of(ServerScope::Managed, &file, &self.roots.project_dir);
-            reading.file(&place, settings::read_bytes(&file));
+            reading.file(&place, settings::read(&file));
         }
         reading.found.reverse();
         (reading.found, reading.warnings)
@@ -231,11 +230,11 @@ impl Reading<'_> {
         }
         let file = claude_file(roots);
         let name = file.display().to_string();
-        let state: ClaudeState = match settings::read_at_most(&file, LARGEST_STATE) {
+        let state: ClaudeState = match ona_files::read_at_most(&file, LARGEST_STATE) {
             Ok(None) => return,
             Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
                 Ok(state) => state,
-                Err(error) => return self.warn(&name, "", &format!("it is no JSON: {error}")),
+                Err(error) => return self.warn(&name, "", &format!("it is not JSON: {error}")),
             },
             Err(bad) => return self.warn(&name, "", &bad),
         };
@@ -264,11 +263,11 @@ impl Reading<'_> {
             if file.symlink_metadata().is_err() {
                 continue;
             }
-            let read =
-                settings::within(&checkout, &file).and_then(|real| settings::read_bytes(&real));
-            let agreed = |bytes: &Vec<u8>| trust::agrees_to_servers(&file, bytes, roots, trusted);
+            let read = settings::within(&checkout, &file).and_then(|real| settings::read(&real));
+            let agreed =
+                |text: &String| trust::agrees_to_servers(&file, text.as_bytes(), roots, trusted);
             let approved =
-                config.trust || read.as_ref().is_ok_and(|bytes| bytes.as_ref().is_some_and(agreed));
+                config.trust || read.as_ref().is_ok_and(|text| text.as_ref().is_some_and(agreed));
             let place =
                 Place { approved, mcp_json: true, ..Place::of(ServerScope::Project, &file, &dir) };
             self.file(&place, read);
@@ -303,7 +302,7 @@ impl Reading<'_> {
         if !user && !local {
             return;
         }
-        let Some((object, twice)) = self.object(&file, settings::read_bytes(&file)) else { return };
+        let Some((object, twice)) = self.object(&file, settings::read(&file)) else { return };
         if user {
             let place =
                 Place { twice: &twice, ..Place::of(ServerScope::User, &file, &roots.project_dir) };
@@ -341,12 +340,9 @@ impl Reading<'_> {
     fn object(
         &mut self,
         file: &Path,
-        read: Result<Option<Vec<u8>>, BadFile>,
+        read: Result<Option<String>, BadFile>,
     ) -> Option<(Map<String, Value>, Vec<String>)> {
-        let text = read.and_then(|bytes| {
-            bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| BadFile::NotUtf8)).transpose()
-        });
-        match text.and_then(|text| Ok(text.map(|text| settings::object_in(&text)).transpose()?)) {
+        match read.and_then(|text| Ok(text.map(|text| settings::object_in(&text)).transpose()?)) {
             Ok(object) => object,
             Err(bad) => {
                 self.warn(&file.display().to_string(), "", &bad);
@@ -356,7 +352,7 @@ impl Reading<'_> {
     }
 
     /// The servers of a file of its own.
-    fn file(&mut self, place: &Place<'_>, read: Result<Option<Vec<u8>>, BadFile>) {
+    fn file(&mut self, place: &Place<'_>, read: Result<Option<String>, BadFile>) {
         let file = PathBuf::from(&place.origin);
         let Some((object, twice)) = self.object(&file, read) else { return };
         let place =
@@ -372,7 +368,7 @@ impl Reading<'_> {
                 return self.warn(
                     &place.origin,
                     &place.key,
-                    &"it is no object: no server is taken from it",
+                    &"it is not an object: no server is taken from it",
                 );
             }
         };

@@ -196,7 +196,7 @@ fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
                     sift(list, &key, found, matcher);
                     return true;
                 }
-                (Ok(_), _) => format!("it is no array: {NOT_RUN}"),
+                (Ok(_), _) => format!("it is not an array: {NOT_RUN}"),
             };
             found.push((key, reason));
             false
@@ -216,7 +216,7 @@ fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
 }
 
 fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
-    let entry = entry.as_object_mut().ok_or("it is no object")?;
+    let entry = entry.as_object_mut().ok_or("it is not an object")?;
     if let Some(event) = entry.get("hook_event_name") {
         let event = event.as_str().ok_or("its hook_event_name is no string")?;
         event.parse::<HookEvent>().map_err(|unknown| unknown.to_string())?;
@@ -225,7 +225,7 @@ fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
         let handlers = handlers.as_array_mut().ok_or("its hooks are no array")?;
         sift(handlers, &format!("{key}.hooks"), found, |handler, _, _| {
             let usable = handler.as_object().map(|_| None);
-            usable.ok_or_else(|| format!("it is no object: {NOT_RUN}"))
+            usable.ok_or_else(|| format!("it is not an object: {NOT_RUN}"))
         });
     }
     Ok(None)

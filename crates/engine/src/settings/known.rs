@@ -16,7 +16,7 @@ pub enum BadKey {
     },
     #[error("`{list}` is a list: its entries have no keys of their own, it is set as a whole")]
     InList { list: String },
-    #[error("`{key}` is no object: there are no keys in it")]
+    #[error("`{key}` is not an object: there are no keys in it")]
     NoObject { key: String },
 }
 

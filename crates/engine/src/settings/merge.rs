@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ona_policy::secrets::holds_secret;
 use ona_policy::{Scope, Source};
+use ona_repo::Disk;
 use serde_json::{Map, Value};
 
 use super::{Layer, Loaded};
@@ -161,7 +162,9 @@ pub(crate) fn child_env(merged: &Value) -> Vec<(OsString, OsString)> {
 pub(crate) fn secrets(layers: &[Layer]) -> impl Iterator<Item = String> {
     let values = layers.iter().filter_map(|layer| layer.json.get("env")?.as_object()).flatten();
     let values = values.filter_map(|(name, value)| Some((name, value.as_str()?)));
-    values.filter(|(name, value)| holds_secret(name, value)).map(|(_, value)| value.to_owned())
+    values
+        .filter(|(name, value)| holds_secret(&Disk, name, value))
+        .map(|(_, value)| value.to_owned())
 }
 
 fn may_be_secret(name: &str) -> bool {
@@ -183,10 +186,10 @@ pub fn layers_of(snapshot: &Value, base: &Path) -> Vec<Layer> {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::jsonc::json_object;
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::edit::noise::json_object;
     use super::*;
 
     fn layer(scope: Scope, json: &Value) -> Layer {

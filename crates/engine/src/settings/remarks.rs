@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use ona_files::resolve;
 use ona_policy::Scope;
-use ona_policy::path::resolve;
+use ona_repo::Checkout;
 use serde_json::Value;
 
-use super::{Layer, Repository};
+use super::Layer;
 
 /// Directories that settings name and that there are not: each with its key.
 pub(super) fn missing_directories(layer: &Layer) -> Vec<(String, String)> {
@@ -25,9 +26,8 @@ pub(super) fn exposed(scope: Scope, file: &Path) -> Option<String> {
     if scope != Scope::Local {
         return None;
     }
-    let checkout = Repository::of(file.parent()?).checkout;
-    let in_repository = checkout.join(".git").exists();
-    (in_repository && !ona_tools::is_ignored(&checkout, file)).then(|| {
+    let checkout = Checkout::of(file.parent()?)?;
+    (!ona_tools::is_ignored(checkout.top(), file)).then(|| {
         format!(
             "{} is new and git does not ignore it: add it to .gitignore if it is to stay yours alone",
             file.display()

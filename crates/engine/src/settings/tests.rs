@@ -136,10 +136,10 @@ fn bad_files_are_skipped_with_one_warning_each() {
     let table: [(Make, &str); 12] = [
         (
             |f| f.put(FILE, "{\n  \"model\": x\n}"),
-            "it is no JSON: expected value at line 2 column 12",
+            "it is not JSON: expected value at line 2 column 12",
         ),
-        (|f| f.put(FILE, ""), "it is no JSON: EOF while parsing a value at line 1 column 0"),
-        (|f| f.put(FILE, "[{}]"), "its top level is no object"),
+        (|f| f.put(FILE, ""), "it is not JSON: EOF while parsing a value at line 1 column 0"),
+        (|f| f.put(FILE, "[{}]"), "its top level is not an object"),
         (|f| f.put(FILE, b"{\"model\": \"\xff\"}"), "it is not UTF-8"),
         (|f| f.put(FILE, " ".repeat(1 << 20) + "{}"), "it is larger than 1 MiB"),
         (|f| fs::create_dir_all(f.at(FILE)).unwrap(), "it is a directory"),
@@ -148,7 +148,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
                 fs::create_dir_all(f.at("project/.claude")).unwrap();
                 drop(std::os::unix::net::UnixListener::bind(f.at(FILE)).unwrap());
             },
-            "it is no regular file",
+            "it is not a regular file",
         ),
         (|f| link(f, "../../secret.json"), "it leads out of the project, to secret.json"),
         (|f| link(f, "/no/such/file"), "it leads out of the project, to /no/such/file"),
@@ -162,7 +162,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         ),
         (
             |f| f.put(FILE, "[".repeat(200)),
-            "it is no JSON: recursion limit exceeded at line 1 column 128",
+            "it is not JSON: recursion limit exceeded at line 1 column 128",
         ),
     ];
     for (make, reason) in table {
@@ -203,7 +203,7 @@ fn what_the_command_line_names_must_be_there() {
         fixture.warnings(),
         [
             "warning: project/sub/gone.json: there is no such file",
-            "warning: the command line: it is no JSON: EOF while parsing an object at line 1 column 1",
+            "warning: the command line: it is not JSON: EOF while parsing an object at line 1 column 1",
         ]
     );
 }
@@ -309,18 +309,18 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}, 1]}, "x", {"hooks": 1}], "Nope": [], "Stop": {}}}),
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}}),
             vec![
-                "hooks.PreToolUse[0].hooks[1]: it is no object: no hook runs for it",
-                "hooks.PreToolUse[1]: it is no object: no hook runs for it",
+                "hooks.PreToolUse[0].hooks[1]: it is not an object: no hook runs for it",
+                "hooks.PreToolUse[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[2]: its hooks are no array: no hook runs for it",
                 "hooks.Nope: `Nope` is no hook event: no hook runs for it",
-                "hooks.Stop: it is no array: no hook runs for it",
+                "hooks.Stop: it is not an array: no hook runs for it",
             ],
         ),
         (
             json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, 1, {"hook_event_name": "Nope"}, {"hook_event_name": 1}, {"command": "y"}]}),
             json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, {"command": "y"}]}),
             vec![
-                "hooks[1]: it is no object: no hook runs for it",
+                "hooks[1]: it is not an object: no hook runs for it",
                 "hooks[2]: `Nope` is no hook event: no hook runs for it",
                 "hooks[3]: its hook_event_name is no string: no hook runs for it",
             ],
@@ -568,7 +568,7 @@ fn what_the_command_line_names_can_be_refused_beforehand() {
     assert_eq!(refused("given.json"), None);
     assert_eq!(refused(" {}"), None);
     assert_eq!(refused("gone.json").unwrap(), "there is no such file");
-    assert_eq!(refused("list.json").unwrap(), "its top level is no object");
+    assert_eq!(refused("list.json").unwrap(), "its top level is not an object");
     assert_eq!(refused(".").unwrap(), "it is a directory");
-    assert!(refused("{").unwrap().starts_with("it is no JSON: "));
+    assert!(refused("{").unwrap().starts_with("it is not JSON: "));
 }

@@ -123,10 +123,10 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use ona_testkit::jsonc::json_object;
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::edit::noise::json_object;
     use super::*;
 
     #[test]

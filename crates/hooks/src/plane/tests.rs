@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ona_policy::secrets::Redactor;
 use ona_policy::{Scope, Source};
+use ona_testkit::Disk;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use proptest::prelude::*;
 use serde_json::json;
@@ -66,7 +67,7 @@ impl Bench {
         let base = self.base();
         let anchors = Anchors { source: "/w".into(), cwd: "/w".into(), home: "/home/u".into() };
         let effects = detail.tool_call().and_then(|(_, input, _)| {
-            Effects::of_shell(input["command"].as_str()?, std::path::Path::new("/w")).ok()
+            Effects::of_shell(&Disk, input["command"].as_str()?, std::path::Path::new("/w")).ok()
         });
         let plane = HookPlane::new(entries, self.host, anchors);
         let cancel = CancellationToken::new();

@@ -3,9 +3,10 @@
 use std::io::{self, Read};
 use std::thread;
 
+use ona_files::jsonl::LONGEST_LINE;
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::trace::{LONGEST_LINE, Ledger};
+use crate::trace::Ledger;
 
 /// How much of the ledger is looked at in one go.
 const BLOCK: usize = 4 << 20;

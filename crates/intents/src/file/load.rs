@@ -1,14 +1,15 @@
 //! The file on the disk: read once, and again when it has changed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::OFlag;
-use ona_policy::path::{PathError, resolve};
+use ona_files::resolve;
+use ona_files::{Links, ReadError};
+use ona_types::PathError;
 
 use super::INTENTS_FILE;
 use super::model::Intents;
@@ -27,10 +28,10 @@ pub enum LoadError {
     #[error("there is no {INTENTS_FILE}")]
     Missing,
     /// It is too large.
-    #[error("the file has {0} bytes; more than {LONGEST_FILE} are not read")]
+    #[error("the file is larger than {} MiB", .0 >> 20)]
     TooLarge(u64),
     /// A directory, a pipe or a device stands in its place.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotAFile,
     /// A symlink leads out of the workspace.
     #[error("it leads out of the workspace, to {}", .0.display())]
@@ -39,12 +40,12 @@ pub enum LoadError {
     #[error("{0}")]
     Path(PathError),
     /// It is not UTF-8.
-    #[error("it is no valid UTF-8 text, from byte {0} on")]
+    #[error("it is not UTF-8 from byte {0} on")]
     NotText(usize),
-    /// It is no YAML, or no list of intents.
+    /// It is not YAML, or not a list of intents.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// The file system says no.
+    /// The file system refuses.
     #[error("it cannot be read: {0}")]
     Io(String),
 }
@@ -55,6 +56,17 @@ impl From<io::Error> for LoadError {
             // A directory on the way that is none counts as missing too.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
             _ => Self::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<ReadError> for LoadError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Directory | ReadError::NotRegular => Self::NotAFile,
+            ReadError::TooLarge { limit } => Self::TooLarge(limit),
+            ReadError::NotUtf8 { at } => Self::NotText(at),
+            ReadError::Io(error) => error.into(),
         }
     }
 }
@@ -104,22 +116,9 @@ pub(crate) fn read_text(root: &Path, name: &str) -> Result<String, LoadError> {
 }
 
 fn open_text(real: &Path) -> Result<(String, Stamp), LoadError> {
-    // A pipe would make us wait for whoever writes it.
-    let flags = OFlag::O_NONBLOCK.bits() | OFlag::O_NOFOLLOW.bits();
-    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(real)?;
+    let file = ona_files::open(real, Links::Refuse)?.ok_or(LoadError::Missing)?;
     let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(LoadError::NotAFile);
-    }
-    if meta.len() > LONGEST_FILE {
-        return Err(LoadError::TooLarge(meta.len()));
-    }
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        return Err(LoadError::TooLarge(bytes.len() as u64));
-    }
+    let bytes = ona_files::read_open(&file, LONGEST_FILE)?;
     let text = String::from_utf8(bytes)
         .map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to()))?;
     Ok((text, stamp_of(&meta)))
@@ -171,6 +170,7 @@ impl Loader {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::symlink;
 
     use nix::sys::stat::Mode;
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(loader.load().unwrap().all.len(), 1);
         fs::remove_file(&file).unwrap();
         fs::write(&file, vec![b'#'; 10_000_000]).unwrap();
-        assert_eq!(loader.load().unwrap_err(), LoadError::TooLarge(10_000_000));
+        assert_eq!(loader.load().unwrap_err(), LoadError::TooLarge(LONGEST_FILE));
         fs::write(&file, b"- id: \xff\n").unwrap();
         assert_eq!(loader.load().unwrap_err(), LoadError::NotText(6));
         fs::write(&file, "active_intents:\n\t- id: x\n").unwrap();

@@ -1,13 +1,11 @@
 //! Replacing the file in one step, one writer at a time.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
-use nix::fcntl::OFlag;
+use ona_files::{Expect, Lock, LockError, ReplaceError, ReplaceOptions, replace};
 
 use super::edit::EditError;
 use super::load::{LoadError, read_text, within};
@@ -27,10 +25,13 @@ pub enum WriteError {
     /// It cannot be changed so.
     #[error("{INTENTS_FILE}: {0}")]
     Edit(#[from] EditError),
-    /// Another writer does not come to an end.
-    #[error("{INTENTS_FILE}: somebody else keeps changing it")]
-    Busy,
-    /// The file system says no.
+    /// Another writer keeps it locked, or it cannot be locked.
+    #[error("{INTENTS_FILE}: {0}")]
+    Lock(#[from] LockError),
+    /// It was not replaced: somebody else has just changed it, or the file system refuses.
+    #[error("{INTENTS_FILE}: {0}")]
+    Replace(#[from] ReplaceError),
+    /// The file system refuses.
     #[error("{INTENTS_FILE} cannot be written: {0}")]
     Io(#[from] io::Error),
 }
@@ -40,8 +41,8 @@ pub fn update(
     root: &Path,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, WriteError> {
-    DirBuilder::new().recursive(true).mode(0o777).create(within(root, DIRECTORY)?)?;
-    let _lock = lock(root)?;
+    fs::create_dir_all(within(root, DIRECTORY)?)?;
+    let _lock = Lock::acquire(&within(root, LOCK)?, PATIENCE)?;
     let old = match read_text(root, INTENTS_FILE) {
         Err(LoadError::Missing) => None,
         other => Some(other?),
@@ -51,81 +52,16 @@ pub fn update(
         return Ok(false);
     }
     let real = within(root, INTENTS_FILE)?;
-    let place = Temporary::beside(&real, new.as_bytes())?;
     // An editor knows nothing of locks.
-    let now = match read_text(root, INTENTS_FILE) {
-        Err(LoadError::Missing) => None,
-        other => Some(other?),
-    };
-    if now != old {
-        return Err(WriteError::Busy);
-    }
-    place.replace(&real)?;
+    let expect = Expect::same_as(old.as_deref().map(str::as_bytes));
+    replace(&real, new.as_bytes(), &ReplaceOptions { expect, ..ReplaceOptions::default() })?;
     Ok(true)
-}
-
-fn lock(root: &Path) -> Result<File, WriteError> {
-    let path = within(root, LOCK)?;
-    // A pipe in its place must not make us wait.
-    let flags = OFlag::O_NONBLOCK.bits() | OFlag::O_NOFOLLOW.bits();
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .custom_flags(flags)
-        .open(path)?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(2));
-            }
-            Err(TryLockError::WouldBlock) => return Err(WriteError::Busy),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
-    }
-}
-
-/// The new file under another name; gone again unless it takes the old one's place.
-struct Temporary {
-    path: PathBuf,
-}
-
-impl Temporary {
-    fn beside(real: &Path, bytes: &[u8]) -> io::Result<Self> {
-        // The lock sees to it that there is one at a time, so one name will do; what a crash left there goes.
-        let path = real.with_extension("yaml.ona-new");
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o666).open(&path)?;
-        let this = Self { path };
-        file.write_all(bytes)?;
-        if let Ok(meta) = fs::metadata(real) {
-            file.set_permissions(fs::Permissions::from_mode(meta.permissions().mode() & 0o7777))?;
-        }
-        file.sync_all()?;
-        Ok(this)
-    }
-
-    fn replace(self, real: &Path) -> io::Result<()> {
-        fs::rename(&self.path, real)?;
-        real.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Once it has the file's own name there is nothing left under this one.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::thread;
 
     use super::*;
     use crate::file::{Change, Intents, NewIntent, TextField, add, change};
@@ -172,7 +108,7 @@ mod tests {
             fs::write(&file, "# by hand\n").unwrap();
             add(text, &intent(2))
         });
-        assert!(matches!(result, Err(WriteError::Busy)));
+        assert!(matches!(result, Err(WriteError::Replace(ReplaceError::Changed))));
         assert_eq!(fs::read_to_string(&file).unwrap(), "# by hand\n");
     }
 

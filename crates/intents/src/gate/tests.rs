@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ignore::IGNORE_FILES;
+use ona_repo::Disk;
 
 const ROOT: &str = "/no/such/work";
 
@@ -32,7 +33,7 @@ struct Case {
 }
 
 fn target(path: &str) -> Target {
-    Target::of(Path::new(ROOT), path).unwrap()
+    Target::of(&Disk, Path::new(ROOT), path).unwrap()
 }
 
 fn case(selected: &'static str, path: &str) -> Case {

@@ -9,6 +9,7 @@ use std::path::Path;
 use ona_policy::Effects;
 use ona_policy::path::Target;
 use ona_policy::shell::{Command, Word};
+use ona_repo::Disk;
 
 /// Which operands of a command are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,8 @@ fn same_everywhere(line: Option<&str>, effects: &Effects) -> Vec<Target> {
         if same.is_empty() {
             break;
         }
-        let there = Effects::of_shell(line, dir).map(|there| there.redirected).unwrap_or_default();
+        let there =
+            Effects::of_shell(&Disk, line, dir).map(|there| there.redirected).unwrap_or_default();
         same.retain(|target| there.iter().any(|other| other.real == target.real));
     }
     same
@@ -103,7 +105,7 @@ fn operands(command: &Command, dir: &Path) -> Option<Vec<Target>> {
         return Some(Vec::new());
     }
     let operands = plain_operands(&command.words[1..], valued)?;
-    let target = |path: &str| Target::of(dir, path).ok();
+    let target = |path: &str| Target::of(&Disk, dir, path).ok();
     let (last, others) = operands.split_last()?;
     if *written == Written::Every {
         return operands.iter().map(|path| target(path)).collect();
@@ -113,7 +115,7 @@ fn operands(command: &Command, dir: &Path) -> Option<Vec<Target>> {
     for other in others {
         let file = Path::new(other).file_name().filter(|_| to.real.is_dir() || others.len() > 1);
         targets.push(match file {
-            Some(file) => Target::of(&to.named, file).ok()?,
+            Some(file) => Target::of(&Disk, &to.named, file).ok()?,
             None => to.clone(),
         });
         if *written == Written::Moved {
@@ -195,7 +197,7 @@ mod tests {
             ("echo 'open", &[], false),
         ] {
             let line = &line.replace("$ROOT", root.to_str().unwrap());
-            let effects = Effects::of_shell(line, &root).unwrap();
+            let effects = Effects::of_shell(&Disk, line, &root).unwrap();
             let (found, unknown) = written(Some(line), &effects);
             let names: Vec<_> = found
                 .iter()

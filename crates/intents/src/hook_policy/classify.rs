@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ona_policy::{Access, Call, Effects, Permissions, RuleFacts, Surroundings};
+use ona_repo::Disk;
 use ona_types::{Behavior, PermissionMode};
 use ona_types::{ToolKind, WriteAction};
 use serde_json::json;
@@ -52,7 +53,7 @@ impl HookPolicy {
     /// The class of a command line that would be run in `cwd`, for the workspace at `root`: SAFE only if every command
     /// in it is known to read, wherever in the text it stands.
     pub fn classify_command(&self, line: &str, cwd: &Path, root: &Path) -> Classified {
-        match Effects::of_shell(line, cwd) {
+        match Effects::of_shell(&Disk, line, cwd) {
             Ok(effects) => self.classify_effects(line, &effects, root),
             Err(error) => Classified::destructive(error.to_string()),
         }
@@ -124,6 +125,7 @@ impl HookPolicy {
                 working_dirs: vec!["/".into()],
                 outputs: None,
                 protected: Vec::new(),
+                world: &Disk,
             };
             Permissions::new(Vec::new(), PermissionMode::Default, around)
         };

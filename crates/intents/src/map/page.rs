@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{IntentMap, MapRow};
-use crate::disk::line_end;
+use crate::text::line_end;
 use crate::trace::MutationClass;
 
 /// The line before the generated part.

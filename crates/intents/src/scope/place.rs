@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use ona_policy::path::{PathError, Target};
+use ona_policy::path::Target;
+use ona_repo::Disk;
+use ona_types::PathError;
 
 /// Why a path has no place in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +48,8 @@ pub fn relative(root: &Path, real: &Path) -> Result<String, Outside> {
 
 /// The place that `path`, taken from `cwd`, has below `root`; both the path and the root are resolved.
 pub fn locate(root: &Path, cwd: &Path, path: impl AsRef<Path>) -> Result<String, Outside> {
-    let root = ona_policy::path::resolve(Path::new("/"), root).map_err(Outside::Nowhere)?;
-    let target = Target::of(cwd, path).map_err(Outside::Nowhere)?;
+    let root = ona_files::resolve(Path::new("/"), root).map_err(Outside::Nowhere)?;
+    let target = Target::of(&Disk, cwd, path).map_err(Outside::Nowhere)?;
     relative(&root, &target.real)
 }
 
@@ -93,7 +95,7 @@ mod tests {
         fn nothing_outside_is_ever_held(path in "(\\.\\./|[ab]/|\\./|/){0,6}[ab.]{1,2}") {
             let root = Path::new("/no/such/work");
             let everything = Scope::read(&["**"]).unwrap();
-            let real = ona_policy::path::resolve(root, &path).unwrap();
+            let real = ona_files::resolve(root, &path).unwrap();
             match locate(root, root, &path) {
                 Ok(place) => {
                     prop_assert_eq!(root.join(&place), real);

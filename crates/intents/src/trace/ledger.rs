@@ -1,19 +1,21 @@
 //! Appending to the ledger.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ona_policy::path::{PathError, resolve};
+use ona_files::LockError;
+use ona_files::jsonl::{self, Appender};
+use ona_files::resolve;
 use ona_types::ContentHash;
+use ona_types::PathError;
 use ona_types::canonical::{self, CanonicalError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::lines::Backward;
 use super::record::{DETAILS_DROPPED, RANGES_CUT, SCHEMA, TraceEntry};
 use super::time;
-use crate::disk;
 
 /// Where the ledger is, from the workspace.
 pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
@@ -21,6 +23,9 @@ pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
 /// Writers of the ledger hold a lock on this file, never on the ledger: so a reader or a foreign writer is
 /// never in their way.
 const LOCK_PATH: &str = ".orchestration/agent_trace.lock";
+
+/// S2 §3.3: a second try after this long, and then the entry is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
 /// would not take in.
@@ -58,12 +63,24 @@ pub enum AppendError {
     /// Another writer held the lock for longer than the patience.
     #[error("another process holds the lock on the trace; the entry was not written")]
     Held,
-    /// The file system says no.
+    /// It cannot be opened or locked.
+    #[error("the trace cannot be written: {0}")]
+    Open(jsonl::AppendError),
+    /// The file system refuses.
     #[error("the trace cannot be written: {0}")]
     Io(#[from] io::Error),
     /// The entry has no canonical form.
     #[error("the entry cannot be hashed: {0}")]
     Canonical(#[from] CanonicalError),
+}
+
+impl From<jsonl::AppendError> for AppendError {
+    fn from(error: jsonl::AppendError) -> Self {
+        match error {
+            jsonl::AppendError::Lock(LockError::Held { .. }) => Self::Held,
+            error => Self::Open(error),
+        }
+    }
 }
 
 /// What became of an entry.
@@ -100,14 +117,9 @@ impl Ledger {
     /// Adds an entry to the end, as one line in one write. Sets `schema`, `seq`, `prev_hash` and `entry_hash`,
     /// and the time where it is empty.
     pub fn append(&self, mut entry: TraceEntry) -> Result<Appended, AppendError> {
-        if let Some(dir) = self.path.parent() {
-            fs::create_dir_all(dir)?;
-        }
         fit(&mut entry)?;
-        let _held = disk::lock(&self.lock)?.ok_or(AppendError::Held)?;
-        let mut options = OpenOptions::new();
-        let mut file = disk::open(&self.path, options.read(true).append(true).create(true))?;
-        let end = End::of(&file)?;
+        let mut ledger = Appender::open(&self.path, &self.lock, PATIENCE)?;
+        let end = End::of(&ledger)?;
         entry.schema = SCHEMA.to_owned();
         // Taken under the lock, so that times grow with the chain.
         if entry.timestamp.is_empty() {
@@ -118,10 +130,8 @@ impl Ledger {
         entry.prev_hash = end.hash;
         let repaired = end.torn.len();
         entry.repaired = end.torn;
-        let mut line = if end.open { vec![b'\n'] } else { Vec::new() };
-        let entry_hash = seal(&entry, &mut line)?;
-        // One write; what it may leave unwritten follows, and a torn rest is the next writer's to end.
-        file.write_all(&line)?;
+        let (line, entry_hash) = seal(&entry)?;
+        ledger.append(&line)?;
         entry.entry_hash = Some(entry_hash.clone());
         Ok(Appended { seq, entry_hash, repaired, entry })
     }
@@ -171,16 +181,14 @@ fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     Ok(())
 }
 
-/// Writes the entry with its hash, as one line.
-fn seal(entry: &TraceEntry, line: &mut Vec<u8>) -> Result<String, CanonicalError> {
+/// The entry with its hash as a line, and the hash.
+fn seal(entry: &TraceEntry) -> Result<(Vec<u8>, String), CanonicalError> {
     let mut value = serde_json::to_value(entry)?;
     let hash = entry_hash(&mut value)?;
     if let Value::Object(map) = &mut value {
         map.insert("entry_hash".to_owned(), Value::from(hash.clone()));
     }
-    serde_json::to_writer(&mut *line, &value)?;
-    line.push(b'\n');
-    Ok(hash)
+    Ok((serde_json::to_vec(&value)?, hash))
 }
 
 /// The hash of a record: over all of it but `entry_hash`, which is taken out.
@@ -197,8 +205,6 @@ struct End {
     hash: Option<String>,
     /// Fragments after the last line of ona's, the first one first.
     torn: Vec<String>,
-    /// The last line has no end.
-    open: bool,
 }
 
 /// As much of a record as the next one needs.
@@ -210,11 +216,10 @@ struct Link {
 
 impl End {
     /// Reads back to the last line of ona's. Foreign lines on the way are none of the chain's business.
-    fn of(file: &File) -> Result<Self, AppendError> {
-        let mut end = Self { seq: 0, hash: None, torn: Vec::new(), open: false };
-        let mut lines = Backward::new(file)?;
-        while let Some((line, ended)) = lines.next_line()? {
-            end.open |= !ended;
+    fn of(ledger: &Appender) -> Result<Self, AppendError> {
+        let mut end = Self { seq: 0, hash: None, torn: Vec::new() };
+        let mut lines = ledger.backward()?;
+        while let Some((line, _)) = lines.next_line()? {
             match serde_json::from_slice::<Link>(&line) {
                 Ok(Link { seq: Some(seq), entry_hash: Some(hash) }) => {
                     (end.seq, end.hash) = (seq, Some(hash));

@@ -1,15 +1,15 @@
 //! Reading the ledger.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader};
 
+use ona_files::jsonl::{Backward, Forward, LONGEST_LINE, RawLine};
+use ona_files::{Links, ReadError};
 use regex::bytes::Regex;
 
 use super::dialect::{BadLine, Dialect, parse_line};
 use super::ledger::Ledger;
-use super::lines::{Backward, Forward, LONGEST_LINE, RawLine};
 use super::record::TraceEntry;
-use crate::disk;
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,11 +109,10 @@ impl Ledger {
     }
 
     pub(crate) fn open_to_read(&self) -> io::Result<Option<File>> {
-        match disk::open(self.path(), OpenOptions::new().read(true)) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        ona_files::open(self.path(), Links::Refuse).map_err(|error| match error {
+            ReadError::Io(error) => error,
+            error => io::Error::other(error),
+        })
     }
 }
 

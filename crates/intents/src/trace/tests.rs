@@ -226,7 +226,7 @@ fn nothing_is_appended_to_a_file_through_a_link() {
     symlink("../a.rs", dir.path().join(LEDGER_PATH)).unwrap();
     assert!(matches!(Ledger::of(dir.path()), Err(LedgerError::Link { .. })));
     // Nor through one that came after the ledger was found.
-    assert!(matches!(before.append(entry("INT-1", "a")), Err(AppendError::Io(_))));
+    assert!(matches!(before.append(entry("INT-1", "a")), Err(AppendError::Open(_))));
     assert_eq!(fs::read_to_string(&source).unwrap(), "fn f() {}\n");
     // One that leads nowhere makes no file either.
     fs::remove_file(dir.path().join(LEDGER_PATH)).unwrap();

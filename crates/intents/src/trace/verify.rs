@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 use std::io;
 
+use ona_files::jsonl::{Forward, RawLine};
 use serde_json::Value;
 
 use super::dialect::{Dialect, dialect_of};
 use super::ledger::{Ledger, entry_hash, torn_hash};
-use super::lines::{Forward, RawLine};
 use super::read::reader;
 
 /// What is wrong with a line.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ona_policy::secrets::can_be_secret;
 use ona_provider::{Proxies, Transport};
+use ona_repo::Disk;
 
 use super::{CliError, Variable, count, key, number, path, switch, text};
 
@@ -120,7 +121,7 @@ pub fn header_secrets() -> Vec<String> {
     let text = std::env::var(ANTHROPIC_HEADERS.name).unwrap_or_default();
     let headers = text.lines().filter_map(|line| line.split_once(':'));
     let secrets = headers.flat_map(|(name, value)| ona_provider::header_secrets(name, value));
-    secrets.filter(|value| can_be_secret(value)).map(str::to_owned).collect()
+    secrets.filter(|value| can_be_secret(&Disk, value)).map(str::to_owned).collect()
 }
 
 /// What lies between here and any server: proxies, and the file of further certificates.

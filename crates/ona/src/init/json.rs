@@ -1,8 +1,7 @@
 //! ona's hooks and server in other agents' JSON files.
 
 use ona_engine::own;
-use ona_engine::settings::EditError;
-use ona_engine::settings::edit::{Step, prune, push, put, value};
+use ona_files::jsonc::{EditError, Step, prune, push, put, value};
 use ona_hooks::own::{is_own, with_options_of};
 use serde_json::{Value, json};
 

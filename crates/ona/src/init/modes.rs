@@ -1,6 +1,6 @@
 //! ona's mode in `.roomodes`, which may be JSON or YAML.
 
-use ona_engine::settings::edit::{Step, prune, push, value};
+use ona_files::jsonc::{Step, prune, push, value};
 use serde_json::{Map, Value, json};
 
 use super::Refused;

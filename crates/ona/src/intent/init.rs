@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ona_engine::project;
 use ona_intents::file;
+use ona_repo::Repository;
 use serde_json::json;
 
 use crate::args::Cli;
@@ -41,6 +42,5 @@ pub fn run(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
 /// Where intents belong: where they are already, else at the top of the checkout, else here. Never below others:
 /// what is nearest counts, so a second directory would take files out of the first one's sight.
 pub fn place(here: &Path) -> PathBuf {
-    let top = || here.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned);
-    file::workspace(here).or_else(top).unwrap_or_else(|| here.to_owned())
+    file::workspace(here).unwrap_or_else(|| Repository::of(here).checkout)
 }

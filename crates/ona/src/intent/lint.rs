@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use ona_engine::git;
 use ona_intents::file::{self, INTENTS_FILE, LoadError};
 use ona_intents::hook_policy::{HookPolicy, POLICY_FILE};
 use ona_intents::ignore::{IGNORE_FILES, Ignore, IgnoreError};
 use ona_intents::lint::{Severity, lint};
+use ona_repo::git;
 use serde_json::{Value, json};
 
 use crate::args::Cli;

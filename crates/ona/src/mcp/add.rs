@@ -88,7 +88,7 @@ pub fn add(cli: &Cli, given: &Add) -> Result<ExitCode, CliError> {
 
 pub fn add_json(cli: &Cli, given: &AddJson) -> Result<ExitCode, CliError> {
     let entry = serde_json::from_str(&given.entry).map_err(|error| {
-        CliError::usage(format!("the server is no JSON: {error}"))
+        CliError::usage(format!("the server is not JSON: {error}"))
             .hint(r#"such as {"command": "npx", "args": ["-y", "some-server"]}"#)
     })?;
     let scope = scope_of(&given.scope)?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use ona_engine::memory::markdown::{self, INDEX, Note};
 use ona_engine::{name_of, settings};
+use ona_files::ReadError;
 use ona_store::{ImportedMemory, Memory, Saved};
 use ona_types::ContentHash;
 use serde_json::{Value, json};
@@ -124,7 +125,7 @@ impl Found {
             } else if is_note && kind.is_file() {
                 self.files.push(path);
             } else if is_note {
-                self.skipped.push((path, "it is no regular file".to_owned()));
+                self.skipped.push((path, "it is not a regular file".to_owned()));
             }
             if self.files.len() > MOST_FILES {
                 return Err(CliError::usage(format!(
@@ -144,16 +145,12 @@ fn read(
     scope: Option<&str>,
     fields: &mut Fields,
 ) -> Result<Vec<ImportedMemory>, String> {
-    let meta = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !meta.is_file() {
-        return Err("it is no regular file".to_owned());
-    }
-    if meta.len() > LARGEST {
-        return Err("it is larger than 1 MiB".to_owned());
-    }
-    let bytes = fs::read(file).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))?;
+    let text = match ona_files::read_text_at_most(file, LARGEST) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Err("there is no such file".to_owned()),
+        Err(ReadError::NotUtf8 { at }) => return Err(format!("byte {} is not UTF-8", at + 1)),
+        Err(error) => return Err(error.to_string()),
+    };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let notes = markdown::notes(&name, &text)
         .map_err(|error| format!("its front matter cannot be read: {error}"))?;

@@ -1,11 +1,11 @@
 //! What the command line gives the model beside the prompt: its first words, and the shape its answer must have.
 
 use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use ona_engine::{PromptOptions, Shape};
+use ona_files::ReadError;
 use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
 
@@ -44,15 +44,16 @@ fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
     };
     let path = here.join(file);
     if path.is_dir() {
-        return Err(wrong("it is a directory".to_owned()));
+        return Err(wrong(ReadError::Directory.to_string()));
     }
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .and_then(|file| file.take(MOST_WORDS + 1).read_to_end(&mut bytes))
-        .map_err(|error| wrong(error.to_string()))?;
-    if bytes.len() as u64 > MOST_WORDS {
-        return Err(wrong("it is larger than 1 MB".to_owned()));
-    }
+    // What is given may be a pipe: `<(command)`.
+    let bytes = File::open(&path)
+        .map_err(ReadError::Io)
+        .and_then(|file| ona_files::read_open(&file, MOST_WORDS))
+        .map_err(|error| match error {
+            ReadError::Io(error) => wrong(error.to_string()),
+            error => wrong(error.to_string()),
+        })?;
     String::from_utf8(bytes).map_err(|error| {
         wrong(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
     })

@@ -3,11 +3,11 @@
 //! They answer from the files of the workspace as these are at that moment. Refusals are the gate's own, as JSON.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_files::ReadError;
 use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
 use ona_intents::file::Intent;
 use ona_intents::gate::Decision;
@@ -17,6 +17,7 @@ use ona_intents::{Asked, Ledger, TraceEntry, Workspace};
 use ona_mcp::{Answer, BoxFuture, Call, Hints, ToolSet, ToolSpec, UnknownTool};
 use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
+use ona_repo::Disk;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
 use ona_types::{SessionId, ToolKind, WriteAction};
 use schemars::JsonSchema;
@@ -346,7 +347,7 @@ impl Tools {
             row["message"] = refusal.message().into();
             row
         };
-        let target = match PathTarget::of(self.workspace.root(), path) {
+        let target = match PathTarget::of(&Disk, self.workspace.root(), path) {
             Ok(target) => target,
             Err(why) => {
                 let id = intent.unwrap_or_default().to_owned();
@@ -496,16 +497,10 @@ fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Valu
 
 /// A regular file that is not too long.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
-    // Looked at before it is opened: to open a pipe is to wait for its writer.
-    let meta = path.metadata()?;
-    if !meta.is_file() {
-        return Err(refused("it is no regular file"));
+    match ona_files::read_at_most(path, LONGEST_FILE) {
+        Ok(Some(content)) => Ok(content),
+        Ok(None) => Err(io::ErrorKind::NotFound.into()),
+        Err(ReadError::Io(error)) => Err(error),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
     }
-    let mut content = Vec::new();
-    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > LONGEST_FILE {
-        return Err(refused("it is longer than 16 MiB"));
-    }
-    Ok(content)
 }

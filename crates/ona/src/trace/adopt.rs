@@ -6,7 +6,6 @@
 
 use std::process::ExitCode;
 
-use ona_engine::git::{self, Contents};
 use ona_intents::class::Versions;
 use ona_intents::file::Intent;
 use ona_intents::gate;
@@ -17,6 +16,7 @@ use ona_intents::ranges::{Hunk, hunks, is_binary, split_lines};
 use ona_intents::reconcile::Ungoverned;
 use ona_intents::scope::Held;
 use ona_intents::trace::{AgentAction, ScopeValidation, ToolOrigin, TraceEntry};
+use ona_repo::git::{self, Contents};
 use serde_json::json;
 
 use super::reconcile::{Changes, MODE_CHANGED};

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use ona_engine::git::{self, Contents, GitError};
 use ona_engine::project;
 use ona_intents::class::Versions;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::map::MAP_PATH;
 use ona_intents::reconcile::{ChangeKind, Ungoverned, reconcile};
 use ona_intents::trace::{LEDGER_PATH, Ledger, LineRange};
+use ona_repo::git::{self, Contents, GitError};
 use serde_json::{Value, json};
 
 use crate::error::CliError;

@@ -161,7 +161,7 @@ fn what_cannot_be_written_says_why_and_stays() {
     assert!(
         project
             .refused("Write", json!({"file_path": "/dev/null", "content": ""}))
-            .contains("no regular")
+            .contains("not a regular")
     );
     project.file("latin.txt", b"\xff\xe9");
     project.ok("Read", json!({"file_path": "latin.txt"}));

@@ -43,7 +43,7 @@ fn files_that_cannot_be_used_are_told_before_anything_is_sent() {
             ("none.txt", "No such file"),
             ("dir", "it is a directory"),
             ("odd.txt", "byte 4 is not UTF-8"),
-            ("large.txt", "it is larger than 1 MB"),
+            ("large.txt", "it is larger than 1 MiB"),
         ] {
             let ran = run(&mut anthropic(&project, &server, &["-p", "go", option, file]));
             assert_eq!(ran.code, Some(2), "{file}: {}", ran.stderr);

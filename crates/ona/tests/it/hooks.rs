@@ -158,7 +158,7 @@ fn a_hook_that_will_never_run_is_told_of_when_it_is_read() {
         "[3].hooks[0]: the matcher `Bash,Edit` matches no tool: did you mean `Bash|Edit`?\n",
         "[4].hooks[0]: `url`: `localhost/guard` is no address (",
         "[5].hooks[0]: `headers`: `a b` is no name for a header: the hook does not run\n",
-        "hooks.PreToolUse[6]: it is no object: no hook runs for it\n",
+        "hooks.PreToolUse[6]: it is not an object: no hook runs for it\n",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

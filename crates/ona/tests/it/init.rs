@@ -258,19 +258,19 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
             ".mcp.json",
             "{\n  \"mcpServers\": {,}\n}",
             "claude_code",
-            ".mcp.json:2:18: it is no JSON",
+            ".mcp.json:2:18: it is not JSON",
         ),
         (
             ".claude/settings.json",
             "{\n \"hooks\": []}",
             "claude_code",
-            ".claude/settings.json:2:11: hooks is no object",
+            ".claude/settings.json:2:11: hooks is not an object",
         ),
         (
             ".claude/settings.json",
             "{\"hooks\": {\"Stop\": {}}}",
             "claude_code",
-            ":1:20: hooks.Stop is no array",
+            ":1:20: hooks.Stop is not an array",
         ),
         (
             "CLAUDE.md",
@@ -297,7 +297,11 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
     project.file("AGENTS.md", b"\xff\xfe");
     let before = tree(&project);
     let ran = init(&project, &["--tool", "codex"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("AGENTS.md is not UTF-8"), "{}", ran.stderr);
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("AGENTS.md: it is not UTF-8"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(tree(&project), before);
 }
 

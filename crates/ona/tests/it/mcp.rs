@@ -150,7 +150,7 @@ fn what_is_no_server_is_refused() {
         (&["add", "x", "y", "-e", "ONA_TRUST=1"], "ona sets it itself"),
         (&["add", "x", "y", "--scope", "managed"], "`managed` is no scope"),
         (&["add", "x", "y", "--callback-port", "0"], "0 is not in 1..=65535"),
-        (&["add-json", "x", "{"], "the server is no JSON"),
+        (&["add-json", "x", "{"], "the server is not JSON"),
         (&["add-json", "x", "{\"command\": 5}"], "`command`: a text is expected"),
         (&["add-json", "x", "{\"url\": \"https://a.example\"}"], "it has a url and no type"),
     ] {
@@ -334,7 +334,7 @@ fn the_command_line_gives_servers() {
         ran.stderr
     };
     assert!(bad("gone.json").contains("--mcp-config gone.json: there is no such file"));
-    assert!(bad("{\"mcpServers\": ").contains("--mcp-config: it is no JSON"));
+    assert!(bad("{\"mcpServers\": ").contains("--mcp-config: it is not JSON"));
     assert!(bad("{}").contains("it has no object `mcpServers`"));
     for (name, value) in [("MCP_TIMEOUT", "soon"), ("MCP_TOOL_TIMEOUT", "0")] {
         let ran = run(project.ona(["mcp", "list", "--offline"]).env(name, value));

@@ -183,7 +183,9 @@ fn what_cannot_be_read_says_why() {
     project.file("Config.yaml", "x");
     let missing = project.refused("Read", json!({"file_path": "config.yml"}));
     assert!(missing.contains("does not exist; did you mean Config.yaml?"), "{missing}");
-    assert!(project.refused("Read", json!({"file_path": "/dev/zero"})).contains("no regular file"));
+    assert!(
+        project.refused("Read", json!({"file_path": "/dev/zero"})).contains("not a regular file")
+    );
     if std::path::Path::new("/proc/kmsg").exists() {
         project.refused("Read", json!({"file_path": "/proc/kmsg"}));
     }

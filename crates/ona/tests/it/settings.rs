@@ -224,7 +224,7 @@ fn a_key_that_there_is_not_is_refused_with_the_one_that_may_be_meant() {
             "`permissions.allow` is a list: its entries have no keys of their own, it is set as a whole\nhint: such as: ona config set permissions.allow '[",
         ),
         ("permissions.allow.0", "Bash", "`permissions.allow` is a list"),
-        ("model.name", "x", "`model` is no object"),
+        ("model.name", "x", "`model` is not an object"),
         (
             "hooks",
             r#"{"Stop": [{"hooks": [{"type": "x"}]}]}"#,
@@ -277,8 +277,8 @@ fn settings_given_on_the_command_line_must_be_settings() {
     project.file("list.json", "[1]");
     for (given, reason) in [
         ("/missing.json", "--settings /missing.json: there is no such file"),
-        ("list.json", "--settings list.json: its top level is no object"),
-        ("{\"model\":", "--settings: it is no JSON"),
+        ("list.json", "--settings list.json: its top level is not an object"),
+        ("{\"model\":", "--settings: it is not JSON"),
     ] {
         let mut command = project.eval_command("Bash", &json!({"command": "touch done"}));
         let ran = run(command.args(["--settings", given]));
@@ -342,7 +342,7 @@ fn an_operators_snapshot_drops_neither_the_organisation_nor_the_command_line() {
 
 #[test]
 fn a_snapshot_that_is_no_object_is_not_taken_for_an_empty_one() {
-    for (snapshot, reason) in [("[]", "its top level is no object"), ("{", "it is no JSON")] {
+    for (snapshot, reason) in [("[]", "its top level is not an object"), ("{", "it is not JSON")] {
         let project = with_snapshot(snapshot);
         project.file(".claude/settings.json", r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#);
         let ran = run(&mut project.eval_command("Bash", &json!({"command": "rm x"})));

@@ -284,7 +284,7 @@ fn repositories_of_every_kind() {
     done(&bare, &["intent", "init"]);
     let said = fails(&bare, 2, &["trace", "reconcile"]);
     assert!(
-        said.contains("is in no git checkout\nhint: what has changed is known by comparing"),
+        said.contains("is not in a git checkout\nhint: what has changed is known by comparing"),
         "{said}"
     );
     // Nothing committed yet.

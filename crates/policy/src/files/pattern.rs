@@ -1,7 +1,8 @@
 //! Patterns that the shell expands.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use ona_types::World;
 
 use crate::wildcard;
 
@@ -17,7 +18,7 @@ const MOST: usize = 1000;
 /// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
 /// Files whose names begin with a dot are left out unless the pattern begins with one; a line that has bash do
 /// otherwise is opaque.
-pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     let (mut found, pattern) = match pattern.strip_prefix('/') {
         Some(rest) => (vec![PathBuf::from("/")], rest),
         None => (vec![dir.to_owned()], pattern),
@@ -30,17 +31,14 @@ pub(crate) fn expand(dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
                 next.push(dir.join(part));
                 continue;
             }
-            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-                looked += 1;
-                if looked > MOST {
-                    return None;
-                }
-                let name = entry.file_name();
+            let names = world.names(&dir, MOST - looked)?;
+            looked += names.len();
+            for name in names {
                 let fits = |name: &str| {
                     (part.starts_with('.') || !name.starts_with('.')) && fits(part, name)
                 };
                 if name.to_str().is_none_or(fits) {
-                    next.push(entry.path());
+                    next.push(dir.join(&name));
                 }
             }
         }
@@ -56,6 +54,10 @@ fn fits(part: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use ona_testkit::Disk;
+
     use super::*;
 
     #[test]
@@ -66,7 +68,7 @@ mod tests {
             fs::write(dir.path().join(name), "").unwrap();
         }
         let names = |pattern: &str| -> Vec<String> {
-            let mut found: Vec<String> = expand(dir.path(), pattern)
+            let mut found: Vec<String> = expand(&Disk, dir.path(), pattern)
                 .unwrap()
                 .iter()
                 .map(|path| path.strip_prefix(dir.path()).unwrap().display().to_string())

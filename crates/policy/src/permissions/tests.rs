@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 
 use Behavior::{Allow, Ask, Deny};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default as DefaultMode, DontAsk, Plan};
+use ona_testkit::Disk;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -24,12 +25,12 @@ fn bash(command: &str) -> Sample {
     Sample {
         tool: "Bash",
         input: json!({"command": command}),
-        effects: Effects::of_shell(command, Path::new("/w/app")).unwrap(),
+        effects: Effects::of_shell(&Disk, command, Path::new("/w/app")).unwrap(),
     }
 }
 
 fn file(tool: &'static str, path: &str) -> Sample {
-    let target = Target::of(Path::new("/w/app"), path).unwrap();
+    let target = Target::of(&Disk, Path::new("/w/app"), path).unwrap();
     let effects = match tool {
         "Read" | "Grep" | "Glob" => Effects::read(target),
         _ => Effects::replace(target),
@@ -279,8 +280,9 @@ fn rows_68_and_69_links_are_seen_through() {
         working_dirs: vec![app.clone()],
         outputs: None,
         protected: Vec::new(),
+        world: &Disk,
     };
-    let effects = Effects::read(Target::of(&app, "project/k").unwrap());
+    let effects = Effects::read(Target::of(&Disk, &app, "project/k").unwrap());
     let judge = |behavior, text: &str| {
         let (rule, _) =
             Rule::parse(text, behavior, Source::of(Scope::Project), &around.anchors()).unwrap();
@@ -512,7 +514,7 @@ proptest! {
 
     #[test]
     fn judging_never_panics(command in "[a-z $'\"();|&<>*/.\n-]{0,40}") {
-        if let Ok(effects) = Effects::of_shell(&command, Path::new("/w/app")) {
+        if let Ok(effects) = Effects::of_shell(&Disk, &command, Path::new("/w/app")) {
             let sample = Sample { tool: "Bash", input: json!({}), effects };
             let _ = judge(&[(Deny, "Bash(rm *)"), (Allow, "Bash(ls *)")], DefaultMode, &sample);
         }

@@ -1,15 +1,17 @@
 //! Calls that may be what a rule forbids, though none can be held against them. Somebody has to look.
 
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
-use ignore::WalkBuilder;
-use ona_types::{Behavior, PermissionMode};
+use ona_types::world::{TrackedIn, Wanted};
+use ona_types::{Behavior, PermissionMode, World};
 
 use super::{Call, Permissions};
 use crate::commands;
 use crate::effects::{Access, TrackedFiles, Tree};
 use crate::path::Target;
-use crate::repository::Checkout;
 use crate::rule::{Rule, Scope};
 use crate::wildcard;
 
@@ -68,12 +70,12 @@ impl Permissions {
         }
         let about_files: Vec<&Rule> =
             written.into_iter().filter(|rule| rule.path().is_some()).collect();
-        unclear_files(call, &about_files)
+        unclear_files(self.around.world, call, &about_files)
     }
 }
 
 /// Why the call may touch a file that one of these rules is about.
-fn unclear_files(call: &Call<'_>, rules: &[&Rule]) -> Option<String> {
+fn unclear_files(world: &dyn World, call: &Call<'_>, rules: &[&Rule]) -> Option<String> {
     if rules.is_empty() {
         return None;
     }
@@ -98,29 +100,32 @@ fn unclear_files(call: &Call<'_>, rules: &[&Rule]) -> Option<String> {
         rules.iter().filter(fits).copied().collect()
     };
     for tree in &effects.trees {
-        if let Some(why) = within(tree, &of_kind(tree.access)) {
+        if let Some(why) = within(world, tree, &of_kind(tree.access)) {
             return Some(why);
         }
     }
-    effects.tracked.iter().find_map(|files| among(files, &of_kind(files.access)))
+    effects.tracked.iter().find_map(|files| among(world, files, &of_kind(files.access)))
 }
 
 /// Whether a rule is about a file that git tracks.
-fn among(files: &TrackedFiles, rules: &[&Rule]) -> Option<String> {
+fn among(world: &dyn World, files: &TrackedFiles, rules: &[&Rule]) -> Option<String> {
     if rules.is_empty() {
         return None;
     }
-    let checkout = Checkout::around(&files.dir)?;
-    let Some(tracked) = checkout.tracked() else {
-        return Some(
-            "which files git tracks cannot be read, and there are rules about files".to_owned(),
-        );
+    let tracked = match world.tracked(&files.dir) {
+        TrackedIn::Nothing => return None,
+        TrackedIn::Unreadable => {
+            return Some(
+                "which files git tracks cannot be read, and there are rules about files".to_owned(),
+            );
+        }
+        TrackedIn::Files(tracked) => tracked,
     };
     let below = |path: &Path| {
         files.below.is_empty() || files.below.iter().any(|target| path.starts_with(&target.real))
     };
-    tracked.into_iter().filter(|file| below(&file.path)).find_map(|file| {
-        let target = Target::real(file.path);
+    tracked.into_iter().filter(|path| below(path)).find_map(|path| {
+        let target = Target::real(path);
         let rule = rules.iter().find(|rule| is_about(rule, &target))?;
         let (path, rule) = (target.real.display(), &rule.text);
         Some(format!("`git` may be about {path}, and there is {rule}"))
@@ -132,7 +137,7 @@ fn is_about(rule: &Rule, target: &Target) -> bool {
 }
 
 /// Whether a rule is about something in a directory, or about the directory.
-fn within(tree: &Tree, rules: &[&Rule]) -> Option<String> {
+fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
     if rules.is_empty() {
         return None;
     }
@@ -144,40 +149,39 @@ fn within(tree: &Tree, rules: &[&Rule]) -> Option<String> {
     if let Some(rule) = rules.iter().find(|rule| is_about(rule, &tree.root)) {
         return Some(found(&tree.root.real, rule));
     }
-    if !tree.root.real.is_dir() {
+    if !world.is_dir(&tree.root.real) {
         return None;
     }
-    let mut walk = WalkBuilder::new(&tree.root.real);
-    walk.standard_filters(false).hidden(tree.skips.hidden);
-    if tree.skips.ignored {
-        walk.git_ignore(true).git_exclude(true).parents(true);
-    }
-    let fits = |patterns: &[String], name: &str| {
-        patterns.iter().any(|pattern| wildcard::matches(pattern, name))
-    };
     let skips = tree.skips.clone();
-    walk.filter_entry(move |entry| {
-        let name = entry.file_name().to_string_lossy();
-        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0
-            || !fits(&skips.except, &name)
-                && (is_dir || skips.only.is_empty() || fits(&skips.only, &name))
+    let names = Arc::new(move |name: &OsStr, is_dir: bool| {
+        let name = name.to_string_lossy();
+        let fits =
+            |patterns: &[String]| patterns.iter().any(|pattern| wildcard::matches(pattern, &name));
+        !fits(&skips.except) && (is_dir || skips.only.is_empty() || fits(&skips.only))
     });
-    for (seen, entry) in walk.build().flatten().skip(1).enumerate() {
+    let wanted = Wanted { hidden: !tree.skips.hidden, ignored: !tree.skips.ignored, names };
+    let (mut seen, mut why) = (0, None);
+    world.walk(&tree.root.real, &wanted, &mut |path, is_dir| {
         if seen > MOST_FILES {
-            return Some(format!(
+            why = Some(format!(
                 "{} goes through {named}, which holds too many files to look at, and there are rules about files",
                 tree.by
             ));
+            return ControlFlow::Break(());
         }
+        seen += 1;
         // A directory whose files are chosen by name is not itself one of them.
-        if !tree.skips.only.is_empty() && entry.file_type().is_some_and(|kind| kind.is_dir()) {
-            continue;
+        if !tree.skips.only.is_empty() && is_dir {
+            return ControlFlow::Continue(());
         }
-        let target = Target::real(entry.into_path());
-        if let Some(rule) = rules.iter().find(|rule| is_about(rule, &target)) {
-            return Some(found(&target.real, rule));
+        let target = Target::real(path);
+        match rules.iter().find(|rule| is_about(rule, &target)) {
+            Some(rule) => {
+                why = Some(found(&target.real, rule));
+                ControlFlow::Break(())
+            }
+            None => ControlFlow::Continue(()),
         }
-    }
-    None
+    });
+    why
 }

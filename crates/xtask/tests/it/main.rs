@@ -22,6 +22,7 @@ mod layers;
 mod markdown;
 mod matrix;
 mod messages;
+mod purity;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,15 +6,15 @@
 
 mod source;
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ona_files::{Lock, LockError, Mode, ReplaceError, ReplaceOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use super::super::{Warning, is_name};
 use super::{AgreedParts, Parts, Plugin, PluginError};
@@ -88,8 +88,10 @@ pub enum RegistryError {
     Exists(String),
     #[error("{} cannot be read: {why}", file.display())]
     Record { file: PathBuf, why: String },
-    #[error("another ona is changing {}", .0.display())]
-    Busy(PathBuf),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error("{}: {cause}", file.display())]
+    Write { file: PathBuf, cause: ReplaceError },
     #[error("{}: {cause}", path.display())]
     Io { path: PathBuf, cause: io::Error },
 }
@@ -275,32 +277,16 @@ impl Registry {
     fn write(&self, id: &str, record: &Record) -> Result<(), RegistryError> {
         let own = self.dir.join(id);
         let text = serde_json::to_string_pretty(record).unwrap_or_default();
-        let write = || -> io::Result<()> {
-            let mut file = NamedTempFile::new_in(&own)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(own.join(RECORD)).map_err(|error| error.error)?;
-            File::open(&own)?.sync_all()
-        };
-        write().map_err(failed(&own))
+        let options = ReplaceOptions { mode: Mode::Private, ..ReplaceOptions::default() };
+        let file = own.join(RECORD);
+        ona_files::replace(&file, text.as_bytes(), &options)
+            .map_err(|cause| RegistryError::Write { file, cause })
     }
 
     /// Keeps other processes from changing the registry meanwhile.
-    fn lock(&self) -> Result<File, RegistryError> {
+    fn lock(&self) -> Result<Lock, RegistryError> {
         fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
-        let path = self.dir.join(".lock");
-        let file = File::options().create(true).append(true).open(&path).map_err(failed(&path))?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(fs::TryLockError::Error(cause)) => return Err(failed(&path)(cause)),
-                Err(fs::TryLockError::WouldBlock) if Instant::now() >= until => {
-                    return Err(RegistryError::Busy(self.dir.clone()));
-                }
-                Err(fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
-            }
-        }
+        Ok(Lock::acquire(&self.dir.join(".lock"), PATIENCE)?)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ona_policy::{Permissions, Rule, Scope, Surroundings};
+use ona_repo::Disk;
 use ona_tools::Place;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
@@ -102,9 +103,7 @@ impl Basis {
             let named = layer.json.get("permissions").and_then(|p| p.get("additionalDirectories"));
             let named = named.and_then(Value::as_array).into_iter().flatten();
             for dir in named.filter_map(Value::as_str) {
-                dirs.extend(
-                    ona_policy::path::resolve(base, dir).ok().filter(|d| !dirs.contains(d)),
-                );
+                dirs.extend(ona_files::resolve(base, dir).ok().filter(|d| !dirs.contains(d)));
             }
         }
         dirs
@@ -156,6 +155,7 @@ impl Basis {
                 .collect(),
             outputs: Some(self.outputs.clone()),
             protected: self.protected.clone(),
+            world: &Disk,
         };
         let home = &self.roots.home;
         let mut rules = rules(&self.layers, &place.project_dir, home, &mut warnings);

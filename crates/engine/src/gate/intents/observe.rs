@@ -14,7 +14,7 @@ use ona_types::{ContentHash, FileView};
 use serde::{Deserialize, Serialize};
 
 use super::Governed;
-use crate::worktree::{Change, Side, Tree};
+use ona_repo::snapshot::{Change, Side, Tree};
 
 /// As much of the trace that others wrote meanwhile is looked at.
 const MOST_TRACE: u64 = 16 << 20;
@@ -42,7 +42,7 @@ struct Named {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Content {
     Absent,
-    #[serde(with = "crate::worktree::base64_bytes")]
+    #[serde(with = "ona_repo::snapshot::base64_bytes")]
     Bytes(Vec<u8>),
     Unknown,
 }
@@ -82,7 +82,11 @@ impl Before {
         let root = governed.workspace.root().to_owned();
         let trace = ledger_end(&root);
         if let CallClass::Classified(_) = governed.class {
-            let tree = tokio::task::spawn_blocking(move || Tree::take(&root)).await.ok();
+            let tree = tokio::task::spawn_blocking(move || {
+                Tree::take(&root, ona_intents::file::own_files())
+            })
+            .await
+            .ok();
             return Self { tree, trace, ..Self::default() };
         }
         let mut before = Self { trace, ..Self::default() };
@@ -187,6 +191,7 @@ mod tests {
 
     use ona_intents::Workspace;
     use ona_policy::Effects;
+    use ona_repo::Disk;
     use serde_json::json;
 
     use super::*;
@@ -200,7 +205,7 @@ mod tests {
         fs::write(dir.path().join(ona_intents::file::INTENTS_FILE), intents).unwrap();
         fs::write(dir.path().join("a"), "one\n").unwrap();
         let workspace = Arc::new(Workspace::at(dir.path()).unwrap());
-        let effects = Effects::replace(Target::of(workspace.root(), "a").unwrap());
+        let effects = Effects::replace(Target::of(&Disk, workspace.root(), "a").unwrap());
         let subject = Subject {
             tool: ona_tools::find("Write").unwrap(),
             input: &json!({}),

@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_intents::Workspace;
+use ona_intents::file::{self, INTENTS_FILE};
 use ona_intents::hook_policy::OutOfScopeWrite;
 use ona_intents::scope::Held;
-use ona_intents::{Workspace, file::INTENTS_FILE};
 use ona_store::{Seat, Store, StoreError};
 use ona_types::{ContentHash, ToolUseId};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use super::Governed;
 use crate::gate::Record;
 use crate::gate::settle::is_gone;
-use crate::worktree::{Change, Side, governing};
+use ona_repo::snapshot::{Change, RestoreError, Side};
 
 /// How files are put back.
 pub struct Handling<'a> {
@@ -106,7 +107,7 @@ impl Outside {
         let mut others = None;
         for at in 0..all.len() {
             let change = &all[at];
-            let governs = governing().any(|name| change.path == Path::new(name));
+            let governs = file::governing().any(|name| change.path == Path::new(name));
             if gone[at] || is_in_scope(change) || governs && how.is_onas(root, change) {
                 continue;
             }
@@ -179,7 +180,7 @@ fn undo(
     gone: &mut [bool],
     root: &Path,
     aside: &Path,
-) -> Result<(), String> {
+) -> Result<(), RestoreError> {
     let change = &all[at];
     let open = |other: &usize| *other != at && !gone[*other];
     let from = (0..all.len()).filter(open).find(|other| change.came_from(&all[*other]));

@@ -13,14 +13,14 @@ use ona_intents::trace::{
 };
 use ona_intents::{TraceEntry, Workspace, map, mutation, ranges};
 use ona_policy::Effects;
-use ona_policy::repository::Checkout;
+use ona_repo::Checkout;
 use ona_tools::Tool;
 use ona_types::{ToolKind, ToolUseId, WriteAction};
 use serde_json::{Value, json};
 
 use super::Governed;
 use crate::gate::Gate;
-use crate::worktree::{Change, Side};
+use ona_repo::snapshot::{Change, Side};
 
 /// A warning: what the file was before is not known, so neither is where it changed.
 const BEFORE_UNKNOWN: &str = "before_unknown";
@@ -100,7 +100,7 @@ pub fn entry(governed: &Governed, who: Who) -> TraceEntry {
 
 /// The commit at the time, or S4's word for none.
 fn revision(root: &Path) -> String {
-    let revision = Checkout::around(root).and_then(|checkout| checkout.revision());
+    let revision = Checkout::of(root).and_then(|checkout| checkout.revision());
     revision.unwrap_or_else(|| "unknown".to_owned())
 }
 

@@ -100,10 +100,10 @@ fn what_is_no_text_is_named() {
              home/code/project/CLAUDE.local.md",
             "home/code/project/a/big.md: it is larger than 4 MiB",
             "home/code/project/a/data: it holds no text",
-            "home/code/project/a/pipe: it is no regular file",
+            "home/code/project/a/pipe: it is not a regular file",
             "/dev/zero: it leads out of the project, to /dev/zero: it is not read unless that is in a working \
              directory (--add-dir /dev, or permissions.additionalDirectories in your own settings)",
-            "home/code/project/a/b/CLAUDE.md: it is no regular file",
+            "home/code/project/a/b/CLAUDE.md: it is not a regular file",
             "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
         ]
         .map(|warning| format!("warning: {warning}"))
@@ -124,7 +124,7 @@ fn an_unreadable_file_is_named() {
     }
     let (loaded, _) = world.load();
     assert_eq!(told(&loaded), ["Project session_start a"]);
-    assert!(matches!(loaded.warnings[0].problem, Problem::Unreadable(_)));
+    assert!(matches!(loaded.warnings[0].problem, Problem::Read(_)));
 }
 
 #[test]

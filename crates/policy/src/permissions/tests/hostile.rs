@@ -1,7 +1,7 @@
 //! Command lines made to get past the rules.
 
 use super::*;
-use crate::repository::tests::git;
+use ona_testkit::git;
 
 /// A project on disk, with what an attacker could have put there.
 fn hostile_project() -> (tempfile::TempDir, Surroundings) {
@@ -27,6 +27,7 @@ fn hostile_project() -> (tempfile::TempDir, Surroundings) {
         working_dirs: vec![app],
         outputs: None,
         protected: Vec::new(),
+        world: &Disk,
     };
     (dir, around)
 }
@@ -41,7 +42,7 @@ fn verdict(
         Rule::parse(text, *behavior, Source::of(Scope::User), &around.anchors()).unwrap().0
     });
     let permissions = Permissions::new(rules.collect(), mode, around.clone());
-    let effects = Effects::of_shell(command, &around.cwd).unwrap();
+    let effects = Effects::of_shell(&Disk, command, &around.cwd).unwrap();
     let input = json!({"command": command});
     permissions
         .judge(&Call {

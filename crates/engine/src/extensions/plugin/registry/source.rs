@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::git::{self, GitError};
+use ona_repo::git::{self, GitError};
 
 /// As many files as a plugin may have.
 const MOST_FILES: usize = 20_000;

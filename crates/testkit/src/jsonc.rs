@@ -1,10 +1,10 @@
-//! For property tests: any settings, written in any layout with comments anywhere.
+//! For property tests: any JSON object, written in any layout with comments anywhere.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 /// An object of a few keys, some of them the real ones.
-pub(in super::super) fn json_object() -> impl Strategy<Value = Value> {
+pub fn json_object() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -27,7 +27,7 @@ fn object(members: Vec<(String, Value)>) -> Value {
 }
 
 /// What stands between the tokens, by turns, and whether lists end in a comma.
-pub(in super::super) fn strategy() -> impl Strategy<Value = Vec<&'static str>> {
+pub fn strategy() -> impl Strategy<Value = Vec<&'static str>> {
     let between = prop::sample::select(vec![
         "",
         "",
@@ -45,7 +45,7 @@ pub(in super::super) fn strategy() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 /// The value as text, with the noise in it.
-pub(in super::super) fn written(value: &Value, noise: &[&'static str]) -> String {
+pub fn written(value: &Value, noise: &[&'static str]) -> String {
     let mut writer = Writer { text: String::new(), noise: noise.iter().cycle() };
     writer.noise();
     writer.value(value);

@@ -6,7 +6,7 @@
 
 mod fetch;
 mod history;
-pub(crate) mod worktrees;
+pub mod worktrees;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use ona_sandbox::{ChildOutcome, ChildSpec, Ending, SpawnError};
 use tokio_util::sync::CancellationToken;
+
+use crate::checkout::Checkout;
 
 pub use fetch::fetch;
 pub use history::{
@@ -65,8 +67,8 @@ pub enum GitError {
     /// There is no git, or not enough to start it.
     #[error("git cannot be started: {0}")]
     Start(#[from] SpawnError),
-    /// The directory belongs to no checkout.
-    #[error("{} is in no git checkout", .0.display())]
+    /// The directory is not in a checkout.
+    #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
     /// There is no such commit.
     #[error("there is no commit `{rev}` in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
@@ -328,7 +330,7 @@ fn regular(mode: &str) -> Option<u32> {
 /// Whether a directory is a repository of its own that has the object.
 async fn knows(dir: &Path, object: &str) -> bool {
     // git would go up to the repository around it.
-    dir.join(".git").exists()
+    Checkout::is_top(dir)
         && git(dir, &["cat-file", "-e", object], &[])
             .await
             .is_ok_and(|outcome| outcome.ending == Ending::Exited(0))
@@ -357,7 +359,7 @@ async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     }
     if meta.is_dir() {
         // A file became a directory, whose files are listed themselves; or it is a repository of its own.
-        return Ok(match path.join(".git").exists() {
+        return Ok(match Checkout::is_top(path) {
             true => Some(submodule_line(&head(path).await?.unwrap_or_default())),
             false => None,
         });

@@ -10,7 +10,7 @@ use ona_sandbox::Ending;
 use super::{GitError, git, git_with, head, said};
 
 /// Makes a worktree with a branch of its own, from the commit that is checked out. Returns that commit.
-pub(crate) async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitError> {
+pub async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitError> {
     let Some(base) = head(root).await? else {
         return Err(GitError::Failed {
             command: "worktree add".to_owned(),
@@ -57,7 +57,7 @@ async fn unfiltered(root: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
 }
 
 /// The commit that a worktree was made at: where its HEAD has been first.
-pub(crate) async fn begun_at(path: &Path) -> Result<String, GitError> {
+pub async fn begun_at(path: &Path) -> Result<String, GitError> {
     let been = said(path, &["reflog", "--format=%H", "HEAD"]).await?;
     let been = String::from_utf8_lossy(&been).into_owned();
     been.lines().last().map(str::to_owned).ok_or_else(|| GitError::Failed {
@@ -67,7 +67,7 @@ pub(crate) async fn begun_at(path: &Path) -> Result<String, GitError> {
 }
 
 /// The files that git ignores and this file of patterns names, from the root of the checkout.
-pub(crate) async fn ignored_of(root: &Path, patterns: &str) -> Result<Vec<Vec<u8>>, GitError> {
+pub async fn ignored_of(root: &Path, patterns: &str) -> Result<Vec<Vec<u8>>, GitError> {
     let from = format!("--exclude-from={patterns}");
     let named = said(root, &["ls-files", "-z", "--others", "--ignored", &from]).await?;
     if named.is_empty() {
@@ -89,7 +89,7 @@ pub(crate) async fn ignored_of(root: &Path, patterns: &str) -> Result<Vec<Vec<u8
 /// Whether anything in a worktree is not as it was at the commit: files, ignored ones and those git was told not to look
 /// at included, or the commits. What ona itself writes does not count, nor what git ignores and the checkout has too, the
 /// same.
-pub(crate) async fn is_touched(root: &Path, path: &Path, base: &str) -> Result<bool, GitError> {
+pub async fn is_touched(root: &Path, path: &Path, base: &str) -> Result<bool, GitError> {
     let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored=traditional"];
     let changed = unfiltered(path, &status).await?;
     let own = |entry: &[u8]| {
@@ -132,19 +132,19 @@ fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
 }
 
 /// The branches that were made for worktrees of agents.
-pub(crate) async fn branches(root: &Path) -> Result<Vec<String>, GitError> {
+pub async fn branches(root: &Path) -> Result<Vec<String>, GitError> {
     let asked = ["for-each-ref", "--format=%(refname:short)", "refs/heads/worktree-agent-*"];
     let found = said(root, &asked).await?;
     Ok(String::from_utf8_lossy(&found).lines().map(str::to_owned).collect())
 }
 
 /// Takes a branch away that holds no commits of its own.
-pub(crate) async fn drop_branch(root: &Path, branch: &str) -> Result<(), GitError> {
+pub async fn drop_branch(root: &Path, branch: &str) -> Result<(), GitError> {
     said(root, &["branch", "-d", branch]).await.map(drop)
 }
 
 /// Takes a worktree away in which nothing was changed, and its branch.
-pub(crate) async fn remove(root: &Path, path: &Path, branch: &str) -> Result<(), GitError> {
+pub async fn remove(root: &Path, path: &Path, branch: &str) -> Result<(), GitError> {
     said(root, &["worktree", "remove", "--force", &path.to_string_lossy()]).await?;
     let outcome = git(root, &["branch", "-D", branch], &[]).await?;
     match outcome.ending {

@@ -1,41 +1,116 @@
-//! The lines of a file, from the front and from the back.
+//! Files of JSON lines that are only ever appended to.
+//!
+//! A crash, or a full disk, can tear the last line. It stays as it is: the next writer ends it with a line end and
+//! puts its own line after it, and a reader sees that it is no record.
 
-use std::fs::File;
-use std::io::{self, BufRead, Read};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use nix::fcntl::OFlag;
+
+use crate::lock::{Lock, LockError};
 
 /// Longer than any record: a file that is one endless line must not fill the memory.
-pub(crate) const LONGEST_LINE: usize = 32 << 20;
+pub const LONGEST_LINE: usize = 32 << 20;
 
 /// How much is read at once from the back.
 const CHUNK: usize = 64 << 10;
 
+/// Why nothing can be appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The lock is not to be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A directory, a pipe or a device stands in the place of the file.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// The file system refuses.
+    #[error("it cannot be written: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A file of JSON lines that is open for one more, while no other writer is.
+#[derive(Debug)]
+pub struct Appender {
+    file: File,
+    _lock: Lock,
+}
+
+impl Appender {
+    /// Opens the file, which is made where it is missing, with its directory. Writers hold the lock that is the file
+    /// at `lock`, never one on the file itself: so a reader, or a writer that knows of no lock, is never in their
+    /// way. A symbolic link in the place of the file is not followed.
+    pub fn open(path: &Path, lock: &Path, patience: Duration) -> Result<Self, AppendError> {
+        fs::create_dir_all(path.parent().unwrap_or(path))?;
+        if lock.parent() != path.parent() {
+            fs::create_dir_all(lock.parent().unwrap_or(lock))?;
+        }
+        let lock = Lock::acquire(lock, patience)?;
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).custom_flags(flags.bits());
+        let file = file.open(path)?;
+        match file.metadata()?.is_file() {
+            true => Ok(Self { file, _lock: lock }),
+            false => Err(AppendError::NotRegular),
+        }
+    }
+
+    /// The lines that are there, the last one first.
+    pub fn backward(&self) -> io::Result<Backward<'_>> {
+        Backward::new(&self.file)
+    }
+
+    /// Adds a line, which has no end of its own, in one write. A torn last line is ended before it.
+    pub fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let mut last = [b'\n'];
+        if length > 0 {
+            self.file.read_exact_at(&mut last, length - 1)?;
+        }
+        let mut bytes = Vec::with_capacity(line.len() + 2);
+        if last != [b'\n'] {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(line);
+        bytes.push(b'\n');
+        // What one write may leave unwritten follows; a torn rest is the next writer's to end.
+        self.file.write_all(&bytes)
+    }
+}
+
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct RawLine {
+pub struct RawLine {
     /// Counted from 1.
-    pub(crate) number: u64,
+    pub number: u64,
     /// Without `\n` and without a `\r` before it. Empty if it was too long.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Whether it has an end.
-    pub(crate) ended: bool,
+    pub ended: bool,
     /// Whether it was longer than any record.
-    pub(crate) too_long: bool,
+    pub too_long: bool,
 }
 
 /// Lines from the front.
-pub(crate) struct Forward<R> {
+#[derive(Debug)]
+pub struct Forward<R> {
     from: R,
     number: u64,
 }
 
 impl<R: BufRead> Forward<R> {
-    pub(crate) fn new(from: R) -> Self {
+    /// The lines of what is read here.
+    pub fn new(from: R) -> Self {
         Self { from, number: 0 }
     }
 
     /// The next line, or nothing at the end.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<RawLine>> {
+    pub fn next_line(&mut self) -> io::Result<Option<RawLine>> {
         let mut bytes = Vec::new();
         let limit = LONGEST_LINE as u64 + 1;
         if self.from.by_ref().take(limit).read_until(b'\n', &mut bytes)? == 0 {
@@ -78,7 +153,8 @@ fn trim_end(bytes: &mut Vec<u8>, ended: bool) {
 }
 
 /// Lines from the back, the last one first. Reads only as far as it is asked.
-pub(crate) struct Backward<'f> {
+#[derive(Debug)]
+pub struct Backward<'f> {
     file: &'f File,
     /// Bytes before here are not read yet.
     unread: u64,
@@ -88,13 +164,14 @@ pub(crate) struct Backward<'f> {
 }
 
 impl<'f> Backward<'f> {
-    pub(crate) fn new(file: &'f File) -> io::Result<Self> {
+    /// The lines of an open file.
+    pub fn new(file: &'f File) -> io::Result<Self> {
         let unread = file.metadata()?.len();
         Ok(Self { file, unread, held: Vec::new(), started: false })
     }
 
     /// The line before, without its end, and whether it had one.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
+    pub fn next_line(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         let mut ended = true;
         if !self.started {
             self.started = true;
@@ -152,7 +229,7 @@ impl<'f> Backward<'f> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::os::unix::fs::symlink;
 
     use proptest::prelude::*;
 
@@ -177,6 +254,35 @@ mod tests {
         }
         all.reverse();
         all
+    }
+
+    #[test]
+    fn a_torn_line_is_ended_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, lock) = (dir.path().join("new/log.jsonl"), dir.path().join("new/log.lock"));
+        let open = || Appender::open(&path, &lock, Duration::ZERO);
+        open().unwrap().append(b"{\"a\":1}").unwrap();
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"to").unwrap();
+        let mut appender = open().unwrap();
+        assert!(matches!(open(), Err(AppendError::Lock(LockError::Held { .. }))));
+        let last = appender.backward().unwrap().next_line().unwrap();
+        assert_eq!(last, Some((b"{\"to".to_vec(), false)));
+        appender.append(b"{\"b\":2}").unwrap();
+        appender.append(b"{\"c\":3}").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "{\"a\":1}\n{\"to\n{\"b\":2}\n{\"c\":3}\n");
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, lock) = (dir.path().join("log"), dir.path().join("lock"));
+        fs::write(dir.path().join("source.rs"), "").unwrap();
+        symlink("source.rs", &path).unwrap();
+        assert!(Appender::open(&path, &lock, Duration::ZERO).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(Appender::open(&path, &lock, Duration::ZERO).is_err());
     }
 
     #[test]

@@ -12,14 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ignore::WalkBuilder;
-use ona_intents::file::{DIRECTORY, INTENTS_FILE};
-use ona_intents::hook_policy::POLICY_FILE;
-use ona_intents::ignore::IGNORE_FILES;
-use ona_policy::path::resolve;
-use ona_policy::repository::{Checkout, Tracked};
+use ona_files::{Mode, ReplaceError, ReplaceOptions, replace, resolve};
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::Checkout;
 use crate::git;
+use crate::index::Tracked;
 
 /// So much content is kept at most, and of one file.
 const MOST_KEPT: u64 = 32 << 20;
@@ -73,10 +71,45 @@ struct Known {
     before: Before,
 }
 
+/// What ona itself keeps in a work tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnFiles {
+    /// The directory that it writes to for every session, below the root. It is no part of the tree.
+    pub dir: PathBuf,
+    /// The files that say what may be changed, below the root. They are part of it, wherever they are.
+    pub governing: Vec<PathBuf>,
+}
+
+impl OwnFiles {
+    /// Whether ona writes the file itself.
+    fn writes(&self, path: &Path) -> bool {
+        path.starts_with(&self.dir) && !self.governing.iter().any(|name| path == name)
+    }
+}
+
+/// Why a file is not made what it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// What it was is not known.
+    #[error("what it was before was too large to be kept")]
+    NotKept,
+    /// Somebody could have led ona elsewhere.
+    #[error("a link is on the way to {} now", .0.display())]
+    Link(PathBuf),
+    /// It was not written.
+    #[error(transparent)]
+    Write(#[from] ReplaceError),
+    /// The file system refuses.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// The work tree as it was. Files that git ignores are no part of it: what a build leaves there is nobody's change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tree {
     root: PathBuf,
+    #[serde(default)]
+    own: OwnFiles,
     files: BTreeMap<PathBuf, Known>,
 }
 
@@ -126,11 +159,11 @@ type Node = (u64, u64);
 
 impl Tree {
     /// The tree as it is now. Waits for the disk.
-    pub fn take(root: &Path) -> Self {
+    pub fn take(root: &Path, own: OwnFiles) -> Self {
         let tracked = clean(root);
         let mut room = MOST_KEPT;
         let mut files = BTreeMap::new();
-        for (path, meta) in walk(root) {
+        for (path, meta) in walk(root, &own) {
             let before = if meta.is_symlink() {
                 fs::read_link(root.join(&path)).map_or(Before::NotKept, Before::Link)
             } else if let Some(object) = tracked.get(&path).filter(|file| is_as_seen(file, &meta)) {
@@ -143,7 +176,7 @@ impl Tree {
             };
             files.insert(path, Known { stamp: Stamp::of(&meta), before });
         }
-        Self { root: root.to_owned(), files }
+        Self { root: root.to_owned(), own, files }
     }
 
     /// What is different now, in the order of the names.
@@ -173,7 +206,7 @@ impl Tree {
 
     fn compare(mut self) -> Vec<Change> {
         let mut changes = Vec::new();
-        for (path, meta) in walk(&self.root) {
+        for (path, meta) in walk(&self.root, &self.own) {
             let was = self.files.remove(&path);
             if was.as_ref().is_none_or(|was| was.stamp != Stamp::of(&meta)) {
                 let new = now(&self.root.join(&path), &meta);
@@ -274,59 +307,51 @@ impl Change {
     }
 
     /// Moves the file back to where it came from.
-    pub fn move_back(&self, to: &Self, root: &Path) -> Result<(), String> {
+    pub fn move_back(&self, to: &Self, root: &Path) -> Result<(), RestoreError> {
         let (from, to) = (root.join(&self.path), root.join(&to.path));
         for path in [&from, &to] {
             in_place(root, path)?;
         }
-        let made = to.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::rename(&from, &to)).map_err(|error| error.to_string())
+        to.parent().map_or(Ok(()), fs::create_dir_all)?;
+        Ok(fs::rename(&from, &to)?)
     }
 
     /// Makes the file what it was. What stands in its place is moved to `aside`: it may be somebody's work. Says why it
     /// cannot be done, and then nothing is different.
-    pub fn put_back(&self, root: &Path, aside: &Path) -> Result<(), String> {
+    pub fn put_back(&self, root: &Path, aside: &Path) -> Result<(), RestoreError> {
         if self.old == Side::Unknown {
-            return Err("what it was before was too large to be kept".to_owned());
+            return Err(RestoreError::NotKept);
         }
         let path = root.join(&self.path);
         in_place(root, &path)?;
-        let words = |error: io::Error| error.to_string();
         if fs::symlink_metadata(&path).is_ok() {
-            set_aside(&path, &aside.join(&self.path)).map_err(words)?;
+            set_aside(&path, &aside.join(&self.path))?;
         }
-        let parent = path.parent().unwrap_or(root);
         match &self.old {
-            Side::Absent | Side::Unknown => Ok(()),
+            Side::Absent | Side::Unknown => {}
             Side::Link(to) => {
-                fs::create_dir_all(parent).and_then(|()| symlink(to, &path)).map_err(words)
+                fs::create_dir_all(path.parent().unwrap_or(root))?;
+                symlink(to, &path)?;
             }
             Side::Content(bytes) => {
-                fs::create_dir_all(parent).map_err(words)?;
-                let new = parent.join(format!(".ona-{}.tmp", ona_types::fresh_uuid()));
-                let written = fs::write(&new, bytes)
-                    .and_then(|()| match self.modes.0 {
-                        Some(mode) => {
-                            fs::set_permissions(&new, fs::Permissions::from_mode(mode & 0o7777))
-                        }
-                        None => Ok(()),
-                    })
-                    .and_then(|()| fs::rename(&new, &path));
-                written.map_err(|error| {
-                    let _ = fs::remove_file(&new);
-                    error.to_string()
-                })
+                // Until its own mode is set it is nobody's to read.
+                let mode = if self.modes.0.is_some() { Mode::Private } else { Mode::Keep };
+                replace(&path, bytes, &ReplaceOptions { mode, ..ReplaceOptions::default() })?;
+                if let Some(mode) = self.modes.0 {
+                    fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o7777))?;
+                }
             }
         }
+        Ok(())
     }
 }
 
 /// Refuses a path that a link leads elsewhere by now.
-fn in_place(root: &Path, path: &Path) -> Result<(), String> {
+fn in_place(root: &Path, path: &Path) -> Result<(), RestoreError> {
     let below = path.strip_prefix(root).unwrap_or(path);
     match is_in_place(root, below) {
         true => Ok(()),
-        false => Err(format!("a link is on the way to {} now", below.display())),
+        false => Err(RestoreError::Link(below.to_owned())),
     }
 }
 
@@ -350,7 +375,7 @@ fn set_aside(path: &Path, to: &Path) -> io::Result<()> {
 
 /// The files that git tracks, below the root; none where it cannot be told.
 fn clean(root: &Path) -> HashMap<PathBuf, Tracked> {
-    let Some(checkout) = Checkout::around(root) else { return HashMap::new() };
+    let Some(checkout) = Checkout::of(root) else { return HashMap::new() };
     let (Some(tracked), Some(indexed)) = (checkout.tracked(), checkout.indexed()) else {
         return HashMap::new();
     };
@@ -376,7 +401,7 @@ fn is_as_seen(file: &Tracked, meta: &Metadata) -> bool {
 
 /// Every file and link of the tree that git does not ignore or tracks nevertheless, those that govern it, and of git's
 /// own directory what makes git ignore files or run something.
-fn walk(root: &Path) -> Vec<(PathBuf, Metadata)> {
+fn walk(root: &Path, own: &OwnFiles) -> Vec<(PathBuf, Metadata)> {
     let mut found = BTreeMap::new();
     let mut add = |path: PathBuf| {
         if !found.contains_key(&path)
@@ -387,22 +412,23 @@ fn walk(root: &Path) -> Vec<(PathBuf, Metadata)> {
             found.insert(path, meta);
         }
     };
-    governing().map(PathBuf::from).for_each(&mut add);
+    own.governing.iter().cloned().for_each(&mut add);
     add(PathBuf::from(".git/info/exclude"));
     let hooks = fs::read_dir(root.join(".git/hooks")).into_iter().flatten().flatten();
     hooks.for_each(|hook| add(Path::new(".git/hooks").join(hook.file_name())));
-    let tracked = Checkout::around(root).and_then(|checkout| checkout.tracked());
+    let tracked = Checkout::of(root).and_then(|checkout| checkout.tracked());
     for file in tracked.into_iter().flatten().filter(|file| !file.is_repository) {
         if let Ok(path) = file.path.strip_prefix(root)
-            && !is_ours(path)
+            && !own.writes(path)
         {
             add(path.to_owned());
         }
     }
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false).ignore(false).git_global(false).require_git(false).follow_links(false);
-    walk.filter_entry(|entry| {
-        let is_ours = entry.depth() == 1 && entry.file_name() == DIRECTORY;
+    let own_dir = root.join(&own.dir);
+    walk.filter_entry(move |entry| {
+        let is_ours = entry.depth() > 0 && entry.path() == own_dir;
         !is_ours && !entry.file_name().to_str().is_some_and(|name| VCS_DIRS.contains(&name))
     });
     for entry in walk.build().flatten() {
@@ -414,28 +440,18 @@ fn walk(root: &Path) -> Vec<(PathBuf, Metadata)> {
     found.into_iter().collect()
 }
 
-/// The trace, the map and the locks are written by ona itself, for every session.
-fn is_ours(path: &Path) -> bool {
-    path.starts_with(DIRECTORY) && !governing().any(|name| path == Path::new(name))
-}
-
-/// The files that say what may be changed.
-pub fn governing() -> impl Iterator<Item = &'static str> {
-    [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES)
-}
-
-/// Content in a text.
+/// For `serde(with = …)`: content in a text.
 pub mod base64_bytes {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
-    /// As text.
+    /// Writes it as Base64.
     pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    /// From text.
+    /// Reads it from Base64.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         STANDARD.decode(String::deserialize(from)?).map_err(de::Error::custom)
     }
@@ -455,6 +471,16 @@ mod tests {
             .output()
             .unwrap();
         assert!(done.status.success(), "{args:?}");
+    }
+
+    const DIRECTORY: &str = ".orchestration";
+    const INTENTS_FILE: &str = ".orchestration/active_intents.yaml";
+
+    /// A tree in which ona keeps files of its own.
+    fn take(root: &Path) -> Tree {
+        let governing = [INTENTS_FILE, ".intentignore"];
+        let governing = governing.map(PathBuf::from).to_vec();
+        Tree::take(root, OwnFiles { dir: DIRECTORY.into(), governing })
     }
 
     fn world() -> (tempfile::TempDir, PathBuf) {
@@ -502,7 +528,7 @@ mod tests {
             }
             fs::create_dir(root.join(DIRECTORY)).unwrap();
             fs::write(root.join(INTENTS_FILE), "old").unwrap();
-            let tree = Tree::take(&root);
+            let tree = take(&root);
             let kept = &tree.files[Path::new("a.txt")].before;
             assert_eq!(matches!(kept, Before::Object(_)), with_git, "{kept:?}");
             // As the hook of another agent keeps it.
@@ -531,7 +557,8 @@ mod tests {
     /// Puts everything back that can be; of the rest, why not.
     fn put_all_back(root: &Path, aside: &Path, changes: &[Change]) -> Vec<String> {
         let told = |change: &Change| {
-            let why = change.put_back(root, aside).err().unwrap_or_default();
+            let why =
+                change.put_back(root, aside).err().map(|why| why.to_string()).unwrap_or_default();
             format!("{} {why}", change.path.display())
         };
         changes.iter().map(told).collect()
@@ -545,7 +572,7 @@ mod tests {
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
         let big = fs::File::create(root.join("big")).unwrap();
         big.set_len(LARGEST_KEPT + 1).unwrap();
-        let tree = Tree::take(&root);
+        let tree = take(&root);
         let again = tree.clone();
         fs::write(root.join("a.txt"), "A\n").unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -582,7 +609,7 @@ mod tests {
     async fn a_directory_that_was_moved_and_linked_back_is_not_taken_for_itself() {
         let (dir, root) = world();
         let aside = dir.path().canonicalize().unwrap().join("out/aside");
-        let tree = Tree::take(&root);
+        let tree = take(&root);
         fs::rename(root.join("src"), root.join("src2")).unwrap();
         symlink("src2", root.join("src")).unwrap();
         let changes = tree.changes().await;
@@ -590,7 +617,7 @@ mod tests {
             changes.iter().map(|change| change.path.display().to_string()).collect();
         assert_eq!(names, ["src", "src/c.txt", "src2/c.txt"]);
         assert!(changes[2].came_from(&changes[1]));
-        assert!(changes[1].put_back(&root, &aside).unwrap_err().contains("a link is on the way"));
+        assert!(matches!(changes[1].put_back(&root, &aside), Err(RestoreError::Link(_))));
         assert_eq!(put_all_back(&root, &aside, &changes), ["src ", "src/c.txt ", "src2/c.txt "]);
         assert_eq!(fs::read_to_string(root.join("src/c.txt")).unwrap(), "c\n");
     }
@@ -601,7 +628,7 @@ mod tests {
         git(&root, &["init", "-q"]);
         git(&root, &["add", "-f", "-A"]);
         git(&root, &["commit", "-q", "-m", "x"]);
-        let tree = Tree::take(&root);
+        let tree = take(&root);
         fs::write(root.join("out/x"), "changed").unwrap();
         fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
         let names: Vec<_> = changed(tree).await.into_iter().map(|(name, ..)| name).collect();
@@ -625,7 +652,7 @@ mod tests {
         set(None);
         git(&root, &["update-index", "--refresh"]);
         set(Some("b\n"));
-        let tree = Tree::take(&root);
+        let tree = take(&root);
         fs::write(root.join("a.txt"), "c\n").unwrap();
         assert_eq!(changed(tree).await, [("a.txt".to_owned(), text("b\n"), text("c\n"))]);
     }

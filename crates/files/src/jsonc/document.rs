@@ -1,4 +1,4 @@
-//! A settings file's text, taken apart to where its values stand, and put together with one changed.
+//! A JSON file's text, taken apart to where its values stand, and put together with one changed.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use serde::de::IgnoredAny;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Deserializer, Serializer, Value};
 
-use super::super::jsonc::{self, NotSettings};
+use super::{ParseError, without_commas, without_comments};
 
 /// What JSON calls white space. Other blanks can only be part of a comment.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 const LINE_END: [char; 2] = ['\n', '\r'];
 
-/// A text that is known to be settings.
+/// A text that is known to be a JSON object.
 pub(super) struct Document {
     pub(super) text: String,
     /// Without comments.
@@ -30,19 +30,21 @@ pub(super) struct Slot {
 }
 
 impl Document {
-    /// Takes the text for settings. A text without any is given an empty object.
-    pub(super) fn read(text: &str) -> Result<Self, NotSettings> {
+    /// Reads the text. One without a value is given an empty object.
+    pub(super) fn read(text: &str) -> Result<Self, ParseError> {
         let mut text = text.to_owned();
-        let mut bare = jsonc::without_comments(&text);
+        let mut bare = without_comments(&text);
         if bare.trim().is_empty() {
             if !bare.is_empty() && !bare.ends_with('\n') {
                 text.push('\n');
             }
             text.push_str("{}\n");
-            bare = jsonc::without_comments(&text);
+            bare = without_comments(&text);
         }
-        let plain = jsonc::without_commas(&bare);
-        jsonc::parse(&plain)?;
+        let plain = without_commas(&bare);
+        if !serde_json::from_str::<Value>(&plain)?.is_object() {
+            return Err(ParseError::NotAnObject);
+        }
         Ok(Self { text, bare, plain })
     }
 
@@ -55,10 +57,9 @@ impl Document {
         serde_json::from_str(&self.plain[slot.value.clone()]).unwrap_or_default()
     }
 
-    /// Where in a list the first entry stands that is one of these texts.
-    pub(super) fn entry(&self, list: &Slot, texts: &[String]) -> Option<usize> {
-        let wanted = |value: Value| texts.iter().any(|text| value.as_str() == Some(text));
-        self.slots(list).iter().position(|slot| wanted(self.value(slot)))
+    /// Where in a list the first entry stands that is this value.
+    pub(super) fn entry(&self, list: &Slot, wanted: &Value) -> Option<usize> {
+        self.slots(list).iter().position(|slot| self.value(slot) == *wanted)
     }
 
     /// Where the member of an object stands that counts, which is the last of its name.

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::resolve;
+use ona_files::{read_text_at_most, resolve};
 
-use super::file;
+use crate::checkout::{Checkout, LONGEST};
 
 /// A repository, as seen from one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +19,10 @@ pub struct Repository {
 impl Repository {
     /// The repository that `dir` is in.
     pub fn of(dir: &Path) -> Self {
-        for candidate in dir.ancestors() {
-            let git = candidate.join(".git");
-            if git.is_dir() {
-                return Self::alone(candidate);
-            }
-            if let Ok(Some(text)) = file::read(&git) {
-                let root = main_checkout(candidate, &text).unwrap_or_else(|| candidate.to_owned());
-                return Self { checkout: candidate.to_owned(), root };
-            }
-        }
-        Self::alone(dir)
+        let Some(checkout) = Checkout::of(dir) else { return Self::alone(dir) };
+        let top = checkout.top().to_owned();
+        let root = main_checkout(&checkout).unwrap_or_else(|| top.clone());
+        Self { checkout: top, root }
     }
 
     fn alone(dir: &Path) -> Self {
@@ -37,12 +30,16 @@ impl Repository {
     }
 }
 
-/// What the `.git` file of a linked worktree points at. Anybody can write such a file, so it counts only if
+/// The main checkout that the `.git` file of a linked worktree points at. Anybody can write such a file, so it counts only if
 /// the repository knows of the worktree too.
-fn main_checkout(checkout: &Path, text: &str) -> Option<PathBuf> {
-    let administered = resolve(checkout, text.trim().strip_prefix("gitdir: ")?).ok()?;
-    let known = file::read(&administered.join("gitdir")).ok()??;
-    if resolve(&administered, known.trim()).ok()? != resolve(checkout, ".git").ok()? {
+fn main_checkout(checkout: &Checkout) -> Option<PathBuf> {
+    let own = &checkout.git()?.own;
+    if *own == checkout.top().join(".git") {
+        return None;
+    }
+    let administered = resolve(Path::new("/"), own).ok()?;
+    let known = read_text_at_most(&administered.join("gitdir"), LONGEST).ok()??;
+    if resolve(&administered, known.trim()).ok()? != resolve(checkout.top(), ".git").ok()? {
         return None;
     }
     let worktrees = administered.parent().filter(|dir| dir.ends_with("worktrees"))?;

@@ -1,0 +1,75 @@
+//! The real disk and the real git, for whoever decides and must not look.
+
+use std::ffi::OsString;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use ona_types::world::{PathError, TrackedIn, Wanted, World};
+
+use crate::checkout::Checkout;
+
+/// The disk of this machine, and the repositories on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disk;
+
+impl World for Disk {
+    fn resolve(&self, cwd: &Path, path: &Path) -> Result<PathBuf, PathError> {
+        ona_files::resolve(cwd, path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>> {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let names: Vec<OsString> = entries.take(most + 1).map(|entry| entry.file_name()).collect();
+        (names.len() <= most).then_some(names)
+    }
+
+    fn walk(
+        &self,
+        dir: &Path,
+        wanted: &Wanted,
+        visit: &mut dyn FnMut(PathBuf, bool) -> ControlFlow<()>,
+    ) {
+        let mut walk = WalkBuilder::new(dir);
+        walk.standard_filters(false).hidden(!wanted.hidden);
+        if !wanted.ignored {
+            walk.git_ignore(true).git_exclude(true).parents(true);
+        }
+        let is_wanted = wanted.names.clone();
+        walk.filter_entry(move |entry| {
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.depth() == 0 || is_wanted(entry.file_name(), is_dir)
+        });
+        for entry in walk.build().flatten().skip(1) {
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if visit(entry.into_path(), is_dir).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn checkout(&self, dir: &Path) -> Option<PathBuf> {
+        Checkout::of(dir).map(|checkout| checkout.top().to_owned())
+    }
+
+    fn tracked(&self, dir: &Path) -> TrackedIn {
+        let Some(checkout) = Checkout::of(dir) else { return TrackedIn::Nothing };
+        match checkout.tracked() {
+            Some(files) => TrackedIn::Files(files.into_iter().map(|file| file.path).collect()),
+            None => TrackedIn::Unreadable,
+        }
+    }
+
+    fn is_plain_checkout(&self, top: &Path) -> bool {
+        Checkout::at(top).is_plain()
+    }
+}

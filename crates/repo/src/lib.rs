@@ -1,0 +1,35 @@
+//! Git, and the work tree: where a checkout is, what git tracks and remembers, and what changed since.
+//!
+//! - [`Checkout::of`] is the one walk up to `.git`. It knows the top, the repository's directories and the index, and
+//!   reads them without running anything.
+//! - [`Repository`] says which checkouts belong together.
+//! - [`git`] asks the real `git`, in a way in which nothing that the repository brings is run.
+//! - [`snapshot`] takes down a work tree before a call and finds what the call changed.
+//! - [`Disk`] answers the questions of whoever decides (`ona-policy`) and must not look itself.
+//!
+//! Not here: who may do what, and the intents that changes belong to.
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::create_dir_all(dir.path().join("repo/.git"))?;
+//! # std::fs::create_dir_all(dir.path().join("repo/src"))?;
+//! use ona_repo::Checkout;
+//! let checkout = Checkout::of(&dir.path().join("repo/src")).unwrap();
+//! assert_eq!(checkout.top(), dir.path().join("repo"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod checkout;
+mod disk;
+pub mod git;
+mod index;
+mod plain;
+mod repository;
+pub mod snapshot;
+#[cfg(test)]
+mod testing;
+
+pub use checkout::{Checkout, GitDirs};
+pub use disk::Disk;
+pub use index::Tracked;
+pub use repository::Repository;

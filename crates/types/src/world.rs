@@ -1,0 +1,96 @@
+//! What a decision needs to know of the disk and of git. It asks a [`World`], and looks nothing up itself.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why a path names nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathError {
+    /// The empty string.
+    Empty,
+    /// A NUL byte, which no file system accepts.
+    Nul,
+    /// Symlinks that lead in a circle, at this link.
+    Loop(PathBuf),
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the path is empty"),
+            Self::Nul => f.write_str("the path contains a NUL byte"),
+            Self::Loop(link) => write!(f, "symlinks lead in a circle at {}", link.display()),
+        }
+    }
+}
+
+impl std::error::Error for PathError {}
+
+/// The disk and git, as far as a decision may ask about them. There is one that asks the real ones (`ona_repo::Disk`).
+pub trait World: fmt::Debug + Send + Sync {
+    /// The absolute path that `path`, taken from the directory `cwd`, really names: `..` and symlinks are followed as
+    /// the kernel follows them. It need not exist.
+    fn resolve(&self, cwd: &Path, path: &Path) -> Result<PathBuf, PathError>;
+
+    /// Whether there is something at the path.
+    fn exists(&self, path: &Path) -> bool;
+
+    /// Whether it is a directory.
+    fn is_dir(&self, path: &Path) -> bool;
+
+    /// The names in a directory; nothing if there are more than `most`.
+    fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>>;
+
+    /// Shows everything below a directory, without the directory itself, until `visit` has seen enough.
+    fn walk(
+        &self,
+        dir: &Path,
+        wanted: &Wanted,
+        visit: &mut dyn FnMut(PathBuf, bool) -> ControlFlow<()>,
+    );
+
+    /// The top of the checkout that a directory belongs to.
+    fn checkout(&self, dir: &Path) -> Option<PathBuf>;
+
+    /// The files that git tracks in the checkout that a directory belongs to.
+    fn tracked(&self, dir: &Path) -> TrackedIn;
+
+    /// Whether nothing in the repository of the checkout with this top makes git run something, or look elsewhere,
+    /// when it only reads.
+    fn is_plain_checkout(&self, top: &Path) -> bool;
+}
+
+/// Whether something of a name is wanted, which may be a directory.
+pub type IsWanted = Arc<dyn Fn(&OsStr, bool) -> bool + Send + Sync>;
+
+/// What of a directory is wanted.
+#[derive(Clone)]
+pub struct Wanted {
+    /// Also names that begin with a dot.
+    pub hidden: bool,
+    /// Also what git ignores.
+    pub ignored: bool,
+    /// By their names. A directory that is not wanted is not gone into.
+    pub names: IsWanted,
+}
+
+impl fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { hidden, ignored, .. } = self;
+        write!(f, "Wanted {{ hidden: {hidden}, ignored: {ignored}, .. }}")
+    }
+}
+
+/// What git tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrackedIn {
+    /// There is no checkout.
+    Nothing,
+    /// There is one, and its index cannot be read.
+    Unreadable,
+    /// These files.
+    Files(Vec<PathBuf>),
+}
