@@ -60,7 +60,7 @@ fn surroundings(place: &Place, today: &str) -> String {
 }
 
 fn is_repository(dir: &Path) -> bool {
-    Checkout::of(dir).is_some()
+    Checkout::top_of(dir).is_some()
 }
 
 #[cfg(test)]

@@ -80,6 +80,7 @@ fn open_or_make(path: &Path, mode: u32) -> io::Result<File> {
 }
 
 /// The one loop that waits for a lock.
+#[allow(clippy::disallowed_methods, reason = "this is where locks are taken")]
 fn acquire(
     path: &Path,
     patience: Duration,

@@ -262,6 +262,7 @@ impl Content {
     }
 
     /// Puts it in the place of `path`.
+    #[allow(clippy::disallowed_methods, reason = "this is where files are replaced")]
     fn rename_over(self, path: &Path, dir: &Path) -> io::Result<()> {
         match self {
             // Linking cannot replace, so it takes a temporary name for the blink of the rename.

@@ -46,11 +46,11 @@ pub fn is_governed(root: &Path) -> bool {
 /// The workspace a directory belongs to: the nearest one upwards that has intents, as far as the checkout goes. Who
 /// starts in a subdirectory is not out of the gate's sight; where there is no checkout, only the directory itself counts.
 pub fn workspace(dir: &Path) -> Option<PathBuf> {
-    let Some(checkout) = Checkout::of(dir) else {
+    let Some(top) = Checkout::top_of(dir) else {
         return is_governed(dir).then(|| dir.to_owned());
     };
-    let inside = dir.ancestors().take_while(|above| above.starts_with(checkout.top()));
-    inside.into_iter().find(|above| is_governed(above)).map(Path::to_owned)
+    let mut inside = dir.ancestors().take_while(|above| above.starts_with(top));
+    inside.find(|above| is_governed(above)).map(Path::to_owned)
 }
 
 /// The files that say what may be changed, from the workspace.

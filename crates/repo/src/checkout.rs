@@ -36,7 +36,12 @@ pub struct GitDirs {
 impl Checkout {
     /// The checkout that a directory belongs to: the nearest directory upwards with a `.git` in it.
     pub fn of(dir: &Path) -> Option<Self> {
-        dir.ancestors().find(|dir| Self::is_top(dir)).map(Self::at)
+        Self::top_of(dir).map(Self::at)
+    }
+
+    /// Its top alone, for whoever needs to know no more. This is the one walk.
+    pub fn top_of(dir: &Path) -> Option<&Path> {
+        dir.ancestors().find(|dir| Self::is_top(dir))
     }
 
     /// Whether a directory is the top of a checkout.

@@ -58,7 +58,7 @@ impl World for Disk {
     }
 
     fn checkout(&self, dir: &Path) -> Option<PathBuf> {
-        Checkout::of(dir).map(|checkout| checkout.top().to_owned())
+        Checkout::top_of(dir).map(Path::to_owned)
     }
 
     fn tracked(&self, dir: &Path) -> TrackedIn {

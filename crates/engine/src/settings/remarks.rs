@@ -26,8 +26,8 @@ pub(super) fn exposed(scope: Scope, file: &Path) -> Option<String> {
     if scope != Scope::Local {
         return None;
     }
-    let checkout = Checkout::of(file.parent()?)?;
-    (!ona_tools::is_ignored(checkout.top(), file)).then(|| {
+    let top = Checkout::top_of(file.parent()?)?;
+    (!ona_tools::is_ignored(top, file)).then(|| {
         format!(
             "{} is new and git does not ignore it: add it to .gitignore if it is to stay yours alone",
             file.display()

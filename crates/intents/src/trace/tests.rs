@@ -184,6 +184,7 @@ fn two_branches_that_each_began_a_trace_are_two_roots() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "another program holds the lock")]
 fn a_held_lock_is_a_gap_and_soon() {
     let (_dir, ledger) = ledger_of(1);
     let lock = fs::File::open(ledger.path().with_file_name("agent_trace.lock")).unwrap();
