@@ -21,9 +21,12 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
     let findings = match io::stderr().is_terminal() {
         true => {
-            let findings = ona_engine::examine(&database, &shown(&database));
-            // Nothing stands there if it did not take long.
-            let _ = io::stderr().write_all(b"\r\x1b[K");
+            let started = Instant::now();
+            let findings = ona_engine::examine(&database, &shown(&database, started));
+            if started.elapsed() >= LONG {
+                let _ = io::stderr().write_all(over("").as_bytes());
+                let _ = io::stderr().write_all(b"\r");
+            }
             findings
         }
         false => ona_engine::examine(&database, &Watch::default()),
@@ -75,9 +78,9 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Shows on the terminal how far a check is that takes long.
-fn shown(database: &Path) -> Watch {
+fn shown(database: &Path, started: Instant) -> Watch {
     let size = std::fs::metadata(database).map_or(0, |meta| meta.len());
-    let (started, last) = (Instant::now(), AtomicU64::new(0));
+    let last = AtomicU64::new(0);
     Watch::new(move |progress| {
         let elapsed = started.elapsed();
         // Once a second is enough to see that it goes on.
@@ -90,11 +93,16 @@ fn shown(database: &Path) -> Watch {
 /// One line that takes the place of the one before.
 fn far(progress: Progress, elapsed: Duration, size: u64) -> String {
     let Progress { check, number, of } = progress;
-    format!(
-        "\r\x1b[Kchecking every row of {}, Ctrl-C stops it: {number} of {of} ({check}), {} s",
+    over(&format!(
+        "checking every row of {}, Ctrl-C stops it: {number} of {of} ({check}), {} s",
         megabytes(size),
         elapsed.as_secs()
-    )
+    ))
+}
+
+/// A line in the place of the last one, without escape sequences: they may be switched off.
+fn over(line: &str) -> String {
+    format!("\r{line:<90}")
 }
 
 fn line(finding: &Finding, colour: bool) -> String {
@@ -118,7 +126,10 @@ mod tests {
         let progress = Progress { check: "foreign keys", number: 2, of: 15 };
         assert_eq!(
             far(progress, Duration::from_millis(3900), 286_600_000),
-            "\r\x1b[Kchecking every row of 286.6 MB, Ctrl-C stops it: 2 of 15 (foreign keys), 3 s"
+            format!(
+                "\r{:<90}",
+                "checking every row of 286.6 MB, Ctrl-C stops it: 2 of 15 (foreign keys), 3 s"
+            )
         );
     }
 }
