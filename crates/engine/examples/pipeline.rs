@@ -12,9 +12,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ona_engine::servers::GivenServers;
-use ona_engine::settings::Given;
-use ona_engine::{Config, Core, Engine, JoinRequest, Session};
+use ona_config::Config;
+use ona_config::servers::GivenServers;
+use ona_config::settings::Given;
+use ona_engine::{Engine, JoinRequest, Session};
+use ona_gate::core::Core;
 use ona_hooks::Timeouts;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings};

@@ -1,180 +1,31 @@
 //! The agent: a session, somebody to ask, and what has been said so far.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
-use ona_front::{ModelUsed, Op};
+use ona_front::Op;
 use ona_hooks::Fired;
-use ona_provider::{Client, Model, Request};
+use ona_provider::Request;
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::Tool as _;
-use ona_types::hook::{HookDetail, SessionEndReason, SetupTrigger, StartSource};
-use ona_types::{Effort, Entry, SystemNote, ToolKind, ToolUseId};
+use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
+use ona_types::{Entry, SystemNote, ToolKind, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::compact::Squeeze;
-use crate::gate::intents;
-use crate::gate::settle::is_gone;
-use crate::gate::watch::Watch;
-use crate::instructions::{self, Conditional, Instruction};
+use crate::context_room::Squeeze;
+use crate::identity;
 use crate::model_context::ModelContext;
-use crate::prompt::{self, PromptOptions};
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
+use crate::prompt;
 use crate::session::Session;
-use crate::structured::{self, Shape};
-use crate::subagents;
-
-/// Finds a model of the same provider by its name.
-pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, String> + Send + Sync>;
-
-/// Whom to ask, and how.
-#[derive(Clone)]
-pub struct Mind {
-    /// The line to them.
-    pub client: Arc<Client>,
-    /// Who it is.
-    pub model: Model,
-    /// How much may be written in one answer.
-    pub max_output: u32,
-    /// How much of that may be spent on thinking.
-    pub thinking: Option<u32>,
-    /// How hard they are to think.
-    pub effort: Wish,
-    /// Others who can be reached on the same line.
-    pub find: FindModel,
-    /// What was spent beside the turns' own questions: on hooks', on compactions and by agents that calls started.
-    pub aside: Arc<Mutex<Vec<ModelUsed>>>,
-    /// What everybody spends who works for the same prompt.
-    pub purse: Arc<Purse>,
-}
-
-/// How hard a model is to think, if anybody has said so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// The operator has said it for this run, whatever files say.
-    Fixed(Effort),
-    /// Settings have said it, or nobody; a file may say otherwise.
-    Open(Option<Effort>),
-}
-
-impl Wish {
-    /// What is wished for.
-    pub fn effort(self) -> Option<Effort> {
-        match self {
-            Self::Fixed(effort) => Some(effort),
-            Self::Open(effort) => effort,
-        }
-    }
-
-    /// The same where a file says something, or nothing.
-    fn or(self, file: Option<Effort>) -> Self {
-        match (self, file) {
-            (Self::Open(_), Some(effort)) => Self::Open(Some(effort)),
-            (wish, _) => wish,
-        }
-    }
-}
-
-/// What an agent and those it started have spent together.
-#[derive(Debug, Default)]
-pub struct Purse(Mutex<f64>);
-
-impl Purse {
-    pub(crate) fn spend(&self, cost_usd: f64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += cost_usd;
-    }
-
-    pub(crate) fn spent(&self) -> f64 {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Mind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mind").field("model", &self.model).finish_non_exhaustive()
-    }
-}
-
-impl Mind {
-    /// The same line, to a model of another name.
-    pub(crate) fn called(&self, name: &str) -> Result<Self, String> {
-        let model = (self.find)(name)?;
-        let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
-        let thinking = self.thinking.and_then(|budget| model.thinking(budget, max_output));
-        Ok(Self { model, max_output, thinking, ..self.clone() })
-    }
-
-    /// The same model, which thinks as hard as a file says, if it says so.
-    pub(crate) fn trying(self, file: Option<Effort>) -> Self {
-        Self { effort: self.effort.or(file), ..self }
-    }
-
-    fn aside(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Spends beside the turn.
-    pub(crate) fn add_aside(&self, used: ModelUsed) {
-        self.purse.spend(used.cost_usd);
-        self.tell_aside(used);
-    }
-
-    /// Tells of what was spent beside the turn, and paid already.
-    pub(crate) fn tell_aside(&self, used: ModelUsed) {
-        used.add_to(&mut self.aside());
-    }
-
-    /// What was spent beside since this was last asked.
-    pub(crate) fn take_aside(&self) -> Vec<ModelUsed> {
-        std::mem::take(&mut *self.aside())
-    }
-}
-
-/// How the agent is to work.
-#[derive(Clone, Debug, Default)]
-pub struct AgentOptions {
-    /// What the model is told first.
-    pub prompt: PromptOptions,
-    /// The tools that are offered; all of them if it is not said.
-    pub tools: Option<Vec<String>>,
-    /// The shape that answers must have.
-    pub shape: Option<Shape>,
-    /// Read no instructions.
-    pub bare: bool,
-    /// How many tokens of memories the model is offered; 0 offers none.
-    pub memory_tokens: u64,
-    /// No hook hears of its turns; its calls pass the gate like all others.
-    pub unheard: bool,
-    /// How the session came about.
-    pub source: Option<StartSource>,
-    /// Setup hooks to run first.
-    pub setup: Option<SetupTrigger>,
-    /// What the user says before the first prompt.
-    pub initial: Option<String>,
-    /// How often the model may be asked in a turn.
-    pub max_turns: Option<u32>,
-    /// How often hooks may send the model back that hear of its end: Stop, of an agent that a call started SubagentStop and
-    /// TeammateIdle together; as often as they like if it is not said.
-    pub max_sent_back: Option<u32>,
-    /// How much may be spent.
-    pub max_budget_usd: Option<f64>,
-    /// Pass stream events on as they are.
-    pub partial: bool,
-    /// When the context is full.
-    pub room: crate::compact::Room,
-    /// Where instructions are.
-    pub instructions: instructions::Roots,
-    /// The date, as the model is told.
-    pub today: String,
-    /// The model of agents that calls start, whatever they or their callers say.
-    pub model_of_agents: Option<String>,
-    /// A turn does not end while agents it started are at work.
-    pub waits: bool,
-}
+use ona_config::instructions::{self, Conditional, Instruction};
+use ona_config::watch::Watch;
+use ona_gate::intents;
+use ona_gate::settle::is_gone;
 
 /// Why an agent cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -195,9 +46,9 @@ pub enum AgentError {
 /// An agent at work.
 pub struct Agent {
     pub(crate) session: Session,
-    pub(crate) mind: Arc<Mind>,
+    pub(crate) model_handle: Arc<ModelHandle>,
     /// The model to return to when a skill has been done with.
-    pub(crate) own_mind: Option<Arc<Mind>>,
+    pub(crate) own_model: Option<Arc<ModelHandle>>,
     pub(crate) options: AgentOptions,
     pub(crate) thread: ModelContext,
     /// Instructions that come in later; none if none are read.
@@ -226,7 +77,7 @@ impl Agent {
     /// Takes the session over, reads what was said in it, and says what has to be said at the start.
     pub async fn start(
         session: Session,
-        mind: Arc<Mind>,
+        model_handle: Arc<ModelHandle>,
         options: AgentOptions,
     ) -> Result<Self, AgentError> {
         let store = session.gate.store();
@@ -237,14 +88,14 @@ impl Agent {
                 pid: holder["pid"].to_string(),
             });
         }
-        let mut thread = ModelContext::new(mind.model.provider);
+        let mut thread = ModelContext::new(model_handle.model.provider);
         store.view_live(session.gate.record.session(), |row| thread.read(row))?;
         let turn = store.turns(session.gate.record.session())?;
         let context_tokens = store.context_tokens(session.gate.record.session())?;
         let mut agent = Self {
             session,
-            mind,
-            own_mind: None,
+            model_handle,
+            own_model: None,
             thread,
             conditional: None,
             turn,
@@ -357,11 +208,11 @@ impl Agent {
             entries.extend(self.contexts(&fired.contexts, "Setup hook"));
         }
         let detail = match &self.session.side.identity {
-            Some(identity) => subagents::began(identity),
+            Some(identity) => identity::began(identity),
             None => HookDetail::SessionStart {
                 source,
                 agent_type: self.session.agent_type_here(),
-                model: Some(self.mind.model.wire.clone()),
+                model: Some(self.model_handle.model.wire.clone()),
             },
         };
         let mut fired = self.fire(detail, &cancel).await;
@@ -369,7 +220,7 @@ impl Agent {
         let mut blocks =
             prompt::system(&self.options.prompt, self.session.gate.place(), &self.options.today);
         blocks.extend(self.session.gate.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
-        blocks.extend(self.options.shape.as_ref().map(|_| structured::ORDER.to_owned()));
+        blocks.extend(self.options.shape.as_ref().map(|_| prompt::SHAPED_ANSWER.to_owned()));
         if self.thread.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
         }
@@ -406,7 +257,7 @@ impl Agent {
         self.initial = Some(first.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
         self.take_watch_paths(&fired);
         let mut detail = json!({
-            "source": source, "provider": self.mind.model.provider.as_str(), "model": self.mind.model.wire,
+            "source": source, "provider": self.model_handle.model.provider.as_str(), "model": self.model_handle.model.wire,
         });
         if let Some(agent_type) = self.session.agent_type_here() {
             detail["agent"] = agent_type.into();
@@ -472,7 +323,7 @@ impl Agent {
 
     /// What was spent since the start, by everybody who works for it.
     pub(crate) fn spent(&self) -> f64 {
-        self.mind.purse.spent()
+        self.model_handle.budget.spent()
     }
 
     /// Commits a step, and reads it back: what the model is told is what is on the record.
@@ -500,13 +351,14 @@ impl Agent {
 
     /// The next question to the model, made of the record alone.
     pub(crate) fn request(&self) -> Request<'_> {
-        let mut request = Request::new(&self.mind.model.wire, self.mind.max_output);
+        let mut request = Request::new(&self.model_handle.model.wire, self.model_handle.max_output);
         request.system = self.thread.system().to_vec();
         (request.earlier, request.recent) = self.thread.messages();
         request.messages.extend(self.thread.results());
-        request.thinking = self.mind.thinking;
-        let mind = &self.mind;
-        request.effort = mind.effort.effort().and_then(|wish| mind.model.effort(wish));
+        request.thinking = self.model_handle.thinking;
+        let model_handle = &self.model_handle;
+        request.effort =
+            model_handle.effort.effort().and_then(|wish| model_handle.model.effort(wish));
         // What was looked for comes last: what stands before it stays in the provider's cache.
         let deferred: HashSet<String> =
             self.session.gate.deferred_tools().into_iter().map(|tool| tool.name).collect();
@@ -516,9 +368,4 @@ impl Agent {
         request.tools = self.session.tool_specs(&tools);
         request
     }
-}
-
-/// Milliseconds since then.
-pub(crate) fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,16 +3,15 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use ona_store::StoreError;
 use ona_tools::AgentType;
 use ona_types::PermissionMode;
 
-use crate::agent::{AgentOptions, Mind};
-use crate::extensions::{AgentDefinition, NotFound};
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
 use crate::session::{Session, SessionRef};
-use crate::subagents::StartError;
-
-/// The type of agent that is meant where nobody names one.
-pub(crate) const GENERAL: &str = "general-purpose";
+use crate::skills::SkillError;
+use ona_config::extensions::{AgentDefinition, NotFound};
 
 /// Why there is no agent of a type.
 #[derive(Debug, thiserror::Error)]
@@ -94,30 +93,30 @@ impl Session {
 
     /// The model of the role, unless the operator has named one for this run.
     #[must_use]
-    pub fn mind_of_role(&self, mind: Mind, named: bool) -> Mind {
-        let Some(role) = &self.gate.toolbox.role else { return mind };
+    pub fn model_of_role(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
+        let Some(role) = &self.gate.toolbox.role else { return model_handle };
         let wanted = role.model.as_deref().filter(|_| !named);
-        let mind = match wanted.map(|name| mind.called(name)) {
-            None => mind,
+        let model_handle = match wanted.map(|name| model_handle.called(name)) {
+            None => model_handle,
             Some(Ok(theirs)) => theirs,
             Some(Err(why)) => {
-                let own = &mind.model.wire;
+                let own = &model_handle.model.wire;
                 self.gate
                     .front
                     .warn(format!("the model of the agent {}: {why}; {own} is asked", role.name));
-                mind
+                model_handle
             }
         };
-        mind.trying(role.effort)
+        model_handle.trying(role.effort)
     }
 
     /// The rest of the role, when there are servers and somebody to ask: what the model is told first, the servers it
     /// uses, the skills it knows, how often it may ask. What the operator has said for this run counts above it.
     pub async fn play(&mut self, options: AgentOptions) -> Result<AgentOptions, PlayError> {
         let Some(role) = self.gate.toolbox.role.clone() else { return Ok(options) };
-        self.gate.use_servers(&role).await.map_err(StartError::from)?;
+        self.gate.use_servers(&role).await?;
         let known = self.view().known_skills(&role, &self.gate.front.running()).await;
-        let known = known.map_err(StartError::from)?;
+        let known = known.map_err(PlayError::Skill)?;
         let mut options = options;
         options.prompt.replace.get_or_insert_with(|| role.prompt.clone());
         let more = [self.view().memories_of(&role), known, options.prompt.append.take()];
@@ -135,5 +134,11 @@ impl Session {
 
 /// Why the main agent cannot play its role.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct PlayError(#[from] StartError);
+pub enum PlayError {
+    /// A skill that it knows from the start cannot be used.
+    #[error(transparent)]
+    Skill(SkillError),
+    /// The record failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

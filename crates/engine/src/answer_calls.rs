@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::gate::call::CallReport;
 use crate::turn::{Account, Halt};
 use ona_front::CoreEnd;
+use ona_gate::call::CallReport;
 
 /// A call that the model wants.
 struct Wanted {

@@ -12,40 +12,16 @@ use ona_types::{Collapse, Entry, Todo, TodoStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, millis};
-use crate::instructions;
+use crate::agent::Agent;
+use crate::context_room::Squeeze;
 use crate::skills;
-use crate::turn::used;
+use crate::usage::{millis, used};
+use ona_config::instructions;
 
-/// A context window where nobody knows better.
-pub(crate) const WINDOW: u64 = 128_000;
-/// So full a context may get, in percent.
-const FULL: f64 = 95.0;
 /// The word for an answer that ended where the window did.
 const CONTEXT_EXCEEDED: &str = "model_context_window_exceeded";
 /// How often the beginning is left out of what is to be summed up.
 const SHORTENED: usize = 3;
-
-/// When the context counts as full.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Room {
-    /// The window, where it is not the model's own (`CLAUDE_CODE_AUTO_COMPACT_WINDOW`).
-    pub window: Option<u64>,
-    /// How much of it may be used (`CLAUDE_AUTOCOMPACT_PCT_OVERRIDE`).
-    pub percent: Option<f64>,
-    /// Never compact unasked (`DISABLE_AUTO_COMPACT`).
-    pub disabled: bool,
-}
-
-impl Room {
-    /// How many tokens are too many.
-    fn full(&self, window: Option<u32>) -> u64 {
-        let window = self.window.or(window.map(u64::from)).unwrap_or(WINDOW);
-        let percent =
-            self.percent.filter(|percent| (1.0..=100.0).contains(percent)).unwrap_or(FULL);
-        (window as f64 * percent / 100.0) as u64
-    }
-}
 
 /// Why there is not more room.
 #[derive(Debug, thiserror::Error)]
@@ -62,30 +38,6 @@ pub(crate) enum CompactError {
     Refused,
     #[error("the summary was cut off at the limit of output tokens")]
     CutOff,
-}
-
-/// What compaction has come to in a turn. Where it does not help it is not tried before every question again: each
-/// try is paid for, and changes nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Squeeze {
-    /// Nothing that would speak against it.
-    #[default]
-    Open,
-    /// It was done, and how full the context is now is not known yet.
-    Done,
-    /// It brought nothing.
-    Futile,
-}
-
-impl Squeeze {
-    /// The model was asked, and said whether the context is still full.
-    pub(crate) fn measured(&mut self, full: bool) {
-        *self = match (*self, full) {
-            (Self::Done, true) => Self::Futile,
-            (Self::Done, false) => Self::Open,
-            (other, _) => other,
-        };
-    }
 }
 
 /// The summary that an answer is, if it is one. Half of it, or an excuse, must not take the conversation's place.
@@ -135,7 +87,7 @@ impl Agent {
 
     /// Whether the context is as full as it may get.
     pub(crate) fn is_full(&self) -> bool {
-        self.context_tokens >= self.options.room.full(self.mind.model.context_window)
+        self.context_tokens >= self.options.room.full(self.model_handle.model.context_window)
     }
 
     /// Compacts now.
@@ -172,7 +124,7 @@ impl Agent {
         let started = Instant::now();
         let answer = self.sum_up(custom_instructions, cancel).await?;
         let call = self.model_call(&answer, "compact", millis(started));
-        self.mind.add_aside(used(&call));
+        self.model_handle.add_aside(used(&call));
         let summary = match summary(&answer) {
             Ok(summary) => summary,
             // It was paid for all the same.
@@ -225,7 +177,7 @@ impl Agent {
         request.messages.push(Message::user(task));
         let (mut left_out, mut begin) = (0, 0);
         loop {
-            match self.mind.client.ask(&request, &mut |_| (), cancel).await {
+            match self.model_handle.client.ask(&request, &mut |_| (), cancel).await {
                 Err(AskError::ContextTooLong(_)) if left_out < SHORTENED => {
                     left_out += 1;
                     let half = begin + (self.thread.len() - begin) / 2;
@@ -262,7 +214,7 @@ impl Agent {
         let detail = HookDetail::SessionStart {
             source: StartSource::Compact,
             agent_type: self.session.agent_type_here(),
-            model: Some(self.mind.model.wire.clone()),
+            model: Some(self.model_handle.model.wire.clone()),
         };
         let mut fired = match &self.session.side.identity {
             Some(_) => Fired::default(),
@@ -313,18 +265,4 @@ fn todo_line(todo: &Todo) -> String {
         TodoStatus::Completed => "x",
     };
     format!("- [{mark}] {}", todo.content)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_full_is_full() {
-        let room = |window, percent| Room { window, percent, disabled: false };
-        assert_eq!(room(None, None).full(Some(200_000)), 190_000);
-        assert_eq!(room(None, None).full(None), 121_600);
-        assert_eq!(room(Some(1000), Some(50.0)).full(Some(200_000)), 500);
-        assert_eq!(room(Some(1000), Some(500.0)).full(None), 950, "a percentage that is none");
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use ona_sandbox::Liveness;
 use ona_store::{Finding, Level, RunningCall, Watch, inspect};
 
-use crate::gate::settle::{is_gone, liveness};
+use ona_gate::settle::{is_gone, liveness};
 
 /// As many calls are named in a finding.
 const NAMED: usize = 5;

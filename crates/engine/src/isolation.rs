@@ -19,10 +19,10 @@ use ona_types::hook::{HookDetail, HookEvent};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::governance::basis::WORKTREES;
-use crate::gate::intents::vouch;
 use crate::session::SessionRef;
-use crate::settings::Repository;
+use ona_config::settings::Repository;
+use ona_gate::governance::basis::WORKTREES;
+use ona_gate::intents::vouch;
 use ona_repo::git::GitError;
 use ona_repo::git::worktrees;
 

@@ -9,7 +9,9 @@ use ona_tools::names;
 use ona_types::hook::SessionEndReason;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentOptions, Mind};
+use crate::agent::Agent;
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
 use crate::prompt::PromptOptions;
 use crate::session::{Engine, Session, SessionRef};
 use crate::side_queries::SideQuestion;
@@ -28,34 +30,34 @@ sentence\"}.";
 /// Judges for the hooks of a session.
 pub(crate) struct ModelJudge<'s> {
     pub(crate) session: SessionRef<'s>,
-    pub(crate) mind: &'s Arc<Mind>,
+    pub(crate) model_handle: &'s Arc<ModelHandle>,
 }
 
 impl Judge for ModelJudge<'_> {
     fn judge<'a>(&'a self, question: Question<'a>) -> Judging<'a> {
         Box::pin(async move {
-            let mind = match question.model {
-                None => Arc::clone(self.mind),
-                Some(name) => Arc::new(self.mind.called(name)?),
+            let model_handle = match question.model {
+                None => Arc::clone(self.model_handle),
+                Some(name) => Arc::new(self.model_handle.called(name)?),
             };
             if question.looks {
-                Box::pin(self.look(question.prompt, mind)).await
+                Box::pin(self.look(question.prompt, model_handle)).await
             } else {
-                self.ask(question.prompt, &mind).await
+                self.ask(question.prompt, &model_handle).await
             }
         })
     }
 }
 
 impl ModelJudge<'_> {
-    async fn ask(&self, prompt: &str, mind: &Mind) -> Result<String, String> {
+    async fn ask(&self, prompt: &str, model_handle: &ModelHandle) -> Result<String, String> {
         let question = SideQuestion { purpose: "hook", system: TASK, prompt, max_tokens: LONGEST };
-        let said = self.session.ask_once(mind, &question).await;
+        let said = self.session.ask_once(model_handle, &question).await;
         said.map_err(|error| error.to_string())
     }
 
     /// An agent of its own, in a session of its own, whose calls pass the same gate.
-    async fn look(&self, prompt: &str, mind: Arc<Mind>) -> Result<String, String> {
+    async fn look(&self, prompt: &str, model_handle: Arc<ModelHandle>) -> Result<String, String> {
         let SessionRef { gate, side } = self.session;
         let (core, background) = (Arc::clone(&gate.record.core), Arc::clone(&side.background));
         let (engine, seat) = (Engine { core, background }, gate.seat());
@@ -79,15 +81,16 @@ impl ModelJudge<'_> {
             ..AgentOptions::default()
         };
         // What it spends it tells of at its own end.
-        let mind = Arc::new(Mind { aside: Arc::default(), ..Mind::clone(&mind) });
-        let agent = Agent::start(session.facing(front), mind, options).await;
+        let model_handle =
+            Arc::new(ModelHandle { aside: Arc::default(), ..ModelHandle::clone(&model_handle) });
+        let agent = Agent::start(session.facing(front), model_handle, options).await;
         let mut agent = agent.map_err(|error| error.to_string())?;
         agent.turn(Some((prompt.to_owned(), Vec::new())), &CancellationToken::new()).await;
         agent.end(SessionEndReason::Other).await.map_err(|error| error.to_string())?;
         while let Some(event) = events.recv().await {
             if let Event::TurnEnded { end } = event {
                 for used in end.used {
-                    self.mind.tell_aside(used);
+                    self.model_handle.tell_aside(used);
                 }
                 return match end.ending {
                     Ending::Done => Ok(end.text),

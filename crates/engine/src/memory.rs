@@ -12,7 +12,7 @@ use ona_store::{MemoryRow, StoreError, Within, WrittenBy};
 use ona_types::{Entry, SystemNote};
 
 use crate::session::Session;
-use crate::trust::{name_of, repository_root};
+use ona_config::trust::{name_of, repository_root};
 
 /// What `memory.budgetTokens` is if nobody says.
 const BUDGET_TOKENS: u64 = 2000;

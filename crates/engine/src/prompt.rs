@@ -14,6 +14,11 @@ pub struct PromptOptions {
     pub append: Option<String>,
 }
 
+/// What the model is told where a program reads its answer.
+pub(crate) const SHAPED_ANSWER: &str = "\
+Your final answer is read by a program. Give it through the tool StructuredOutput, whose input has the shape that \
+program needs, when everything else is done. Do not answer in text instead.";
+
 const OWN: &str = "\
 You are ona, a coding agent. You work in the user's repository through the tools you are given.
 

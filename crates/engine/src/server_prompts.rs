@@ -7,7 +7,7 @@ use crate::session::SessionRef;
 
 /// Why a prompt of a server cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PromptError {
+pub enum PromptError {
     #[error("no MCP server is connected")]
     NoServers,
     #[error("unknown prompt `{0}`: no server has prompts")]
@@ -37,7 +37,7 @@ impl SessionRef<'_> {
                 false => PromptError::Unknown { name: name.to_owned(), known: names.join(", ") },
             });
         };
-        let words = crate::extensions::words(args);
+        let words = ona_config::extensions::words(args);
         if let Some(missing) = missing(&prompt.arguments, words.len()) {
             return Err(PromptError::Missing { name: name.to_owned(), missing });
         }

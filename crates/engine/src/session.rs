@@ -13,16 +13,17 @@ use ona_types::{ConversationId, PermissionMode, SessionId};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{AgentOptions, Mind};
 use crate::agent_side::AgentSide;
 use crate::background_agents::BackgroundAgents;
-use crate::gate::core::Core;
-use crate::gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
-use crate::gate::intents::metadata::with_metadata;
-use crate::gate::settle::{is_gone, settle};
-use crate::gate::{Gate, Record};
-use crate::instructions;
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
+use ona_config::instructions;
 use ona_front::CoreEnd;
+use ona_gate::core::Core;
+use ona_gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
+use ona_gate::intents::metadata::with_metadata;
+use ona_gate::settle::{is_gone, settle};
+use ona_gate::{Gate, Record};
 
 /// What every session of this process shares.
 #[derive(Clone, Debug)]
@@ -165,8 +166,8 @@ impl Session {
 
     /// The session with a model that its hooks may ask.
     #[must_use]
-    pub fn judged_by(mut self, mind: Arc<Mind>) -> Self {
-        self.change_side(|side| side.model = Some(mind));
+    pub fn judged_by(mut self, model_handle: Arc<ModelHandle>) -> Self {
+        self.change_side(|side| side.model = Some(model_handle));
         self
     }
 

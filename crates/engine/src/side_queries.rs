@@ -9,9 +9,9 @@ use ona_store::{Step, StoreError};
 use ona_tools::{WebFound, WebHit, WebQuery};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Mind, millis};
+use crate::model_handle::ModelHandle;
 use crate::session::SessionRef;
-use crate::turn::{taken, used};
+use crate::usage::{millis, taken, used};
 
 /// The model that is fast and cheap, where the provider has one of this name.
 const SMALL: &str = "haiku";
@@ -67,28 +67,29 @@ impl SessionRef<'_> {
     /// Asks a model once; what that takes is on the record.
     pub(crate) async fn ask_once(
         self,
-        mind: &Mind,
+        model_handle: &ModelHandle,
         question: &SideQuestion<'_>,
     ) -> Result<String, SideQueryError> {
         let SideQuestion { purpose, system, prompt, max_tokens } = *question;
-        let mut request = Request::new(&mind.model.wire, max_tokens.min(mind.max_output));
+        let mut request =
+            Request::new(&model_handle.model.wire, max_tokens.min(model_handle.max_output));
         request.system = vec![system.to_owned()];
         request.messages = vec![Message::user(prompt)];
-        self.put(mind, purpose, &request).await.map(|answer| answer.text())
+        self.put(model_handle, purpose, &request).await.map(|answer| answer.text())
     }
 
     async fn put(
         self,
-        mind: &Mind,
+        model_handle: &ModelHandle,
         purpose: &'static str,
         request: &Request<'_>,
     ) -> Result<Answer, SideQueryError> {
         let started = Instant::now();
         // Whoever gave up drops this future, and the connection with it.
-        let answer = mind.client.ask(request, &mut |_| (), &CancellationToken::new()).await;
+        let answer = model_handle.client.ask(request, &mut |_| (), &CancellationToken::new()).await;
         let answer = answer?;
-        let call = taken(mind, purpose, &answer, millis(started));
-        mind.add_aside(ModelUsed { web_searches: answer.web_searches, ..used(&call) });
+        let call = taken(model_handle, purpose, &answer, millis(started));
+        model_handle.add_aside(ModelUsed { web_searches: answer.web_searches, ..used(&call) });
         let step = Step { model_call: Some(&call), ..Step::default() };
         self.gate.store().keep_step(self.gate.seat(), &step)?;
         Ok(answer)
@@ -100,9 +101,9 @@ impl SessionRef<'_> {
         prompt: &str,
         text: &str,
     ) -> Option<Result<String, SideQueryError>> {
-        let mind = self.side.model.as_ref()?;
-        let small = mind.called(SMALL);
-        let mind = small.as_ref().unwrap_or(mind);
+        let model_handle = self.side.model.as_ref()?;
+        let small = model_handle.called(SMALL);
+        let model_handle = small.as_ref().unwrap_or(model_handle);
         // The text cannot end the document by itself.
         let text = text.replace("</document", "<\\/document");
         let asked = format!("<document>\n{text}\n</document>\n\n{prompt}");
@@ -112,7 +113,7 @@ impl SessionRef<'_> {
             prompt: &asked,
             max_tokens: LONGEST_DIGEST,
         };
-        Some(self.ask_once(mind, &question).await)
+        Some(self.ask_once(model_handle, &question).await)
     }
 
     /// Has the provider search the web, where it does that itself.
@@ -120,12 +121,21 @@ impl SessionRef<'_> {
         self,
         query: &WebQuery,
     ) -> Option<Result<WebFound, SideQueryError>> {
-        let mind = self.side.model.as_ref().filter(|mind| mind.model.provider.searches_web())?;
-        Some(self.search_by(mind, query).await)
+        let model_handle = self
+            .side
+            .model
+            .as_ref()
+            .filter(|model_handle| model_handle.model.provider.searches_web())?;
+        Some(self.search_by(model_handle, query).await)
     }
 
-    async fn search_by(self, mind: &Mind, query: &WebQuery) -> Result<WebFound, SideQueryError> {
-        let mut request = Request::new(&mind.model.wire, LONGEST_DIGEST.min(mind.max_output));
+    async fn search_by(
+        self,
+        model_handle: &ModelHandle,
+        query: &WebQuery,
+    ) -> Result<WebFound, SideQueryError> {
+        let mut request =
+            Request::new(&model_handle.model.wire, LONGEST_DIGEST.min(model_handle.max_output));
         request.system = vec![SEARCH_FOR_ANOTHER.to_owned()];
         request.web_search = Some(WebSearch {
             max_uses: MOST_SEARCHES,
@@ -135,7 +145,7 @@ impl SessionRef<'_> {
         request.messages = vec![Message::user(format!("Search the web for: {}", query.query))];
         let (mut all, mut remarks) = (Searched::default(), String::new());
         for _ in 0..=MOST_PAUSES {
-            let answer = self.put(mind, WEB, &request).await?;
+            let answer = self.put(model_handle, WEB, &request).await?;
             add(&mut all, answer.searched());
             remarks.push_str(&with_sources(&answer.text(), &answer.citations, &all));
             if answer.stop_reason != StopReason::PauseTurn {
@@ -146,7 +156,7 @@ impl SessionRef<'_> {
         match (all.found.is_empty(), all.failed.first()) {
             (true, Some(why)) => return Err(SideQueryError::SearchFailed(why.to_string())),
             (true, None) if all.searches == 0 => {
-                return Err(SideQueryError::NoSearch(mind.model.wire.clone()));
+                return Err(SideQueryError::NoSearch(model_handle.model.wire.clone()));
             }
             _ => {}
         }

@@ -11,17 +11,18 @@ use ona_types::{Change, Entry, SystemNote, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Mind};
-use crate::agent_types::GENERAL;
-use crate::extensions::{
+use crate::agent::Agent;
+use crate::identity::GENERAL;
+use crate::model_handle::ModelHandle;
+use crate::server_prompts::PromptError;
+use crate::session::{Session, SessionRef};
+use ona_config::extensions::{
     AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
     Warning, slash,
 };
-use crate::gate::call::{CallError, CallReport};
-use crate::gate::services::SkillOrder;
-use crate::server_prompts::PromptError;
-use crate::servers::{PluginServers, Servers};
-use crate::session::{Session, SessionRef};
+use ona_config::servers::{PluginServers, Servers};
+use ona_gate::call::{CallError, CallReport};
+use ona_gate::services::SkillOrder;
 
 /// After a compaction the model is told this much of an active skill again, and of all of them together; in characters.
 const LONGEST_AGAIN: usize = 20_000;
@@ -39,7 +40,7 @@ pub(crate) enum Called {
 
 /// Why a skill cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SkillError {
+pub enum SkillError {
     #[error(transparent)]
     NotFound(#[from] NotFound),
     #[error("only the model can use {0} (user-invocable: false)")]
@@ -109,7 +110,7 @@ impl Session {
 
     /// Lets act what a skill allows and hooks of its own, until [`Governance::clear_skills`].
     ///
-    /// [`Governance::clear_skills`]: crate::gate::governance::Governance::clear_skills
+    /// [`Governance::clear_skills`]: ona_gate::governance::Governance::clear_skills
     pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
         let mut json = serde_json::Map::new();
         if !skill.allowed_tools.is_empty() {
@@ -312,7 +313,7 @@ impl Agent {
         if !self.offers_skills() {
             return None;
         }
-        let window = self.mind.model.context_window.map(u64::from);
+        let window = self.model_handle.model.context_window.map(u64::from);
         let room = self.session.view().skill_listing_room(window);
         let listing = self.session.side.extensions().listing(room);
         (!listing.trim().is_empty())
@@ -323,16 +324,16 @@ impl Agent {
     pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
         self.session.apply_skill(skill);
         let named = skill.model.as_deref().filter(|name| *name != "inherit");
-        let mind = match named.map(|name| self.mind.called(name)) {
-            None => Mind::clone(&self.mind),
-            Some(Ok(mind)) => mind,
+        let model_handle = match named.map(|name| self.model_handle.called(name)) {
+            None => ModelHandle::clone(&self.model_handle),
+            Some(Ok(model_handle)) => model_handle,
             Some(Err(why)) => {
                 self.warn(format!("the model of the skill {}: {why}", skill.name));
-                Mind::clone(&self.mind)
+                ModelHandle::clone(&self.model_handle)
             }
         };
-        self.own_mind.get_or_insert(Arc::clone(&self.mind));
-        self.mind = Arc::new(mind.trying(skill.effort));
+        self.own_model.get_or_insert(Arc::clone(&self.model_handle));
+        self.model_handle = Arc::new(model_handle.trying(skill.effort));
     }
 
     /// The model has applied the skill of this name.
@@ -372,8 +373,8 @@ impl Agent {
     /// The turn is over, and with it what its skills allowed.
     pub(crate) fn clear_skills(&mut self) {
         self.session.gate.governance.clear_skills();
-        if let Some(mind) = self.own_mind.take() {
-            self.mind = mind;
+        if let Some(model_handle) = self.own_model.take() {
+            self.model_handle = model_handle;
         }
     }
 }

@@ -1,35 +1,20 @@
 //! Answers in a shape that the operator asked for: when such an answer is there, and what becomes of a turn
 //! without one.
 
-use std::sync::Arc;
-
 use ona_front::Ending;
 use ona_policy::secrets::Redactor;
 use ona_store::{Step, StoreError};
-use ona_tools::{STRUCTURED_OUTPUT, StructuredOutput};
+use ona_tools::STRUCTURED_OUTPUT;
 use ona_types::{Entry, SystemNote};
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::gate::call::CallReport;
-
-/// What the model is told of it before anything else.
-pub(crate) const ORDER: &str = "\
-Your final answer is read by a program. Give it through the tool StructuredOutput, whose input has the shape that \
-program needs, when everything else is done. Do not answer in text instead.";
+use crate::options::Shape;
+use ona_gate::call::CallReport;
 
 /// What the model is told when it ends its turn with words.
 const REMINDER: &str =
     "There is no answer yet: text is not read. Give your answer through the tool StructuredOutput.";
-
-/// The shape that answers must have.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// The tool that takes them.
-    pub tool: Arc<StructuredOutput>,
-    /// How often a wrong answer may be corrected.
-    pub retries: u32,
-}
 
 /// The answer of a turn, so far.
 #[derive(Debug, Default)]

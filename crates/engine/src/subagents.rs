@@ -10,38 +10,23 @@ use ona_front::{Ending, TurnEnd};
 use ona_sandbox::Owner;
 use ona_store::StoreError;
 use ona_tools::{AgentOrder, Calling, ServiceError};
-use ona_types::hook::HookDetail;
-use ona_types::{
-    SessionId, TRUNCATED_SUFFIX, TaskEnd, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
-};
+use ona_types::{TRUNCATED_SUFFIX, TaskEnd, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::AgentError;
 use crate::agent_types::TypeError;
 use crate::background_agents::AgentLog;
-use crate::extensions::{AgentDefinition, SkillDefinition};
+use crate::identity::Identity;
 use crate::isolation::IsolationError;
 use crate::session::SessionRef;
 use crate::skills::SkillError;
+use ona_config::extensions::{AgentDefinition, SkillDefinition};
 use prepare::Starting;
 use work::{Helper, Work};
 
 /// How long stopping an agent waits for its end.
 const STOP_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
-
-/// Who works in a session that a call started, as hooks are told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// The session's id, which is the agent's.
-    pub(crate) id: SessionId,
-    /// The type of agent.
-    pub(crate) agent_type: String,
-    /// What it is called.
-    pub(crate) name: Option<String>,
-    /// The task that it is, where it works in the background.
-    pub(crate) task: TaskId,
-}
 
 /// Why an agent cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -244,9 +229,9 @@ impl SessionRef<'_> {
 
     /// What a helper has spent, and what it was refused, is its caller's to tell.
     fn take_account(self, end: &TurnEnd) {
-        if let Some(mind) = &self.side.model {
+        if let Some(model_handle) = &self.side.model {
             for used in end.used.iter().cloned() {
-                mind.tell_aside(used);
+                model_handle.tell_aside(used);
             }
         }
         self.side.add_denials(end.denials.iter().cloned());
@@ -294,25 +279,5 @@ fn word(ending: &Ending) -> &'static str {
         Ending::Done => "completed",
         Ending::Interrupted => "stopped",
         _ => "failed",
-    }
-}
-
-/// Tells of an agent that began.
-pub(crate) fn began(identity: &Identity) -> HookDetail {
-    HookDetail::SubagentStart {
-        agent_id: identity.id.to_string(),
-        agent_type: identity.agent_type.clone(),
-    }
-}
-
-/// Tells of an agent that has nothing more to do.
-pub(crate) fn stopped(identity: &Identity, before: bool, last: Option<String>) -> HookDetail {
-    HookDetail::SubagentStop {
-        stop_hook_active: before,
-        agent_id: identity.id.to_string(),
-        // S0 §6: transcripts are in the record.
-        agent_transcript_path: String::new(),
-        agent_type: identity.agent_type.clone(),
-        last_assistant_message: last,
     }
 }

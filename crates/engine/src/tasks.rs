@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::gate::stages::task_completed;
 use crate::session::{Session, SessionRef};
+use ona_gate::stages::task_completed;
 
 /// The model is told this much of what an agent said, in bytes.
 const LONGEST: u64 = 10_000;

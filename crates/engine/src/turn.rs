@@ -15,44 +15,20 @@ use ona_types::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Mind, millis};
-use crate::compact::{CompactError, Squeeze};
-use crate::gate::call::CallError;
+use crate::agent::Agent;
+use crate::compact::CompactError;
+use crate::context_room::Squeeze;
+use crate::identity;
 use crate::model_context::NOT_RUN;
 use crate::partial::Partial;
 use crate::skills::Called;
 use crate::structured::{ShapedAnswer, Unanswered};
-use crate::subagents;
+use crate::usage::{millis, taken, used};
+use ona_gate::call::CallError;
 
 /// Told where an answer ends in `refusal` or `content_filter`.
 const REFUSED: &str = "the model, or a filter before it, refused to answer; what was asked stays in the session: put it \
      otherwise, or go on from before it (--fork-session --at)";
-
-/// What a question took, by whom it was answered.
-pub(crate) fn taken(
-    mind: &Mind,
-    purpose: &'static str,
-    answer: &Answer,
-    duration_ms: u64,
-) -> ModelCall {
-    ModelCall {
-        turn: 0,
-        purpose,
-        provider: mind.model.provider.as_str(),
-        model: mind.model.wire.clone(),
-        duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
-        used: answer.usage,
-        cost_usd: mind.model.cost(&answer.usage).map(|tokens| tokens + answer.searches_usd()),
-        stop_reason: answer.stop_reason.as_str().to_owned(),
-        response_id: answer.id.clone(),
-    }
-}
-
-/// What a question took, as it is told.
-pub(crate) fn used(call: &ModelCall) -> ModelUsed {
-    let cost_usd = call.cost_usd.unwrap_or_default();
-    ModelUsed { model: call.model.clone(), used: call.used, cost_usd, web_searches: 0 }
-}
 
 /// A tool's name as every provider takes it back. One that had to be changed is the name of no tool.
 fn usable_name(name: &str) -> String {
@@ -201,7 +177,7 @@ impl Agent {
         if self.session.side.identity.is_none() {
             account.denials.extend(self.session.side.take_denials());
         }
-        for used in self.mind.take_aside() {
+        for used in self.model_handle.take_aside() {
             used.add_to(&mut account.used);
         }
         let end = TurnEnd {
@@ -379,7 +355,7 @@ impl Agent {
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
         let said: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
-        let provider = self.mind.model.provider;
+        let provider = self.model_handle.model.provider;
         if !provider.takes_documents() && attachments.iter().any(Attachment::is_document) {
             self.warn(format!(
                 "{provider} takes no documents: the model is told that one is left out"
@@ -450,7 +426,7 @@ impl Agent {
             front.tell(event);
         };
         account.asked += 1;
-        let answer = self.mind.client.ask(&request, &mut listen, cancel).await;
+        let answer = self.model_handle.client.ask(&request, &mut listen, cancel).await;
         let duration_ms = millis(started);
         account.api_ms += duration_ms;
         let cuts = cuts.all(answer.is_ok());
@@ -481,13 +457,13 @@ impl Agent {
             let call = ModelCall {
                 turn: self.turn,
                 purpose: "cut",
-                provider: self.mind.model.provider.as_str(),
-                model: self.mind.model.wire.clone(),
+                provider: self.model_handle.model.provider.as_str(),
+                model: self.model_handle.model.wire.clone(),
                 used: *cut,
-                cost_usd: self.mind.model.cost(cut),
+                cost_usd: self.model_handle.model.cost(cut),
                 ..ModelCall::default()
             };
-            self.mind.purse.spend(call.cost_usd.unwrap_or_default());
+            self.model_handle.budget.spend(call.cost_usd.unwrap_or_default());
             used(&call).add_to(&mut account.used);
             self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
         }
@@ -495,7 +471,7 @@ impl Agent {
     }
 
     fn account(&mut self, call: &ModelCall, account: &mut Account) {
-        self.mind.purse.spend(call.cost_usd.unwrap_or_default());
+        self.model_handle.budget.spend(call.cost_usd.unwrap_or_default());
         used(call).add_to(&mut account.used);
         self.context_tokens = call.used.context_tokens();
         let full = self.is_full();
@@ -509,7 +485,7 @@ impl Agent {
         purpose: &'static str,
         duration_ms: u64,
     ) -> ModelCall {
-        let mut call = taken(&self.mind, purpose, answer, duration_ms);
+        let mut call = taken(&self.model_handle, purpose, answer, duration_ms);
         let redactor = self.session.gate.redactor();
         for text in [&mut call.stop_reason, &mut call.response_id] {
             *text = redactor.mask_live(text).into_owned();
@@ -555,7 +531,7 @@ impl Agent {
         }
         let mut entries = Vec::new();
         if !opaque.is_empty() {
-            let provider = self.mind.model.provider.as_str().to_owned();
+            let provider = self.model_handle.model.provider.as_str().to_owned();
             entries.push(Entry::system(&SystemNote::ProviderBlocks { provider, blocks: opaque }));
         }
         entries.push(Entry::message(EntryType::Assistant, &fresh_uuid(), &content));
@@ -605,7 +581,7 @@ impl Agent {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
         let before = self.sent_back > 0;
         let detail = match &self.session.side.identity {
-            Some(identity) => subagents::stopped(identity, before, last_assistant_message),
+            Some(identity) => identity::stopped(identity, before, last_assistant_message),
             None => HookDetail::Stop { stop_hook_active: before, last_assistant_message },
         };
         let event = detail.event().as_str();

@@ -4,9 +4,9 @@ use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use ona_engine::ELICITATION;
 use ona_front::ClientHandle;
 use ona_front::{AskRequest, Event, HumanAnswer, Op};
+use ona_gate::servers::callbacks::ELICITATION;
 use ona_tools::misfit;
 use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};

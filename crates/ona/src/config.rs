@@ -2,17 +2,19 @@
 
 use std::process::ExitCode;
 
-use ona_engine::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
-use ona_engine::{brought, name_of};
+use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
+use ona_config::trust::name_of;
+use ona_config::trust_request;
 use ona_store::Store;
 use ona_types::UpdateDestination;
+use ona_types::trust::TrustRecord as _;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Config};
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
-use crate::mind;
+use crate::model;
 use crate::output::{complain, print_line};
 
 pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
@@ -94,7 +96,7 @@ fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer
     if config.trust {
         return Ok(loaded.layers);
     }
-    let found = brought(roots, &loaded.layers, !config.skills_off);
+    let found = trust_request(roots, &loaded.layers, !config.skills_off);
     let trusted = match existing_record()? {
         Some(store) => store.trusted(&name_of(&found.root))?,
         None => Vec::new(),
@@ -158,7 +160,7 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
             CliError::usage(format!("`{key}` is no key")).hint("such as permissions.defaultMode")
         );
     }
-    let clash = match mind::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
+    let clash = match model::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
         // Who insists may mean another program.
         Err(_) if force => None,
         checked => checked?,

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::{Agent, AgentOptions, Config, Engine, Mind, Session, Wish};
+use ona_config::Config;
+use ona_engine::{Agent, AgentOptions, EffortWish, Engine, ModelHandle, Session};
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
@@ -20,7 +21,7 @@ use crate::args::Cli;
 use crate::blame;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts};
-use crate::mind::mind;
+use crate::model::model_handle;
 use crate::output::{plain, print};
 use crate::print::today;
 use crate::workspace::Workspace;
@@ -72,11 +73,11 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
     let session = Session::open(&engine, seat, &project)?;
     let server = Server::start(Script::choose(next))
         .map_err(|error| CliError::failed(format!("cannot serve the scripted model: {error}")))?;
-    let mind = match live {
-        true => mind(&cli.agent, &session.gate.settings(), None)?.0,
+    let model_handle = match live {
+        true => model_handle(&cli.agent, &session.gate.settings(), None)?.0,
         false => scripted(&server)?,
     };
-    say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), mind.model.wire))?;
+    say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), model_handle.model.wire))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -86,7 +87,8 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         let interrupts = Interrupts::listen(&remote)?;
         let options =
             AgentOptions { max_turns: Some(30), today: today(), ..AgentOptions::default() };
-        let mut agent = Agent::start(session.facing(front), Arc::new(mind), options).await?;
+        let mut agent =
+            Agent::start(session.facing(front), Arc::new(model_handle), options).await?;
         remote.send(Op::Submit { prompt: PROMPT.to_owned(), attachments: Vec::new() });
         remote.send(Op::End);
         let shown = tokio::spawn(async move {
@@ -144,7 +146,7 @@ fn scratch(dir: &Path) -> std::io::Result<PathBuf> {
     project.canonicalize()
 }
 
-fn scripted(server: &Server) -> Result<Mind, CliError> {
+fn scripted(server: &Server) -> Result<ModelHandle, CliError> {
     let wrong = |error: &dyn std::fmt::Display| CliError::failed(error.to_string());
     let provider = ProviderKind::ClaudeCodeSubscription;
     let find = move |name: &str| {
@@ -155,15 +157,15 @@ fn scripted(server: &Server) -> Result<Mind, CliError> {
     let client =
         Client::new(provider, &Transport::to(server.base_url()), credentials, Retry::default())
             .map_err(|error| wrong(&error))?;
-    Ok(Mind {
+    Ok(ModelHandle {
         client: Arc::new(client),
         model,
         max_output: 4096,
         thinking: None,
-        effort: Wish::Open(None),
+        effort: EffortWish::Open(None),
         find: Arc::new(find),
         aside: Arc::default(),
-        purse: Arc::default(),
+        budget: Arc::default(),
     })
 }
 

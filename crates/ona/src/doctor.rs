@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ona_engine::is_gone;
+use ona_gate::settle::is_gone;
 use ona_store::{Finding, Level, Progress, Store, StoreError, Watch};
 use serde_json::json;
 

@@ -11,9 +11,9 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ona_engine::Config;
-use ona_engine::extensions::{self, Plugin};
-use ona_engine::settings::{self, Given};
+use ona_config::Config;
+use ona_config::extensions::{self, Plugin};
+use ona_config::settings::{self, Given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use ona_engine::{CallError, GovernanceError};
+use ona_gate::call::CallError;
+use ona_gate::governance::GovernanceError;
 use ona_store::StoreError;
 
 /// The kinds of failure the exit code tells apart.

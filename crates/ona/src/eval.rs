@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use ona_engine::{
-    AgentOptions, Core, Engine, GovernanceError, JoinRequest, Session, TransitionError,
-};
+use ona_engine::{AgentOptions, Engine, JoinRequest, Session};
 use ona_front::Op;
 use ona_front::{ClientHandle, Human, channel};
+use ona_gate::core::Core;
+use ona_gate::governance::GovernanceError;
+use ona_gate::phase::TransitionError;
 use ona_store::{Join, Store};
 use ona_tools::{Host, ModelNeed, PREFIX, Web};
 use ona_types::{ConversationId, Phase};
@@ -22,7 +23,7 @@ use crate::asker;
 use crate::env;
 use crate::error::CliError;
 use crate::governed;
-use crate::mind::mind;
+use crate::model::model_handle;
 use crate::output::{complain, print_line};
 use crate::print;
 use crate::trust;
@@ -56,9 +57,9 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     let need = session.model_need(&call.tool);
     if session.wants_model() || need != ModelNeed::None {
         // Without one, such hooks are skipped, which is recorded, and such tools say so.
-        match mind(&cli.agent, &settings, None) {
-            Ok((mind, ..)) => {
-                session = session.judged_by(Arc::new(mind)).working(for_agents(cli)?);
+        match model_handle(&cli.agent, &settings, None) {
+            Ok((model_handle, ..)) => {
+                session = session.judged_by(Arc::new(model_handle)).working(for_agents(cli)?);
             }
             Err(error) if session.wants_model() => {
                 complain(&error.warning("hooks that ask a model do not run"));
@@ -157,10 +158,10 @@ pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
 pub fn join(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
     let request = request(cli)?;
     let session = match Session::join(engine, &request) {
-        Err(GovernanceError::Untrusted { what, also, brought })
-            if cli.ask && trust::agreed(&brought.root, &what, &also) =>
+        Err(GovernanceError::Untrusted { what, also, request: untrusted })
+            if cli.ask && trust::agreed(&untrusted.root, &what, &also) =>
         {
-            brought.trust(&engine.core.store)?;
+            untrusted.trust(&engine.core.store)?;
             Session::join(engine, &request)?
         }
         joined => joined?,
@@ -223,7 +224,7 @@ pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
             store.join(&Join { project_dir: &here, conversation: None })?.conversation
         }
     };
-    match ona_engine::transition(&store, &conversation, to) {
+    match ona_gate::phase::transition(&store, &conversation, to) {
         Ok(from) => {
             print_line(&format!("{conversation}: {from} → {to}"))
                 .map_err(|error| CliError::failed(format!("it moved, but: {error}")))?;

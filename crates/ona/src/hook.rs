@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::foreign::{self, Host, HostOptions, Reply};
+use ona_hosts::{Host, HostOptions, Reply};
 
 use ona_store::Store;
 
@@ -37,14 +37,14 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
     let here = eval::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
     let reply = match io::stdin().lock().take(LONGEST_INPUT + 1).read_to_string(&mut said) {
         Ok(length) if length as u64 > LONGEST_INPUT => {
-            foreign::unheard(&said, &here, "the hook's input is too long")
+            ona_hosts::unheard(&said, &here, "the hook's input is too long")
         }
         Ok(_) => {
             let project_dir = env::host_project().filter(|_| host == Host::ClaudeCode);
             answer(cli, host, &said, &here, HostOptions { rules, project_dir })
         }
         Err(error) => {
-            foreign::unheard(&said, &here, &format!("the hook's input cannot be read: {error}"))
+            ona_hosts::unheard(&said, &here, &format!("the hook's input cannot be read: {error}"))
         }
     };
     let Reply { stdout, stderr, code } = reply;
@@ -59,7 +59,7 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
 }
 
 fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
-    let unheard = |why: String| foreign::unheard(said, here, why.trim_end());
+    let unheard = |why: String| ona_hosts::unheard(said, here, why.trim_end());
     let core = env::database()
         .and_then(|database| Ok(Store::open(&database)?))
         .and_then(|store| eval::core_with(cli, store));
@@ -78,8 +78,8 @@ fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) 
         Ok(runtime) => runtime,
         Err(error) => return unheard(format!("cannot start the runtime: {error}")),
     };
-    match runtime.block_on(foreign::answer(&core, host, said, here, options)) {
+    match runtime.block_on(ona_hosts::answer(&core, host, said, here, options)) {
         Ok(reply) => reply,
-        Err(error) => foreign::unanswered(said, here, &error),
+        Err(error) => ona_hosts::unanswered(said, here, &error),
     }
 }

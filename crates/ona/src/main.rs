@@ -24,7 +24,7 @@ mod init;
 mod intent;
 mod mcp;
 mod memory;
-mod mind;
+mod model;
 mod output;
 mod plan;
 mod plugin;

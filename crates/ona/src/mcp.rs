@@ -9,10 +9,11 @@ pub mod tokens;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use ona_engine::extensions::Plugin;
-use ona_engine::servers::{self, KeptIn, Servers};
-use ona_engine::settings::{self, Roots};
-use ona_engine::{name_of, repository_root};
+use ona_config::extensions::Plugin;
+use ona_config::servers::{self, KeptIn, Servers};
+use ona_config::settings::{self, Roots};
+use ona_config::trust::{name_of, repository_root};
+use ona_types::trust::TrustRecord as _;
 
 use crate::args::Cli;
 use crate::config;

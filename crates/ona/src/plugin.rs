@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use ona_engine::extensions::plugin::one_line;
-use ona_engine::extensions::plugin::registry::{
+use ona_config::extensions::plugin::one_line;
+use ona_config::extensions::plugin::registry::{
     FetchError, Installed, PluginSource, Record, Registry, RegistryError, Staged, is_switched_off,
 };
-use ona_engine::extensions::{self, Extensions, Origin, SkillDefinition, SkillKind, Sources};
-use ona_engine::{Agreement, repository_root, settings};
+use ona_config::extensions::{self, Extensions, Origin, SkillDefinition, SkillKind, Sources};
+use ona_config::settings;
+use ona_config::trust::{Agreement, repository_root};
 use serde_json::{Value, json};
 
 use crate::args::Cli;

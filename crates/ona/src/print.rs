@@ -10,12 +10,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_engine::{
-    Agent, AgentError, AgentOptions, Connecting, Engine, GovernanceError, Session, instructions,
-    server_lines,
-};
+use ona_config::instructions;
+use ona_engine::{Agent, AgentError, AgentOptions, Engine, Session};
 use ona_front::{ClientHandle, Human, channel};
 use ona_front::{Ending, Event, Op, TurnEnd};
+use ona_gate::governance::GovernanceError;
+use ona_gate::servers::Connecting;
+use ona_gate::servers::server_lines;
 use ona_policy::secrets::Redactor;
 use ona_store::{Found, NewSession, Seat, Step, Store, StoreError, is_foreign};
 use ona_tools::STRUCTURED_OUTPUT;
@@ -31,7 +32,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::{self, Interrupts, directory};
 use crate::mcp::tokens;
-use crate::mind::{is_model, mind_for_role, tell_effort};
+use crate::model::{is_model, model_for_role, tell_effort};
 use crate::output::{complain, for_reader, plain, print_line};
 use crate::sessions;
 use crate::trust;
@@ -56,10 +57,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let (seat, source) = seat(&engine, args, &cwd)?;
     let open = || Session::open(&engine, seat.clone(), &cwd);
     let mut session = match open() {
-        Err(GovernanceError::Untrusted { what, also, brought })
-            if cli.ask && trust::agreed(&brought.root, &what, &also) =>
+        Err(GovernanceError::Untrusted { what, also, request })
+            if cli.ask && trust::agreed(&request.root, &what, &also) =>
         {
-            brought.trust(&engine.core.store)?;
+            request.trust(&engine.core.store)?;
             open()?
         }
         opened => opened?,
@@ -78,8 +79,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let first = session.first_words().filter(|_| source == StartSource::Startup);
     let (prompt, initial) = first_prompt(args, source, first)?;
     let last = engine.core.store.last_model(&seat.session)?;
-    let found = mind_for_role(args, &session.gate.settings(), last.as_ref());
-    let (mind, models, credential) =
+    let found = model_for_role(args, &session.gate.settings(), last.as_ref());
+    let (model_handle, models, credential) =
         found.or_else(|error| refused(&engine, &seat, source, error))?;
     if answers.is_some()
         && session.gate.governance.permissions.denies_tool(STRUCTURED_OUTPUT, Default::default())
@@ -97,8 +98,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     let human = if cli.ask { Human::Present } else { Human::Nobody };
     let (front, remote, events) = channel(human);
     let session = session.facing(front);
-    let mind = session.mind_of_role(mind, args.model.is_some());
-    tell_effort(&mind);
+    let model_handle = session.model_of_role(model_handle, args.model.is_some());
+    tell_effort(&model_handle);
     let options = AgentOptions {
         prompt: first_words,
         initial,
@@ -107,7 +108,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
     };
     let shown = Shown {
         session_id: session.seat().session.to_string(),
-        model: mind.model.clone(),
+        model: model_handle.model.clone(),
         credential,
         cwd: cwd.display().to_string(),
         mode: session.mode().to_string(),
@@ -119,14 +120,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(async {
         let interrupts = Interrupts::listen(&remote)?;
-        let mind = Arc::new(mind);
-        let mut session = session.judged_by(Arc::clone(&mind));
+        let model_handle = Arc::new(model_handle);
+        let mut session = session.judged_by(Arc::clone(&model_handle));
         connect(&mut session).await?;
         let options = session
             .play(options)
             .await
             .map_err(|error| CliError::failed(error.to_string()))?;
-        let mut agent = Agent::start(session, mind, options).await?;
+        let mut agent = Agent::start(session, model_handle, options).await?;
         let session_id = shown.session_id.clone();
         let asks = cli.ask.then(|| remote.clone());
         let printer = Printer::new(args, shown, agent.tools(), asks);

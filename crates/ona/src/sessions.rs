@@ -5,7 +5,7 @@ mod prune;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use ona_engine::is_gone;
+use ona_gate::settle::is_gone;
 use ona_store::{SessionRow, Store, StoredEntry};
 use serde_json::{Value, json};
 

@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ona_engine::{brought, name_of, repository_root, settings};
-use ona_store::{Store, TrustedContent};
+use ona_config::settings;
+use ona_config::trust::{name_of, repository_root};
+use ona_config::trust_request;
+use ona_store::Store;
+use ona_types::trust::TrustedContent;
 use serde_json::json;
 
 use crate::args::Cli;
@@ -39,7 +42,7 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
-    let found = brought(&roots, &loaded.layers, true);
+    let found = trust_request(&roots, &loaded.layers, true);
     found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());
     if found.files.is_empty() {

@@ -84,7 +84,7 @@ pub fn vouch(workspace: &Workspace) {
     let Some(database) = env::database().ok().filter(|path| path.exists()) else { return };
     let vouched = Store::open(&database).and_then(|store| {
         let workspace = ona_intents::Workspace::at(&workspace.root);
-        workspace.map_or(Ok(()), |workspace| ona_engine::vouch(&store, &workspace))
+        workspace.map_or(Ok(()), |workspace| ona_gate::intents::vouch(&store, &workspace))
     });
     if let Err(error) = vouched {
         complain(&format!("warning: {error}\n"));

@@ -22,6 +22,7 @@
 mod checkout;
 mod disk;
 pub mod git;
+mod ignored;
 mod index;
 mod plain;
 mod repository;
@@ -31,5 +32,6 @@ mod testing;
 
 pub use checkout::{Checkout, GitDirs};
 pub use disk::Disk;
+pub use ignored::is_ignored;
 pub use index::Tracked;
 pub use repository::Repository;

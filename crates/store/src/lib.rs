@@ -65,7 +65,7 @@ pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::{EntryView, StoredEntry};
-pub use trust::TrustedContent;
+
 pub use turns::{ModelCall, Spent, Step};
 
 #[cfg(test)]

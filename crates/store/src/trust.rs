@@ -1,25 +1,11 @@
 //! What the operator agreed to: files of repositories, each with the hashes of what stood in it.
 
 use ona_types::ContentHash;
+use ona_types::trust::{TrustRecord, TrustedContent, TrustedFile};
 use rusqlite::Row;
 
 use crate::error::StoreError;
 use crate::store::Store;
-
-/// One version of one file that is trusted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrustedContent {
-    /// The repository's root directory.
-    pub root: String,
-    /// The file, from the root of a checkout.
-    pub place: String,
-    /// All that was agreed to.
-    pub hash: ContentHash,
-    /// What of it runs.
-    pub runs_hash: ContentHash,
-    /// When.
-    pub trusted_at: String,
-}
 
 const COLUMNS: &str = "SELECT root, place, hash, runs_hash, trusted_at FROM trusted_content";
 
@@ -33,9 +19,10 @@ fn content(row: &Row<'_>) -> rusqlite::Result<TrustedContent> {
     })
 }
 
-impl Store {
-    /// What is trusted in a repository.
-    pub fn trusted(&self, root: &str) -> Result<Vec<TrustedContent>, StoreError> {
+impl TrustRecord for Store {
+    type Error = StoreError;
+
+    fn trusted(&self, root: &str) -> Result<Vec<TrustedContent>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(&format!("{COLUMNS} WHERE root = ?1"))?;
             let rows = statement.query_map([root], content)?;
@@ -43,14 +30,9 @@ impl Store {
         })
     }
 
-    /// Trusts files as they are: for each its place, the hash of all that counts, and of what runs.
-    pub fn trust<'a>(
-        &self,
-        root: &str,
-        files: impl IntoIterator<Item = (&'a str, &'a ContentHash, &'a ContentHash)>,
-    ) -> Result<(), StoreError> {
+    fn trust(&self, root: &str, files: &[TrustedFile<'_>]) -> Result<(), StoreError> {
         self.write(|tx| {
-            for (place, hash, runs_hash) in files {
+            for TrustedFile { place, hash, runs_hash } in files {
                 tx.execute(
                     "INSERT OR REPLACE INTO trusted_content(root, place, hash, runs_hash)
                      VALUES (?1, ?2, ?3, ?4)",
@@ -60,7 +42,9 @@ impl Store {
             Ok(())
         })
     }
+}
 
+impl Store {
     /// Takes a repository's trust back; false if there was none.
     pub fn untrust(&self, root: &str) -> Result<bool, StoreError> {
         self.write(|tx| Ok(tx.execute("DELETE FROM trusted_content WHERE root = ?1", [root])? > 0))
@@ -87,9 +71,10 @@ mod tests {
         let store = Store::open(&dir.path().join("agent.db")).unwrap();
         assert_eq!(store.trusted("/r").unwrap(), []);
         let (one, two) = (ContentHash::of(b"1"), ContentHash::of(b"2"));
-        store.trust("/r", [("a", &one, &one), ("b", &one, &two)]).unwrap();
-        store.trust("/r", [("a", &two, &one), ("a", &one, &one)]).unwrap();
-        store.trust("/other", [("a", &two, &one)]).unwrap();
+        let file = |place, hash, runs_hash| TrustedFile { place, hash, runs_hash };
+        store.trust("/r", &[file("a", &one, &one), file("b", &one, &two)]).unwrap();
+        store.trust("/r", &[file("a", &two, &one), file("a", &one, &one)]).unwrap();
+        store.trust("/other", &[file("a", &two, &one)]).unwrap();
         let found = store.trusted("/r").unwrap();
         let places: Vec<&str> = found.iter().map(|content| content.place.as_str()).collect();
         assert_eq!(places, ["a", "a", "b"], "both versions of `a` stay");

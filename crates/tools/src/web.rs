@@ -8,10 +8,8 @@ mod backend;
 mod cache;
 mod fetch;
 mod get;
-mod link;
 mod names;
 mod page;
-mod private;
 mod public;
 mod search;
 
@@ -26,10 +24,9 @@ use serde_json::Value;
 use cache::Cache;
 use names::{Names, SystemNames};
 
-pub use backend::{BACKENDS, check_search_url};
+pub use backend::BACKENDS;
 pub(crate) use fetch::WebFetch;
 pub use page::{HTML_TEXT, markdown};
-pub use private::{PrivateHost, PrivateHostError};
 pub(crate) use search::WebSearch;
 
 /// What every request calls itself.

@@ -24,6 +24,7 @@ mod seen;
 mod time;
 mod tool_kind;
 mod transcript;
+pub mod trust;
 mod usage;
 pub mod world;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use ona_store::StoreError;
 
 use super::NAME;
-use crate::gate::governance::basis::WORKTREES;
-use crate::gate::settle::is_gone;
 use crate::session::SessionRef;
-use crate::settings::Repository;
+use ona_config::settings::Repository;
+use ona_gate::governance::basis::WORKTREES;
+use ona_gate::settle::is_gone;
 use ona_repo::git::worktrees;
 
 impl SessionRef<'_> {

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use crate::instructions::front::fenced;
+use ona_config::instructions::front::fenced;
 
 /// The file that lists the others.
 pub const INDEX: &str = "MEMORY.md";

@@ -12,16 +12,19 @@ use ona_types::{PermissionMode, TaskId, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::StartError;
 use super::work::Helper;
-use super::{Identity, StartError};
-use crate::agent::{Agent, AgentOptions, Mind};
+use crate::agent::Agent;
 use crate::agent_side::AgentSide;
 use crate::background_agents::AgentLog;
-use crate::extensions::{AgentDefinition, SkillDefinition, tools_for};
-use crate::gate::governance::AgentTerms;
+use crate::identity::Identity;
 use crate::isolation::Isolation;
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
 use crate::prompt::PromptOptions;
 use crate::session::{Session, SessionRef};
+use ona_config::extensions::{AgentDefinition, SkillDefinition, tools_for};
+use ona_gate::governance::AgentTerms;
 
 /// An agent that is to be started.
 #[derive(Clone)]
@@ -56,14 +59,14 @@ impl SessionRef<'_> {
     /// Makes an agent ready.
     pub(super) async fn helper(self, starting: Starting<'_>) -> Result<Helper, StartError> {
         let Starting { definition, order, skill, .. } = &starting;
-        let (Some(mind), Some(options)) = (&self.side.model, &self.side.options) else {
+        let (Some(model_handle), Some(options)) = (&self.side.model, &self.side.options) else {
             return Err(StartError::NoModel);
         };
         let effort = skill.and_then(|skill| skill.effort).or(definition.effort);
-        let mind = self.model_for(mind, definition, order)?.trying(effort);
+        let model_handle = self.model_for(model_handle, definition, order)?.trying(effort);
         let beginning = self.beginning(&starting)?;
         let id = beginning.seat.session.clone();
-        let ready = self.ready(starting, beginning, mind, options).await;
+        let ready = self.ready(starting, beginning, model_handle, options).await;
         if ready.is_err() {
             // It has not begun, and is not at work.
             self.gate.store().agent_ended(&id, Some("failed"))?;
@@ -122,7 +125,7 @@ impl SessionRef<'_> {
         self,
         starting: Starting<'_>,
         beginning: Beginning,
-        mind: Mind,
+        model_handle: ModelHandle,
         options: &AgentOptions,
     ) -> Result<Helper, StartError> {
         let Starting { definition, order, skill, call, cancel, .. } = starting;
@@ -157,7 +160,7 @@ impl SessionRef<'_> {
             waits: true,
             ..options.clone()
         };
-        let agent = Box::new(Agent::start(session, Arc::new(mind), options).await?);
+        let agent = Box::new(Agent::start(session, Arc::new(model_handle), options).await?);
         Ok(Helper { agent, prompt: order.prompt.clone(), isolation, identity, remark })
     }
 
@@ -186,27 +189,27 @@ impl SessionRef<'_> {
     /// The model of an agent: the operator's word, else the caller's, else its own, else the caller's own.
     fn model_for(
         self,
-        mind: &Mind,
+        model_handle: &ModelHandle,
         definition: &AgentDefinition,
         order: &AgentOrder,
-    ) -> Result<Mind, StartError> {
+    ) -> Result<ModelHandle, StartError> {
         let options = self.side.options.as_ref();
         let fixed = options.and_then(|options| options.model_of_agents.clone());
         let wanted = fixed.or_else(|| order.model.clone()).or_else(|| definition.model.clone());
         let wanted = wanted.filter(|name| name != "inherit");
-        let mind = match wanted {
-            Some(name) => match mind.called(&name) {
-                Ok(mind) => mind,
+        let model_handle = match wanted {
+            Some(name) => match model_handle.called(&name) {
+                Ok(model_handle) => model_handle,
                 // A type of agent names a model that this provider may not have.
                 Err(_) if order.model.is_none() && definition.model.as_ref() == Some(&name) => {
-                    mind.clone()
+                    model_handle.clone()
                 }
                 Err(why) => return Err(StartError::Model(why)),
             },
-            None => mind.clone(),
+            None => model_handle.clone(),
         };
         // What it spends it tells of at its own end, within the same budget.
-        Ok(Mind { aside: Arc::default(), ..mind })
+        Ok(ModelHandle { aside: Arc::default(), ..model_handle })
     }
 
     /// A session for an agent: what it may do is never more than what its caller may.

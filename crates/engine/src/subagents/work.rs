@@ -7,10 +7,12 @@ use ona_store::{Step, StoreError};
 use ona_types::hook::{HookDetail, SessionEndReason};
 use tokio_util::sync::CancellationToken;
 
-use super::{Identity, word};
-use crate::agent::{Agent, millis};
+use super::word;
+use crate::agent::Agent;
+use crate::identity::Identity;
 use crate::isolation::Isolation;
 use crate::session::SessionRef;
+use crate::usage::millis;
 
 /// A helper who is ready to begin.
 pub(super) struct Helper {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use ona_engine::servers::{GivenServers, refuses};
-use ona_engine::{Deferral, settings};
+use ona_config::servers::{GivenServers, refuses};
+use ona_config::settings;
+use ona_gate::servers::Deferral;
 
 use super::{Variable, number, text};
 use crate::args::Cli;

@@ -1,6 +1,6 @@
 //! ona's hooks and server in other agents' JSON files.
 
-use ona_engine::own;
+use ona_config::own;
 use ona_files::jsonc::{EditError, Step, prune, push, put, value};
 use ona_hooks::own::{is_own, with_options_of};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ona_engine::project;
+use ona_hosts::project;
 use ona_intents::file;
 use ona_repo::Repository;
 use serde_json::json;

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use ona_engine::servers::remove as take_out;
-use ona_engine::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
-use ona_engine::settings::Roots;
-use ona_store::Store;
+use ona_config::servers::remove as take_out;
+use ona_config::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
+use ona_config::settings::Roots;
+use ona_store::{Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use super::{found, roots, scope_of};
@@ -180,7 +180,7 @@ fn kept(cli: &Cli, adding: &Adding<'_>) -> Result<ExitCode, CliError> {
     let Adding { name, entry, scope, force, json } = adding;
     let roots = roots(cli)?;
     let store = Store::open(&env::database()?)?;
-    let kept = keep(*scope, name, entry, *force, &roots, &store).map_err(refused)?;
+    let kept = keep(*scope, name, entry, *force, (&roots, &store)).map_err(refused)?;
     let file = kept.file.display().to_string();
     // What was kept may still be something else than what is started.
     let listed = found(cli)?.listed;
@@ -254,7 +254,7 @@ pub fn remove(
 fn only_scope(cli: &Cli, name: &str, roots: &Roots) -> Result<KeptIn, CliError> {
     let mut scopes = Vec::new();
     for scope in KeptIn::ALL {
-        if kept_in(scope, name, roots).map_err(refused)? {
+        if kept_in(scope, name, roots).map_err(|error| refused(error.into()))? {
             scopes.push(scope);
         }
     }
@@ -283,13 +283,13 @@ fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliEr
 }
 
 /// Why a file of servers is not changed.
-fn refused(error: Keeping) -> CliError {
+fn refused(error: Keeping<StoreError>) -> CliError {
     match error {
         Keeping::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
         Keeping::Exists { .. } => CliError::usage(error.to_string())
             .hint("--force replaces it; `ona mcp get` shows what stands there"),
         Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is as it was"),
-        Keeping::Store(error) => error.into(),
+        Keeping::Record(error) => error.into(),
     }
 }
 

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ona_engine::servers::secrets;
-use ona_engine::{Connecting, Session};
+use ona_config::servers::secrets;
+use ona_engine::Session;
+use ona_gate::servers::Connecting;
 use ona_mcp::{
     AuthorizeError, Browser, Pool, ServerSpec, ServerState, ServerStatus, Way, token_key,
 };

@@ -21,7 +21,7 @@ use crate::args::Cli;
 use crate::asker;
 use crate::error::CliError;
 use crate::eval::{self, directory};
-use crate::mind::mind;
+use crate::model::model_handle;
 use crate::output::complain;
 use crate::serve::{refused, until_signalled};
 
@@ -228,9 +228,10 @@ impl Worker<'_> {
         for warning in session.extend()? {
             complain(&format!("warning: {warning}\n"));
         }
-        match mind(&self.cli.agent, &session.gate.settings(), None) {
-            Ok((mind, ..)) => {
-                session = session.judged_by(Arc::new(mind)).working(eval::for_agents(self.cli)?);
+        match model_handle(&self.cli.agent, &session.gate.settings(), None) {
+            Ok((model_handle, ..)) => {
+                session =
+                    session.judged_by(Arc::new(model_handle)).working(eval::for_agents(self.cli)?);
             }
             // Without one, such hooks are skipped, which is recorded, and agents are refused.
             Err(error) if session.wants_model() => {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ona_engine::servers::{ListedServer, Servers, shown};
+use ona_config::servers::{ListedServer, Servers, shown};
 use ona_mcp::ServerSpec;
 use ona_policy::secrets::Redactor;
 use serde_json::{Value, json};

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ona_config::settings;
+use ona_config::trust::name_of;
 use ona_engine::memory::markdown::{self, INDEX, Note};
-use ona_engine::{name_of, settings};
 use ona_files::ReadError;
 use ona_store::{ImportedMemory, Memory, Saved};
 use ona_types::ContentHash;

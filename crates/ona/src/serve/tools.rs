@@ -277,7 +277,7 @@ impl Tools {
         }
         let (workspace, intent) = (self.workspace_name(), selected.intent.id.as_str());
         self.store.select_intent(&workspace, Some(&session), Some(intent), "agent")?;
-        ona_engine::vouch(&self.store, &self.workspace)?;
+        ona_gate::intents::vouch(&self.store, &self.workspace)?;
         let mut texts = vec![selected.context];
         texts.extend(selected.warnings.into_iter().map(|warning| format!("warning: {warning}")));
         Ok(texts)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use ona_engine::is_gone;
+use ona_gate::settle::is_gone;
 use ona_store::{Prunable, Prune, Pruned, Selected, Store, StoreError};
 use ona_types::SessionId;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ona_engine::project;
+use ona_hosts::project;
 use ona_intents::class::Versions;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::map::MAP_PATH;

@@ -6,10 +6,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::link::{self, LinkError};
 use super::search::found;
 use super::{USER_AGENT, Web, WebProxies, describe, setting};
 use crate::services::{WebFound, WebHit, WebQuery};
+use ona_http::link::{self, LinkError};
 
 /// The backends there are.
 pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
@@ -47,11 +47,6 @@ const KINDS: [(Kind, &str, Option<&str>, &str); 3] = [
     (Kind::Brave, BACKENDS[1], Some("https://api.search.brave.com"), "res/v1/web/search"),
     (Kind::Tavily, BACKENDS[2], Some("https://api.tavily.com"), "search"),
 ];
-
-/// Why `webSearch.url` cannot be used, if it cannot.
-pub fn check_search_url(text: &str) -> Result<(), String> {
-    base(text).map(|_| ()).map_err(|error| error.to_string())
-}
 
 fn base(text: &str) -> Result<Url, LinkError> {
     link::parse(text)

@@ -13,15 +13,15 @@ use url::Url;
 
 use super::capped;
 use super::get::{self, Body, Got};
-use super::link;
 use super::page::{self, Page};
-use super::private::PrivateHost;
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
 use crate::input::InputError;
 use crate::services::SessionServices;
 use crate::text::count;
 use crate::tool::{BuiltIn, Refusal};
+use ona_http::link;
+use ona_http::private_host::PrivateHost;
 
 /// As much of a page is given to the model that reads it.
 const LONGEST_READ: usize = 200_000;

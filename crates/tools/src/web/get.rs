@@ -6,11 +6,11 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use super::link::{self, LinkError};
 use super::names::{Checked, NotPublic, check_literal};
 use super::page::{self, Kind};
-use super::private::PrivateHost;
 use super::{USER_AGENT, Web, describe};
+use ona_http::link::{self, LinkError};
+use ona_http::private_host::PrivateHost;
 
 /// As much of a body is taken, decompressed: what counts is what has to be held.
 const LARGEST_BODY: usize = 10 << 20;

@@ -9,12 +9,13 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use super::backend::{self, Backend};
-use super::{capped, link};
+use super::capped;
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
 use crate::input::InputError;
 use crate::services::{SessionServices, WebFound, WebHit, WebQuery};
 use crate::tool::{BuiltIn, Refusal};
+use ona_http::link;
 
 /// A shorter query is a slip.
 const SHORTEST_QUERY: usize = 2;

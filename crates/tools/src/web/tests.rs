@@ -10,6 +10,8 @@ use url::Url;
 
 use super::get::{GetError, Got, get};
 use super::names::{Checked, NotPublic};
+use ona_http::private_host::PrivateHost;
+
 use super::*;
 use crate::services::Waits;
 

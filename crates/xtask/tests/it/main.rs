@@ -6,6 +6,8 @@
 //! - [`files`]: test files are wired in, files are short, open with what they
 //!   are for and name no place of the machine they were written on;
 //! - [`cites`]: every clause that is cited can be looked up;
+//! - [`cycles`]: modules import each other in one direction only;
+//! - [`purity`]: pure crates touch no file and start no process;
 //! - [`messages`]: no message points at a file that only the repository has.
 //!
 //! Each module reads text with pure functions, tried on samples, and then holds
@@ -17,6 +19,7 @@
 )]
 
 mod cites;
+mod cycles;
 mod files;
 mod layers;
 mod markdown;

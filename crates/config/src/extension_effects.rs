@@ -1,0 +1,57 @@
+//! Agents, skills and commands beyond their text: whose they are, and what they would run or permit.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+/// Whose something is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The organisation's.
+    Managed,
+    /// Given on the command line.
+    Given,
+    /// The project's.
+    Project,
+    /// The user's.
+    User,
+    /// Of a further working directory.
+    Additional,
+    /// A plugin's, by its id.
+    Plugin(String),
+    /// ona's own.
+    BuiltIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Managed => "managed",
+            Self::Given => "the command line",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Additional => "added directory",
+            Self::Plugin(id) => return write!(f, "plugin {id}"),
+            Self::BuiltIn => "built in",
+        })
+    }
+}
+
+/// What a file would do besides being read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ExtensionEffects {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// What would run.
+    pub(crate) runs: Map<String, Value>,
+    /// What would go ahead unasked.
+    pub(crate) permits: Map<String, Value>,
+}
+
+impl ExtensionEffects {
+    /// Whether it is text and nothing else.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.runs.is_empty() && self.permits.is_empty()
+    }
+}

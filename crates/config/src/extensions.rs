@@ -1,0 +1,219 @@
+//! Agents, skills, custom commands and plugins: found, read, checked, and made ready for use.
+//!
+//! [`Extensions::load`] reads all there are for a session, the ones that win first: an agent or skill is known by its
+//! name, and one that another of the same name hides is listed as [`Shadowed`]. A file that cannot be used costs only
+//! itself, and a [`Warning`] names it, its line, the reason and what to do. Where a key is broken that was to hold
+//! something back, the file counts as unusable rather than as free, and its name stays taken.
+//!
+//! [`render`] makes a prompt of a skill, [`tools_for`] says which tools an agent has, [`slash`] what a prompt calls.
+//! Nothing here runs anything: commands in skills, hooks and servers come out as values, for the gate.
+
+mod agent;
+mod builtin;
+mod effects;
+mod files;
+mod keys;
+mod listing;
+mod load;
+mod notes;
+pub mod plugin;
+mod reload;
+mod render;
+mod skill;
+mod slash;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+pub use crate::extension_effects::Origin;
+pub use agent::{AgentDefinition, MemoryPlace, ServerUse, tools_for};
+pub(crate) use effects::of_project;
+pub use listing::listing_room;
+pub use load::{Sources, check_given};
+pub use notes::Warning;
+pub use plugin::Plugin;
+pub use render::words;
+pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, render};
+pub use skill::{PluginPlace, SkillDefinition, SkillKind, SkillPaths};
+pub use slash::slash;
+
+use crate::watch::Watch;
+use files::Files;
+
+/// Whether something can be the name of an agent, a skill or a plugin.
+pub fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.starts_with('-')
+        && (1..=agent::LONGEST_NAME).contains(&name.len())
+        && name.bytes().all(fits)
+}
+
+/// What can be had by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An agent.
+    Agent,
+    /// A skill or a command.
+    Skill,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Skill => "skill",
+        }
+    }
+}
+
+/// Something that cannot be had by its name, because another one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadowed {
+    /// What it is.
+    pub kind: Kind,
+    /// The name of both.
+    pub name: String,
+    /// Whose it is.
+    pub origin: Origin,
+    /// Its file.
+    pub path: Option<PathBuf>,
+    /// Whose the other one is.
+    pub by: Origin,
+}
+
+/// A name that is taken by something that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unusable {
+    kind: Kind,
+    name: String,
+    why: String,
+}
+
+/// Why there is nothing of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum NotFound {
+    #[error("there is no {kind} `{name}`{}", nearest.as_ref().map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default())]
+    Unknown { kind: &'static str, name: String, nearest: Option<String> },
+    #[error("the {kind} `{name}` cannot be used: {why}")]
+    Unusable { kind: &'static str, name: String, why: String },
+}
+
+/// All that extends a session.
+#[derive(Debug, Default)]
+pub struct Extensions {
+    /// The agents that can be started, the ones that win first.
+    pub agents: Vec<AgentDefinition>,
+    /// The skills and commands that can be called, likewise.
+    pub skills: Vec<SkillDefinition>,
+    /// The plugins that act, by id.
+    pub plugins: Vec<Plugin>,
+    /// What cannot be had because of another one of its name.
+    pub shadowed: Vec<Shadowed>,
+    /// What is wrong, for the user.
+    pub warnings: Vec<Warning>,
+    unusable: Vec<Unusable>,
+    /// What skills near files are found with.
+    nearby: load::Nearby,
+    /// Skills for certain files whose files have been seen.
+    awake: HashSet<String>,
+    files: Files,
+    /// What skills and commands are made of, as it was read.
+    watch: Watch,
+}
+
+impl Extensions {
+    /// Reads all of them.
+    pub fn load(sources: Sources<'_>) -> Self {
+        load::all(sources)
+    }
+
+    /// The agent of a name.
+    pub fn agent(&self, name: &str) -> Result<&AgentDefinition, NotFound> {
+        let found = self.agents.iter().find(|agent| agent.name == name);
+        found.ok_or_else(|| self.not_found(Kind::Agent, name))
+    }
+
+    /// The skill or command of a name; `frontend:component` tells commands of one name apart.
+    pub fn skill(&self, name: &str) -> Result<&SkillDefinition, NotFound> {
+        let plain = self.skills.iter().find(|skill| skill.name == name);
+        let full = || self.skills.iter().find(|skill| skill.full_name() == name);
+        plain.or_else(full).ok_or_else(|| self.not_found(Kind::Skill, name))
+    }
+
+    fn not_found(&self, kind: Kind, name: &str) -> NotFound {
+        let kind_of = |unusable: &&Unusable| unusable.kind == kind && unusable.name == name;
+        if let Some(found) = self.unusable.iter().find(kind_of) {
+            let (name, why) = (found.name.clone(), found.why.clone());
+            return NotFound::Unusable { kind: kind.word(), name, why };
+        }
+        let names: Vec<&str> = match kind {
+            Kind::Agent => self.agents.iter().map(|agent| agent.name.as_str()).collect(),
+            Kind::Skill => self.skills.iter().map(|skill| skill.name.as_str()).collect(),
+        };
+        let nearest = ona_types::nearest(name, names).map(str::to_owned);
+        NotFound::Unknown { kind: kind.word(), name: ona_types::shown(name), nearest }
+    }
+
+    /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an
+    /// agent works all the same, with its caller's model and without those tools.
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for agent in &self.agents {
+            let file = agent.path.as_deref().unwrap_or(Path::new("--agents"));
+            let mut say = |why: String, remedy: &str| {
+                warnings.push(Warning::of(file, None, why, remedy));
+            };
+            if let Some(model) = agent.model.as_deref().filter(|model| !has_model(model)) {
+                let why = format!(
+                    "`model`: there is no model `{model}`, so the agent {} has its caller's",
+                    agent.name
+                );
+                say(
+                    why,
+                    "name one that there is, or give an id that name with model_aliases in settings",
+                );
+            }
+            for server in &agent.mcp_servers {
+                if let ServerUse::Named(name) = server
+                    && !servers.contains(&name.as_str())
+                {
+                    let why = format!("`mcpServers`: there is no server `{name}`");
+                    say(why, "`ona mcp list` shows those that there are; or define it there");
+                }
+            }
+        }
+        warnings
+    }
+
+    /// What the model is told of the skills that it may call, in this much room ([`listing_room`]).
+    pub fn listing(&self, room: usize) -> String {
+        listing::listing(self.skills.iter().filter(|skill| self.is_offered(skill)), room)
+    }
+
+    /// Whether the model hears of a skill: it may call it, and a file it is for was seen.
+    fn is_offered(&self, skill: &SkillDefinition) -> bool {
+        skill.model_invocable && (skill.paths.is_none() || self.awake.contains(&skill.full_name()))
+    }
+
+    /// Takes note of a file that is read or written, and says which skills the model has to hear of from now on: those
+    /// in directories around it, and those that are for such files. What is wrong with them is added to the warnings.
+    pub fn near(&mut self, file: &Path) -> Vec<&SkillDefinition> {
+        let before = self.skills.len();
+        load::nearby(self, file);
+        let mut new = Vec::new();
+        for (at, skill) in self.skills.iter().enumerate() {
+            let wakes = match &skill.paths {
+                Some(paths) => paths.fits(file) && self.awake.insert(skill.full_name()),
+                None => at >= before,
+            };
+            if wakes && skill.model_invocable {
+                new.push(at);
+            }
+        }
+        new.into_iter().filter_map(|at| self.skills.get(at)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

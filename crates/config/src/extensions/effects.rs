@@ -1,0 +1,92 @@
+//! What in a repository's agents, skills and commands would run or permit something.
+
+use std::path::{Path, PathBuf};
+
+use ona_types::PermissionMode;
+use serde_json::json;
+
+use super::Plugin;
+use super::files::{Bound, Files, SKILL_FILE};
+use super::keys::{self, Keys};
+use super::render::has_commands;
+use crate::extension_effects::ExtensionEffects;
+use crate::settings::Roots;
+
+/// Keys that make something run.
+const RUNS: [&str; 2] = ["hooks", "mcpServers"];
+
+/// What a file brings.
+pub(super) fn effects_of(file: &Path, keys: &Keys, body: &str) -> ExtensionEffects {
+    let mut brings = ExtensionEffects { file: file.to_owned(), ..ExtensionEffects::default() };
+    for key in RUNS {
+        brings.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    let rules = keys.value("allowed-tools").map(|rules| match has_commands(body) {
+        // These go ahead as it says, without anybody who thinks first: they belong to it.
+        true => json!([rules, body]),
+        false => rules.clone(),
+    });
+    brings.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules)));
+    // A mode that forbids more needs nobody's consent.
+    let mode = keys.value("permissionMode").filter(|mode| {
+        let mode = mode.as_str().and_then(|mode| mode.trim().parse().ok());
+        matches!(mode, Some(PermissionMode::AcceptEdits | PermissionMode::BypassPermissions))
+    });
+    brings.permits.extend(mode.map(|mode| ("permissionMode".to_owned(), mode.clone())));
+    brings
+}
+
+/// What the project's own files bring; skills and commands only where they are read. Those that cannot be read bring
+/// nothing: they are not used.
+pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<ExtensionEffects> {
+    let bound = Bound::Within(roots.checkout());
+    let mut files = Files::default();
+    let mut found = Vec::new();
+    for dir in project_dirs(roots) {
+        let mut paths = files.markdown(&dir.join("agents"), &bound);
+        if skills {
+            paths.extend(files.in_each(&dir.join("skills"), SKILL_FILE, &bound));
+            paths.extend(files.markdown(&dir.join("commands"), &bound));
+        }
+        for path in paths {
+            let Some(text) = files.read(&path, &bound) else { continue };
+            if let Ok(document) = keys::read(&text)
+                && let Some(keys) = document.keys
+            {
+                found.push(effects_of(&path, &keys, document.body));
+            }
+        }
+    }
+    found.retain(|brings| !brings.is_nothing());
+    found
+}
+
+/// What a plugin's skills and commands bring.
+pub(super) fn of_plugin(plugin: &Plugin) -> Vec<ExtensionEffects> {
+    let mut files = Files::default();
+    let mut paths = Vec::new();
+    for place in &plugin.skills {
+        paths.extend(files.skills(place, &plugin.bound()));
+    }
+    for place in &plugin.commands {
+        paths.extend(files.markdown_at(place, &plugin.bound()));
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(text) = files.read(&path, &plugin.bound()) else { continue };
+        if let Ok(document) = keys::read(&text)
+            && let Some(keys) = document.keys
+        {
+            found.push(effects_of(&path, &keys, document.body));
+        }
+    }
+    found.retain(|brings| !brings.is_nothing());
+    found
+}
+
+/// The project's directories `.claude`, from the root of the checkout down. In a home directory the user's own is not
+/// also the project's.
+pub(super) fn project_dirs(roots: &Roots) -> Vec<PathBuf> {
+    let dirs = roots.project_dirs().into_iter().map(|dir| dir.join(".claude"));
+    dirs.filter(|dir| *dir != roots.claude_dir).collect()
+}

@@ -1,0 +1,404 @@
+//! Where servers are named, and what stands there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ona_policy::Scope;
+use ona_types::trust::TrustedContent;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{PluginServers, ServerScope};
+use crate::Config;
+use crate::own;
+use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots, Warning};
+use crate::trust::{self, name_of};
+
+/// The key that holds servers, in every file.
+pub(super) const SERVERS: &str = "mcpServers";
+/// The key that holds what belongs to one project, in the user's files.
+pub(super) const PROJECTS: &str = "projects";
+/// Claude Code keeps much else in its file.
+const LARGEST_STATE: u64 = 16 << 20;
+/// As many servers are taken from one place.
+const MOST: usize = 500;
+
+/// The user's own file.
+pub(super) fn own_file(roots: &Roots) -> PathBuf {
+    roots.ona_config.join("mcp.json")
+}
+
+/// Claude Code's file: beside its directory, or in it where that was moved.
+fn claude_file(roots: &Roots) -> PathBuf {
+    if roots.claude_dir == roots.home.join(".claude") {
+        roots.home.join(".claude.json")
+    } else {
+        roots.claude_dir.join(".claude.json")
+    }
+}
+
+/// The directories whose local servers count here, the nearest last: a worktree has those of its main checkout as well.
+fn local_dirs(roots: &Roots) -> Vec<PathBuf> {
+    let mut dirs = vec![Repository::of(&roots.project_dir).root];
+    dirs.extend(roots.project_dirs());
+    dirs.dedup();
+    dirs
+}
+
+/// A server as it stands somewhere.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) scope: ServerScope,
+    /// The file, or what else it comes from.
+    pub(super) origin: String,
+    /// Its key there.
+    pub(super) key: String,
+    pub(super) entry: Value,
+    /// Where a program is started.
+    pub(super) cwd: PathBuf,
+    /// Whether nobody has to agree to it, or somebody has.
+    pub(super) approved: bool,
+    /// Whether its name, or a part of it, stands there twice.
+    pub(super) twice: bool,
+    /// Whether it is one of a `.mcp.json`.
+    mcp_json: bool,
+}
+
+impl Found {
+    /// Whether the settings about `.mcp.json` are about it.
+    pub(super) fn is_projects_file(&self) -> bool {
+        self.mcp_json
+    }
+}
+
+/// The organisation's own file of servers, by its name.
+#[derive(Clone, Debug)]
+pub(super) struct Exclusive(pub(super) String);
+
+/// Why `--mcp-config` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadConfig {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] BadFile),
+    /// It says nothing of servers.
+    #[error("it has no object `mcpServers`")]
+    NoServers,
+}
+
+impl From<NotSettings> for BadConfig {
+    fn from(error: NotSettings) -> Self {
+        Self::File(error.into())
+    }
+}
+
+/// Why what `--mcp-config` names cannot be used.
+pub fn refuses(given: &str, cwd: &Path) -> Option<BadConfig> {
+    given_servers(given, cwd).err()
+}
+
+/// What `--mcp-config` gives, and which keys stand twice there.
+fn given_servers(given: &str, cwd: &Path) -> Result<(Map<String, Value>, Vec<String>), BadConfig> {
+    let text = if settings::is_text(given) {
+        given.to_owned()
+    } else {
+        settings::read(&cwd.join(given))?.ok_or(BadFile::Missing)?
+    };
+    let (mut object, twice) = settings::object_in(&text)?;
+    match object.shift_remove(SERVERS) {
+        Some(Value::Object(servers)) => Ok((servers, twice)),
+        _ => Err(BadConfig::NoServers),
+    }
+}
+
+/// What of Claude Code's file is about servers. It is a program's own file: no comments, and much else in it.
+#[derive(Deserialize)]
+struct ClaudeState {
+    #[serde(rename = "mcpServers")]
+    servers: Option<Value>,
+    projects: Option<BTreeMap<String, ClaudeProject>>,
+}
+
+#[derive(Deserialize)]
+struct ClaudeProject {
+    #[serde(rename = "mcpServers")]
+    servers: Option<Value>,
+}
+
+/// Everything that says where to look.
+pub(super) struct Places<'a> {
+    pub(super) config: &'a Config,
+    pub(super) roots: &'a Roots,
+    pub(super) layers: &'a [Layer],
+    pub(super) trusted: &'a [TrustedContent],
+    pub(super) plugins: &'a [PluginServers],
+}
+
+impl Places<'_> {
+    /// The organisation's file, if it has one. One that cannot be read leaves no room either.
+    pub(super) fn exclusive(&self) -> Option<Exclusive> {
+        self.managed_file().map(|file| Exclusive(file.display().to_string()))
+    }
+
+    fn managed_file(&self) -> Option<PathBuf> {
+        let files = self.roots.managed_dirs.iter().map(|dir| dir.join("managed-mcp.json"));
+        files.into_iter().find(|file| file.symlink_metadata().is_ok())
+    }
+
+    /// All servers; of one name and rank, the one that counts comes first.
+    pub(super) fn read(&self) -> (Vec<Found>, Vec<Warning>) {
+        let mut reading = Reading { places: self, found: Vec::new(), warnings: Vec::new() };
+        let strict = self.config.servers.strict;
+        if !strict {
+            reading.plugins();
+            reading.users();
+            reading.projects();
+        }
+        reading.settings(strict);
+        if !strict {
+            reading.own();
+        }
+        reading.given();
+        if let Some(file) = self.managed_file() {
+            let place = Place::of(ServerScope::Managed, &file, &self.roots.project_dir);
+            reading.file(&place, settings::read(&file));
+        }
+        reading.found.reverse();
+        (reading.found, reading.warnings)
+    }
+
+    /// Whether files of a scope are read at all.
+    fn reads(&self, scope: Scope) -> bool {
+        self.config.given.sources.as_ref().is_none_or(|sources| sources.contains(&scope))
+    }
+}
+
+/// What a number of servers have in common.
+struct Place<'a> {
+    scope: ServerScope,
+    origin: String,
+    /// The keys that lead to the servers.
+    key: String,
+    cwd: &'a Path,
+    approved: bool,
+    mcp_json: bool,
+    twice: &'a [String],
+}
+
+impl<'a> Place<'a> {
+    fn of(scope: ServerScope, file: &Path, cwd: &'a Path) -> Self {
+        Self {
+            scope,
+            origin: file.display().to_string(),
+            key: SERVERS.to_owned(),
+            cwd,
+            approved: true,
+            mcp_json: false,
+            twice: &[],
+        }
+    }
+}
+
+struct Reading<'a> {
+    places: &'a Places<'a>,
+    found: Vec<Found>,
+    warnings: Vec<Warning>,
+}
+
+impl Reading<'_> {
+    fn warn(&mut self, file: &str, key: &str, reason: &dyn fmt::Display) {
+        let (file, key, reason) = (file.to_owned(), key.to_owned(), reason.to_string());
+        self.warnings.push(Warning { file, key, reason });
+    }
+
+    fn plugins(&mut self) {
+        for plugin in self.places.plugins {
+            let place =
+                Place::of(ServerScope::Plugin, &plugin.file, &self.places.roots.project_dir);
+            self.servers(&place, Some(Value::Object(plugin.servers.clone())));
+        }
+    }
+
+    /// What Claude Code keeps for the user, everywhere and here.
+    fn users(&mut self) {
+        let Places { roots, .. } = self.places;
+        let (user, local) = (self.places.reads(Scope::User), self.places.reads(Scope::Local));
+        if !user && !local {
+            return;
+        }
+        let file = claude_file(roots);
+        let name = file.display().to_string();
+        let state: ClaudeState = match ona_files::read_at_most(&file, LARGEST_STATE) {
+            Ok(None) => return,
+            Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
+                Ok(state) => state,
+                Err(error) => return self.warn(&name, "", &format!("it is not JSON: {error}")),
+            },
+            Err(bad) => return self.warn(&name, "", &bad),
+        };
+        if user {
+            self.servers(&Place::of(ServerScope::User, &file, &roots.project_dir), state.servers);
+        }
+        let mut projects = state.projects.unwrap_or_default();
+        for dir in local_dirs(roots).iter().filter(|_| local) {
+            let project = name_of(dir);
+            let Some(known) = projects.remove(&project) else { continue };
+            let key = format!("{PROJECTS}.{project}.{SERVERS}");
+            let place = Place { key, ..Place::of(ServerScope::Local, &file, dir) };
+            self.servers(&place, known.servers);
+        }
+    }
+
+    /// What the project brings. What is judged is what is read.
+    fn projects(&mut self) {
+        if !self.places.reads(Scope::Project) {
+            return;
+        }
+        let Places { roots, trusted, config, .. } = self.places;
+        let checkout = roots.checkout();
+        for dir in roots.project_dirs() {
+            let file = dir.join(".mcp.json");
+            if file.symlink_metadata().is_err() {
+                continue;
+            }
+            let read = settings::within(&checkout, &file).and_then(|real| settings::read(&real));
+            let agreed =
+                |text: &String| trust::agrees_to_servers(&file, text.as_bytes(), roots, trusted);
+            let approved =
+                config.trust || read.as_ref().is_ok_and(|text| text.as_ref().is_some_and(agreed));
+            let place =
+                Place { approved, mcp_json: true, ..Place::of(ServerScope::Project, &file, &dir) };
+            self.file(&place, read);
+        }
+    }
+
+    /// What settings name, of every scope or only the organisation's: they were judged when they were loaded.
+    fn settings(&mut self, only_managed: bool) {
+        let layers = self.places.layers.iter();
+        for layer in layers.filter(|layer| !only_managed || settings::is_managed(layer)) {
+            let project = &self.places.roots.project_dir;
+            let (scope, cwd) = match layer.source.scope {
+                Scope::User => (ServerScope::User, project),
+                Scope::Project => (ServerScope::Project, &layer.base),
+                Scope::Local => (ServerScope::Local, &layer.base),
+                Scope::Cli => (ServerScope::Cli, project),
+                Scope::Managed => (ServerScope::Managed, project),
+                Scope::Database => (ServerScope::Database, project),
+                Scope::Builtin | Scope::Session | Scope::Plugin => continue,
+            };
+            let origin = layer.source.to_string();
+            let place = Place { origin, ..Place::of(scope, Path::new(""), cwd) };
+            self.servers(&place, layer.json.get(SERVERS).cloned());
+        }
+    }
+
+    /// What ona keeps for the user, everywhere and here.
+    fn own(&mut self) {
+        let Places { roots, .. } = self.places;
+        let file = own_file(roots);
+        let (user, local) = (self.places.reads(Scope::User), self.places.reads(Scope::Local));
+        if !user && !local {
+            return;
+        }
+        let Some((object, twice)) = self.object(&file, settings::read(&file)) else { return };
+        if user {
+            let place =
+                Place { twice: &twice, ..Place::of(ServerScope::User, &file, &roots.project_dir) };
+            self.servers(&place, object.get(SERVERS).cloned());
+        }
+        for dir in local_dirs(roots).iter().filter(|_| local) {
+            let project = name_of(dir);
+            let known = object.get(PROJECTS).and_then(|all| all.get(&project)?.get(SERVERS));
+            let key = format!("{PROJECTS}.{project}.{SERVERS}");
+            let place = Place { key, twice: &twice, ..Place::of(ServerScope::Local, &file, dir) };
+            self.servers(&place, known.cloned());
+        }
+    }
+
+    fn given(&mut self) {
+        let Places { roots, config, .. } = self.places;
+        for given in &config.servers.configs {
+            let origin = match settings::is_text(given) {
+                true => "--mcp-config".to_owned(),
+                false => roots.cwd.join(given).display().to_string(),
+            };
+            match given_servers(given, &roots.cwd) {
+                Ok((servers, twice)) => {
+                    let place = Place::of(ServerScope::Cli, Path::new(""), &roots.project_dir);
+                    let place = Place { origin, twice: &twice, ..place };
+                    self.servers(&place, Some(Value::Object(servers)));
+                }
+                // It was looked at when the command line was read, and has changed since.
+                Err(bad) => self.warn(&origin, "", &bad),
+            }
+        }
+    }
+
+    /// The object in a file that people write.
+    fn object(
+        &mut self,
+        file: &Path,
+        read: Result<Option<String>, BadFile>,
+    ) -> Option<(Map<String, Value>, Vec<String>)> {
+        match read.and_then(|text| Ok(text.map(|text| settings::object_in(&text)).transpose()?)) {
+            Ok(object) => object,
+            Err(bad) => {
+                self.warn(&file.display().to_string(), "", &bad);
+                None
+            }
+        }
+    }
+
+    /// The servers of a file of its own.
+    fn file(&mut self, place: &Place<'_>, read: Result<Option<String>, BadFile>) {
+        let file = PathBuf::from(&place.origin);
+        let Some((object, twice)) = self.object(&file, read) else { return };
+        let place =
+            Place { origin: place.origin.clone(), key: place.key.clone(), twice: &twice, ..*place };
+        self.servers(&place, object.get(SERVERS).cloned());
+    }
+
+    fn servers(&mut self, place: &Place<'_>, servers: Option<Value>) {
+        let servers = match servers {
+            None | Some(Value::Null) => return,
+            Some(Value::Object(servers)) => servers,
+            Some(_) => {
+                return self.warn(
+                    &place.origin,
+                    &place.key,
+                    &"it is not an object: no server is taken from it",
+                );
+            }
+        };
+        if servers.len() > MOST {
+            let why = format!("it names more than {MOST} servers: only the first {MOST} are taken");
+            self.warn(&place.origin, &place.key, &why);
+        }
+        for (name, entry) in servers.into_iter().take(MOST) {
+            // It is for other agents: what it offers is built in here.
+            if own::is_plain_server(&entry) {
+                continue;
+            }
+            let key = format!("{}.{name}", place.key);
+            self.found.push(Found {
+                // What is put together from two is neither of them.
+                twice: place.twice.iter().any(|twice| is_in(twice, &key) || is_in(&key, twice)),
+                name,
+                scope: place.scope,
+                origin: place.origin.clone(),
+                key,
+                entry,
+                cwd: place.cwd.to_owned(),
+                approved: place.approved,
+                mcp_json: place.mcp_json,
+            });
+        }
+    }
+}
+
+/// Whether a key is the other one, or in it.
+fn is_in(key: &str, other: &str) -> bool {
+    key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}

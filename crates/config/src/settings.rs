@@ -1,0 +1,485 @@
+//! Settings: which files there are, which of them win, and what in them is not as it should be.
+//!
+//! [`load`] reads every file once into [`Layer`]s, lowest rank first. A file that cannot be used is
+//! skipped and an entry that makes no sense is dropped, each with a [`Warning`]; the rest stays in
+//! force. [`merge`] makes one object of the layers, and [`snapshot`] what a session keeps and reads
+//! from then on: the merged settings, with the layers, so that every rule and hook still knows where
+//! it came from. [`edit`] changes a file without losing what else stands in it.
+
+mod check;
+pub mod edit;
+mod file;
+mod jsonc;
+mod known;
+mod merge;
+mod remarks;
+mod schema;
+mod twice;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ona_policy::{Anchors, Scope, Source};
+use ona_types::{PermissionUpdate, UpdateDestination};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub use edit::EditError;
+pub use file::BadFile;
+pub(crate) use file::{read, read_bytes, within};
+pub use jsonc::NotSettings;
+pub use known::BadKey;
+pub(crate) use merge::managed_servers_only;
+pub use merge::{
+    child_env, hooks_layers, is_managed, layers_of, managed_rules_only, merge, others_hooks_act,
+    rules_layers, secrets, snapshot,
+};
+pub use ona_repo::Repository;
+pub use schema::{Settings, schema};
+pub(crate) use schema::{is_permission, is_setting};
+
+/// The setting that rejects servers of a project's file.
+pub(crate) const REJECTED_SERVERS: &str = "disabledMcpjsonServers";
+
+/// The limits on servers that nobody can do without once they are set.
+pub(crate) const SERVER_LIMITS: [&str; 3] =
+    ["deniedMcpServers", "allowedMcpServers", REJECTED_SERVERS];
+
+/// Whether a layer belongs to the repository.
+pub fn is_projects(layer: &Layer) -> bool {
+    matches!(layer.source.scope, Scope::Project | Scope::Local)
+}
+
+/// Where settings are looked for; all paths are absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots {
+    /// The project's directory.
+    pub project_dir: PathBuf,
+    /// The user's home.
+    pub home: PathBuf,
+    /// `~/.claude`, or what `CLAUDE_CONFIG_DIR` says.
+    pub claude_dir: PathBuf,
+    /// `~/.config/ona`, or `$XDG_CONFIG_HOME/ona`.
+    pub ona_config: PathBuf,
+    /// The organisation's directories; the first that has settings is the one that counts.
+    pub managed_dirs: Vec<PathBuf>,
+    /// Where the operator stands.
+    pub cwd: PathBuf,
+}
+
+impl Roots {
+    /// The files of user, project and local scope, lowest rank first, each with the directory that
+    /// `/p` in its rules is anchored to. ona's own file comes after Claude Code's and so wins.
+    pub fn files(&self) -> Vec<(Scope, PathBuf, PathBuf)> {
+        let mut files: Vec<_> = [&self.claude_dir, &self.ona_config]
+            .map(|dir| (Scope::User, dir.clone(), dir.join("settings.json")))
+            .into();
+        let dirs = self.project_dirs();
+        for (scope, name) in
+            [(Scope::Project, "settings.json"), (Scope::Local, "settings.local.json")]
+        {
+            for dir in &dirs {
+                for tool in [".claude", ".ona"] {
+                    let file = dir.join(tool).join(name);
+                    // In a home directory the user's own file is not also the project's.
+                    if files.iter().all(|(_, _, known)| *known != file) {
+                        files.push((scope, dir.clone(), file));
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    /// The directories whose settings are the project's: from the root of the checkout, so that the
+    /// repository's guards also hold below it, down to the project's own.
+    pub fn project_dirs(&self) -> Vec<PathBuf> {
+        let checkout = self.checkout();
+        let dirs = self.project_dir.ancestors().take_while(|dir| dir.starts_with(&checkout));
+        let mut dirs: Vec<PathBuf> = dirs.map(Path::to_owned).collect();
+        dirs.reverse();
+        dirs
+    }
+
+    /// The root of the checkout the project is in.
+    pub fn checkout(&self) -> PathBuf {
+        Repository::of(&self.project_dir).checkout
+    }
+}
+
+impl Roots {
+    /// Every file that settings may come from, the organisation's included, whether it exists or not.
+    pub fn all_files(&self) -> Vec<(Scope, PathBuf)> {
+        let mut files: Vec<(Scope, PathBuf)> =
+            self.files().into_iter().map(|(scope, _, file)| (scope, file)).collect();
+        for dir in &self.managed_dirs {
+            let drop_ins = dir.join("managed-settings.d");
+            let more = file::list(&drop_ins).unwrap_or_default();
+            let managed = [dir.join("managed-settings.json"), drop_ins].into_iter().chain(more);
+            files.extend(managed.map(|file| (Scope::Managed, file)));
+        }
+        files
+    }
+}
+
+/// What the command line says about settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// `--settings`: a file each, or the JSON text itself.
+    pub settings: Vec<String>,
+    /// `--setting-sources`: which of user, project and local are read; all if it is not given.
+    pub sources: Option<Vec<Scope>>,
+}
+
+/// The settings of one file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Whose they are.
+    pub source: Source,
+    /// What `/p` in their rules is anchored to.
+    #[serde(serialize_with = "lossy")]
+    pub base: PathBuf,
+    /// The settings.
+    pub json: Map<String, Value>,
+}
+
+impl Layer {
+    /// The anchors of the layer's rules.
+    pub fn anchors(&self, cwd: &Path, home: &Path) -> Anchors {
+        Anchors { source: self.base.clone(), cwd: cwd.to_owned(), home: home.to_owned() }
+    }
+}
+
+/// A snapshot is text: a path that is not must not keep it from being written.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// A file that was skipped, or an entry that was dropped or is odd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// The file, or where else it comes from.
+    pub file: String,
+    /// The entry, as in `permissions.allow[2]`; empty where it is about the whole file.
+    pub key: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warning: {}: ", self.file)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loaded {
+    /// The settings, lowest rank first.
+    pub layers: Vec<Layer>,
+    /// What was wrong with them.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads all settings.
+pub fn load(roots: &Roots, given: &Given) -> Loaded {
+    let mut loader = Loader { roots, checkout: roots.checkout(), loaded: Loaded::default() };
+    for (scope, base, file) in roots.files() {
+        if given.sources.as_ref().is_none_or(|sources| sources.contains(&scope)) {
+            loader.file(scope, &base, &file);
+        }
+    }
+    for settings in &given.settings {
+        loader.given(settings);
+    }
+    loader.managed();
+    loader.loaded
+}
+
+/// What the warnings about the operator's snapshot call it.
+pub const SNAPSHOT: &str = "settings_snapshot('effective')";
+
+/// Takes the operator's snapshot in place of files. It is checked as they are, and what this very command
+/// line and the organisation say still goes above it.
+pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded, NotSettings> {
+    let (snapshot, twice) = twice::read(snapshot)?;
+    if !snapshot.is_object() {
+        return Err(NotSettings::NotAnObject);
+    }
+    let mut loaded = Loaded::default();
+    loaded.warnings.extend(twice.into_iter().map(|key| Warning {
+        file: SNAPSHOT.to_owned(),
+        key,
+        reason: twice::REASON.to_owned(),
+    }));
+    for mut layer in layers_of(&snapshot, &roots.project_dir) {
+        // Those are read anew; old ones are not the operator's to keep alive.
+        if matches!(layer.source.scope, Scope::Cli | Scope::Managed) {
+            continue;
+        }
+        let anchors = layer.anchors(&roots.cwd, &roots.home);
+        for (key, reason) in check::check(&mut layer, &anchors) {
+            loaded.warnings.push(Warning { file: SNAPSHOT.to_owned(), key, reason });
+        }
+        loaded.layers.push(layer);
+    }
+    let no_files = Given { settings: given.settings.clone(), sources: Some(Vec::new()) };
+    let above = load(roots, &no_files);
+    loaded.layers.extend(above.layers);
+    loaded.warnings.extend(above.warnings);
+    Ok(loaded)
+}
+
+/// Why what `--settings` names cannot be used.
+pub fn refuses(given: &str, cwd: &Path) -> Option<BadFile> {
+    let text = if is_text(given) {
+        Ok(given.to_owned())
+    } else {
+        file::read(&cwd.join(given)).and_then(|text| text.ok_or(BadFile::Missing))
+    };
+    text.and_then(|text| Ok(jsonc::parse(&text)?)).err()
+}
+
+/// The object in a text with comments and trailing commas, and the keys that stand twice in it, as in `a.b`.
+pub(crate) fn object_in(text: &str) -> Result<(Map<String, Value>, Vec<String>), NotSettings> {
+    jsonc::parse(text)
+}
+
+/// Whether it is the settings themselves, not a file's name.
+pub fn is_text(given: &str) -> bool {
+    given.trim_start().starts_with('{')
+}
+
+/// The file that an update of the permissions goes to, if it goes to one.
+pub fn file_for(destination: UpdateDestination, roots: &Roots) -> Option<PathBuf> {
+    match destination {
+        UpdateDestination::UserSettings => Some(roots.claude_dir.join("settings.json")),
+        UpdateDestination::ProjectSettings => Some(roots.project_dir.join(".claude/settings.json")),
+        UpdateDestination::LocalSettings => {
+            Some(roots.project_dir.join(".claude/settings.local.json"))
+        }
+        UpdateDestination::Session | UpdateDestination::CliArg => None,
+    }
+}
+
+/// The same, if whoever wrote the repository has not led it elsewhere: a file that would not be read is
+/// not written either.
+fn writable(
+    destination: UpdateDestination,
+    roots: &Roots,
+) -> Result<Option<(Scope, PathBuf)>, EditError> {
+    let Some(file) = file_for(destination, roots) else { return Ok(None) };
+    let scope = match destination {
+        UpdateDestination::UserSettings => return Ok(Some((Scope::User, file))),
+        UpdateDestination::ProjectSettings => Scope::Project,
+        _ => Scope::Local,
+    };
+    match file::within(&roots.checkout(), &file) {
+        Ok(_) => Ok(Some((scope, file))),
+        Err(bad) => Err(EditError::In { file, reason: Box::new(bad.into()) }),
+    }
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// The file.
+    pub file: PathBuf,
+    /// Its settings before, if it had any.
+    pub before: Option<Layer>,
+    /// Its settings now.
+    pub after: Option<Layer>,
+    /// What the user should hear of it.
+    pub remark: Option<String>,
+}
+
+/// Writes an update of the permissions to the file it goes to, and says which; nothing if to none.
+pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, EditError> {
+    let Some((scope, file)) = writable(update.destination(), roots)? else { return Ok(None) };
+    let (mut before, mut after) = (None, None);
+    let is_new = !file.exists();
+    edit::write(&file, |text| {
+        let new = edit::apply(text, update)?;
+        before = checked(scope, &roots.project_dir, Some(&file), text, roots).ok();
+        after = checked(scope, &roots.project_dir, Some(&file), &new, roots).ok();
+        Ok(new)
+    })?;
+    let layer = |checked: Option<(Layer, _)>| checked.map(|(layer, _)| layer);
+    let remark = if is_new { remarks::exposed(scope, &file) } else { None };
+    Ok(Some(Saved { before: layer(before), after: layer(after), remark, file }))
+}
+
+/// What to do about a key that there is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownKeys {
+    /// It is a mistake.
+    Refused,
+    /// Another program may know it.
+    Kept,
+}
+
+/// Sets a key in the file of the destination, unless reading it again would drop the value. Says which file
+/// that is, and what is odd about the value.
+pub fn set(
+    destination: UpdateDestination,
+    key: &[&str],
+    value: &Value,
+    roots: &Roots,
+    unknown: UnknownKeys,
+) -> Result<(PathBuf, Vec<String>), EditError> {
+    match known::check(key, value) {
+        Err(BadKey::Unknown { .. }) if unknown == UnknownKeys::Kept => {}
+        checked => checked?,
+    }
+    let (scope, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
+    let mut odd = Vec::new();
+    let is_new = !file.exists();
+    edit::write(&file, |text| {
+        let new = edit::set(text, key, value)?;
+        let (layer, found) = checked(scope, &roots.project_dir, Some(&file), &new, roots)?;
+        let [first, rest @ ..] = key else { return Ok(new) };
+        let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
+        let name = key.join(".");
+        let about = |found: &str| is_in(found, &name) || is_in(&name, found);
+        let missing = remarks::missing_directories(&layer);
+        let found = found.into_iter().chain(missing).filter(|(key, _)| about(key));
+        let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
+        let mut stays = left.flatten() == Some(value);
+        // What hooks mean is the hook plane's to say, here as when they are read.
+        for warning in hook_warnings(&layer).into_iter().filter(|warning| about(&warning.place)) {
+            stays &= !warning.left_out;
+            let ona_hooks::HookWarning { place, why, left_out, .. } = warning;
+            reasons.push(format!(
+                "{place}: {why}{}",
+                if left_out { ": the hook would not run" } else { "" }
+            ));
+        }
+        if stays {
+            odd = reasons;
+            return Ok(new);
+        }
+        Err(EditError::Dropped(reasons.join("; ")))
+    })?;
+    if is_new {
+        odd.extend(remarks::exposed(scope, &file));
+    }
+    Ok((file, odd))
+}
+
+/// Whether a key is the other one, or a part of it.
+fn is_in(key: &str, other: &str) -> bool {
+    key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What is wrong with the hooks of a layer.
+fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
+    let Some(hooks) = layer.json.get("hooks") else { return Vec::new() };
+    let (source, hooks) = (layer.source.clone(), hooks.clone());
+    ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false, env: Vec::new() }]).1
+}
+
+/// The settings in a text, with what was dropped from them or is odd.
+fn checked(
+    scope: Scope,
+    base: &Path,
+    path: Option<&Path>,
+    text: &str,
+    roots: &Roots,
+) -> Result<(Layer, check::Findings), NotSettings> {
+    let (json, twice) = jsonc::parse(text)?;
+    let file = path.map(|path| PathBuf::from(&*path.to_string_lossy()));
+    let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
+    let anchors = layer.anchors(&roots.cwd, &roots.home);
+    let mut found: check::Findings =
+        twice.into_iter().map(|key| (key, twice::REASON.to_owned())).collect();
+    found.extend(check::check(&mut layer, &anchors));
+    Ok((layer, found))
+}
+
+struct Loader<'a> {
+    roots: &'a Roots,
+    checkout: PathBuf,
+    loaded: Loaded,
+}
+
+impl Loader<'_> {
+    /// A file that need not exist.
+    fn file(&mut self, scope: Scope, base: &Path, path: &Path) {
+        match self.read(scope, path) {
+            Ok(None) => {}
+            Ok(Some(text)) => self.text(scope, base, Some(path), &text),
+            Err(bad) => self.skip(path, &bad),
+        }
+    }
+
+    fn read(&self, scope: Scope, path: &Path) -> Result<Option<String>, BadFile> {
+        match scope {
+            // Whoever wrote the repository does not decide about files elsewhere. What was judged is
+            // what is read.
+            Scope::Project | Scope::Local => file::read(&file::within(&self.checkout, path)?),
+            _ => file::read(path),
+        }
+    }
+
+    fn given(&mut self, settings: &str) {
+        if is_text(settings) {
+            let cwd = &self.roots.cwd;
+            return self.text(Scope::Cli, cwd, None, settings);
+        }
+        let path = self.roots.cwd.join(settings);
+        let base = path.parent().unwrap_or(&self.roots.cwd);
+        match file::read(&path) {
+            Ok(None) => self.skip(&path, &BadFile::Missing),
+            Ok(Some(text)) => self.text(Scope::Cli, base, Some(&path), &text),
+            Err(bad) => self.skip(&path, &bad),
+        }
+    }
+
+    fn managed(&mut self) {
+        for dir in &self.roots.managed_dirs {
+            let drop_ins = dir.join("managed-settings.d");
+            let mut files = vec![dir.join("managed-settings.json")];
+            match file::list(&drop_ins) {
+                Ok(more) => files.extend(more),
+                Err(bad) => self.skip(&drop_ins, &bad),
+            }
+            // Even one that cannot be read shows that this is the organisation's directory.
+            files.retain(|file| file.symlink_metadata().is_ok());
+            for file in &files {
+                self.file(Scope::Managed, Path::new("/"), file);
+            }
+            if !files.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn text(&mut self, scope: Scope, base: &Path, path: Option<&Path>, text: &str) {
+        let own = Source::of(scope).to_string();
+        let name = path.map_or(own.into(), Path::to_string_lossy);
+        match checked(scope, base, path, text, self.roots) {
+            Err(bad) => self.skip(Path::new(&*name), &bad.into()),
+            Ok((layer, found)) => {
+                for (key, reason) in found {
+                    self.loaded.warnings.push(Warning { file: name.to_string(), key, reason });
+                }
+                self.loaded.layers.push(layer);
+            }
+        }
+    }
+
+    fn skip(&mut self, path: &Path, bad: &BadFile) {
+        self.loaded.warnings.push(Warning {
+            file: path.to_string_lossy().into_owned(),
+            key: String::new(),
+            reason: bad.to_string(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

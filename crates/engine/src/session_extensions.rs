@@ -1,0 +1,133 @@
+//! The extensions of a session.
+
+use std::path::Path;
+
+use ona_store::StoreError;
+
+use crate::session::{Engine, Session, SessionRef};
+use ona_config::extensions::{
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
+    listing_room, render,
+};
+use ona_config::settings;
+use ona_config::settings::is_projects;
+use ona_config::trust::Agreement;
+
+impl Session {
+    /// Reads the agents, skills, commands and plugins there are for this session.
+    pub fn read_extensions(&self) -> Result<Extensions, StoreError> {
+        self.view().read_extensions()
+    }
+
+    /// What there is in a directory besides what its repository brings: nobody has agreed to that.
+    pub fn extensions_without_project(engine: &Engine, dir: &Path) -> (Extensions, Vec<Warning>) {
+        let config = &engine.core.config;
+        let roots = config.roots(dir, dir);
+        let mut layers = settings::load(&roots, &config.given).layers;
+        layers.retain(|layer| !is_projects(layer));
+        let (plugins, warnings) = config.plugins(dir, &settings::merge(&layers));
+        let found = Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs: &[],
+            agents: config.agents.as_deref(),
+            plugins,
+            files: !config.is_bare(),
+            project: false,
+            skills: true,
+            agreed: Agreement::default(),
+        });
+        (found, warnings)
+    }
+}
+
+impl SessionRef<'_> {
+    /// Reads the agents, skills, commands and plugins there are for this session.
+    pub(crate) fn read_extensions(self) -> Result<Extensions, StoreError> {
+        let (config, place) = (&self.gate.record.core.config, self.gate.place());
+        let roots = config.roots(&place.project_dir, &place.cwd);
+        let agreed = match config.trust {
+            true => Agreement::to_everything(),
+            false => Agreement::find(&roots, self.gate.store())?,
+        };
+        Ok(Extensions::load(Sources {
+            roots: &roots,
+            additional_dirs: &place.additional_dirs,
+            agents: config.agents.as_deref(),
+            plugins: self.gate.governance.plugins.clone(),
+            files: !config.is_bare(),
+            project: true,
+            skills: !config.skills_off,
+            agreed,
+        }))
+    }
+
+    /// The room for the listing of skills, given how much the model takes in.
+    pub(crate) fn skill_listing_room(self, context_tokens: Option<u64>) -> usize {
+        listing_room(context_tokens, self.gate.record.core.config.skill_listing_room)
+    }
+
+    /// Renders a skill for this session, with what followed its name.
+    pub(crate) fn render_skill(
+        self,
+        skill: &SkillDefinition,
+        arguments: &str,
+    ) -> Result<Rendered, RenderError> {
+        let commands_off = self.gate.settings()["disableSkillShellExecution"] == true;
+        let context = RenderContext { session_id: self.gate.seat().session.as_str(), commands_off };
+        render(skill, arguments, &context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ona_hooks::Shell;
+    use serde_json::{Value, json};
+
+    use crate::session::{Engine, JoinRequest, Session};
+    use ona_config::extensions::{Piece, SWITCHED_OFF};
+    use ona_gate::testing::World;
+
+    fn session(world: &World) -> Session {
+        let (core, background) = (std::sync::Arc::clone(world.core()), Default::default());
+        let request = JoinRequest { cwd: world.project().to_owned(), conversation: None };
+        Session::join(&Engine { core, background }, &request).unwrap()
+    }
+
+    fn rendered(settings: &Value) -> (Vec<Piece>, Vec<String>) {
+        let world = World::new(settings);
+        let dir = world.project().join(".claude/skills/s");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("SKILL.md"), "!`ls` in ${CLAUDE_SESSION_ID}").unwrap();
+        let session = session(&world);
+        let extensions = session.read_extensions().unwrap();
+        let pieces =
+            session.view().render_skill(extensions.skill("s").unwrap(), "").unwrap().pieces;
+        let id = session.seat().session.to_string();
+        let masked = pieces.into_iter().map(|piece| match piece {
+            Piece::Text(text) => Piece::Text(text.replace(&id, "ID")),
+            piece => piece,
+        });
+        (masked.collect(), session.warnings().to_vec())
+    }
+
+    #[test]
+    fn a_setting_switches_commands_in_skills_off() {
+        let ran = || Piece::Command { command: "ls".to_owned(), shell: Shell::Bash };
+        let text = |text: &str| Piece::Text(text.to_owned());
+        assert_eq!(rendered(&json!({})), (vec![ran(), text(" in ID")], vec![]));
+        let off = rendered(&json!({"disableSkillShellExecution": true}));
+        assert_eq!(off, (vec![text(&format!("{SWITCHED_OFF} in ID"))], vec![]));
+        let (pieces, warnings) = rendered(&json!({"disableSkillShellExecution": "yes"}));
+        assert_eq!(pieces, [ran(), text(" in ID")]);
+        assert!(warnings[0].contains("disableSkillShellExecution"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_operators_room_for_the_listing_counts() {
+        let world = World::new(&json!({}));
+        let session = session(&world);
+        assert_eq!(session.view().skill_listing_room(Some(100_000)), 4000);
+    }
+}

@@ -1,0 +1,43 @@
+//! What questions to a model take.
+
+use std::time::Instant;
+
+use ona_front::ModelUsed;
+use ona_provider::Answer;
+use ona_store::ModelCall;
+
+use crate::model_handle::ModelHandle;
+
+/// What a question took, by whom it was answered.
+pub(crate) fn taken(
+    model_handle: &ModelHandle,
+    purpose: &'static str,
+    answer: &Answer,
+    duration_ms: u64,
+) -> ModelCall {
+    ModelCall {
+        turn: 0,
+        purpose,
+        provider: model_handle.model.provider.as_str(),
+        model: model_handle.model.wire.clone(),
+        duration_ms: i64::try_from(duration_ms).unwrap_or(i64::MAX),
+        used: answer.usage,
+        cost_usd: model_handle
+            .model
+            .cost(&answer.usage)
+            .map(|tokens| tokens + answer.searches_usd()),
+        stop_reason: answer.stop_reason.as_str().to_owned(),
+        response_id: answer.id.clone(),
+    }
+}
+
+/// What a question took, as it is told.
+pub(crate) fn used(call: &ModelCall) -> ModelUsed {
+    let cost_usd = call.cost_usd.unwrap_or_default();
+    ModelUsed { model: call.model.clone(), used: call.used, cost_usd, web_searches: 0 }
+}
+
+/// Milliseconds since then.
+pub(crate) fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,19 @@
+//! What every session of a process shares.
+
+use ona_store::Store;
+use ona_tools::{Host, ToolSettings};
+
+use ona_config::Config;
+
+/// The record, the settings and the means that every session of this process shares.
+#[derive(Debug)]
+pub struct Core {
+    /// The record.
+    pub store: Store,
+    /// What the operator adjusted.
+    pub settings: ToolSettings,
+    /// What the process provides.
+    pub host: Host,
+    /// How settings are found.
+    pub config: Config,
+}

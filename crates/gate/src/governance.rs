@@ -1,0 +1,342 @@
+//! What governs a session: the settings it runs on, read once, turned into rules and hooks.
+
+pub mod basis;
+mod load;
+mod update;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ona_hooks::{HookHost, HookLayer, HookPlane, collect};
+use ona_policy::secrets::Redactor;
+use ona_policy::{Call, Permissions, Scope, Source};
+use ona_store::{Seat, StoreError};
+use ona_tools::{Host, Place};
+use ona_types::trust::TrustRecord as _;
+use ona_types::{PermissionMode, RuleValue};
+use serde_json::{Map, Value};
+
+use super::core::Core;
+use basis::{Basis, Derived};
+use ona_config::Config;
+use ona_config::extensions::Plugin;
+use ona_config::servers::{self, PluginServers, Servers};
+use ona_config::settings::{self, Layer};
+use ona_config::trust::{self, TrustRequest};
+use ona_config::watch::Watch;
+pub use update::{Kept, UpdateError};
+
+/// Why a session cannot be governed.
+#[derive(Debug, thiserror::Error)]
+pub enum GovernanceError {
+    /// The record failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder brings something to run, and nobody has agreed to that.
+    #[error("{} is not trusted, and it brings {}", request.root.display(), what.join(", "))]
+    Untrusted {
+        /// What would run.
+        what: Vec<String>,
+        /// What else would act.
+        also: Vec<String>,
+        /// All that, for who agrees to it.
+        request: TrustRequest,
+    },
+    /// The command line gives settings that do more than forbid, and it is not the operator's.
+    #[error(
+        "{} on the command line: that is the operator's to decide, and this ona was started by {starter}",
+        what.join(", ")
+    )]
+    NotTheOperators {
+        /// The settings.
+        what: Vec<String>,
+        /// What started it.
+        starter: String,
+    },
+}
+
+/// What the record is told of the settings a session runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remember {
+    /// All of them.
+    Settings,
+    /// Nothing: somebody only asks.
+    Nothing,
+}
+
+/// What becomes of settings of a repository that nobody has agreed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untrusted {
+    /// What would run stops the start; what else they permit is held back.
+    Stops,
+    /// They are held back: nothing of them is run here.
+    IsHeldBack,
+}
+
+/// How a session is governed that another one starts.
+#[derive(Clone, Debug)]
+pub struct AgentTerms<'a> {
+    /// Where it works.
+    pub place: Place,
+    /// Modes that were asked for; the strictest counts, and the caller's mode is the laxest.
+    pub modes: Vec<PermissionMode>,
+    /// Hooks of its own.
+    pub hooks: Option<Value>,
+    /// The worktree it works in: the same rules hold at the same places of it.
+    pub worktree: Option<&'a Path>,
+}
+
+impl AgentTerms<'_> {
+    /// The caller's own terms, at this place.
+    pub fn at(place: Place) -> Self {
+        Self { place, modes: Vec::new(), hooks: None, worktree: None }
+    }
+}
+
+/// The rules and hooks in force for a session, and the place they hold in.
+#[derive(Debug)]
+pub struct Governance {
+    /// The rules.
+    pub permissions: Arc<Permissions>,
+    /// The hooks.
+    pub hooks: HookPlane,
+    /// The plugins that act.
+    pub plugins: Vec<Plugin>,
+    /// What is wrong with the settings, for the user.
+    pub warnings: Vec<String>,
+    /// What the process provides, with the settings' variables for children.
+    pub host: Host,
+    /// What must not be kept.
+    pub redactor: Redactor,
+    core: Arc<Core>,
+    place: Place,
+    basis: Basis,
+    /// The files the settings come from.
+    watch: Watch,
+}
+
+impl Governance {
+    fn of(
+        core: &Arc<Core>,
+        place: Place,
+        basis: Basis,
+        mut warnings: Vec<String>,
+        watch: Watch,
+    ) -> Self {
+        let Core { config, .. } = &**core;
+        let merged = settings::merge(&basis.layers);
+        let mut hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
+            .into_iter()
+            .filter_map(|(layer, acts)| {
+                let hooks = layer.json.get("hooks")?.clone();
+                let source = layer.source.clone();
+                Some(HookLayer { source, hooks, off: !acts, env: Vec::new() })
+            })
+            .collect();
+        // S0 §5.2: plugins come behind the snapshot, by their ids.
+        let (plugins, odd) = config.plugins(&basis.roots.project_dir, &merged);
+        warnings.extend(odd.iter().map(ToString::to_string));
+        let act = settings::others_hooks_act(&basis.layers);
+        hook_layers.extend(plugins.iter().flat_map(|plugin| plugin.hook_layers(act)));
+        let (entries, refused) = collect(&hook_layers);
+        warnings.extend(refused.iter().map(ToString::to_string));
+        let Derived { permissions, place, warnings: more } = basis.derive(place);
+        warnings.extend(more);
+        let redactor = redactor(config, &basis.secrets, &basis.layers);
+        let (host, hook_host) = hosts(core, &basis, &merged, &redactor, &mut warnings);
+        let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
+        let permissions = Arc::new(permissions);
+        let core = Arc::clone(core);
+        Self { permissions, hooks, plugins, warnings, host, redactor, core, place, basis, watch }
+    }
+
+    /// Where it holds.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Whether rules that anybody but the organisation writes do nothing.
+    pub fn managed_rules_only(&self) -> bool {
+        settings::managed_rules_only(&self.basis.layers)
+    }
+
+    /// Rules that would allow the call from now on; none where nobody here can add one that acts.
+    pub fn suggestions(&self, call: &Call<'_>) -> Vec<RuleValue> {
+        match self.managed_rules_only() {
+            true => Vec::new(),
+            false => self.permissions.suggestions(call),
+        }
+    }
+
+    /// Makes the rules anew; what is wrong with them was said before.
+    fn derive_again(&mut self) {
+        let Derived { permissions, place, .. } = self.basis.derive(self.place.clone());
+        (self.permissions, self.place) = (Arc::new(permissions), place);
+    }
+
+    /// Works in this mode from now on.
+    pub fn use_mode(&mut self, mode: PermissionMode) {
+        self.basis.mode = Some(mode);
+        self.derive_again();
+    }
+
+    /// Whether the settings leave this mode to whoever works here.
+    pub fn may_use(&self, mode: PermissionMode) -> bool {
+        self.basis.refuses(mode).is_none()
+    }
+
+    /// The same for a session that this one starts: its mode can only be stricter, and hooks of its own come last.
+    pub fn for_agent(
+        &self,
+        own: &Seat,
+        theirs: &Seat,
+        terms: AgentTerms<'_>,
+    ) -> Result<Self, StoreError> {
+        let AgentTerms { place, modes, hooks, worktree } = terms;
+        let mut basis = self.basis.clone();
+        basis.outputs = self.core.host.outputs_of(&theirs.session);
+        let mine = self.permissions.mode();
+        basis.mode = Some(modes.iter().fold(mine, |one, other| basis::stricter(one, *other)));
+        basis.worktrees.extend(worktree.map(Path::to_owned));
+        if let Some(hooks) = hooks {
+            let json = Map::from_iter([("hooks".to_owned(), hooks)]);
+            let source = Source::of(Scope::Session);
+            basis.layers.push(Layer { source, base: basis.roots.project_dir.clone(), json });
+        }
+        let store = &self.core.store;
+        if own.session != theirs.session
+            && let Some(snapshot) = store.snapshot(&load::session_settings(own))?
+        {
+            store.keep_snapshot(&load::session_settings(theirs), &snapshot)?;
+        }
+        Ok(Self::of(&self.core, place, basis, Vec::new(), Watch::default()))
+    }
+
+    /// Takes the terms of the agent that the main one is to be: its hooks hold as long as what the command line gives.
+    pub fn take_role(&mut self, modes: &[PermissionMode], hooks: Option<&Value>) {
+        if !modes.is_empty() {
+            let mine = self.permissions.mode();
+            let strictest = modes.iter().fold(mine, |one, other| basis::stricter(one, *other));
+            self.basis.mode = Some(strictest);
+        }
+        if let Some(hooks) = hooks {
+            let json = Map::from_iter([("hooks".to_owned(), hooks.clone())]);
+            let base = self.basis.roots.project_dir.clone();
+            let at = self.basis.layers.iter().take_while(|l| l.source.scope <= Scope::Cli).count();
+            self.basis.layers.insert(at, Layer { source: Source::of(Scope::Cli), base, json });
+        }
+        self.rebuild();
+    }
+
+    /// Lets the settings of a skill act, which are known by its file, until [`Governance::clear_skills`].
+    pub fn apply_skill(&mut self, file: &Path, json: Map<String, Value>) {
+        let source = Source { scope: Scope::Session, file: Some(file.to_owned()) };
+        self.basis.layers.retain(|layer| layer.source != source);
+        let base = self.basis.roots.project_dir.clone();
+        self.basis.layers.push(Layer { source, base, json });
+        self.rebuild();
+    }
+
+    /// Ends what skills allow.
+    pub fn clear_skills(&mut self) {
+        let is_skills =
+            |layer: &Layer| layer.source.scope == Scope::Session && layer.source.file.is_some();
+        if self.basis.layers.iter().any(is_skills) {
+            self.basis.layers.retain(|layer| !is_skills(layer));
+            self.rebuild();
+        }
+    }
+
+    /// Makes rules and hooks anew of what they are made of.
+    pub fn rebuild(&mut self) {
+        let (basis, watch) = (self.basis.clone(), std::mem::take(&mut self.watch));
+        let warnings = std::mem::take(&mut self.warnings);
+        *self = Self::of(&self.core, self.place.clone(), basis, warnings, watch);
+    }
+
+    /// Keeps these from the record too.
+    pub fn add_secrets(&mut self, secrets: Vec<String>) {
+        if !secrets.is_empty() {
+            self.basis.secrets.extend(secrets);
+            self.rebuild();
+        }
+    }
+
+    /// The settings in force, merged.
+    pub fn settings(&self) -> Value {
+        settings::merge(&self.basis.layers)
+    }
+
+    /// The MCP servers there are.
+    pub fn servers(&self, plugins: &[PluginServers]) -> Result<Servers, StoreError> {
+        let Basis { roots, layers, .. } = &self.basis;
+        let repository = trust::name_of(&trust::repository_root(&roots.project_dir));
+        let trusted = self.core.store.trusted(&repository)?;
+        Ok(servers::find(&self.core.config, roots, layers, &trusted, plugins))
+    }
+
+    /// The session has moved to another directory.
+    pub fn moved(&mut self, cwd: &Path) {
+        Arc::make_mut(&mut self.permissions).moved(cwd);
+        self.place.cwd = cwd.to_owned();
+    }
+}
+
+/// What children get of the process: tools' and hooks' alike.
+fn hosts(
+    core: &Core,
+    basis: &Basis,
+    merged: &Value,
+    redactor: &Redactor,
+    warnings: &mut Vec<String>,
+) -> (Host, HookHost) {
+    let Core { config, host, .. } = core;
+    // An empty list allows nothing; none at all, anything.
+    let texts = |key: &str| -> Option<Vec<String>> {
+        let list = merged.get(key)?.as_array()?.iter();
+        Some(list.filter_map(|text| text.as_str().map(str::to_owned)).collect())
+    };
+    // ona's own variables come last and so win.
+    let mut child_env = settings::child_env(merged);
+    let has_locale =
+        config.has_locale || child_env.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL");
+    child_env.extend(host.child_env.iter().cloned());
+    let host = Host { child_env, ..host.clone() };
+    let hook_host = HookHost {
+        child_env: host.child_env.clone(),
+        project_dir: basis.hooks_dir(warnings),
+        has_locale,
+        timeouts: config.hook_timeouts,
+        disabled: config.hooks_disabled,
+        allowed_urls: texts("allowedHttpHookUrls"),
+        allowed_env: texts("httpHookAllowedEnvVars"),
+        variable: Box::new(config.variable),
+        redactor: redactor.clone(),
+    };
+    (host, hook_host)
+}
+
+/// Knows the secrets of the process and of its settings, and those that it will get to know.
+fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
+    let known = config.secrets.iter().chain(secrets).cloned();
+    Redactor::knowing(known.chain(settings::secrets(layers))).and_later(config.late.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_config::servers::ServerScope;
+    use serde_json::json;
+
+    use crate::testing::World;
+
+    #[test]
+    fn a_session_knows_its_servers() {
+        let world = World::new(&json!({"mcpServers": {"x": {"command": "x"}}}));
+        let found = world.gate().governance.servers(&[]).unwrap();
+        assert_eq!(found.specs.len(), 1);
+        assert_eq!(
+            (found.listed[0].scope, found.listed[0].origin.as_str()),
+            (ServerScope::Cli, "the command line")
+        );
+    }
+}

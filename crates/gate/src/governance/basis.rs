@@ -1,0 +1,329 @@
+//! What the layers of a session amount to: its mode, its rules, its working directories.
+
+use std::path::{Path, PathBuf};
+
+use ona_policy::{Permissions, Rule, Scope, Surroundings};
+use ona_repo::Disk;
+use ona_tools::Place;
+use ona_types::{Behavior, PermissionMode};
+use serde_json::Value;
+
+use ona_config::settings::{self, Layer, Roots};
+
+/// What the permissions are made of, and made of again when one of them changes.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    /// Where settings are.
+    pub roots: Roots,
+    /// The settings, by where they come from.
+    pub layers: Vec<Layer>,
+    /// The mode that the command line or somebody in this session chose.
+    pub mode: Option<PermissionMode>,
+    /// Where output of this session's tools is put.
+    pub outputs: PathBuf,
+    /// What decides about calls: ona's own settings and the record.
+    pub protected: Vec<PathBuf>,
+    /// Worktrees elsewhere, in which the same rules hold at the same places.
+    pub worktrees: Vec<PathBuf>,
+    /// Secrets beside those that the process and the settings know.
+    pub secrets: Vec<String>,
+}
+
+/// The mode that was chosen earlier in this session.
+pub fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
+    let session = layers.iter().find(|layer| layer.source.scope == Scope::Session)?;
+    mode_in(session.json.get("permissions")?)
+}
+
+fn mode_in(permissions: &Value) -> Option<PermissionMode> {
+    permissions.get("defaultMode")?.as_str()?.parse().ok()
+}
+
+/// Where worktrees of agents are, below the root of the checkout.
+pub const WORKTREES: &str = ".claude/worktrees";
+/// Rules are held against as many of them.
+const MOST_WORKTREES: usize = 64;
+
+/// From the strictest to the most permissive.
+const PERMISSIVENESS: [PermissionMode; 5] = [
+    PermissionMode::Plan,
+    PermissionMode::DontAsk,
+    PermissionMode::Default,
+    PermissionMode::AcceptEdits,
+    PermissionMode::BypassPermissions,
+];
+
+fn permissiveness(mode: PermissionMode) -> Option<usize> {
+    PERMISSIVENESS.iter().position(|known| *known == mode)
+}
+
+/// The stricter of two modes.
+pub fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
+    if permissiveness(other) < permissiveness(one) { other } else { one }
+}
+
+/// What the layers of a session amount to.
+pub struct Derived {
+    /// The rules and the mode.
+    pub permissions: Permissions,
+    /// The place, with the further working directories that the settings name.
+    pub place: Place,
+    /// What is wrong with the settings.
+    pub warnings: Vec<String>,
+}
+
+impl Basis {
+    /// The mode the organisation sets.
+    fn managed_mode(&self) -> Option<PermissionMode> {
+        let managed = self.layers.iter().rev().filter(|layer| settings::is_managed(layer));
+        managed.filter_map(|layer| mode_in(layer.json.get("permissions")?)).next()
+    }
+
+    /// Why a mode cannot be had: who chooses one may be stricter than the organisation, not laxer.
+    pub fn refuses(&self, mode: PermissionMode) -> Option<String> {
+        if let Some(most) = self.managed_mode()
+            && permissiveness(mode) > permissiveness(most)
+        {
+            return Some(format!("{mode} permits more than the organisation's {most}"));
+        }
+        let switched_off = mode == PermissionMode::BypassPermissions
+            && settings::merge(&self.layers)["permissions"]["disableBypassPermissionsMode"]
+                == "disable";
+        switched_off.then(|| format!("{mode} is switched off by the settings"))
+    }
+
+    /// Further working directories. A project's file means them from its own directory, everybody else's
+    /// from the project's.
+    fn additional_dirs(&self) -> Vec<PathBuf> {
+        let mut dirs = Vec::new();
+        for layer in &self.layers {
+            let base =
+                if settings::is_projects(layer) { &layer.base } else { &self.roots.project_dir };
+            let named = layer.json.get("permissions").and_then(|p| p.get("additionalDirectories"));
+            let named = named.and_then(Value::as_array).into_iter().flatten();
+            for dir in named.filter_map(Value::as_str) {
+                dirs.extend(ona_files::resolve(base, dir).ok().filter(|d| !dirs.contains(d)));
+            }
+        }
+        dirs
+    }
+
+    /// What hooks are told is the project's directory: the one whose hooks they are, since that is where
+    /// their scripts lie. Hooks of several directories can only be told one, the deepest.
+    pub fn hooks_dir(&self, warnings: &mut Vec<String>) -> PathBuf {
+        let acting = settings::hooks_layers(&self.layers).into_iter().filter(|(_, acts)| *acts);
+        let layers: Vec<&Layer> =
+            acting.map(|(layer, _)| layer).filter(|layer| settings::is_projects(layer)).collect();
+        let bases = layers.iter().map(|layer| &layer.base);
+        let Some(deepest) = bases.max_by_key(|base| base.components().count()) else {
+            return self.roots.project_dir.clone();
+        };
+        for layer in layers.iter().filter(|layer| layer.base != *deepest) {
+            if layer.json["hooks"].to_string().contains("CLAUDE_PROJECT_DIR") {
+                warnings.push(format!(
+                    "{}: CLAUDE_PROJECT_DIR in its hooks is {}, whose hooks act too",
+                    layer.source,
+                    deepest.display()
+                ));
+            }
+        }
+        deepest.clone()
+    }
+
+    /// What all of it amounts to.
+    pub fn derive(&self, mut place: Place) -> Derived {
+        let mut warnings = Vec::new();
+        let merged = settings::merge(&self.layers);
+        let permissions = &merged["permissions"];
+        let mut mode = self.mode.or_else(|| mode_in(permissions)).unwrap_or_default();
+        if let Some(why) = self.refuses(mode) {
+            mode = match self.managed_mode() {
+                Some(most) if most != PermissionMode::BypassPermissions => most,
+                _ => PermissionMode::Default,
+            };
+            warnings.push(format!("{why}: {mode} is used"));
+        }
+        place.additional_dirs = self.additional_dirs();
+        let around = Surroundings {
+            cwd: place.cwd.clone(),
+            project_dir: place.project_dir.clone(),
+            home: self.roots.home.clone(),
+            working_dirs: std::iter::once(&place.project_dir)
+                .chain(&place.additional_dirs)
+                .cloned()
+                .collect(),
+            outputs: Some(self.outputs.clone()),
+            protected: self.protected.clone(),
+            world: &Disk,
+        };
+        let home = &self.roots.home;
+        let mut rules = rules(&self.layers, &place.project_dir, home, &mut warnings);
+        for worktree in self.worktrees() {
+            rules.extend(self.mirrored(&worktree));
+        }
+        Derived { permissions: Permissions::new(rules, mode, around), place, warnings }
+    }
+}
+
+impl Basis {
+    /// The worktrees of agents: copies of the checkout, where nothing may be read or written that may not be in it.
+    fn worktrees(&self) -> Vec<PathBuf> {
+        let checkout = self.roots.checkout();
+        let below = std::fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten();
+        let below = below.take(MOST_WORKTREES).map(|entry| entry.path());
+        below.chain(self.worktrees.iter().cloned()).collect()
+    }
+
+    /// What the rules forbid, or want asked about, at the same places of a worktree.
+    fn mirrored(&self, worktree: &Path) -> Vec<Rule> {
+        let checkout = self.roots.checkout();
+        let moved = |path: &Path| match path.strip_prefix(&checkout) {
+            Ok(below) => worktree.join(below),
+            Err(_) => path.to_owned(),
+        };
+        let (from, to) = (checkout.to_string_lossy(), worktree.to_string_lossy());
+        let mut layers = self.layers.clone();
+        for layer in &mut layers {
+            layer.base = moved(&layer.base);
+            let permissions = layer.json.get_mut("permissions").and_then(Value::as_object_mut);
+            let Some(permissions) = permissions else { continue };
+            permissions.remove("allow");
+            for list in permissions.values_mut().filter_map(Value::as_array_mut) {
+                for text in list {
+                    let renamed = text.as_str().map(|text| text.replace(&*from, &to));
+                    *text = renamed.map_or(Value::Null, Value::from);
+                }
+            }
+        }
+        rules(&layers, &moved(&self.roots.project_dir), &self.roots.home, &mut Vec::new())
+    }
+}
+
+fn rules(layers: &[Layer], cwd: &Path, home: &Path, warnings: &mut Vec<String>) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for layer in settings::rules_layers(layers) {
+        // From a subdirectory, too, `.env` in the repository's settings means the repository's.
+        let anchors =
+            layer.anchors(if settings::is_projects(layer) { &layer.base } else { cwd }, home);
+        for (list, behavior) in
+            [("allow", Behavior::Allow), ("deny", Behavior::Deny), ("ask", Behavior::Ask)]
+        {
+            let texts = layer.json["permissions"][list].as_array().into_iter().flatten();
+            for text in texts.filter_map(Value::as_str) {
+                match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
+                    Ok((rule, _)) => rules.push(rule),
+                    // Files and snapshots were checked when they were loaded; what a session keeps was not.
+                    Err(why) => warnings
+                        .push(format!("{}: permissions.{list}: {text}: {why}", layer.source)),
+                }
+            }
+        }
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_policy::Source;
+    use serde_json::json;
+
+    use super::*;
+
+    fn basis(layers: &[(Scope, Value)]) -> Basis {
+        let none = PathBuf::from("/none");
+        let layer = |(scope, json): &(Scope, Value)| Layer {
+            source: Source::of(*scope),
+            base: none.clone(),
+            json: json.as_object().unwrap().clone(),
+        };
+        let roots = Roots {
+            project_dir: none.clone(),
+            home: none.clone(),
+            claude_dir: none.clone(),
+            ona_config: none.clone(),
+            managed_dirs: Vec::new(),
+            cwd: none.clone(),
+        };
+        let layers = layers.iter().map(layer).collect();
+        Basis {
+            roots,
+            layers,
+            mode: None,
+            outputs: none,
+            protected: Vec::new(),
+            worktrees: Vec::new(),
+            secrets: Vec::new(),
+        }
+    }
+
+    fn starting_in(mode: &str) -> Value {
+        json!({"permissions": {"defaultMode": mode}})
+    }
+
+    #[test]
+    fn nobody_chooses_more_than_the_organisation_permits() {
+        for (most, at_most) in PERMISSIVENESS.iter().enumerate() {
+            for (chosen, mode) in PERMISSIVENESS.iter().enumerate() {
+                let mut basis = basis(&[
+                    (Scope::User, starting_in("bypassPermissions")),
+                    (Scope::Managed, starting_in(at_most.as_str())),
+                    // Where it was chosen in the session, it is also in the session's own layer.
+                    (Scope::Session, starting_in(mode.as_str())),
+                ]);
+                basis.mode = Some(*mode);
+                let Derived { permissions, warnings, .. } = basis.derive(Place::at("/none"));
+                assert_eq!(permissions.mode(), PERMISSIVENESS[chosen.min(most)]);
+                let said: &[String] = if chosen > most {
+                    &[format!(
+                        "{mode} permits more than the organisation's {at_most}: {at_most} is used"
+                    )]
+                } else {
+                    &[]
+                };
+                assert_eq!(warnings, said);
+            }
+        }
+        assert_eq!(PERMISSIVENESS.len(), PermissionMode::ALL.len());
+    }
+
+    #[test]
+    fn what_a_projects_file_names_is_meant_from_its_own_directory() {
+        let mut basis = basis(&[
+            (Scope::User, json!({"permissions": {"additionalDirectories": ["shared"]}})),
+            (
+                Scope::Project,
+                json!({
+                    "permissions": {"additionalDirectories": ["../docs", "/none/sub/shared"]},
+                    "hooks": {"Stop": [{"hooks": [{"command": "$CLAUDE_PROJECT_DIR/x"}]}]},
+                }),
+            ),
+            (Scope::Local, json!({"permissions": {"additionalDirectories": ["."]}})),
+        ]);
+        basis.roots.project_dir = "/none/sub".into();
+        basis.layers[2].base = "/none/sub".into();
+        let dirs = ["/none/sub/shared", "/docs", "/none/sub"].map(PathBuf::from);
+        assert_eq!(basis.additional_dirs(), dirs);
+        let mut warnings = Vec::new();
+        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none"), "whose hooks they are");
+        assert_eq!(warnings, [""; 0]);
+        basis.layers[2].json = basis.layers[1].json.clone();
+        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"));
+        assert_eq!(
+            warnings,
+            ["project: CLAUDE_PROJECT_DIR in its hooks is /none/sub, whose hooks act too"]
+        );
+        basis.layers.truncate(1);
+        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"), "the project's own");
+    }
+
+    #[test]
+    fn bypass_can_be_switched_off() {
+        let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
+        for scope in [Scope::User, Scope::Managed] {
+            let refused = basis(&[(scope, off.clone())]).refuses(PermissionMode::BypassPermissions);
+            assert_eq!(refused.unwrap(), "bypassPermissions is switched off by the settings");
+        }
+        assert_eq!(basis(&[(Scope::Managed, off)]).refuses(PermissionMode::AcceptEdits), None);
+        assert_eq!(basis(&[]).refuses(PermissionMode::BypassPermissions), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a call changed outside the scope of its intent: told, and put back where the policy wants it.
+//!
+//! The files that say what may be changed are put back whatever the policy: an agent that widens its own scope by a
+//! command has not been given it. What stood in the place of a file that is put back is kept aside, for it may be
+//! somebody's work: nothing tells a command's changes from those of whoever else is at the tree.
+
+use std::path::{Path, PathBuf};
+
+use ona_intents::Workspace;
+use ona_intents::file::{self, INTENTS_FILE};
+use ona_intents::hook_policy::OutOfScopeWrite;
+use ona_intents::scope::Held;
+use ona_store::{Seat, Store, StoreError};
+use ona_types::{ContentHash, ToolUseId};
+use serde_json::{Value, json};
+
+use super::Governed;
+use crate::Record;
+use crate::settle::is_gone;
+use ona_repo::snapshot::{Change, RestoreError, Side};
+
+/// How files are put back.
+pub struct Handling<'a> {
+    /// Where what stood in their place is kept.
+    aside: PathBuf,
+    store: &'a Store,
+    seat: &'a Seat,
+    /// Nothing was to be changed at all.
+    everything: bool,
+}
+
+/// Remembers that the file of intents is as ona itself wrote it, on somebody's behalf who may.
+pub fn vouch(store: &Store, workspace: &Workspace) -> Result<(), StoreError> {
+    let bytes = std::fs::read(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
+    store.keep_snapshot(&vouched(workspace.root()), ContentHash::of(&bytes).as_str())
+}
+
+fn vouched(root: &Path) -> String {
+    format!("intents:{}", root.display())
+}
+
+impl<'a> Handling<'a> {
+    /// For what a call of a session changed: outside the scope, or everything where it was refused.
+    pub fn new(record: &'a Record, id: &ToolUseId, everything: bool) -> Self {
+        let outputs = record.core.host.outputs_of(record.session());
+        let aside = outputs.join(format!("aside-{id}"));
+        Self { aside, store: record.store(), seat: &record.seat, everything }
+    }
+
+    /// Whether ona itself wrote the file while the call ran.
+    fn is_onas(&self, root: &Path, change: &Change) -> bool {
+        let known = self.store.snapshot(&vouched(root)).ok().flatten();
+        change.path == Path::new(INTENTS_FILE)
+            && change.new.bytes().map(|bytes| ContentHash::of(bytes).to_string()) == known
+    }
+
+    /// Whether somebody else's call runs in the workspace, whose changes could be taken for this one's.
+    fn others(&self, root: &Path) -> bool {
+        let calls = self.store.calls_below(&root.to_string_lossy()).unwrap_or_default();
+        calls.iter().any(|(session, owner)| {
+            *session != self.seat.session && (owner.get("host").is_some() || !is_gone(owner))
+        })
+    }
+}
+
+/// Files that were not the call's to change.
+#[derive(Debug, Default)]
+pub struct Outside {
+    whose: String,
+    left: Vec<String>,
+    put_back: Vec<String>,
+    remarks: Vec<String>,
+}
+
+impl Outside {
+    /// Of the changes, those outside the scope. What is put back is no longer among the changes.
+    pub fn of(governed: &Governed, files: &mut Vec<Change>, how: &Handling<'_>) -> Self {
+        let mut outside = Self::default();
+        let ignore = governed.workspace.ignore();
+        let intent = governed.intent.as_ref();
+        outside.whose = intent.map_or_else(|| "any intent".to_owned(), |intent| intent.id.clone());
+        let is_in_scope = |change: &Change| match intent {
+            // The gate could not judge, and let it through.
+            None => !how.everything,
+            Some(intent) => {
+                let Some(path) = change.path.to_str() else { return false };
+                let held =
+                    intent.scope().is_ok_and(|scope| matches!(scope.holds(path), Held::By(_)));
+                held && !how.everything && ignore.blocks_path(path).is_none()
+            }
+        };
+        outside.sort(governed, files, is_in_scope, how);
+        outside
+    }
+
+    fn sort(
+        &mut self,
+        governed: &Governed,
+        files: &mut Vec<Change>,
+        is_in_scope: impl Fn(&Change) -> bool,
+        how: &Handling<'_>,
+    ) {
+        let root = governed.workspace.root();
+        let all = std::mem::take(files);
+        let mut gone = vec![false; all.len()];
+        let wants = governed.policy.on_out_of_scope_write == OutOfScopeWrite::Revert;
+        let mut others = None;
+        for at in 0..all.len() {
+            let change = &all[at];
+            let governs = file::governing().any(|name| change.path == Path::new(name));
+            if gone[at] || is_in_scope(change) || governs && how.is_onas(root, change) {
+                continue;
+            }
+            let path = change.path.to_string_lossy().into_owned();
+            let others = wants && !governs && *others.get_or_insert_with(|| how.others(root));
+            if governs || wants && !others {
+                match undo(&all, at, &mut gone, root, &how.aside) {
+                    Ok(()) => {
+                        self.put_back.push(path);
+                        continue;
+                    }
+                    Err(why) => self.remarks.push(format!("{path} could not be put back: {why}.")),
+                }
+            } else if others && self.remarks.is_empty() {
+                let why = "Nothing was put back: somebody else is at work here at the same time.";
+                self.remarks.push(why.to_owned());
+            }
+            self.left.push(path);
+        }
+        if !self.put_back.is_empty() && how.aside.exists() {
+            let kept = format!("What stood there instead is kept in {}.", how.aside.display());
+            self.remarks.push(kept);
+        }
+        let kept = all.into_iter().zip(gone).filter(|(_, gone)| !gone);
+        files.extend(kept.map(|(change, _)| change));
+    }
+
+    /// Whether everything was in scope.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty() && self.put_back.is_empty()
+    }
+
+    /// What the trace says of it.
+    pub fn warnings(&self) -> Vec<String> {
+        let left = self.left.iter().map(|path| format!("out_of_scope: {path}"));
+        left.chain(self.put_back.iter().map(|path| format!("put_back: {path}"))).collect()
+    }
+
+    /// What the record says of it.
+    pub fn to_json(&self) -> Value {
+        json!({"left": self.left, "put_back": self.put_back})
+    }
+
+    /// What the model is told, if there is something to tell.
+    pub fn words(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut said = vec![format!("This changed files outside the scope of {}.", self.whose)];
+        if !self.put_back.is_empty() {
+            said.push(format!("Put back as they were: {}.", self.put_back.join(", ")));
+        }
+        if !self.left.is_empty() {
+            said.push(format!(
+                "Still changed, and on record as out of scope: {}. Undo what was not meant, and ask the user to \
+                 widen the scope (`ona intent request-scope`) for what was.",
+                self.left.join(", ")
+            ));
+        }
+        said.extend(self.remarks.iter().cloned());
+        Some(said.join(" "))
+    }
+}
+
+/// Undoes one of the changes. A file that was moved is moved back, whatever else was meant by it: its content may be
+/// nowhere else.
+fn undo(
+    all: &[Change],
+    at: usize,
+    gone: &mut [bool],
+    root: &Path,
+    aside: &Path,
+) -> Result<(), RestoreError> {
+    let change = &all[at];
+    let open = |other: &usize| *other != at && !gone[*other];
+    let from = (0..all.len()).filter(open).find(|other| change.came_from(&all[*other]));
+    let to = (0..all.len()).filter(open).find(|other| all[*other].came_from(change));
+    let other = match (from, to) {
+        (Some(other), _) => {
+            change.move_back(&all[other], root)?;
+            Some(other)
+        }
+        (None, Some(other)) if change.old == Side::Unknown => {
+            all[other].move_back(change, root)?;
+            Some(other)
+        }
+        _ => {
+            change.put_back(root, aside)?;
+            None
+        }
+    };
+    gone[at] = true;
+    if let Some(other) = other {
+        gone[other] = true;
+    }
+    Ok(())
+}

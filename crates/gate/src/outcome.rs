@@ -1,0 +1,95 @@
+//! Everything that goes on record of a call, without what is secret.
+
+use ona_policy::secrets::Redactor;
+use ona_store::{CallOutcome, GateRow};
+use ona_types::ToolOutput;
+use ona_types::gate::{Answer, StageName, Verdict};
+
+use super::judgement::Noted;
+use super::masked_path::masked_path;
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the tool, or the stage that said no, says.
+    pub output: ToolOutput,
+    /// What the stages said.
+    pub gate: Vec<GateRow>,
+    /// What else goes on record.
+    pub noted: Noted,
+}
+
+impl Outcome {
+    /// A call that no stage could judge: it names no tool that can be called here.
+    pub fn unusable(reason: String) -> Self {
+        let answer = Answer::new(StageName::Input, Verdict::Deny, reason.clone());
+        Self {
+            output: ToolOutput::rejected(reason),
+            gate: gate_rows(&[answer]),
+            noted: Noted::default(),
+        }
+    }
+
+    /// Masks what must not be kept (DESIGN §5 no. 27). What hooks printed was masked when it was read.
+    pub fn mask(&mut self, redactor: &Redactor) {
+        mask_output(&mut self.output, redactor);
+        mask_rows(&mut self.gate, redactor);
+        for decision in &mut self.noted.decisions {
+            redactor.mask_value(&mut decision.reason);
+        }
+        for row in &mut self.noted.hooks {
+            redactor.mask_string(&mut row.input_json);
+        }
+        for (_, detail) in &mut self.noted.events {
+            redactor.mask_value(detail);
+        }
+    }
+
+    /// As the record keeps it.
+    pub fn as_stored(&self, duration_ms: u64) -> CallOutcome<'_> {
+        CallOutcome {
+            output: &self.output,
+            duration_ms,
+            hooks: &self.noted.hooks,
+            gate: &self.gate,
+            decisions: &self.noted.decisions,
+            contexts: &self.noted.contexts,
+            events: &self.noted.events,
+        }
+    }
+}
+
+/// Masks what a tool says.
+pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
+    redactor.mask_string(&mut output.content);
+    if let Some(task) = &mut output.task {
+        redactor.mask_string(&mut task.command);
+    }
+    // The session goes on where it is; the record knows as much of the name as it may.
+    let views = output.views.iter_mut().map(|view| &mut view.path);
+    for path in views.chain(&mut output.cwd) {
+        *path = masked_path(redactor, path);
+    }
+    for value in output.detail.values_mut() {
+        redactor.mask_value(value);
+    }
+}
+
+/// Masks what the stages said.
+pub fn mask_rows(rows: &mut [GateRow], redactor: &Redactor) {
+    for row in rows {
+        redactor.mask_string(&mut row.reason);
+        redactor.mask_value(&mut row.detail);
+    }
+}
+
+/// The stages' answers as the record keeps them.
+pub fn gate_rows(answers: &[Answer]) -> Vec<GateRow> {
+    let row = |answer: &Answer| GateRow {
+        stage: answer.stage.as_str().to_owned(),
+        verdict: answer.verdict.as_str().to_owned(),
+        reason: answer.reason.clone(),
+        detail: answer.detail.clone(),
+    };
+    answers.iter().map(row).collect()
+}

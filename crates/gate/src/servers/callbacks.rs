@@ -1,0 +1,192 @@
+//! Where servers' own questions are answered: by hooks, by the human, or by nobody.
+
+use std::time::Duration;
+
+use ona_front::{AskRequest, Human, HumanAnswer};
+use ona_mcp::{BoxFuture, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
+use ona_sandbox::{ChildSpec, Ending};
+use ona_store::Step;
+use ona_tools::misfit;
+use ona_types::hook::{ElicitationAction, ElicitationMode, HookDetail};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::Gate;
+use ona_config::servers::in_header;
+
+/// How long a command may take that prints headers.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
+/// And how much it may print.
+const MOST_HEADERS: usize = 64 << 10;
+
+/// What the human is shown as the tool that asks.
+pub const ELICITATION: &str = "McpElicitation";
+
+/// Answers what the servers of a gate ask.
+pub(super) struct GateCallbacks {
+    pub(super) gate: Gate,
+}
+
+impl ServerCallbacks for GateCallbacks {
+    fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitAnswer> {
+        Box::pin(async move { self.gate.elicited(server, &asked).await })
+    }
+
+    fn headers<'a>(
+        &'a self,
+        server: &'a str,
+        command: &'a str,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let spec = ChildSpec {
+                program: std::path::Path::new("/bin/sh"),
+                args: vec!["-c".into(), command.into()],
+                cwd: &self.gate.place().project_dir,
+                env: self.gate.governance.host.child_env.clone(),
+                marker: None,
+                stdin: Vec::new(),
+                timeout: HELPER_TIMEOUT,
+                cap: MOST_HEADERS,
+            };
+            let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await;
+            let outcome = outcome.map_err(|error| error.to_string())?;
+            match outcome.ending {
+                Ending::Exited(0) => {
+                    let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
+                    // They are secret from the moment they are known, in every session of the process.
+                    self.gate.record.core.config.late.learn(in_headers(&printed));
+                    Ok(printed)
+                }
+                Ending::TimedOut => Err(format!(
+                    "the headersHelper of {server} took longer than {} s",
+                    HELPER_TIMEOUT.as_secs()
+                )),
+                ending => Err(format!("the headersHelper of {server} failed: {ending:?}")),
+            }
+        })
+    }
+}
+
+/// What must not be kept of the headers that a command printed.
+fn in_headers(printed: &str) -> Vec<String> {
+    let headers: Map<String, Value> = serde_json::from_str(printed).unwrap_or_default();
+    let texts = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    texts.flat_map(|(name, value)| in_header(name, value)).collect()
+}
+
+impl Gate {
+    /// A server wants to know something: hooks are asked first, then the human, and hooks hear of the answer.
+    async fn elicited(&self, server: &str, asked: &Elicitation) -> ElicitAnswer {
+        let cancel = self.front.running();
+        let (mode, url, id, schema) = match &asked.form {
+            ElicitForm::Fields { schema } => {
+                (ElicitationMode::Form, None, None, schema.as_object().cloned())
+            }
+            ElicitForm::Page { url, id } => {
+                (ElicitationMode::Url, Some(url.clone()), Some(id.clone()), None)
+            }
+        };
+        let detail = HookDetail::Elicitation {
+            mcp_server_name: server.to_owned(),
+            message: asked.message.clone(),
+            mode: Some(mode),
+            url: url.clone(),
+            elicitation_id: id.clone(),
+            requested_schema: schema.clone(),
+        };
+        let fired = self.fire(detail, None, &cancel).await;
+        let mut rows = fired.rows.clone();
+        let (mut answer, by) = match (&fired.elicitation, fired.denies()) {
+            (_, true) => (ElicitAnswer::Decline, "hook"),
+            (Some((action, content)), false) => (given(*action, content.clone()), "hook"),
+            (None, false) => match self.front.human() {
+                Human::Present => (self.ask_for(server, asked, &mut rows, &cancel).await, "human"),
+                // Whoever calls a tool from the command line is not asked in the middle of it.
+                Human::Operator | Human::Nobody => (ElicitAnswer::Decline, "headless"),
+            },
+        };
+        let (action, content) = taken(&answer);
+        let detail = HookDetail::ElicitationResult {
+            mcp_server_name: server.to_owned(),
+            elicitation_id: id,
+            mode: Some(mode),
+            action,
+            content,
+        };
+        let fired = self.fire(detail, None, &cancel).await;
+        rows.extend(fired.rows.iter().cloned());
+        if fired.denies() {
+            answer = ElicitAnswer::Decline;
+        } else if let Some((action, content)) = &fired.elicitation {
+            let (_, before) = taken(&answer);
+            answer = given(*action, content.clone().or(before));
+        }
+        // What a hook says in somebody's place is held against what was asked for.
+        if let (ElicitAnswer::Accept(content), Some(schema)) = (&answer, &schema)
+            && let Some(why) = misfit(&json!(schema), &json!(content))
+        {
+            self.front.warn(format!(
+                "what was answered to the MCP server {server} does not fit, and was not sent: {why}"
+            ));
+            answer = ElicitAnswer::Decline;
+        }
+        let (action, _) = taken(&answer);
+        let what = json!({"server": server, "message": asked.message, "action": action, "by": by});
+        let step =
+            Step { hooks: &rows, event: Some(("mcp.elicitation", &what)), ..Step::default() };
+        match self.store().keep_step(self.seat(), &step) {
+            Ok(()) => answer,
+            // What is not on the record did not happen.
+            Err(_) => ElicitAnswer::Cancel,
+        }
+    }
+
+    async fn ask_for(
+        &self,
+        server: &str,
+        asked: &Elicitation,
+        rows: &mut Vec<ona_types::hook::HookInvocation>,
+        cancel: &CancellationToken,
+    ) -> ElicitAnswer {
+        let detail = HookDetail::Notification {
+            message: format!("the MCP server {server} asks: {}", asked.message),
+            title: Some("An MCP server asks".to_owned()),
+            notification_type: "elicitation_dialog".to_owned(),
+        };
+        rows.extend(self.fire(detail, None, cancel).await.rows);
+        let input = match &asked.form {
+            ElicitForm::Fields { schema } => json!({"message": asked.message, "schema": schema}),
+            ElicitForm::Page { url, .. } => json!({"message": asked.message, "url": url}),
+        };
+        let request = AskRequest {
+            tool: ELICITATION.to_owned(),
+            input,
+            reason: format!("the MCP server {server} asks: {}", asked.message),
+            suggestions: Vec::new(),
+        };
+        match self.front.ask(request, cancel).await {
+            HumanAnswer::Allow { input, .. } => {
+                let content = input.and_then(|input| input.as_object().cloned());
+                ElicitAnswer::Accept(content.unwrap_or_default())
+            }
+            HumanAnswer::Deny { stop: true, .. } => ElicitAnswer::Cancel,
+            HumanAnswer::Deny { .. } => ElicitAnswer::Decline,
+        }
+    }
+}
+
+fn given(action: ElicitationAction, content: Option<Map<String, Value>>) -> ElicitAnswer {
+    match action {
+        ElicitationAction::Accept => ElicitAnswer::Accept(content.unwrap_or_default()),
+        ElicitationAction::Decline => ElicitAnswer::Decline,
+        ElicitationAction::Cancel => ElicitAnswer::Cancel,
+    }
+}
+
+fn taken(answer: &ElicitAnswer) -> (ElicitationAction, Option<Map<String, Value>>) {
+    match answer {
+        ElicitAnswer::Accept(content) => (ElicitationAction::Accept, Some(content.clone())),
+        ElicitAnswer::Decline => (ElicitationAction::Decline, None),
+        ElicitAnswer::Cancel => (ElicitationAction::Cancel, None),
+    }
+}

@@ -1,0 +1,122 @@
+//! What do PreToolUse hooks say? They hear the input as it was asked for, once, and may replace it.
+
+use std::collections::BTreeSet;
+
+use ona_hooks::{Fired, HookEntry};
+use ona_store::StoreError;
+use ona_types::Behavior;
+use ona_types::gate::{Answer, Judging, Mode, Said, Stage, StageName, Verdict};
+use ona_types::hook::HookDetail;
+use serde_json::{Value, json};
+
+use crate::judgement::{Judgement, ReplacedBy};
+
+pub struct HooksStage;
+
+impl<'g> Stage<Judgement<'g>> for HooksStage {
+    fn name(&self) -> StageName {
+        StageName::Hooks
+    }
+
+    fn judges_inputs(&self) -> bool {
+        false
+    }
+
+    fn judge<'a>(
+        &'a self,
+        call: &'a mut Judgement<'g>,
+        _: &'a [Answer],
+        mode: Mode,
+    ) -> Judging<'a, StoreError> {
+        Box::pin(async move {
+            Ok(match mode {
+                Mode::Run => ask(call).await,
+                Mode::Explain => foretell(call).into(),
+                Mode::Foreign => {
+                    Answer::new(StageName::Hooks, Verdict::Silent, "the host runs its own hooks")
+                        .into()
+                }
+            })
+        })
+    }
+}
+
+fn event(call: &Judgement<'_>) -> HookDetail {
+    let (tool_name, tool_input, tool_use_id) = call.named();
+    HookDetail::PreToolUse { tool_name, tool_input, tool_use_id }
+}
+
+async fn ask(call: &mut Judgement<'_>) -> Said {
+    let detail = event(call);
+    let mut fired = call.fire(detail).await;
+    let detail = json!({
+        "ran": fired.ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
+        "updated_input": fired.updated_input, "warnings": fired.warnings,
+        "sources": sources(call, &fired),
+    });
+    let answer =
+        |verdict, reason: String| Answer::new(StageName::Hooks, verdict, reason).with(detail);
+    if fired.denies() {
+        let reason = format!("denied by a PreToolUse hook: {}", fired.denial());
+        return answer(Verdict::Deny, reason).into();
+    }
+    if let Some(hook) = &fired.interrupted {
+        let reason = format!("interrupted by the user while {hook} ran");
+        return answer(Verdict::Deny, reason).into();
+    }
+    if let Some(reason) = &call.noted.stop {
+        let reason = format!("a PreToolUse hook stops the agent: {reason}");
+        return answer(Verdict::Deny, reason).into();
+    }
+    let replaced = fired.updated_input.take().map(Value::Object);
+    if replaced.is_some() {
+        call.replaced_by = Some(ReplacedBy::PreToolUse);
+    }
+    call.by_hooks = fired.permission;
+    let answer = match fired.permission {
+        Some(Behavior::Allow) => answer(Verdict::Allow, "a hook allows it".to_owned()),
+        Some(Behavior::Ask) => {
+            let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+            answer(Verdict::Ask, format!("a hook wants it asked: {why}"))
+        }
+        _ => answer(Verdict::Pass, fired.summary()),
+    };
+    Said { answer, replaced }
+}
+
+/// Where the hooks that spoke come from, for the story.
+fn sources(call: &Judgement<'_>, fired: &Fired) -> Value {
+    let spoke = fired.blocks.iter().map(|(ordinal, _)| *ordinal);
+    let spoke = spoke.chain(fired.decided_by.as_ref().map(|(ordinal, _)| *ordinal));
+    let spoke: BTreeSet<i64> = spoke.chain(fired.updated_by).collect();
+    let entries = call.gate.governance.hooks.entries();
+    spoke
+        .into_iter()
+        .filter_map(|ordinal| {
+            let entry = entries.iter().find(|entry| entry.ordinal == ordinal)?;
+            Some(json!({
+                "ordinal": ordinal, "command": entry.handler.label(),
+                "source": entry.source.to_string(),
+            }))
+        })
+        .collect()
+}
+
+/// Which hooks would run: what they would say is not known before.
+fn foretell(call: &Judgement<'_>) -> Answer {
+    let (plane, detail) = (&call.gate.governance.hooks, event(call));
+    let words =
+        |hook: &HookEntry| format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source);
+    let matching = plane.matching(&detail, Some(call.about()));
+    let mut hooks: Vec<String> = matching.into_iter().map(words).collect();
+    hooks.extend(
+        plane.own_gates(&detail).into_iter().map(|hook| {
+            format!("{}: skipped, it is ona's own gate for another agent", words(hook))
+        }),
+    );
+    let (verdict, reason) = match hooks.is_empty() {
+        true => (Verdict::Pass, "no hook matches"),
+        false => (Verdict::Silent, "hooks would run; what they say is not known before"),
+    };
+    Answer::new(StageName::Hooks, verdict, reason).with(json!({ "hooks": hooks }))
+}

@@ -1,0 +1,210 @@
+//! What a stage wants asked is asked: of PermissionRequest hooks, then of the human.
+
+use ona_front::{AskRequest, Event, Human, HumanAnswer};
+use ona_store::{Decision, StoreError};
+use ona_tools::Asks;
+use ona_types::PermissionUpdate;
+use ona_types::gate::{Answer, Judging, Mode, Said, SettledBy, Stage, StageName, Verdict};
+use ona_types::hook::{HookDetail, RequestDecision};
+use serde_json::{Value, json};
+
+use crate::governance::Kept;
+use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
+use crate::rule_words;
+
+/// More rules than this are not offered: nobody reads them before saying "always".
+const MAX_SUGGESTIONS: usize = 5;
+
+/// On the record, who has said yes or no.
+const BY_HUMAN: &str = "human";
+const BY_HOOK: &str = "PermissionRequest hook";
+
+pub struct HumanStage;
+
+impl<'g> Stage<Judgement<'g>> for HumanStage {
+    fn name(&self) -> StageName {
+        StageName::Human
+    }
+
+    fn judge<'a>(
+        &'a self,
+        call: &'a mut Judgement<'g>,
+        so_far: &'a [Answer],
+        mode: Mode,
+    ) -> Judging<'a, StoreError> {
+        Box::pin(async move {
+            let answer = |verdict, reason: &str| Answer::new(StageName::Human, verdict, reason);
+            let Some(open) = open_question(so_far) else {
+                return Ok(match &call.consent {
+                    // Nothing is to be asked about the input that was put there on the way.
+                    Some(consent) => allowed(consent).into(),
+                    None => answer(Verdict::Pass, "there was nothing to ask").into(),
+                });
+            };
+            Ok(match mode {
+                Mode::Explain => answer(Verdict::Silent, "it would be asked").into(),
+                Mode::Foreign => answer(Verdict::Silent, "the host asks").into(),
+                Mode::Run => ask(call, so_far, open).await,
+            })
+        })
+    }
+}
+
+async fn ask(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer) -> Said {
+    let reason = open.reason.clone();
+    let (verdict, by, words) = match call.gate.front.human() {
+        Human::Operator => {
+            let by = json!({"by": "operator", "via": "eval"});
+            (Verdict::Allow, by, "the operator asked for it")
+        }
+        Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
+        Human::Present => return ask_somebody(call, so_far, &reason).await,
+    };
+    call.noted.decisions.push(Decision {
+        decision: verdict.as_str().to_owned(),
+        reason: json!({"asked": reason, "decided": by}),
+    });
+    Answer::new(StageName::Human, verdict, format!("{words} ({reason})")).with(by).into()
+}
+
+async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str) -> Said {
+    if let Some(consent) = &call.consent
+        && settles(call, consent, so_far)
+    {
+        return allowed(consent).into();
+    }
+    let request = request(call, reason);
+    let only_human = so_far
+        .iter()
+        .any(|answer| answer.verdict == Verdict::Ask && answer.settled_by == SettledBy::AHuman);
+    // Hooks are asked once. What only a human can approve no hook approves.
+    let by_hooks = match call.consent {
+        None => ask_hooks(call, &request).await,
+        Some(_) => None,
+    };
+    match by_hooks {
+        Some(HumanAnswer::Allow { .. }) if only_human => {}
+        Some(answer) => return decided(call, BY_HOOK, reason, answer),
+        None => notify(call, &request).await,
+    }
+    let answer = call.gate.front.ask(request, call.cancel).await;
+    decided(call, BY_HUMAN, reason, answer)
+}
+
+/// Whether somebody's yes covers all that is open about the input as it is now. A hook that has replaced the input has
+/// only settled what the mode asks: a rule's question about the new input is the human's.
+fn settles(call: &Judgement<'_>, consent: &Consent, so_far: &[Answer]) -> bool {
+    consent.by == BY_HUMAN
+        || call.replaced_by == Some(ReplacedBy::PermissionRequest)
+            && so_far.iter().all(|answer| {
+                answer.verdict != Verdict::Ask || answer.settled_by == SettledBy::AnyYes
+            })
+}
+
+fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
+    let mut suggestions = call.gate.governance.suggestions(&call.as_call());
+    // Or what no rule can say.
+    if suggestions.len() > MAX_SUGGESTIONS || call.tool.facts().asks != Asks::ByRules {
+        suggestions.clear();
+    }
+    AskRequest {
+        tool: call.tool.name().to_owned(),
+        input: call.input.clone(),
+        reason: reason.to_owned(),
+        suggestions,
+    }
+}
+
+/// PermissionRequest hooks may answer before the human is bothered.
+async fn ask_hooks(call: &mut Judgement<'_>, request: &AskRequest) -> Option<HumanAnswer> {
+    let detail = HookDetail::PermissionRequest {
+        tool_name: request.tool.clone(),
+        tool_input: request.input.clone(),
+        permission_suggestions: Some(rule_words::updates(&request.suggestions)),
+    };
+    let mut fired = call.fire(detail).await;
+    Some(match fired.request.take()? {
+        RequestDecision::Deny { message, interrupt } => HumanAnswer::Deny {
+            feedback: message.unwrap_or_default(),
+            stop: interrupt == Some(true),
+        },
+        RequestDecision::Allow { updated_input, updated_permissions } => HumanAnswer::Allow {
+            always: updated_permissions.unwrap_or_default(),
+            input: updated_input.map(Value::Object),
+        },
+    })
+}
+
+/// Notification hooks can call somebody to the terminal.
+async fn notify(call: &mut Judgement<'_>, request: &AskRequest) {
+    let detail = HookDetail::Notification {
+        message: format!("ona needs your permission to use {}", request.tool),
+        title: Some("Permission needed".to_owned()),
+        notification_type: "permission_prompt".to_owned(),
+    };
+    call.fire(detail).await;
+}
+
+/// What somebody has decided goes on record. An input that is put in the place of the call's is judged by every stage
+/// again.
+fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: HumanAnswer) -> Said {
+    let (answer, replaced) = match answer {
+        HumanAnswer::Allow { always, input } => {
+            let kept = always.iter().map(|update| keep(call, update)).collect();
+            if input.is_some() {
+                call.replaced_by = Some(match by == BY_HUMAN {
+                    true => ReplacedBy::Human,
+                    false => ReplacedBy::PermissionRequest,
+                });
+            }
+            let consent = Consent { by, kept, input: input.clone() };
+            let answer = allowed(&consent);
+            call.consent = Some(consent);
+            (answer, input)
+        }
+        HumanAnswer::Deny { feedback, stop } => {
+            if stop {
+                call.noted.stop = Some(feedback.clone());
+            }
+            let words = match feedback.is_empty() {
+                true => format!("the {by} said no"),
+                false => format!("the {by} said no: {feedback}"),
+            };
+            let detail = json!({"by": by, "feedback": feedback});
+            (Answer::new(StageName::Human, Verdict::Deny, words).with(detail), None)
+        }
+    };
+    call.noted.decisions.push(Decision {
+        decision: answer.verdict.as_str().to_owned(),
+        reason: json!({"asked": asked, "decided": answer.detail}),
+    });
+    Said { answer, replaced }
+}
+
+/// A yes, and what it came with.
+fn allowed(consent: &Consent) -> Answer {
+    let mut detail = json!({"by": consent.by, "kept": consent.kept});
+    if let Some(input) = &consent.input {
+        detail["updated_input"] = input.clone();
+    }
+    let words = format!("the {} allows it", consent.by);
+    Answer::new(StageName::Human, Verdict::Allow, words).with(detail)
+}
+
+/// Keeps an "always", and says where. The yes stands, whether or not it can be kept for the next time.
+fn keep(call: &mut Judgement<'_>, update: &PermissionUpdate) -> String {
+    let gate = &mut *call.gate;
+    match gate.governance.update(update, &gate.record.seat) {
+        Ok(Kept { place, remark }) => {
+            if let Some(text) = remark {
+                gate.front.warn(text);
+            }
+            place
+        }
+        Err(error) => {
+            let text = format!("\"always\" could not be kept: {error}");
+            gate.front.tell(Event::Warning { text: text.clone() });
+            text
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Does the phase of the work forbid the call? (S0 §8.3)
+
+use ona_store::StoreError;
+use ona_tools::Asks;
+use ona_types::Phase;
+use ona_types::gate::{Answer, Judging, Mode, Stage, StageName, Verdict};
+
+use crate::judgement::Judgement;
+use crate::phase;
+
+pub struct PhaseStage;
+
+impl<'g> Stage<Judgement<'g>> for PhaseStage {
+    fn name(&self) -> StageName {
+        StageName::Phase
+    }
+
+    fn judge<'a>(
+        &'a self,
+        call: &'a mut Judgement<'g>,
+        _: &'a [Answer],
+        _: Mode,
+    ) -> Judging<'a, StoreError> {
+        Box::pin(async move { answer(call).map(Into::into) })
+    }
+}
+
+fn answer(call: &Judgement<'_>) -> Result<Answer, StoreError> {
+    let standing = call.gate.record.standing()?;
+    let facts = call.tool.facts();
+    let answer = |verdict, reason: String| Answer::new(StageName::Phase, verdict, reason);
+    // Nobody is asked about a plan that leads nowhere.
+    if facts.asks == Asks::AHuman && standing.phase != Phase::Planning {
+        let why = format!(
+            "the conversation is not in planning but in {}: there is nothing to leave",
+            standing.phase
+        );
+        return Ok(answer(Verdict::Deny, why).remedied_by(["go into planning first".to_owned()]));
+    }
+    Ok(match phase::forbids(standing, facts, call.tool.name()) {
+        Some(reason) => answer(Verdict::Deny, reason)
+            .remedied_by(["approve a plan, or leave planning".to_owned()]),
+        None => answer(Verdict::Pass, format!("the phase is {}", standing.phase)),
+    })
+}

@@ -1,0 +1,229 @@
+//! After a call: what it changed is found and traced, and the record completed.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ona_intents::TraceEntry;
+use ona_intents::file::Found;
+use ona_intents::gate::CallClass;
+use ona_intents::hook_policy::{Class, Classified};
+use ona_intents::trace::ScopeValidation;
+use ona_store::{CallOutcome, CallStart, HeardHook};
+use ona_tools::Tool as _;
+use ona_types::{FileView, Seen, ToolKind, ToolOutput, ToolUseId};
+use serde_json::{Value, json};
+
+use super::before::Pending;
+use super::payload::HostCall;
+use super::tools::HostTool;
+use super::{Hearing, HostError, Reply, context, targets};
+use ona_gate::intents::lesson::{self, Check};
+use ona_gate::intents::observe::Before;
+use ona_gate::intents::record::Who;
+use ona_gate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
+use ona_gate::outcome::mask_output;
+
+/// As much of a call's response is kept.
+const LONGEST_RESPONSE: usize = 10_000;
+
+impl Hearing<'_> {
+    /// A call that has run.
+    pub(super) async fn after(&mut self, call: &HostCall) -> Result<Reply, HostError> {
+        let tool = HostTool::named(&call.tool);
+        let store = self.gate.store();
+        let found = store.foreign_found(self.gate.record.session(), &call.id)?;
+        let pending = found.and_then(|found| serde_json::from_value::<Pending>(found).ok());
+        let mut output = response(call);
+        output.views = self.views(&tool, call);
+        mask_output(&mut output, self.gate.redactor());
+        let id = match &pending {
+            Some(pending) => pending.tool_use_id.clone(),
+            // Nobody asked before it ran.
+            None => {
+                let (id, mut input) = (self.id_for(call)?, call.input.clone());
+                self.gate.redactor().mask_value(&mut input);
+                let owner = self.owner();
+                let start = CallStart { id: &id, tool: &call.tool, input: &input, owner: &owner };
+                store.start_call(self.gate.seat(), &start)?;
+                id
+            }
+        };
+        let was_refused = pending.as_ref().is_some_and(|pending| pending.refused.is_some());
+        if was_refused {
+            let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
+            self.events.push(("ran_although_refused".to_owned(), detail));
+        }
+        let said = self.attribute((&tool, call), &id, pending, &mut output).await;
+        let reply = said.map_or_else(Reply::default, |said| context(self.payload.event, &said));
+        let outcome = CallOutcome::of(&output);
+        // What was refused has its outcome already.
+        let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
+        let (hook, events) = (self.row(&reply), self.events());
+        let heard = HeardHook { hook: &hook, events: &events };
+        self.gate.store().foreign_after(self.gate.seat(), &call.id, outcome, &heard)?;
+        Ok(reply)
+    }
+
+    /// Finds what the call changed, and has the trace tell of it. Gives what the agent has to be told.
+    async fn attribute(
+        &mut self,
+        (tool, call): (&HostTool, &HostCall),
+        id: &ToolUseId,
+        pending: Option<Pending>,
+        output: &mut ToolOutput,
+    ) -> Option<String> {
+        let workspace = Arc::clone(self.gate.workspace.as_ref()?);
+        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let subject = Subject {
+            tool,
+            input: &call.input,
+            effects: &effects,
+            selected: pending.as_ref().and_then(|pending| pending.intent.as_deref()),
+            stale: &[],
+        };
+        let (mut governed, _) = hold(&workspace, &subject);
+        if !governed.mutates() {
+            return None;
+        }
+        let (store, seat) = (self.gate.store(), self.gate.seat());
+        let vouched = |entry: &TraceEntry| vouched_for(store, seat, entry);
+        let (mut warnings, mut refused) = (Vec::new(), None);
+        let changes = match pending {
+            Some(pending) => {
+                let intents = workspace.intents().ok();
+                let intent = intents
+                    .as_ref()
+                    .map(|intents| intents.find(pending.intent.as_deref().unwrap_or_default()));
+                governed.intent = match intent {
+                    Some(Found::One(intent)) => Some(intent.clone()),
+                    _ => None,
+                };
+                governed.scope = pending.scope;
+                governed.claimed = pending.claimed;
+                if let Some(reason) = pending.classified {
+                    governed.class =
+                        CallClass::Classified(Classified { class: Class::Destructive, reason });
+                }
+                refused = pending.refused;
+                let before = pending.before.as_deref().and_then(taken_down);
+                let before =
+                    before.unwrap_or_else(|| Before::unseen(workspace.root(), &effects.writes));
+                before.changes(workspace.root(), &vouched).await
+            }
+            None => {
+                warnings.push("not_asked_before".to_owned());
+                let unseen = Before::unseen(workspace.root(), &effects.writes);
+                unseen.changes(workspace.root(), &vouched).await
+            }
+        };
+        let mut files = changes.files;
+        warnings.extend(changes.warnings);
+        if changes.trace_cut {
+            self.events
+                .push(("trace.damaged".to_owned(), json!({"why": "it is shorter than it was"})));
+        }
+        let mut entry = record::entry(&governed, Who::of(&self.gate, id, tool));
+        let is_classified = matches!(governed.class, CallClass::Classified(_));
+        let mut said = None;
+        if is_classified || refused.is_some() {
+            let how = Handling::new(&self.gate.record, id, refused.is_some());
+            let outside = Outside::of(&governed, &mut files, &how);
+            entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
+            warnings.extend(outside.warnings());
+            said = outside.words();
+        }
+        if refused.is_some() {
+            if files.is_empty() && said.is_none() {
+                return None;
+            }
+            warnings.push("ran_although_refused".to_owned());
+            entry.scope_validation = Some(ScopeValidation::Fail);
+        }
+        record::describe(&mut entry, &files, governed.claimed);
+        entry.warnings.extend(warnings);
+        if output.is_error() {
+            record::failed(&mut entry, &output.content);
+        }
+        if let Some(said) = &said {
+            output.content.push_str(&format!("\n[scope] {said}"));
+        }
+        self.append(&workspace, entry).await;
+        if let (Some(command), Some(exit_code)) = (tool.command(&call.input), exit_code(call)) {
+            let check = Check { command: &command, exit_code, output: &output.content };
+            match lesson::note(
+                &governed,
+                Who::of(&self.gate, id, tool),
+                &check,
+                self.gate.redactor(),
+            ) {
+                Ok(None) => {}
+                Ok(Some(entry)) => self.append(&workspace, entry).await,
+                // A note that cannot be kept stops nobody.
+                Err(why) => {
+                    said = Some(
+                        [said.unwrap_or_default(), why.to_string()].join(" ").trim().to_owned(),
+                    )
+                }
+            }
+        }
+        said
+    }
+
+    /// What the agent knows of files by now: the ones it has read or written.
+    fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
+        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let targets = match tool.kind() {
+            ToolKind::Command => Vec::new(),
+            _ => effects.reads.into_iter().chain(effects.writes).collect(),
+        };
+        let view = |real: PathBuf| {
+            let bytes = std::fs::read(&real).ok()?;
+            let hash = ona_types::ContentHash::of(&bytes);
+            Some(FileView { path: real, hash, seen: Seen::Whole })
+        };
+        targets.into_iter().filter_map(|target| view(target.real)).collect()
+    }
+}
+
+/// What the first hook took down; it is used up.
+fn taken_down(path: &Path) -> Option<Before> {
+    let read = File::open(path).ok().map(io::BufReader::new);
+    let before = read.and_then(|file| serde_json::from_reader(file).ok());
+    // What is left there goes with the session.
+    let _ = fs::remove_file(path);
+    before
+}
+
+/// How a command ended, as far as the host says it: in a field of its own, or in words.
+fn exit_code(call: &HostCall) -> Option<i64> {
+    let field = |key: &str| call.response.as_ref()?.get(key)?.as_i64();
+    if let Some(code) = field("exit_code").or_else(|| field("exitCode")) {
+        return Some(code);
+    }
+    let first = call.error.as_deref()?.lines().next().unwrap_or_default().to_lowercase();
+    let number = first.split_once("code").map(|(_, rest)| {
+        let digits = rest.trim_start_matches([' ', ':', '=']);
+        digits.chars().take_while(char::is_ascii_digit).collect::<String>()
+    });
+    Some(number.and_then(|digits| digits.parse().ok()).unwrap_or(1))
+}
+
+/// What came of a call, as far as the host says it.
+fn response(call: &HostCall) -> ToolOutput {
+    let text = match (&call.error, &call.response) {
+        (Some(error), _) => error.clone(),
+        (None, Some(Value::String(text))) => text.clone(),
+        (None, Some(other)) => other.to_string(),
+        (None, None) => String::new(),
+    };
+    let text: String = text.chars().take(LONGEST_RESPONSE).collect();
+    let failed = call.error.is_some()
+        || call.response.as_ref().is_some_and(|response| {
+            response.get("success").and_then(Value::as_bool) == Some(false)
+                || response.get("is_error").and_then(Value::as_bool) == Some(true)
+                || response.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
+        });
+    if failed { ToolOutput::rejected(text) } else { ToolOutput::success(text) }
+}

@@ -1,0 +1,162 @@
+//! Before a call: judged by the stages, answered, and what the second hook will need is kept.
+
+use std::io;
+use std::path::PathBuf;
+
+use ona_intents::gate::CallClass;
+use ona_intents::hook_policy::Classified;
+use ona_intents::trace::{MutationClass, ScopeValidation};
+use ona_store::{CallOutcome, CallStart, ForeignCall, HeardHook, StoreError};
+use ona_types::gate::Answer;
+use ona_types::{ToolKind, ToolOutput, ToolUseId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::payload::HostCall;
+use super::tools::HostTool;
+use crate::{BEFORE, Hearing, HostError, HostOptions, Reply, denied as refusal};
+use ona_gate::foreign::{ForeignCall as Foreign, ForeignJudgement};
+use ona_gate::intents::observe::Before;
+use ona_gate::intents::vouch;
+use ona_gate::judgement::open_question;
+use ona_gate::outcome::{gate_rows, mask_rows};
+
+/// What the first hook of a call leaves to the second.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Pending {
+    pub(super) tool_use_id: ToolUseId,
+    pub(super) intent: Option<String>,
+    pub(super) scope: ScopeValidation,
+    pub(super) claimed: Option<MutationClass>,
+    /// Why it is taken for a command, or another tool, that could change anything.
+    pub(super) classified: Option<String>,
+    /// Why it was refused.
+    pub(super) refused: Option<String>,
+    /// Where what the call could change was taken down: it may be as large as the work tree.
+    pub(super) before: Option<PathBuf>,
+}
+
+impl Hearing<'_> {
+    /// A call that is about to run.
+    pub(super) async fn before(
+        &mut self,
+        call: &HostCall,
+        options: &HostOptions,
+    ) -> Result<Reply, HostError> {
+        let tool = HostTool::named(&call.tool);
+        let id = self.id_for(call)?;
+        let foreign =
+            Foreign { id: &id, tool: &tool, input: call.input.clone(), rules: options.rules };
+        let judged = self.gate.judge_foreign(foreign).await?;
+        let denied = judged.denied.as_ref().map(|(_, reason)| reason.as_str());
+        for (kind, what) in &judged.noted.events {
+            self.events.push((kind.clone(), json!({"tool_use_id": id, "what": what})));
+        }
+        if denied.is_none() && tool.kind() == ToolKind::SelectIntent {
+            self.select(call)?;
+        }
+        let pending = self.pending(&id, &judged).await;
+        let reply = match (denied, asked(&judged.answers)) {
+            (Some(reason), _) => refusal(reason),
+            (None, Some(reason)) if self.host.asks() => Reply {
+                stdout: Some(json!({"hookSpecificOutput": {
+                    "hookEventName": "PreToolUse", "permissionDecision": "ask",
+                    "permissionDecisionReason": reason,
+                }})),
+                ..Reply::default()
+            },
+            // Where the host does not ask for us, its own approval is the human's.
+            (None, _) => Reply::default(),
+        };
+        let redactor = self.gate.redactor();
+        let output = denied.map(|reason| {
+            ToolOutput::rejected(redactor.mask(reason)).with_detail("denied_by", self.host.as_str())
+        });
+        let outcome = output.as_ref().map(CallOutcome::of);
+        let mut input = call.input.clone();
+        redactor.mask_value(&mut input);
+        let mut gate = gate_rows(&judged.answers);
+        mask_rows(&mut gate, redactor);
+        let foreign = ForeignCall {
+            call: CallStart { id: &id, tool: &call.tool, input: &input, owner: &self.owner() },
+            host_id: &call.id,
+            gate: &gate,
+            found: &serde_json::to_value(&pending).unwrap_or_default(),
+            refused: outcome.as_ref(),
+        };
+        let (hook, events) = (self.row(&reply), self.events());
+        let heard = HeardHook { hook: &hook, events: &events };
+        self.gate.store().foreign_before(self.gate.seat(), &foreign, &heard)?;
+        Ok(reply)
+    }
+
+    /// The id that the record has for a call. One that is taken, by a call of long ago, gets a number behind it.
+    pub(super) fn id_for(&self, call: &HostCall) -> Result<ToolUseId, StoreError> {
+        let (mut id, mut number) = (call.id.clone(), 1);
+        while self.gate.store().knows_call(&id)? {
+            number += 1;
+            id = ToolUseId::from_existing(format!("{}-{number}", call.id));
+        }
+        Ok(id)
+    }
+
+    /// Who runs a call, as the record keeps it.
+    pub(super) fn owner(&self) -> Value {
+        json!({"host": self.host.as_str(), "session": self.payload.session})
+    }
+
+    /// The handshake: ona's own server does not know the host's session, so it is selected here.
+    fn select(&self, call: &HostCall) -> Result<(), StoreError> {
+        let id = call.input.get("intent_id").and_then(Value::as_str);
+        let (Some(workspace), Some(id)) = (&self.gate.workspace, id) else { return Ok(()) };
+        let root = workspace.root().to_string_lossy();
+        let session = Some(self.gate.record.session());
+        self.gate.store().select_intent(&root, session, Some(id), "agent")?;
+        vouch(self.gate.store(), workspace)
+    }
+
+    /// What the second hook has to know.
+    async fn pending(&mut self, id: &ToolUseId, judged: &ForeignJudgement) -> Pending {
+        let mut pending = Pending {
+            tool_use_id: id.clone(),
+            intent: None,
+            scope: ScopeValidation::Exempt,
+            claimed: None,
+            classified: None,
+            refused: judged.denied.as_ref().map(|(_, reason)| reason.clone()),
+            before: None,
+        };
+        if let Some(governed) = judged.governed.as_ref().filter(|governed| governed.mutates()) {
+            pending.intent = governed.intent.as_ref().map(|intent| intent.id.clone());
+            pending.scope = governed.scope;
+            pending.claimed = governed.claimed;
+            pending.classified = match &governed.class {
+                CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
+                _ => None,
+            };
+            let before = Before::take(governed, &judged.effects.writes).await;
+            match self.keep_aside(&before) {
+                Ok(path) => pending.before = Some(path),
+                Err(error) => {
+                    let why = format!("what it could change cannot be taken down: {error}");
+                    self.events.push(("trace.gap".to_owned(), json!({"why": why})));
+                }
+            }
+        }
+        pending
+    }
+
+    /// Keeps what a call could change in a file that nobody else reads.
+    fn keep_aside(&self, before: &Before) -> io::Result<PathBuf> {
+        let name = format!("{BEFORE}{}.json", ToolUseId::generate());
+        let (path, file) =
+            self.gate.record.core.host.new_output(self.gate.record.session(), &name)?;
+        serde_json::to_writer(io::BufWriter::new(file), before)?;
+        Ok(path)
+    }
+}
+
+/// What somebody should be asked, and why.
+fn asked(answers: &[Answer]) -> Option<&str> {
+    open_question(answers).map(|answer| answer.reason.as_str())
+}

@@ -1,0 +1,293 @@
+//! Other agents behind the same gate: what their hooks tell, judged by the same stages, and answered in their words.
+//!
+//! A host starts ona once before a call and once after it. The first process judges, answers and keeps what has to be
+//! known afterwards; the second finds what was changed, and completes record and trace. What a host does with an
+//! answer is its own affair, so a call that ran although it was refused is noticed.
+
+mod after;
+mod before;
+mod payload;
+pub mod project;
+mod session;
+mod targets;
+pub mod tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ona_intents::hook_policy::FailureMode;
+use ona_intents::{TraceEntry, Workspace};
+use ona_store::{HeardHook, StoreError};
+use ona_tools::Place;
+use ona_types::PermissionMode;
+use ona_types::hook::{HookEvent, HookInvocation};
+use serde_json::{Value, json};
+
+use ona_gate::core::Core;
+use ona_gate::governance::{Governance, GovernanceError, Remember, Untrusted};
+use ona_gate::intents::record;
+use ona_gate::services::{AgentIdentity, EngineServices};
+use ona_gate::{Gate, Record};
+use payload::Payload;
+pub use payload::PayloadError;
+
+/// A host whose hooks ona answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+}
+
+impl Host {
+    /// All of them, by the names that commands and records use.
+    pub const ALL: [(Self, &'static str); 2] =
+        [(Self::ClaudeCode, "claude_code"), (Self::Codex, "codex")];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude_code",
+            Self::Codex => "codex",
+        }
+    }
+
+    /// The host of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(host, _)| *host)
+    }
+
+    /// Whether a hook's `ask` makes the host ask. Codex reads it and goes on.
+    fn asks(self) -> bool {
+        self == Self::ClaudeCode
+    }
+}
+
+/// What the host is told: JSON on standard output, words on standard error, and an exit code.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// What is printed, if anything.
+    pub stdout: Option<Value>,
+    /// What is said beside it.
+    pub stderr: String,
+    /// 0: go on. 2: it may not.
+    pub code: u8,
+}
+
+/// Why a hook has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// What the host says cannot be used.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Governance(#[from] GovernanceError),
+    /// The record failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What the files are called in which the first hook of a call keeps what it found.
+const BEFORE: &str = "before-";
+
+/// How a host's hooks are answered.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// Hold calls against the permission rules too.
+    pub rules: bool,
+    /// The project, where the host says which one it is in.
+    pub project_dir: Option<PathBuf>,
+}
+
+/// Answers a hook. What cannot be answered at all is decided by the policy of the workspace: see [`unanswered`].
+pub async fn answer(
+    core: &Arc<Core>,
+    host: Host,
+    said: &str,
+    here: &Path,
+    options: HostOptions,
+) -> Result<Reply, HostError> {
+    let payload = Payload::read(host, said)?;
+    let mut hearing = Hearing::new(core, host, (&payload, said), here, &options)?;
+    let reply = match (payload.event, &payload.call) {
+        (HookEvent::PreToolUse, Some(call)) => return hearing.before(call, &options).await,
+        (HookEvent::PostToolUse | HookEvent::PostToolUseFailure, Some(call)) => {
+            return hearing.after(call).await;
+        }
+        (HookEvent::SessionStart, _) => hearing.session_started()?,
+        (HookEvent::SessionEnd, _) => hearing.session_ended()?,
+        (HookEvent::Stop, _) => hearing.stopped()?,
+        (HookEvent::UserPromptSubmit, _) => hearing.prompted()?,
+        _ => Reply::default(),
+    };
+    let hook = hearing.row(&reply);
+    let events = hearing.events();
+    let heard = HeardHook { hook: &hook, events: &events };
+    core.store.foreign_hook(hearing.gate.seat(), &heard)?;
+    Ok(reply)
+}
+
+/// What a host is told when its hook could not be answered: where the workspace says so, that a call may not go on.
+pub fn unanswered(said: &str, here: &Path, error: &HostError) -> Reply {
+    match error {
+        HostError::Payload(PayloadError::UnknownEvent(_)) => {
+            Reply { stderr: format!("ona: {error}"), ..Reply::default() }
+        }
+        _ => unheard(said, here, &error.to_string()),
+    }
+}
+
+/// The same, where not even the hook's words could be taken in.
+pub fn unheard(said: &str, here: &Path, error: &str) -> Reply {
+    let stderr = format!("ona: {error}");
+    let known = serde_json::from_str::<Value>(said).ok();
+    let field =
+        |key: &str| known.as_ref().and_then(|said| said.get(key)?.as_str().map(str::to_owned));
+    let dir = field("cwd").map_or_else(|| here.to_owned(), PathBuf::from);
+    let is_closed = Workspace::around(&dir)
+        .ok()
+        .flatten()
+        .is_some_and(|workspace| workspace.policy().failure_mode == FailureMode::Closed);
+    // Of what is no JSON it cannot be told that it is not about a call.
+    let may_be_a_call = field("hook_event_name").is_none_or(|event| event == "PreToolUse");
+    if is_closed && may_be_a_call {
+        return denied(&format!("{error}; failure_mode is closed, so nothing goes on"));
+    }
+    Reply { stderr, code: 1, ..Reply::default() }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A no, said in every way that hosts have been seen to heed.
+fn denied(reason: &str) -> Reply {
+    Reply {
+        stdout: Some(json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }})),
+        stderr: reason.to_owned(),
+        code: 2,
+    }
+}
+
+fn context(event: HookEvent, text: &str) -> Reply {
+    Reply {
+        stdout: Some(json!({"hookSpecificOutput": {
+            "hookEventName": event.as_str(), "additionalContext": text,
+        }})),
+        ..Reply::default()
+    }
+}
+
+/// Whoever works behind the gate of a host's session.
+struct HostAgent {
+    host: Host,
+    model: Option<String>,
+}
+
+impl EngineServices for HostAgent {
+    fn identity(&self) -> AgentIdentity {
+        AgentIdentity { host: Some(self.host.as_str().to_owned()), ..AgentIdentity::default() }
+    }
+
+    fn model_name(&self) -> Option<String> {
+        self.model.clone()
+    }
+}
+
+/// One hook of a host's session.
+struct Hearing<'e> {
+    host: Host,
+    payload: &'e Payload,
+    /// The host's own words, and when they came.
+    said: &'e str,
+    started_ms: i64,
+    /// What the session's calls are judged by.
+    gate: Gate,
+    /// What goes on record with the hook.
+    events: Vec<(String, Value)>,
+}
+
+impl<'e> Hearing<'e> {
+    fn new(
+        core: &Arc<Core>,
+        host: Host,
+        (payload, said): (&'e Payload, &'e str),
+        here: &Path,
+        options: &HostOptions,
+    ) -> Result<Self, HostError> {
+        let cwd = payload.cwd.clone().unwrap_or_else(|| here.to_owned());
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let around = |dir: &Path| Workspace::around(dir).ok().flatten();
+        let here = around(&cwd);
+        let project = here.as_ref().map_or(cwd.as_path(), |workspace| workspace.root());
+        let seat = session::seat(core, host, payload, project)?;
+        // An agent that changes its directory does not leave the workspace its session began in.
+        let began = options.project_dir.as_deref().and_then(around);
+        let began = began.or_else(|| around(Path::new(&seat.project_dir)));
+        let workspace = began.or(here).map(Arc::new);
+        let place = Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new() };
+        let (remember, untrusted) = (Remember::Nothing, Untrusted::IsHeldBack);
+        let mut governance = Governance::load(core, &seat, place, remember, untrusted)?;
+        // The host says which mode it is in, and its name may be one that ona has too.
+        let mode = payload.permission_mode.as_deref();
+        let mode = mode.and_then(|mode| mode.parse::<PermissionMode>().ok());
+        if let Some(mode) = mode.filter(|mode| governance.may_use(*mode)) {
+            governance.use_mode(mode);
+        }
+        let record = Record { core: Arc::clone(core), seat };
+        let agent = Arc::new(HostAgent { host, model: payload.model.clone() });
+        let mut gate = Gate::new(record, governance, agent);
+        gate.use_workspace(workspace);
+        Ok(Self { host, payload, said, started_ms: now_ms(), gate, events: Vec::new() })
+    }
+
+    fn selected(&self, workspace: &Workspace) -> Result<Option<String>, StoreError> {
+        self.gate.selected_intent(workspace)
+    }
+
+    /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
+    async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
+        let ((kind, what), _) = record::appended(workspace, entry).await;
+        self.events.push((kind, json!({"what": what})));
+    }
+
+    /// What goes on record with the hook.
+    fn events(&self) -> Vec<(&str, Value)> {
+        let mut events = Vec::new();
+        for (kind, detail) in &self.events {
+            let mut detail = detail.clone();
+            self.gate.redactor().mask_value(&mut detail);
+            events.push((kind.as_str(), detail));
+        }
+        events
+    }
+
+    /// The hook as the record keeps it.
+    fn row(&self, reply: &Reply) -> HookInvocation {
+        let call = self.payload.call.as_ref();
+        let masked = |text: &str| self.gate.masked(text);
+        HookInvocation {
+            event: self.payload.event,
+            ordinal: 0,
+            matcher: String::new(),
+            command: format!("ona hook {}", self.host.as_str()),
+            tool_use_id: call.map(|call| call.id.clone()),
+            tool_name: call.map(|call| call.tool.clone()),
+            input_json: masked(self.said),
+            exit_code: Some(i32::from(reply.code)),
+            stdout_text: reply.stdout.as_ref().map(|json| masked(&json.to_string())),
+            stderr_text: Some(masked(&reply.stderr)).filter(|text| !text.is_empty()),
+            started_ms: self.started_ms,
+            completed_ms: Some(now_ms()),
+            skipped_reason: None,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! An address as somebody wrote it: whether it can be asked, and which host it names.
+
+use url::Url;
+
+/// A longer address is none that a person wrote, or a server takes.
+const LONGEST: usize = 8192;
+
+/// Why an address cannot be asked. What may be a password in it is not repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// It cannot be read.
+    #[error("it is not a URL ({0}); write it whole, such as https://example.com/page")]
+    NotAUrl(String),
+    /// It is too long.
+    #[error("it is longer than {LONGEST} bytes")]
+    TooLong,
+    /// Another scheme.
+    #[error("`{0}:` is not fetched, only http: and https: are")]
+    Scheme(String),
+    /// It holds credentials.
+    #[error("it holds a user name or a password; leave them out: credentials do not go into URLs")]
+    Credentials,
+    /// It has no host.
+    #[error("it names no host")]
+    NoHost,
+}
+
+/// Reads an address. Numbers in all the forms that an IPv4 address can be written in are one address afterwards.
+pub fn parse(text: &str) -> Result<Url, LinkError> {
+    let url = Url::parse(text.trim()).map_err(|error| LinkError::NotAUrl(error.to_string()))?;
+    check(&url)?;
+    Ok(url)
+}
+
+/// Whether an address can be asked.
+pub fn check(url: &Url) -> Result<(), LinkError> {
+    if url.as_str().len() > LONGEST {
+        return Err(LinkError::TooLong);
+    }
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(LinkError::Scheme(url.scheme().to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(LinkError::Credentials);
+    }
+    if host(url).is_empty() {
+        return Err(LinkError::NoHost);
+    }
+    Ok(())
+}
+
+/// The host, in small letters and without the dot that some write at its end.
+pub fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// The address that is asked: by https, but for hosts that the operator has opened, and without the part that is
+/// only for readers.
+pub fn asked(mut url: Url, is_private: bool) -> Url {
+    url.set_fragment(None);
+    if url.scheme() == "http" && !is_private {
+        // It cannot fail: both schemes are alike.
+        let _ = url.set_scheme("https");
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_asked_is_named() {
+        for (text, expected) in [
+            ("", "it is no URL"),
+            ("example.com", "it is no URL"),
+            ("http://", "it is no URL"),
+            ("http://a b/", "it is no URL"),
+            ("ftp://example.com/", "`ftp:` is not fetched"),
+            ("file:///etc/passwd", "`file:` is not fetched"),
+            ("data:text/html,x", "`data:` is not fetched"),
+            ("https://me@example.com/", "credentials do not go into URLs"),
+            ("https://me:hunter22@example.com/", "credentials do not go into URLs"),
+            ("https://:hunter22@example.com/", "credentials do not go into URLs"),
+            ("https://./", "it names no host"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.starts_with(expected) || message.ends_with(expected), "{message}");
+            assert!(!message.contains("hunter22"));
+        }
+        let long = format!("https://example.com/{}", "a".repeat(LONGEST));
+        assert_eq!(parse(&long), Err(LinkError::TooLong));
+    }
+
+    #[test]
+    fn however_it_is_written_it_is_one_host() {
+        for (text, expected) in [
+            ("https://EXAMPLE.com./a", "example.com"),
+            (" https://example.com ", "example.com"),
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://0x7f000001/", "127.0.0.1"),
+            ("http://0177.0.0.01/", "127.0.0.1"),
+            ("http://127.1/", "127.0.0.1"),
+            ("http://0/", "0.0.0.0"),
+            ("http://[0:0:0:0:0:0:0:1]:80/", "[::1]"),
+            ("http://１２７.0.0.1/", "127.0.0.1"),
+            ("https://bücher.example/", "xn--bcher-kva.example"),
+        ] {
+            assert_eq!(host(&parse(text).unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn others_are_asked_by_https() {
+        let link = |text: &str| parse(text).unwrap();
+        assert_eq!(asked(link("http://a.example/x#y"), false).as_str(), "https://a.example/x");
+        assert_eq!(asked(link("http://a.example:80/"), false).as_str(), "https://a.example/");
+        assert_eq!(asked(link("http://a.example:81/"), false).as_str(), "https://a.example:81/");
+        assert_eq!(asked(link("http://a.example/"), true).as_str(), "http://a.example/");
+        assert_eq!(asked(link("https://a.example/"), true).as_str(), "https://a.example/");
+    }
+}
