@@ -487,7 +487,7 @@ mod tests {
     fn results_follow_their_calls_in_the_order_they_were_asked_for() {
         let mut entries = vec![user("go"), answer("", &["one", "two", "three"])];
         entries.extend(used("two"));
-        entries.push(Entry::hook_context(&id("two"), "model_handle this"));
+        entries.push(Entry::hook_context(&id("two"), "mind this"));
         entries.extend(used("one"));
         entries.push(user("and now?"));
         let messages = told(&entries);

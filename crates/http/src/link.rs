@@ -73,10 +73,10 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_named() {
         for (text, expected) in [
-            ("", "it is no URL"),
-            ("example.com", "it is no URL"),
-            ("http://", "it is no URL"),
-            ("http://a b/", "it is no URL"),
+            ("", "it is not a URL"),
+            ("example.com", "it is not a URL"),
+            ("http://", "it is not a URL"),
+            ("http://a b/", "it is not a URL"),
             ("ftp://example.com/", "`ftp:` is not fetched"),
             ("file:///etc/passwd", "`file:` is not fetched"),
             ("data:text/html,x", "`data:` is not fetched"),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ona_types::hook::{HookEvent, HookInvocation};
+use ona_types::trust::TrustRecord as _;
 use ona_types::{
     ContentBlock, Entry, EntryType, SessionId, TaskEnd, TaskId, TaskKind, TaskStarted, ToolOutput,
     ToolUseId,

@@ -48,6 +48,8 @@ impl Store {
 mod tests {
     use std::fs;
 
+    use ona_types::trust::TrustRecord as _;
+
     use super::*;
     use crate::conversations::Join;
 

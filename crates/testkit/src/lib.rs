@@ -25,6 +25,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The real disk, for tests of crates that must not look at it themselves.
 pub use ona_repo::Disk;
+pub use ona_store::Store;
 use rusqlite::Connection;
 use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};

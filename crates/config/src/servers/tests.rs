@@ -10,7 +10,7 @@ use super::*;
 use crate::settings::{Given, load};
 use crate::trust::name_of;
 use crate::trust_request;
-use ona_store::Store;
+use ona_testkit::Store;
 use ona_types::trust::TrustRecord as _;
 
 /// A project with a home and a record of its own.

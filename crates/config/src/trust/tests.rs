@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 use tempfile::TempDir;
 
-use ona_store::Store;
+use ona_testkit::Store;
 
 use super::*;
 use crate::settings::{Given, load};

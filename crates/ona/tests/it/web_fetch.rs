@@ -192,7 +192,7 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
 fn a_url_that_cannot_be_meant_is_refused_before_anything_is_asked() {
     let project = open();
     for (url, expected) in [
-        ("", "`url`: it is no URL"),
+        ("", "`url`: it is not a URL"),
         ("example.com/x", "write it whole"),
         ("file:///etc/passwd", "`file:` is not fetched"),
         ("javascript:alert(1)", "`javascript:` is not fetched"),

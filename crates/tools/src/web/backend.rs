@@ -315,7 +315,7 @@ mod tests {
             (
                 json!({"backend": "searxng", "url": "nope"}),
                 &none,
-                "the setting webSearch.url: it is no URL",
+                "the setting webSearch.url: it is not a URL",
             ),
             (json!({"backend": "brave"}), &none, "BRAVE_API_KEY is not set"),
             (json!({"backend": "tavily"}), &none, "TAVILY_API_KEY is not set"),
