@@ -8,6 +8,8 @@ mod after;
 mod before;
 mod payload;
 pub mod project;
+#[cfg(test)]
+mod same_gate;
 mod session;
 mod targets;
 pub mod tools;
