@@ -339,8 +339,9 @@ pub fn host_project() -> Option<PathBuf> {
 
 /// This program's file, and whether it is what PATH calls `ona`.
 pub fn own_program() -> Result<(PathBuf, bool), CliError> {
-    let own = std::env::current_exe()
-        .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        CliError::failed(format!("cannot find ona's own program file: {error}"))
+    })?;
     let dirs = std::env::var_os(PATH.name).unwrap_or_default();
     // A relative entry means another directory wherever one stands.
     let dirs = std::env::split_paths(&dirs).filter(|dir| dir.is_absolute());
@@ -427,8 +428,8 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         "user" => Ok(Scope::User),
         "project" => Ok(Scope::Project),
         "local" => Ok(Scope::Local),
-        other => Err(CliError::usage(format!("--setting-sources: `{other}` is no source"))
-            .hint("user, project and local are")),
+        other => Err(CliError::usage(format!("--setting-sources: unknown source `{other}`"))
+            .hint("expected user, project or local")),
     };
     let sources = cli.setting_sources.as_ref();
     let mut sources = sources.map(|names| names.iter().map(scope).collect()).transpose()?;
@@ -508,7 +509,7 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
         if let Some(why) = settings::refuses(given, &here) {
             let name = if settings::is_text(given) { String::new() } else { format!(" {given}") };
             return Err(CliError::usage(format!("--settings{name}: {why}"))
-                .hint("it takes a file that holds a JSON object, or that object itself"));
+                .hint("expected a JSON object, or a file with one"));
         }
     }
     // A path is meant from where the operator stands, not from where the session's shell is.

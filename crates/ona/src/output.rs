@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
-/// Prints a line on standard output. A pipe that was closed is no error: whoever read it has had enough.
+/// Prints a line on standard output. A closed pipe is not an error.
 pub fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
@@ -17,7 +17,7 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Says what went wrong; if nobody can be told, the exit code has to do.
+/// Prints on standard error; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
     let _ = io::stderr().write_all(plain(text).as_bytes());
 }

@@ -26,13 +26,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 
-/// Entries of the trace that are shown if nobody says how many, and at most.
-const FEW_ENTRIES: usize = 20;
-const MOST_ENTRIES: usize = 200;
-/// Paths that are looked at in one call.
-const MOST_PATHS: usize = 1_000;
-/// Files that are longer are not blamed.
-const LONGEST_FILE: u64 = 16 << 20;
+/// The number of trace entries: by default, and at most.
+const DEFAULT_ENTRIES: usize = 20;
+const MAX_ENTRIES: usize = 200;
+/// The most paths of one call.
+const MAX_PATHS: usize = 1_000;
+/// The largest file that is blamed, in bytes.
+const MAX_FILE: u64 = 16 << 20;
 
 const INSTRUCTIONS: &str = "Every change in this repository belongs to an intent and stays in its scope. Call \
     select_active_intent before the first change; list_intents shows which there are, check_scope whether a path is in \
@@ -44,7 +44,7 @@ pub struct Tools {
     workspace: Workspace,
     /// The session of whoever names none.
     session: SessionId,
-    /// Whether a call of ona\'s own has started it.
+    /// Whether a call of ona's own has started it.
     governed: bool,
 }
 
@@ -250,17 +250,17 @@ impl Tools {
             None => Ok(self.session.clone()),
             // What a call of ona's own has started speaks for nobody else.
             Some(_) if self.governed => {
-                let why = "a session cannot be named from within a call of ona's own".to_owned();
+                let why = "`session` is not allowed inside a call of ona".to_owned();
                 Err(Problem::Other("invalid_arguments", why))
             }
-            Some("") => Err(Problem::Other("invalid_arguments", "the session is empty".into())),
+            Some("") => Err(Problem::Other("invalid_arguments", "`session` is empty".into())),
             Some(id) => {
                 let id = SessionId::from_existing(id.to_owned());
                 // What ona's own sessions work for is not to be had by naming them.
                 match self.store.session(&id)? {
                     Some(row) if !is_foreign(&row.origin) => {
                         let why =
-                            format!("the session {id} is not one of an agent that ona serves");
+                            format!("session {id} does not belong to an agent that ona serves");
                         Err(Problem::Other("invalid_arguments", why))
                     }
                     _ => Ok(id),
@@ -324,8 +324,8 @@ impl Tools {
     }
 
     fn check_scope(&self, asked: &CheckScope) -> Told {
-        if asked.paths.is_empty() || asked.paths.len() > MOST_PATHS {
-            let why = format!("`paths` must name 1 to {MOST_PATHS} paths");
+        if asked.paths.is_empty() || asked.paths.len() > MAX_PATHS {
+            let why = format!("`paths` must have 1 to {MAX_PATHS} items");
             return Err(Problem::Other("invalid_arguments", why));
         }
         let intent = match &asked.intent_id {
@@ -396,7 +396,7 @@ impl Tools {
     }
 
     fn trace_recent(&self, asked: &TraceRecent) -> Told {
-        let limit = asked.limit.unwrap_or(FEW_ENTRIES).clamp(1, MOST_ENTRIES);
+        let limit = asked.limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES);
         let intent = asked.intent_id.as_deref().map(str::trim);
         let ledger = self.ledger()?;
         let failed = |error: io::Error| unreadable(error.to_string());
@@ -436,7 +436,7 @@ impl Tools {
             (Some(from), to) => (from, to.unwrap_or(from)),
         };
         if from == 0 || from > to || (from > last && last > 0) {
-            let why = format!("`{path}` has lines 1 to {last}, and {from} to {to} is asked for");
+            let why = format!("`{path}` has lines 1 to {last}; {from} to {to} is out of range");
             return Err(Problem::Other("invalid_arguments", why));
         }
         let lines: Vec<BlamedLine> = std::mem::take(&mut found.lines);
@@ -497,7 +497,7 @@ fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Valu
 
 /// A regular file that is not too long.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    match ona_files::read_at_most(path, LONGEST_FILE) {
+    match ona_files::read_at_most(path, MAX_FILE) {
         Ok(Some(content)) => Ok(content),
         Ok(None) => Err(io::ErrorKind::NotFound.into()),
         Err(ReadError::Io(error)) => Err(error),

@@ -222,7 +222,7 @@ fn a_model_is_asked_for_no_more_than_it_can() {
     told(&said, "so 1024 is asked for");
     let (output, thinking, said) = asked("haiku", "8192", "2000");
     assert_eq!((output, thinking), (8192, None));
-    told(&said, "claude-3-5-haiku-20241022 takes no budget for thinking");
+    told(&said, "claude-3-5-haiku-20241022 does not support a thinking budget");
     let (_, thinking, said) = asked("sonnet", "1000", "2000");
     assert_eq!(thinking, None);
     told(&said, "an answer of 1000 tokens leaves no room for it");

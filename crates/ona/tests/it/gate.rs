@@ -326,7 +326,7 @@ fn why_and_log_tell_the_story() {
     }
     let ran = run(&mut project.ona(["log", "--session", "nope"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert!(ran.stderr.contains("there is no session `nope`\nhint: `ona sessions list"), "{ran:?}");
+    assert!(ran.stderr.contains("unknown session `nope`\nhint: `ona sessions list"), "{ran:?}");
 
     let mut follow =
         project.ona(["log", "--follow", "--last", "1"]).stdout(Stdio::piped()).spawn().unwrap();

@@ -276,9 +276,9 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
             "CLAUDE.md",
             "a\n<!-- ona:begin claude_code -->\n",
             "claude_code",
-            "CLAUDE.md:2:1: ona's part begins and does not end",
+            "CLAUDE.md:2:1: ona's section has no end",
         ),
-        (".codex/config.toml", "a = 1\nb = \n", "codex", ".codex/config.toml:2:5: it is no TOML"),
+        (".codex/config.toml", "a = 1\nb = \n", "codex", ".codex/config.toml:2:5: invalid TOML"),
         (".roomodes", "customModes: [\n", "roo_code", ".roomodes:"),
         (".roomodes", "customModes: [{slug: a}]\n", "roo_code", "add the mode by hand"),
     ] {
@@ -442,7 +442,7 @@ fn an_agent_can_neither_install_nor_uninstall() {
     let before = tree(&project);
     for args in ["--tool claude_code --uninstall", "--uninstall", ""] {
         let said = project.refused("Bash", json!({"command": format!("{ona} init {args}")}));
-        assert!(said.contains("what governs a project is the operator's to decide"), "{said}");
+        assert!(said.contains("only the operator decides what governs a project"), "{said}");
     }
     let shown =
         project.ok("Bash", json!({"command": format!("{ona} init --tool codex --dry-run")}));
@@ -458,7 +458,11 @@ fn a_project_that_is_worked_in_is_not_taken_away() {
     let before = tree(&project);
     let ran = init(&project, &["--uninstall"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("agent_trace.jsonl is not as ona made it"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("agent_trace.jsonl was changed since ona created it"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(tree(&project), before);
 }
 

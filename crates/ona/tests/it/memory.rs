@@ -159,20 +159,20 @@ fn bad_input_is_told_and_nothing_is_kept() {
         (add(&["--title", " "]), "the title must be one line"),
         (add(&["--title", "a\nb"]), "the title must be one line"),
         (add(&["--title", &"t".repeat(201)]), "201 characters"),
-        (add(&["--title", "t", "--content", &large]), "longer than 64 KiB"),
+        (add(&["--title", "t", "--content", &large]), "limit: 64 KiB"),
         (add(&["--title", "t", "--keywords", &"k,".repeat(10).replace('k', &"k".repeat(300))]), ""),
         (add(&["--title", "t", "--question", &"q".repeat(3000)]), "longer than 2000 bytes"),
         (add(&["--title", "t", "--project", "nowhere"]), "no such directory"),
         (add(&["--title", "t", "--project", ".", "--all"]), "cannot be used with"),
         (memory(&project, &["add", "--type", "two words", "--title", "t"]), "is no type"),
         (memory(&project, &["add", "--title", "t"]), "--type"),
-        (memory(&project, &["search", " "]), "nothing to look for"),
+        (memory(&project, &["search", " "]), "empty search"),
         (memory(&project, &["list", "--limit", "0"]), "--limit"),
-        (memory(&project, &["show", ""]), "the id is empty"),
-        (memory(&project, &["show", "mem_x"]), "there is no memory `mem_x`"),
-        (memory(&project, &["forget", "%"]), "there is no memory `%`"),
+        (memory(&project, &["show", ""]), "empty id"),
+        (memory(&project, &["show", "mem_x"]), "unknown memory `mem_x`"),
+        (memory(&project, &["forget", "%"]), "unknown memory `%`"),
         (memory(&project, &["import", "nowhere.md"]), "No such file"),
-        (memory(&project, &["import"]), "there are no memories in"),
+        (memory(&project, &["import"]), "no memories in"),
     ] {
         if said.is_empty() {
             assert_eq!(ran.code, Some(0), "the same word again is one word: {}", ran.stderr);
@@ -187,7 +187,7 @@ fn bad_input_is_told_and_nothing_is_kept() {
     let mut command =
         project.ona(["memory", "add", "--type", "x", "--title", "t", "--content", "-"]);
     let ran = run(command.stdin(fs::File::open(project.path("large")).unwrap()));
-    assert!(ran.code == Some(2) && ran.stderr.contains("longer than 64 KiB"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("limit: 64 KiB"), "{ran:?}");
     project.file("odd", b"ab\xff");
     let ran = run(command.stdin(fs::File::open(project.path("odd")).unwrap()));
     assert!(ran.code == Some(2) && ran.stderr.contains("byte 3 is not UTF-8"), "{ran:?}");
@@ -210,7 +210,7 @@ fn secrets_are_masked_before_they_are_kept() {
         let mut command = project.ona([&["memory"], args].concat());
         let ran = run(command.env("ANTHROPIC_API_KEY", "live-secret-of-this-test"));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(ran.stderr.contains("what looks like a secret is not kept"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("masked what looks like a secret"), "{}", ran.stderr);
     };
     let content = format!("use {token} and live-secret-of-this-test");
     with_key(&["add", "--type", "x", "--title", "T", "--content", &content, "--keywords", &token]);
@@ -317,15 +317,15 @@ fn an_agent_adds_to_its_own_project_and_changes_only_what_agents_wrote() {
     for (command, said) in [
         (
             format!("edit {human} --title Other"),
-            "a memory that a human wrote is the operator's to decide",
+            "only the operator decides about a memory that a human wrote",
         ),
-        (format!("forget {human}"), "a memory that a human wrote is the operator's to decide"),
-        (format!("show {elsewhere}"), "there is no memory"),
-        (format!("forget {elsewhere}"), "there is no memory"),
-        ("search project --all".to_owned(), "the operator's to decide"),
-        (format!("list --project {other}"), "the operator's to decide"),
-        ("add --type x --title y --all".to_owned(), "the operator's to decide"),
-        ("import .".to_owned(), "the operator's to decide"),
+        (format!("forget {human}"), "only the operator decides about a memory that a human wrote"),
+        (format!("show {elsewhere}"), "unknown memory"),
+        (format!("forget {elsewhere}"), "unknown memory"),
+        ("search project --all".to_owned(), "only the operator decides"),
+        (format!("list --project {other}"), "only the operator decides"),
+        ("add --type x --title y --all".to_owned(), "only the operator decides"),
+        ("import .".to_owned(), "only the operator decides"),
     ] {
         let refused = bash(&command);
         assert!(
@@ -368,7 +368,7 @@ fn without_options_an_editor_changes_it() {
     assert!(ran.code == Some(1) && ran.stdout.contains("the editor `false` failed"), "{ran:?}");
     // What cannot be taken stays where it was written.
     let ran = edit("sed -i s/^title:.*/title:/");
-    let path = ran.stdout.split("what you wrote is in ").nth(1).map(|rest| rest.trim().to_owned());
+    let path = ran.stdout.split("your text is in ").nth(1).map(|rest| rest.trim().to_owned());
     let path = path.unwrap_or_else(|| panic!("{ran:?}"));
     assert!(fs::read_to_string(&path).unwrap().contains("three"));
     fs::remove_file(path).unwrap();
@@ -378,8 +378,8 @@ fn without_options_an_editor_changes_it() {
     let agents = agents["id"].as_str().unwrap();
     let ran =
         edit_as(agents, &format!("{ONA} memory edit {agents} --title Faster; sed -i s/one/two/"));
-    assert!(ran.stdout.contains("changed by somebody else meanwhile"), "{ran:?}");
-    let kept = ran.stdout.split("what you wrote is in ").nth(1).unwrap().trim();
+    assert!(ran.stdout.contains("changed by somebody else in the meantime"), "{ran:?}");
+    let kept = ran.stdout.split("your text is in ").nth(1).unwrap().trim();
     assert!(fs::read_to_string(kept).unwrap().contains("two"));
     fs::remove_file(kept).unwrap();
     let now = parsed(&done(&project, &["show", agents, "--json"]));

@@ -241,7 +241,7 @@ fn a_repository_is_fetched_at_a_commit_and_anew() {
     at(&["commit", "-q", "-am", "four"]);
     let ran = ona(&project, &["plugin", "update", "kit"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("/kit:greet goes ahead unasked with Bash"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/kit:greet allows without asking: Bash"), "{}", ran.stderr);
 
     ona(&project, &["plugin", "remove", "kit"]);
     let ran = ona(&project, &["plugin", "add", &tagged, "--yes"]);
@@ -259,7 +259,7 @@ fn what_cannot_be_added_leaves_nothing() {
         ("http://127.0.0.1:1/kit", 2, "`http` is not fetched from"),
         ("ext::sh -c 'touch made'", 2, "`ext` is not fetched from"),
         ("https://me:word@127.0.0.1/kit", 2, "holds a password"),
-        ("file:///nowhere/at/all", 1, "the plugin cannot be fetched: `git fetch` failed"),
+        ("file:///nowhere/at/all", 1, "cannot fetch the plugin: `git fetch` failed"),
         ("https://127.0.0.1:1/kit#--upload-pack=x", 2, "is no branch, tag or commit"),
         (".", 1, "it has no .claude-plugin/plugin.json"),
     ] {
@@ -339,7 +339,7 @@ fn a_call_adds_no_plugin() {
         format!("{ONA} --agents '{{}}' --eval '{inner}'"),
     ] {
         let said = project.refused("Bash", json!({"command": command}));
-        assert!(said.contains("the operator's to decide"), "{command}: {said}");
+        assert!(said.contains("only the operator decides"), "{command}: {said}");
     }
     assert_eq!(kept(&project), [""; 0]);
     assert!(!project.path("made").exists());
@@ -407,7 +407,7 @@ fn hooks_and_permissions_of_a_plugins_skills_are_agreed_to_as_well() {
     assert!(said.stderr.contains("changed since the plugin was added"), "{}", said.stderr);
     skill(other);
     let ran = ona(&project, &["plugin", "update", "kit"]);
-    assert!(ran.stderr.contains("/kit:greet goes ahead unasked with Bash(*)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/kit:greet allows without asking: Bash(*)"), "{}", ran.stderr);
     assert_eq!(ona(&project, &["plugin", "update", "kit", "--yes"]).code, Some(0));
     assert!(!ona(&project, &["skills"]).stdout.contains("held back"));
     // The text that goes along with a permission belongs to it.
@@ -429,7 +429,7 @@ fn an_update_that_changes_what_hooks_run_asks_again() {
     fs::write(dir.join("check.sh"), "touch ran").unwrap();
     let ran = update();
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("look at it, then agree with --yes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("review it, then consent with --yes"), "{}", ran.stderr);
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn what_the_command_line_gives_must_be_of_use() {
     assert!(ran.stderr.contains("nothing is kept"), "{}", ran.stderr);
     let ran = run(anthropic(&project, &server, &["-p", "go"]).env("ANTHROPIC_API_KEY", " \n"));
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("it is not set"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("which is not set"), "{}", ran.stderr);
     assert!(server.requests().is_empty());
     let mut command = anthropic(&project, &server, &["-p", "go", "--no-session-persistence"]);
     let ran = run(command.env("ANTHROPIC_API_KEY", "sk-test-key-of-this-test\n"));

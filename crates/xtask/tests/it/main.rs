@@ -6,6 +6,7 @@
 //! - [`files`]: test files are wired in, files are short, open with what they
 //!   are for and name no place of the machine they were written on;
 //! - [`cites`]: every clause that is cited can be looked up;
+//! - [`catalogue`]: every message is in a snapshot, and reviewed when it changes;
 //! - [`messages`]: no message points at a file that only the repository has.
 //!
 //! Each module reads text with pure functions, tried on samples, and then holds
@@ -16,6 +17,7 @@
     reason = "the facts come from cargo, git and the acceptance script"
 )]
 
+mod catalogue;
 mod cites;
 mod files;
 mod layers;
