@@ -70,7 +70,7 @@ pub struct Cli {
     #[arg(long, value_name = "FILE|JSON", global = true, help_heading = GLOBAL)]
     pub settings: Vec<String>,
 
-    /// Read only these settings files: user, project, local
+    /// Read only these settings files, comma-separated: user, project, local
     #[arg(long, value_name = "LIST", value_delimiter = ',', global = true, help_heading = GLOBAL)]
     pub setting_sources: Option<Vec<String>>,
 
@@ -396,6 +396,7 @@ pub enum Config {
     /// List the settings files in order of precedence
     Path,
     /// Print the JSON Schema of the settings
+    #[command(after_help = "Examples:\n  ona config schema > settings.schema.json")]
     Schema,
     /// Replace a settings snapshot in the database that was edited by hand with the current files
     Import,

@@ -27,14 +27,14 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: ClientHandle) {
             }
             Event::HookMessage { text } => complain(&format!("hook: {text}\n")),
             Event::Warning { text } => complain(&format!("warning: {text}\n")),
-            // The rest is of turns, and here is none.
+            // All other events belong to turns.
             _ => {}
         }
     }
 }
 
-/// Puts a question to whoever is at the terminal. It is asked beside all else, so that an interrupt is not kept waiting by
-/// a terminal; and one at a time.
+/// Asks the user at the terminal, one question at a time. It runs on a thread of its own, so that an interrupt does not
+/// wait for the terminal.
 pub fn put(ask: u64, request: AskRequest, remote: &ClientHandle) {
     static TURN: Mutex<()> = Mutex::new(());
     let remote = remote.clone();
@@ -225,7 +225,7 @@ fn wanted(field: &Value) -> String {
     }
 }
 
-/// A line as a value of the kind that a field has; nothing if it is none.
+/// Parses a line as a value of the field's type; `None` if it is not one.
 fn field_value(said: &str, field: &Value) -> Option<Value> {
     if said.is_empty() {
         return None;

@@ -29,7 +29,7 @@ const MAX_FILE: u64 = 64 << 20;
 
 pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
     let workspace = Workspace::find(cli)?;
-    // The trace stands by itself; the record only adds to it.
+    // The trace alone is enough; the record adds details.
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));
     let store =
         store.inspect_err(|error| complain(&error.warning("continuing without the record")));
@@ -203,7 +203,7 @@ impl Traced {
         })
     }
 
-    /// What stands above the lines.
+    /// The heading of the lines.
     fn head(&self, certainty: Certainty) -> String {
         let entry = &self.entry;
         let id = entry.intent_id.as_deref().unwrap_or("no intent");

@@ -86,8 +86,7 @@ pub fn existing_record() -> Result<Option<Store>, CliError> {
     Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
 }
 
-/// What of the files acts. Of one scope it is all that stands there, since that is what was asked for;
-/// either way, what does not act is named.
+/// The settings of the files that take effect, or all settings of one scope. Names what is held back.
 fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(roots, &config.given);
@@ -140,7 +139,7 @@ fn destination(scope: &str) -> Result<UpdateDestination, CliError> {
     })
 }
 
-/// What `ona config set` is told.
+/// The arguments of `ona config set`.
 struct Setting<'a> {
     key: &'a str,
     value: &'a str,
@@ -159,7 +158,7 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
             .hint("for example permissions.defaultMode"));
     }
     let clash = match mind::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
-        // Who insists may mean another program.
+        // With --force the key may belong to another program.
         Err(_) if force => None,
         checked => checked?,
     };

@@ -108,12 +108,12 @@ impl Subscriber for Lines {
         let mut said = Said::default();
         event.record(&mut said);
         let line = format!("{} [{category}] {}{}", now(), said.message, said.fields);
-        // One line each, whatever is in it; and a secret is none the less one for standing in a path.
+        // One line per event; secrets are masked also in paths.
         let line = plain(&self.redactor.mask(&line)).replace('\n', " ") + "\n";
         match &self.file {
             Some(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who looks into a full disk's file will see that it ends.
+                // On a full disk the file just ends.
                 let _ = file.write_all(line.as_bytes());
             }
             None => complain(&line),

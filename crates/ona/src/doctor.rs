@@ -21,9 +21,12 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
     let findings = match io::stderr().is_terminal() {
         true => {
+            let started = Instant::now();
             let findings = ona_engine::examine(&database, &shown(&database));
-            // Nothing stands there if it did not take long.
-            let _ = io::stderr().write_all(b"\r\x1b[K");
+            // Remove the progress line; a short check has none.
+            if started.elapsed() >= LONG {
+                let _ = io::stderr().write_all(b"\r\x1b[K");
+            }
             findings
         }
         false => ona_engine::examine(&database, &Watch::default()),

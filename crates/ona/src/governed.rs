@@ -1,4 +1,4 @@
-//! Who speaks: the operator, or something that an agent's call has started (DESIGN §5, no. 12).
+//! Who runs this command: the operator, or a process that an agent's call has started (DESIGN §5, no. 12).
 
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -28,7 +28,7 @@ pub enum Starter {
     Host(&'static str),
     /// Another ona, by its process.
     Ona(String),
-    /// Nobody knows: who stands above cannot be seen.
+    /// Unknown: a parent process cannot be seen.
     Unseen,
 }
 
@@ -151,7 +151,7 @@ fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
     let same = fs::metadata(&exe).is_ok_and(|meta| own.map(file) == Some(file(&meta)));
     let named = match fs::read_link(&exe) {
         Ok(path) => is_called_ona(path.as_os_str().as_encoded_bytes()),
-        // Whoever has made itself a user namespace may not look, but its name everybody may see.
+        // A process in a user namespace of its own may not read the link, but everybody may read the name.
         Err(_) => fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n"),
     };
     same || named
@@ -186,7 +186,7 @@ fn is_called_ona(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next() == Some(b"ona")
 }
 
-/// Refuses what only the operator may decide, if it is not the operator who asks.
+/// Refuses what only the operator may decide, if an agent has started this process.
 pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     // What calls tools is governed by what the variables lead to.
     let calls = matches!(&cli.command, None | Some(Command::Mcp(Mcp::Serve(_))));
@@ -236,7 +236,7 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     }
 }
 
-/// The answer to whoever is not the operator.
+/// The error for a caller that is not the operator.
 pub fn refused(what: &str, starter: &Starter) -> CliError {
     CliError::usage(format!(
         "only the operator decides {what}, and this ona was started by {starter}"

@@ -46,7 +46,7 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         store.finish_task(&spec.id, &end)
     });
     if let Err(error) = recorded {
-        // Nobody reads our stderr; whoever looks at the task reads its log.
+        // Nobody reads our standard error; the log of the task is read.
         if let Ok(mut log) = OpenOptions::new().append(true).open(&spec.output_path) {
             let _ = writeln!(log, "\ncannot record how the task ended: {error}");
         }

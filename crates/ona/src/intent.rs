@@ -56,7 +56,7 @@ pub enum Intent {
     },
     /// Add an intent
     #[command(
-        after_help = "Examples:\n  ona intent add --name 'Rate limit the login' --scope 'src/auth/**' --scope 'tests/auth/*.rs'\n  ona intent add --id INT-014 --name Docs --scope 'docs/**' --criterion 'Complete' --requirement REQ-7"
+        after_help = "Examples:\n  ona intent add --name 'Rate limit the login' --scope 'src/auth/**' --scope 'tests/auth/*.rs'\n  ona intent add --id INT-014 --name Docs --scope 'docs/**' --requirement REQ-7"
     )]
     Add(Box<Add>),
     /// Change an intent; everything else in the file stays unchanged

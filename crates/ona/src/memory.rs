@@ -27,7 +27,7 @@ pub enum Memory {
     ///
     /// Secrets are masked first. An agent may add memories to its own project.
     #[command(
-        after_help = "Examples:\n  ona memory add --type lesson --title 'Tests need a database' --content 'Run `make db`' --keywords tests\n  git log -5 | ona memory add --type fact --title 'Latest releases' --content -\n  ona memory add --type preference --title 'Answer in German' --all"
+        after_help = "Examples:\n  ona memory add --type lesson --title 'Tests need a database' --content 'Run `make db`'\n  git log -5 | ona memory add --type fact --title 'Latest releases' --content -\n  ona memory add --type preference --title 'Answer in German' --all"
     )]
     Add(Box<Add>),
     /// Search memories by words, best match first
@@ -192,7 +192,7 @@ impl Place {
     }
 }
 
-/// The record, and who asks it.
+/// The record, and the caller.
 struct Desk {
     store: Store,
     /// What started this, if not the operator.

@@ -53,7 +53,7 @@ pub fn mind_for_role(
     let before = last.filter(|_| !chosen).and_then(|last| asked_before(last, &env, settings));
     let model = before.map_or_else(|| model(args, &env, settings), Ok)?;
     let (credential, source, transport) = match way(model.provider, &env) {
-        // Hooks run and nobody is asked: whatever is missing for that is not needed.
+        // Only hooks run and no model is called, so missing credentials do not matter.
         Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),
         found => found?,
     };

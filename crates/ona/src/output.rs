@@ -1,4 +1,4 @@
-//! Printing, for readers that may have gone away.
+//! Printing, also to a pipe that is already closed.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -22,7 +22,7 @@ pub fn complain(text: &str) {
     let _ = io::stderr().write_all(plain(text).as_bytes());
 }
 
-/// Text without anything that could move the cursor, recolour what stands there or turn its order round:
+/// Text without characters that could move the cursor, change colours or reverse the text:
 /// what a tool, a hook or a file said must not pass for what ona says.
 pub fn plain(text: &str) -> String {
     let hidden = |c: char| {

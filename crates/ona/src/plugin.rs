@@ -180,7 +180,7 @@ impl Shop<'_> {
     fn fetch(&self, source: &PluginSource) -> Result<Fetched, CliError> {
         let staged = self.registry.stage().map_err(refused)?;
         let commit = runtime()?.block_on(source.fetch(&staged.path())).map_err(not_fetched)?;
-        // Where it lies for now is nobody's to look for: paths are told as they are in the plugin.
+        // The staging directory is temporary, so messages show paths relative to the plugin.
         let place = format!("{}/", staged.path().display());
         let inside = |text: String| text.replace(&place, "");
         let (mut plugin, parts) = self.read(&staged.path(), inside)?;

@@ -1,4 +1,4 @@
-//! `ona schema`: the contracts with others, as JSON Schema.
+//! `ona schema`: the interfaces with other programs, as JSON Schema.
 
 use std::process::ExitCode;
 

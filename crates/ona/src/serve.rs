@@ -51,7 +51,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
         let outcome = match serve.port {
             None => serve_stdio(tools, cancel).await,
             Some(port) => {
-                // Whoever asked for any port has to hear of it before it can be used.
+                // The client of a free port needs its number.
                 let said = |address: &str| complain(&format!("listening on {address}\n"));
                 serve_http(tools, port, cancel, said).await
             }

@@ -23,7 +23,7 @@ use crate::print;
 /// What every message about a file of intents that cannot be read ends with.
 const LINT: &str = "`ona intent lint` lists all problems";
 
-/// A directory with intents, and where the caller stands.
+/// A directory with intents, and the caller's directory.
 pub struct Workspace {
     /// Resolved.
     pub root: PathBuf,
@@ -185,7 +185,7 @@ pub fn no_trace(error: std::io::Error) -> CliError {
     CliError::failed(format!("cannot read {LEDGER_PATH}: {error}"))
 }
 
-/// All entries of a trace, oldest first; lines that cannot be read are told of.
+/// All entries of a trace, oldest first; warns about lines that cannot be read.
 pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
     let (mut entries, mut bad) = (Vec::new(), 0);
     for line in ledger.read().map_err(no_trace)? {
@@ -203,7 +203,7 @@ pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
     Ok(entries)
 }
 
-/// Who asks, as the record says it.
+/// The caller, as the record names it.
 pub fn by(starter: Option<&Starter>) -> &'static str {
     if starter.is_some() { "agent" } else { "human" }
 }

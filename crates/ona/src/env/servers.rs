@@ -1,4 +1,4 @@
-//! What the environment and the command line say about MCP servers.
+//! The environment variables and options for MCP servers.
 
 use std::time::Duration;
 

@@ -127,7 +127,7 @@ impl Tool {
     }
 }
 
-/// What the agent is told about intents: what the gate wants, and what its refusals mean.
+/// The agent's instructions about intents: what the gate expects, and what its refusals mean.
 pub const INSTRUCTIONS: &str = "\
 ## Intents
 

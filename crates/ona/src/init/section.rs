@@ -30,7 +30,7 @@ pub struct Broken {
 const CREATED: &str = "created";
 const JOINED: &str = "joined";
 
-/// Where a part stands, in bytes, and what its first mark says.
+/// The place of a section in bytes, and the text of its first mark.
 struct Found {
     start: usize,
     body: std::ops::Range<usize>,
@@ -52,7 +52,7 @@ impl Section<'_> {
         self.mark(&note.map_or_else(|| "begin".to_owned(), |note| format!("begin:{note}")))
     }
 
-    /// The text with the part in it as it is now; `None` stands for a file that is not there.
+    /// The text with the part in it as it is now; `None` is a missing file.
     pub fn put(&self, text: Option<&str>) -> Result<String, Broken> {
         let newline = newline(text.unwrap_or_default());
         let body = self.body.replace('\n', newline);

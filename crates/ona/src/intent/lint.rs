@@ -32,7 +32,7 @@ pub fn run(cli: &Cli, strict: bool, as_json: bool) -> Result<ExitCode, CliError>
     let mut all = Vec::new();
     match file::text(&workspace.root) {
         Ok(text) => {
-            // Without git nobody can say which files are meant to be there.
+            // Without git the list of files is unknown.
             let files = wait_if_any(git::files(&workspace.root));
             let files: Option<Vec<String>> = files.map(|files| {
                 files.iter().map(|path| path.to_string_lossy().into_owned()).collect()

@@ -53,7 +53,7 @@ pub fn select(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the operator can do about it; an agent is told by its own tool.
+/// The hint for the operator; an agent gets one from its own tool.
 fn refused(refusal: &Refusal, id: &str) -> CliError {
     let error = CliError::usage(refusal.message());
     match refusal {

@@ -13,7 +13,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::{plain, print};
 
-/// Says of servers how the connection to them stands, each with its name; nothing of one that was not tried.
+/// The connection state of servers by name; without those that were not tried.
 pub type StatusOf<'a> = &'a dyn Fn(&[ServerSpec]) -> Vec<(String, String)>;
 
 pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCode, CliError> {

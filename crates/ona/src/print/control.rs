@@ -1,4 +1,4 @@
-//! What a program that drives ona asks for beside prompts (`control_request`), and what it is answered.
+//! Control requests of a program that drives ona (`control_request`), and their answers.
 
 use ona_front::ClientHandle;
 use ona_front::Op;

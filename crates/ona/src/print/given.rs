@@ -1,4 +1,4 @@
-//! What the command line gives the model beside the prompt: its first words, and the shape its answer must have.
+//! Options for the model besides the prompt: the system prompt, and the JSON Schema of the answer.
 
 use std::fs::File;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn answers(args: &AgentArgs) -> Result<Option<Arc<StructuredOutput>>,
     let Some(schema) = &args.json_schema else { return Ok(None) };
     let tool = StructuredOutput::new(schema).map_err(|error| {
         CliError::usage(format!("--json-schema: {error}")).hint(
-            "it takes the schema itself, such as \
+            "expected a JSON Schema, such as \
              '{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}},\"required\":[\"ok\"]}'; \
              --json-schema \"$(cat FILE)\" takes one from a file",
         )

@@ -1,6 +1,6 @@
 //! The tools of the server.
 //!
-//! They answer from the files of the workspace as these are at that moment. Refusals are the gate's own, as JSON.
+//! They read the current files of the workspace. Refusals are those of the gate, as JSON.
 
 use std::collections::VecDeque;
 use std::io;
@@ -42,7 +42,7 @@ const INSTRUCTIONS: &str = "Every change in this repository belongs to an intent
 pub struct Tools {
     store: Store,
     workspace: Workspace,
-    /// The session of whoever names none.
+    /// The session of calls that name none.
     session: SessionId,
     /// Whether a call of ona's own has started it.
     governed: bool,
@@ -199,7 +199,7 @@ impl ToolSet for Tools {
     }
 }
 
-/// The arguments; a model is told what is wrong with them as it is told of anything else.
+/// Parses the arguments; an error goes to the model like any other.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Problem> {
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| Problem::Other("invalid_arguments", error.to_string()))
@@ -248,7 +248,7 @@ impl Tools {
     fn session(&self, named: Option<&str>) -> Result<SessionId, Problem> {
         match named.map(str::trim) {
             None => Ok(self.session.clone()),
-            // What a call of ona's own has started speaks for nobody else.
+            // A server that a call of ona has started may only act for its own session.
             Some(_) if self.governed => {
                 let why = "`session` is not allowed inside a call of ona".to_owned();
                 Err(Problem::Other("invalid_arguments", why))
@@ -283,7 +283,7 @@ impl Tools {
         Ok(texts)
     }
 
-    /// Makes the server's own session, the first time it is needed: a server that nobody asks leaves nothing behind.
+    /// Makes the server's own session, the first time it is needed: a server without calls leaves no session behind.
     fn have_session(&self) -> Result<(), Problem> {
         let made = self.store.new_session(&NewSession {
             project_dir: &self.workspace_name(),
@@ -388,7 +388,7 @@ impl Tools {
         Ledger::of(self.workspace.root()).map_err(|error| unreadable(error.to_string()))
     }
 
-    /// Where a file stands below the workspace.
+    /// The path of a file relative to the workspace.
     fn place(&self, file: &str) -> Result<String, Problem> {
         let root = self.workspace.root();
         locate(root, root, file)
@@ -465,7 +465,7 @@ fn trace_row(entry: &TraceEntry) -> Value {
     row
 }
 
-/// Neighbouring lines of the same origin, told together.
+/// Groups neighbouring lines of the same origin.
 fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Value> {
     let mut stretches: Vec<(u64, u64, BlamedLine)> = Vec::new();
     for line in lines {

@@ -179,7 +179,7 @@ fn before(contents: &Contents, places: &[&Ungoverned]) -> Option<Vec<u8>> {
     if contents.old.is_none() && built.is_empty() { None } else { Some(built) }
 }
 
-/// For each new line of a hunk, whether nobody is known for it.
+/// For each new line of a hunk, whether its author is unknown.
 fn unknown_in(hunk: &Hunk, places: &[&Ungoverned]) -> Vec<bool> {
     let is_unknown = |line: usize| {
         let line = line as u64 + 1;

@@ -18,7 +18,7 @@ use crate::workspace::{Workspace, counted, no_trace, printed, wait};
 /// A file with its permissions before and now.
 pub type Moded = (String, (u32, u32));
 
-/// What has changed since a commit, and what of it nobody accounts for.
+/// The changes since a commit, and those that no entry explains.
 pub struct Changes {
     /// The commit; none before the first one.
     pub base: Option<String>,

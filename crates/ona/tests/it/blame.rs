@@ -127,7 +127,7 @@ fn from_the_line_back_to_the_call_that_wrote_it() {
     fs::write(project.database(), "no database at all, but long enough to be one").unwrap();
     let ran = ona(&project, &["blame", "src/w.rs"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("warning: without the record: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("warning: continuing without the record: "), "{}", ran.stderr);
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn what_has_no_lines_is_said_so() {
     symlink(project.home(), project.path("src/out")).unwrap();
     fs::write(project.home().join("secret"), "x\n").unwrap();
     for (target, said) in [
-        ("src/none.rs", "error: there is no file src/none.rs\n"),
-        ("src/none.rs:3", "error: there is no file src/none.rs\n"),
-        ("src/a.rs/b", "error: there is no file src/a.rs/b\n"),
-        ("src", "error: src is a directory\nhint: name a file in it\n"),
+        ("src/none.rs", "error: file not found: src/none.rs\n"),
+        ("src/none.rs:3", "error: file not found: src/none.rs\n"),
+        ("src/a.rs/b", "error: file not found: src/a.rs/b\n"),
+        ("src", "error: src is a directory\nhint: give a file in it\n"),
         (
             "src/binary",
             "error: src/binary is a binary file\nhint: `ona trace list --file` lists its changes\n",

@@ -335,7 +335,7 @@ fn odd_names_of_tools_can_be_sent_back() {
     assert_eq!(name(1).len(), 64);
     let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--tools", "Read,Nope"]));
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("there is no tool Nope"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown tool Nope"), "{}", ran.stderr);
 }
 
 #[test]

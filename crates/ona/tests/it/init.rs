@@ -122,11 +122,7 @@ fn claude_code_gets_hooks_a_server_and_its_rules() {
 fn codex_gets_hooks_a_server_and_its_rules() {
     let project = project();
     let ran = done(&project, &["--tool", "codex"]);
-    assert!(
-        ran.stderr.contains("only after you have looked at them with /hooks"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("only after you have reviewed them with /hooks"), "{}", ran.stderr);
     let hooks = read_json(&project, ".codex/hooks.json");
     assert_eq!(hooks.as_object().unwrap().len(), 1, "Codex refuses other keys: {hooks}");
     assert_eq!(hooks["hooks"]["PreToolUse"][0]["hooks"][0]["command"], "ona hook codex");
@@ -143,7 +139,7 @@ fn codex_gets_hooks_a_server_and_its_rules() {
 fn roo_code_gets_a_mode_and_a_server_and_the_operator_the_truth() {
     let project = project();
     let ran = done(&project, &["--tool", "roo_code"]);
-    assert!(ran.stderr.contains("cannot refuse a write before it happens"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot deny a write before it happens"), "{}", ran.stderr);
     let modes = read_json(&project, ".roomodes");
     assert_eq!(modes["customModes"][0]["slug"], "ona-governed");
     assert_eq!(modes["customModes"][0]["groups"], json!(["read", "edit", "command", "mcp"]));
@@ -477,7 +473,7 @@ fn what_has_onas_name_and_is_not_ona_stops_it() {
     for tool in ["claude_code", "codex"] {
         let ran = init(&project, &["--tool", tool]);
         assert_eq!(ran.code, Some(2), "{}", ran.stdout);
-        assert!(ran.stderr.contains("another server called `ona`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("another server is named `ona`"), "{}", ran.stderr);
         done(&project, &["--tool", tool, "--uninstall"]);
         assert_eq!(tree(&project), before);
     }
@@ -488,7 +484,7 @@ fn what_would_make_it_useless_is_pointed_out() {
     let project = project();
     project.file(".claude/settings.json", "{\"disableAllHooks\": true}");
     let ran = done(&project, &["--tool", "claude_code"]);
-    assert!(ran.stderr.contains("says disableAllHooks"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sets disableAllHooks"), "{}", ran.stderr);
     let ran = run(project.ona(["init"]).current_dir(project.home()));
     assert!(ran.code == Some(2) && ran.stderr.contains("is your home directory"), "{}", ran.stderr);
 }

@@ -65,13 +65,13 @@ fn scope_check_says_which_pattern_or_whose_file_it_is() {
     done(&project, &["intent", "status", "INT-001", "COMPLETED"]);
     let over = ona(&project, &["intent", "scope-check", "src/a.rs"]);
     assert!(
-        over.stderr.contains("note: INT-001 is COMPLETED: nothing may be written for it"),
+        over.stderr.contains("note: INT-001 is COMPLETED: no file may be changed for it"),
         "{}",
         over.stderr
     );
     assert_eq!(
         fails(&project, 2, &["intent", "scope-check", "a", "--intent", "INT-7"]).lines().next(),
-        Some("error: there is no intent INT-7")
+        Some("error: unknown intent INT-7")
     );
 }
 
@@ -190,7 +190,11 @@ fn an_agent_asks_and_the_operator_decides() {
     let granting = asked.stdout.rsplit_once("with: ona ").unwrap().1.trim().to_owned();
     let script = format!("{} {granting}", env!("CARGO_BIN_EXE_ona"));
     let granted = run(project.command("sh").args(["-c", &script]));
-    assert_eq!(granted.stdout, "INT-001 owns `lib/it's/**` from now on\n", "{}", granted.stderr);
+    assert_eq!(
+        granted.stdout, "`lib/it's/**` is now in the scope of INT-001\n",
+        "{}",
+        granted.stderr
+    );
     assert_eq!(
         answer(&project, &["intent", "request-scope", "--list", "--json"])[0]["state"],
         "granted"
@@ -201,7 +205,7 @@ fn an_agent_asks_and_the_operator_decides() {
     );
     assert_eq!(
         agent(&["intent", "request-scope", "lib/it's/**"]).stdout,
-        "INT-001 owns `lib/it's/**` already\n"
+        "`lib/it's/**` is already in the scope of INT-001\n"
     );
     for (glob, said) in
         [("+(a)", "groups like"), ("/etc/**", "begins with `/`"), ("#x", "is a comment")]

@@ -96,7 +96,7 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
     assert_eq!(done(&project, &["intent", "list"]), "no intents yet; `ona intent add` adds one\n");
     assert_eq!(
         done(&project, &["intent", "lint"]),
-        ".orchestration/active_intents.yaml: nothing is wrong with it\n"
+        ".orchestration/active_intents.yaml: no problems found\n"
     );
     // Locks and what a killed writer leaves are ignored; the rest is for everybody.
     done(&project, &["intent", "add", "--name", "x", "--scope", "src/**"]);
@@ -193,15 +193,15 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
             "error: unknown intent INT-9\nhint: known intents: INT-001, INT-002; `ona intent list --all` lists all\n",
         ),
         (&["edit", "INT-9", "--name", "x"], "there is no intent INT-9"),
-        (&["edit", "INT-001"], "nothing of INT-001 is to be changed"),
+        (&["edit", "INT-001"], "no change given for INT-001"),
         (
             &["edit", "INT-001", "--remove-scope", "lib/**"],
-            "error: INT-001 has no `lib/**` to take out\n",
+            "error: INT-001 has no `lib/**` to remove\n",
         ),
         (&["edit", "INT-001", "--add-scope", "src/**.ts"], "`**` has to be a whole name"),
         (&["edit", "INT-001", "--name", "a\u{7}b"], "holds control characters"),
-        (&["show", "INT-9"], "there is no intent INT-9"),
-        (&["select", "INT-9"], "there is no intent INT-9"),
+        (&["show", "INT-9"], "unknown intent INT-9"),
+        (&["select", "INT-9"], "unknown intent INT-9"),
     ] {
         let ran = fails(&project, 2, &[&["intent"], args].concat());
         assert!(ran.contains(said), "{args:?}: {ran}");
@@ -285,9 +285,11 @@ fn lint_says_where_and_how_bad() {
             .iter()
             .any(|one| one["code"] == "duplicate_id" && one["line"] == 6)
     );
-    assert!(fails(&project, 2, &["intent", "select", "INT-1"]).contains(
-        "there is more than one intent INT-1: at .orchestration/active_intents.yaml:2:5 and at 6:5"
-    ));
+    assert!(
+        fails(&project, 2, &["intent", "select", "INT-1"]).contains(
+            "duplicate intent INT-1: at .orchestration/active_intents.yaml:2:5 and at 6:5"
+        )
+    );
     // Warnings alone are for who wants them.
     let project = governed();
     let lint = ona(&project, &["intent", "lint"]);
@@ -312,7 +314,7 @@ fn what_an_anchor_shares_is_not_changed_by_a_command() {
             said.contains("`owned_scope` is shared through an anchor: change it by hand"),
             "{said}"
         );
-        assert!(said.contains("hint: the file is as it was"), "{said}");
+        assert!(said.contains("hint: the file is unchanged"), "{said}");
     }
     assert_eq!(project.content(FILE), text);
     assert_eq!(

@@ -53,7 +53,7 @@ fn json_in(path: PathBuf) -> Value {
 #[test]
 fn servers_are_added_shown_and_removed() {
     let project = project();
-    assert!(ok(&project, &["list", "--offline"]).contains("there are no servers"));
+    assert!(ok(&project, &["list", "--offline"]).contains("no servers"));
     assert!(!project.database().exists(), "looking makes no record");
     let said = ok(
         &project,
@@ -110,7 +110,7 @@ fn servers_are_added_shown_and_removed() {
     .concat();
     assert!(!every.contains("hunter2"), "{every}");
     for name in ["files", "echo", "docs", "old"] {
-        assert!(ok(&project, &["remove", name]).contains(&format!("{name} is gone")));
+        assert!(ok(&project, &["remove", name]).contains(&format!("removed {name} from")));
     }
     assert_eq!(states(&project), [""; 0]);
     assert!(refused(&project, 1, &["remove", "files"]).contains("unknown server `files`"));
@@ -130,7 +130,7 @@ fn nothing_is_overwritten_and_nothing_else_changes() {
     let now = project.content(".mcp.json");
     assert!(now.contains("// ours") && now.contains("// kept") && now.contains("other"), "{now}");
     project.file(".mcp.json", "{");
-    assert!(refused(&project, 1, &add).contains("the file is as it was"));
+    assert!(refused(&project, 1, &add).contains("the file is unchanged"));
     assert_eq!(project.content(".mcp.json"), "{");
 }
 
@@ -151,7 +151,7 @@ fn what_is_no_server_is_refused() {
         (&["add", "x", "y", "-H", "A: b"], "--header applies only to a server with a URL"),
         (&["add", "x", "y", "-e", "A"], "-e: a value has no `=`"),
         (&["add", "x", "y", "-e", "ONA_TRUST=1"], "ona sets it itself"),
-        (&["add", "x", "y", "--scope", "managed"], "`managed` is no scope"),
+        (&["add", "x", "y", "--scope", "managed"], "unknown scope `managed`"),
         (&["add", "x", "y", "--callback-port", "0"], "0 is not in 1..=65535"),
         (&["add-json", "x", "{"], "invalid JSON"),
         (&["add-json", "x", "{\"command\": 5}"], "`command`: a text is expected"),
@@ -165,7 +165,7 @@ fn what_is_no_server_is_refused() {
     assert!(refused(&project, 1, &["get", "filez"]).contains("did you mean `files`?"));
     ok(&project, &["add", "files", "x", "--scope", "user"]);
     let said = refused(&project, 2, &["remove", "files"]);
-    assert!(said.contains("several scopes: local, user"), "{said}");
+    assert!(said.contains("several scopes have `files`: local, user"), "{said}");
     assert_eq!(states(&project), ["files local ready", "files user shadowed"]);
 }
 
@@ -364,7 +364,7 @@ fn a_call_cannot_add_servers() {
     }
     assert!(!own_file(&project).exists());
     let said = project.ok("Bash", json!({"command": format!("{ONA} mcp list")}));
-    assert!(said.contains("there are no servers"), "{said}");
+    assert!(said.contains("no servers"), "{said}");
 }
 
 #[test]

@@ -164,7 +164,10 @@ fn what_a_call_leaves_running_ends_with_its_ona() {
                    while [ ! -s a ] || [ ! -s b ]; do :; done";
     let ran = run(&mut project.eval_command("Bash", &json!({"command": command})));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("warning: what was left running is ended: sh, sleep"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning: ended processes that were left running: sh, sleep"),
+        "{ran:?}"
+    );
     assert!(ran.stderr.contains("run_in_background"), "{}", ran.stderr);
     for file in ["a", "b"] {
         assert!(is_gone(&project.content(file)), "{file}");
@@ -211,7 +214,7 @@ fn a_session_keeps_what_its_calls_started_until_it_ends() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{}", ran.stderr);
     assert!(project.path("alive").exists());
     assert!(is_gone(&project.content("pid")));
-    assert!(ran.stderr.contains("what was left running is ended: sleep"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended processes that were left running: sleep"), "{}", ran.stderr);
 }
 
 #[test]

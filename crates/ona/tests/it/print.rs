@@ -461,7 +461,7 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
         (
             &["-p", "--allowedTools", "Read", "do it"],
             &[("ANTHROPIC_API_KEY", "k")],
-            "put the prompt directly behind -p",
+            "put the prompt directly after -p",
         ),
         (&["--mcp-config", "{}", "mcp", "list"], &[], "a command before such options"),
         (&["-p", "x", "--continue"], &[("ANTHROPIC_API_KEY", "k")], "no session"),

@@ -561,5 +561,5 @@ fn a_port_that_is_taken_is_said_so() {
     let project = governed();
     let ran = run(&mut project.ona(["serve", "--mcp", "--port", &port]));
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains(&format!("is port {port} taken?")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("is port {port} in use?")), "{}", ran.stderr);
 }

@@ -108,9 +108,9 @@ fn a_key_that_stands_twice_loses_nothing() {
 fn a_model_that_no_start_would_take_is_not_set() {
     let project = project();
     let set = |key, value| config(&project, &["set", key, value, "--scope", "user"]);
-    let none = "hint: claude_code_subscription has claude_opus_4 (opus), claude_sonnet_4 (sonnet), \
-                claude_3_5_haiku (haiku); openai_compatible has gpt_4o, gpt_4o_mini, o3, o3_mini; \
-                lm_studio_local has lm_studio_server_routed\n";
+    let none = "hint: claude_code_subscription: claude_opus_4 (opus), claude_sonnet_4 (sonnet), \
+                claude_3_5_haiku (haiku); openai_compatible: gpt_4o, gpt_4o_mini, o3, o3_mini; \
+                lm_studio_local: lm_studio_server_routed\n";
     for (key, value, said) in [
         ("model", "foo", "unknown model `foo`\n"),
         ("model", "foo", none),

@@ -181,7 +181,7 @@ fn every_change_that_no_trace_explains_is_listed() {
     ungoverned_change  src/a.rs:4  (changed)
     ungoverned_change  src/gone.rs  (deleted)
     ungoverned_change  src/new.rs:1  (created)
-    3 changes in 3 files since HEAD that no trace explains
+    3 changes in 3 files since HEAD that the trace does not explain
     hint: if they are yours, `ona trace reconcile --adopt INT-…` records them
     ");
     // Committed is not explained.
@@ -223,7 +223,7 @@ fn a_human_answers_for_what_is_theirs_and_for_nothing_else() {
     assert_eq!(project.content(LEDGER), before);
     assert!(
         fails(&project, 2, &["trace", "reconcile", "--adopt", "INT-9"])
-            .contains("there is no intent INT-9")
+            .contains("unknown intent INT-9")
     );
     fs::remove_dir_all(project.path("src/gen")).unwrap();
     fs::remove_file(project.path("docs/x.md")).unwrap();
@@ -294,7 +294,7 @@ fn repositories_of_every_kind() {
     assert!(
         ona(&bare, &["trace", "reconcile"])
             .stdout
-            .contains("since the beginning that no trace explains")
+            .contains("since the beginning that the trace does not explain")
     );
 
     let project = governed();
