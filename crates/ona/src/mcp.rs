@@ -36,7 +36,7 @@ pub enum Mcp {
         after_help = "Examples:\n  ona mcp add-json files '{\"command\": \"npx\", \"args\": [\"-y\", \"some-server\", \".\"]}'\n  ona mcp add-json docs '{\"type\": \"http\", \"url\": \"https://docs.example/mcp\"}' --scope project"
     )]
     AddJson(add::AddJson),
-    /// Show a server: its file, its command or address, and whether sessions start it
+    /// Show a server: its file, its command or URL, and whether sessions start it
     ///
     /// The values of variables and headers are masked.
     #[command(

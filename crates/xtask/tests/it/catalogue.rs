@@ -4,6 +4,7 @@
 //! `INSTA_UPDATE=always cargo test -p ona-xtask --test it catalogue` writes it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use anyhow::{Result, ensure};
 
@@ -11,8 +12,9 @@ use crate::files::repository;
 use crate::messages::{is_product, string, without_tests};
 use crate::read;
 
-/// What a message follows, and what it is. The first one that holds a literal names it.
-const MARKERS: [(&str, &str); 10] = [
+/// What a message follows, and what it is. The first one that holds a literal names it. A function's messages are in
+/// its body.
+const MARKERS: [(&str, &str); 12] = [
     ("#[error(", "error"),
     ("CliError::usage(", "error"),
     ("CliError::failed(", "error"),
@@ -23,6 +25,8 @@ const MARKERS: [(&str, &str); 10] = [
     ("warn(", "warning"),
     (".warning(", "warning"),
     ("complain(", "notice"),
+    ("fn message(&self)", "error"),
+    ("fn hint(&self)", "hint"),
 ];
 
 /// Rust code in two layers.
@@ -71,31 +75,34 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// The end of the list that opens right before `from`.
-fn closing(code: &str, from: usize) -> usize {
-    let mut open = 1;
+/// The arguments behind a marker that ends at `from`, or the body of the function that it names.
+fn region(code: &str, marker: &str, from: usize) -> Range<usize> {
+    let (from, open, close) = match marker.starts_with("fn ") {
+        true => (code[from..].find('{').map_or(code.len(), |at| from + at + 1), '{', '}'),
+        false => (from, '(', ')'),
+    };
+    let mut depth = 1;
     let end = code[from..].find(|c| {
-        match c {
-            '(' => open += 1,
-            ')' => open -= 1,
-            _ => {}
-        }
-        open == 0
+        depth += i32::from(c == open) - i32::from(c == close);
+        depth == 0
     });
-    end.map_or(code.len(), |end| from + end)
+    from..end.map_or(code.len(), |end| from + end)
 }
 
-/// Whether a template says something of its own, besides what is put into it.
-fn says_something(template: &str) -> bool {
-    let mut inside = false;
-    template.chars().any(|c| {
-        match c {
-            '{' => inside = true,
-            '}' => inside = false,
-            _ => {}
-        }
-        !inside && c.is_alphabetic()
-    })
+/// Whether a template has words of its own besides what is put into it. A prefix such as `warning: ` is not enough,
+/// but an error may be one word.
+fn says_something(kind: &str, template: &str) -> bool {
+    let mut depth = 0;
+    let own: String = template
+        .replace("\\n", " ")
+        .chars()
+        .map(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            if depth == 0 { c } else { ' ' }
+        })
+        .collect();
+    let words = own.split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+    words.count() > usize::from(kind != "error")
 }
 
 /// A literal as one line, without the breaks that are not part of it.
@@ -119,16 +126,16 @@ fn messages(source: &str) -> Vec<(&'static str, String)> {
         };
         let places = code.match_indices(marker).map(|(at, _)| at).filter(|at| !is_part(*at));
         for from in places.map(|at| at + marker.len()) {
-            let to = closing(&code, from);
+            let region = region(&code, marker, from);
             let held = literals.iter().enumerate();
-            let held = held.filter(|(_, (at, _))| (from..to).contains(at));
+            let held = held.filter(|(_, (at, _))| region.contains(at));
             let held = held.filter(|(_, (at, _))| !code[..at - 1].trim_end().ends_with("join("));
             found.extend(held.filter(|(index, _)| seen.insert(*index)).map(|(at, _)| (at, kind)));
         }
     }
     found.sort_unstable();
     let texts = found.into_iter().map(|(at, kind)| (kind, one_line(literals[at].1)));
-    texts.filter(|(_, text)| says_something(text)).collect()
+    texts.filter(|(kind, text)| says_something(kind, text)).collect()
 }
 
 #[test]
@@ -172,6 +179,10 @@ self.warn("first \
     second");
 forewarn("no");
 .hint(format!("{a}: {b}"))
+complain(&format!("warning: {why}\n"));
+#[error("cancelled")]
+fn hint(&self) -> &str { match self { A => "try {it} again", _ => "" } }
+let other = "not a message";
 "##;
     let expected = [
         ("error", "cannot read {path}: {0}"),
@@ -180,6 +191,8 @@ forewarn("no");
         ("hint", r#"a "raw" two"#),
         ("warning", "nothing is kept"),
         ("warning", "first second"),
+        ("error", "cancelled"),
+        ("hint", "try {it} again"),
     ];
     assert_eq!(messages(source), expected.map(|(kind, text)| (kind, text.to_owned())));
 }
@@ -190,5 +203,5 @@ fn places_in_the_code_are_places_in_the_source() {
     let Scanned { code, literals } = scan(source);
     assert_eq!(code.len(), source.len());
     assert_eq!(literals, [(3, "é)")]);
-    assert_eq!(closing(&code, 2), source.find(" //").unwrap_or_default() - 1);
+    assert_eq!(region(&code, "a(", 2).end, source.find(" //").unwrap_or_default() - 1);
 }
