@@ -18,6 +18,9 @@ use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
 
+/// The heading of the options that every command takes.
+const GLOBAL: &str = "Global options";
+
 /// A coding agent whose every step is governed and on the record.
 #[derive(Debug, Parser)]
 #[command(
@@ -34,20 +37,20 @@ use crate::trace::Trace;
   echo '{\"tool\":\"Glob\",\"input\":{\"pattern\":\"**/*.rs\"}}' | ona --eval -
   ona doctor
 
-Exit codes: 0 done and recorded (a tool's own error result included), 1 failed
+Exit codes: 0 done and recorded (also if the tool's result is an error), 1 failed
 (with -p: the turn ended in an error, at a limit, or was stopped), 2 wrong usage
 or configuration, 129, 130, 143 interrupted by a signal.
 
 The record is the SQLite file at AGENT_SDLC_DB (absolute path), by default
-$XDG_STATE_HOME/ona/agent.db. `ona help environment` lists
-every variable, `ona help` every page."
+$XDG_STATE_HOME/ona/agent.db. `ona help environment` lists all environment
+variables, `ona help` lists all pages."
 )]
 pub struct Cli {
-    /// Run one tool call, given as JSON {"tool": NAME, "input": {…}} or - for standard input
+    /// Run one tool call, given as JSON {"tool": NAME, "input": {…}}; - reads it from standard input
     ///
-    /// Joins the conversation given with --conversation, else the latest one of this directory, else
-    /// starts one, and goes on in its latest session. Prints one line of JSON: tool_use_id, content,
-    /// is_error.
+    /// The call continues the latest session of the conversation: the one of --conversation, or else the
+    /// latest of this directory. If there is none, it starts one. Prints one line of JSON: tool_use_id,
+    /// content, is_error.
     #[arg(long, value_name = "JSON", conflicts_with = "init_db")]
     pub eval: Option<String>,
 
@@ -55,43 +58,43 @@ pub struct Cli {
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["eval", "init_db"])]
     pub transition: Option<String>,
 
-    /// The conversation to join or to move
-    #[arg(long, value_name = "ID", global = true)]
+    /// Use this conversation instead of the latest one of the directory
+    #[arg(long, value_name = "ID", global = true, help_heading = GLOBAL)]
     pub conversation: Option<String>,
 
-    /// Act as if started in this directory
-    #[arg(long, value_name = "DIR", global = true)]
+    /// Run as if started in this directory
+    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub cwd: Option<PathBuf>,
 
-    /// Further settings: a file, or JSON; may be given more than once
-    #[arg(long, value_name = "FILE|JSON", global = true)]
+    /// Additional settings: a file or a JSON object; can be repeated
+    #[arg(long, value_name = "FILE|JSON", global = true, help_heading = GLOBAL)]
     pub settings: Vec<String>,
 
-    /// Which settings files to read: user, project, local
-    #[arg(long, value_name = "LIST", value_delimiter = ',', global = true)]
+    /// Read only these settings files, comma-separated: user, project, local
+    #[arg(long, value_name = "LIST", value_delimiter = ',', global = true, help_heading = GLOBAL)]
     pub setting_sources: Option<Vec<String>>,
 
-    /// default, acceptEdits, plan, dontAsk or bypassPermissions
-    #[arg(long, value_name = "MODE", global = true)]
+    /// Permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE", global = true, help_heading = GLOBAL)]
     pub permission_mode: Option<String>,
 
     /// Trust this folder's hooks, helpers and servers for this run
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub trust: bool,
 
-    /// A plugin for this run only; may be given more than once
-    #[arg(long, value_name = "DIR", global = true)]
+    /// Load a plugin for this run only; can be repeated
+    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub plugin_dir: Vec<PathBuf>,
 
-    /// Agents for this run, as JSON {"NAME": {"description": …, "prompt": …, "tools": […], …}}
-    #[arg(long, value_name = "JSON", global = true)]
+    /// Define agents for this run, as JSON {"NAME": {"description": …, "prompt": …, "tools": […], …}}
+    #[arg(long, value_name = "JSON", global = true, help_heading = GLOBAL)]
     pub agents: Option<String>,
 
-    /// Ask on the terminal where the rules say to ask, instead of taking --eval for a yes, or of refusing with -p
+    /// With --eval: ask on the terminal where the rules say to ask, instead of approving
     #[arg(long, requires = "eval")]
     pub ask: bool,
 
-    /// Create the database, or bring it up to date, and print its path
+    /// Create or upgrade the database, and print its path
     #[arg(long)]
     pub init_db: bool,
 
@@ -104,76 +107,76 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Prepare this project for intents, and govern another agent from outside
+    /// Set up intents in this project, and put another agent under ona's gate
     ///
-    /// Makes what is missing in .orchestration/. With --tool it also puts ona's gate into that agent's settings, its
-    /// MCP server beside it, and the rules into its instructions. What others wrote in those files stays; where one
-    /// cannot be read, nothing at all is changed. `ona help hosts` tells for each agent what is gated and what is not.
+    /// Creates the missing files in .orchestration/. With --tool it also adds ona's hooks to that agent's settings,
+    /// ona's MCP server to its servers, and the rules to its instructions. Everything else in those files stays. If
+    /// one of them cannot be read, nothing is changed. `ona help hosts` shows for each agent what is gated.
     #[command(
         after_help = "Examples:\n  ona init\n  ona init --tool claude_code --dry-run\n  ona init --tool codex\n  ona init --tool codex --uninstall"
     )]
     Init(Init),
 
-    /// Offer intents, scope, trace and blame to other agents as MCP tools
+    /// Serve intents, scope, trace and blame to other agents as MCP tools
     ///
-    /// The tools are select_active_intent, list_intents, check_scope, trace_recent and blame. Ends with exit 0 when the
-    /// client closes its end, and on Ctrl-C.
+    /// The tools are select_active_intent, list_intents, check_scope, trace_recent and blame. The server stops with
+    /// exit code 0 when the client disconnects, and on Ctrl-C.
     #[command(
         after_help = "Examples:\n  ona serve --mcp\n  ona serve --mcp --port 0\n  ona --cwd ~/project serve --mcp --session sess_01a1…"
     )]
     Serve(Serve),
 
-    /// Say which MCP servers there are, and offer ona's own tools as one
+    /// Manage MCP servers, and serve ona's own tools as one
     #[command(subcommand)]
     Mcp(Mcp),
 
-    /// Check the record: is it whole, is it ours, what was interrupted, and what to do about it
+    /// Check the record for damage and interrupted calls, and suggest what to do
     ///
-    /// Reads every row and changes nothing. Where that takes long, a terminal shows how far it is; Ctrl-C stops it. Exits
-    /// 1 if something is wrong with the record.
+    /// Reads every row and changes nothing. A long check shows its progress on the terminal; Ctrl-C stops it. The exit
+    /// code is 1 if a check fails.
     #[command(
         after_help = "Examples:\n  ona doctor\n  ona doctor --json | jq '.findings[]'\n  ona doctor --compact"
     )]
     Doctor {
-        /// Write the record anew without the space of removed rows (VACUUM), instead of checking it
+        /// Shrink the record file (VACUUM) instead of checking it
         ///
         /// Needs free space of up to twice the record's size. Refused while another process uses the record.
         #[arg(long)]
         compact: bool,
-        /// Print the findings as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Tell the story of one call: what every stage said, which rule or hook decided, what came of it
+    /// Explain one recorded call: what each stage decided, which rule or hook, and the result
     #[command(
         after_help = "Examples:\n  ona why toolu_01a1…\n  ona why toolu_01a1… --json\n  ona why    (the latest call)"
     )]
     Why {
-        /// The call's id, or its beginning; the latest call if left out
+        /// Id of the call, or its first characters; default: the latest call
         tool_use_id: Option<String>,
-        /// Print the story as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Say what would become of a call, and what would change that; runs nothing
+    /// Show what the gate would decide about a call, and what would change it; runs nothing
     #[command(
         after_help = "Examples:\n  ona explain '{\"tool\":\"Write\",\"input\":{\"file_path\":\"/etc/hosts\",\"content\":\"\"}}'\n  ona explain --bash 'git push && rm -rf build'"
     )]
     Explain {
-        /// The call as JSON {"tool": NAME, "input": {…}}
+        /// The call, as JSON {"tool": NAME, "input": {…}}
         #[arg(required_unless_present = "bash")]
         call: Option<String>,
-        /// A command line for Bash instead
+        /// A Bash command instead of JSON
         #[arg(long, value_name = "COMMAND", conflicts_with = "call")]
         bash: Option<String>,
-        /// Print the explanation as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Print what happened, newest last
+    /// Print the event log, newest last
     #[command(
         after_help = "Examples:\n  ona log\n  ona log --follow\n  ona log --session sess_01a1… --json"
     )]
@@ -181,13 +184,13 @@ pub enum Command {
         /// Only this session
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        /// Wait for more
+        /// Keep printing new events
         #[arg(long, short)]
         follow: bool,
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
-        /// How many lines to begin with
+        /// Number of past events to print first
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: u32,
     },
@@ -197,31 +200,32 @@ pub enum Command {
         after_help = "Examples:\n  ona trust\n  ona trust --list\n  ona --cwd ~/project trust"
     )]
     Trust {
-        /// List what is trusted instead
+        /// List what is trusted
         #[arg(long)]
         list: bool,
-        /// With --list: as JSON
+        /// With --list: print JSON
         #[arg(long, requires = "list")]
         json: bool,
     },
 
-    /// Take this repository's trust back
+    /// Revoke the trust in this repository
+    #[command(after_help = "Examples:\n  ona untrust\n  ona --cwd ~/project untrust")]
     Untrust,
 
-    /// Watch a small real task: what is asked, allowed, refused and why; needs no key and no network
+    /// Run a small example task and show what is allowed, what is refused and why; needs no key
     ///
-    /// A model that follows a script, served on loopback in this process, works in a scratch repository through
-    /// the same gate as any other; a hook refuses one of its calls, a permission rule another.
+    /// A scripted model, served on loopback in this process, works in a temporary repository through the real gate. A
+    /// hook refuses one of its calls, a permission rule another. Nothing is sent over the network.
     #[command(
-        after_help = "Examples:\n  ona demo\n  ona demo --live    (with the model that your environment names)"
+        after_help = "Examples:\n  ona demo\n  ona demo --live    (with the model that your environment configures)"
     )]
     Demo {
-        /// Ask the real model instead
+        /// Use the real model instead of the script
         #[arg(long)]
         live: bool,
     },
 
-    /// Read plans that agents have handed in, approve them or send them back
+    /// Read, approve and reject the plans of agents
     #[command(subcommand)]
     Plan(Plan),
 
@@ -229,82 +233,82 @@ pub enum Command {
     #[command(subcommand)]
     Sessions(Sessions),
 
-    /// Answer a hook of another agent, which is told on standard input: the same gate, the same trace
+    /// Answer a hook of another agent, so that its calls pass the same gate and the same trace
     ///
-    /// The host starts this before and after each call of its agent (`ona init --tool HOST` sets that up). A call
-    /// that may not go on is answered with JSON on standard output, the reason on standard error and exit code 2.
-    /// Exit code 1: something is wrong with ona's own configuration or record, and the host goes on; where the
-    /// workspace says failure_mode: closed, it does not.
+    /// The hook's input is read from standard input. The host runs this command before and after each call of its
+    /// agent; `ona init --tool HOST` sets that up. A denied call gets JSON on standard output, the reason on standard
+    /// error and exit code 2. Exit code 1 means that ona's own configuration or record has an error: the host then
+    /// continues, unless the workspace sets failure_mode: closed.
     #[command(
         after_help = "Examples:\n  ona hook claude_code < payload.json\n  ona hook codex --rules < payload.json"
     )]
     Hook {
-        /// claude_code or codex
+        /// The host: claude_code or codex
         host: String,
-        /// Hold calls against the permission rules too
+        /// Also apply the permission rules
         #[arg(long)]
         rules: bool,
     },
 
-    /// Keep what later sessions should know, and find it again
+    /// Save and search memories: what later sessions should know
     #[command(subcommand)]
     Memory(Memory),
 
-    /// Say what is worked on, and which files each piece of work may touch
+    /// Manage intents: pieces of work, and the files that each may change
     #[command(subcommand)]
     Intent(Intent),
 
-    /// Look at the trace of changes: list, show, verify, export, and find what it does not explain
+    /// List, show, verify and export the trace of changes, and find changes that it does not explain
     #[command(subcommand)]
     Trace(Trace),
 
-    /// Say of each line which call wrote it, for which intent and requirement, and who allowed it
+    /// Show for each line of a file the call that wrote it, its intent and requirements, and who approved it
     ///
-    /// exact: every change since is traced. content: the line was recognised by what it says. unknown: with the
-    /// reason, and the commit if there is one.
+    /// Each line has a certainty. exact: every later change of the file is traced. content: the line is recognised by
+    /// its content. unknown: the reason follows, and the commit if there is one.
     #[command(
         after_help = "Examples:\n  ona blame src/auth/limit.rs\n  ona blame src/auth/limit.rs:12\n  ona blame src/auth/limit.rs:12-20 --json"
     )]
     Blame {
-        /// The file, and which of its lines: FILE, FILE:LINE or FILE:FIRST-LAST
+        /// The file, and optionally lines: FILE, FILE:LINE or FILE:FIRST-LAST
         #[arg(value_name = "FILE[:LINE[-LINE]]")]
         target: PathBuf,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Add, list, update, switch and remove plugins
+    /// Add, list, update, enable, disable and remove plugins
     #[command(subcommand)]
     Plugin(Plugin),
 
-    /// List the agents there are here, whose they are, and which hide others
+    /// List the agents available here, their sources, and which ones are hidden by others
     #[command(after_help = "Examples:\n  ona agents\n  ona agents --json | jq '.agents[].name'")]
     Agents {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// List the skills and commands there are here, whose they are, and which hide others
+    /// List the skills and commands available here, their sources, and which ones are hidden by others
     #[command(after_help = "Examples:\n  ona skills\n  ona skills --json | jq '.skills[].name'")]
     Skills {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Print the schemas of what ona speaks with others
+    /// Print the JSON Schemas of ona's interfaces
     #[command(subcommand)]
     Schema(Schema),
 
-    /// Look at settings and change them
+    /// Show and change settings
     #[command(subcommand)]
     Config(Config),
 
     /// Show a page about a topic, or the help of a command
     ///
-    /// Without a name it lists all commands and topics.
+    /// Without a name, lists all commands and topics.
     #[command(
         after_help = "Examples:\n  ona help\n  ona help hooks\n  ona help mcp add\n  ona help --json | jq -r '.topics[].topic'"
     )]
@@ -317,37 +321,37 @@ pub enum Command {
         json: bool,
     },
 
-    /// Supervise a background task described on standard input (started by the Bash tool)
+    /// Supervise the background task described on standard input (run by the Bash tool)
     #[command(hide = true, name = ona_tools::TASK_HOST)]
     TaskHost,
 
-    /// Print the text of the PDF on standard input as a JSON array of pages (started by the Read tool)
+    /// Print the text of the PDF on standard input as a JSON array of pages (run by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
     PdfText,
 
-    /// Print the HTML on standard input as Markdown (started by the WebFetch tool)
+    /// Print the HTML on standard input as Markdown (run by the WebFetch tool)
     #[command(hide = true, name = ona_tools::HTML_TEXT)]
     HtmlText,
 
-    /// Serve a model on loopback that says what a file tells it to (for trying things out, and for tests)
+    /// Serve a model on loopback that answers from a script (for experiments and tests)
     #[command(hide = true)]
     ScriptedModel {
-        /// One answer a line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}]}
+        /// A file with one answer per line: {"text": …, "calls": [{"id": …, "tool": …, "input": {…}}]}
         replies: PathBuf,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Schema {
-    /// What hooks read on standard input and print on standard output
+    /// Print the JSON Schema of the input of hooks, or of their output
     #[command(
         after_help = "Examples:\n  ona schema hooks\n  ona schema hooks --output\n  ona schema hooks --order"
     )]
     Hooks {
-        /// What they print, instead of what they read
+        /// The schema of what hooks print on standard output
         #[arg(long)]
         output: bool,
-        /// Check that the unions stand in the order of S0's appendices, and print it
+        /// Check that the unions have the order of the specification, and print it
         #[arg(long, conflicts_with = "output")]
         order: bool,
     },
@@ -355,47 +359,51 @@ pub enum Schema {
 
 #[derive(Debug, Subcommand)]
 pub enum Config {
-    /// Print the settings in force, or those of one scope
+    /// Print the effective settings, or those of one scope
     #[command(after_help = "Examples:\n  ona config list\n  ona config list --scope project")]
     List {
-        /// user, project, local, cli or managed
+        /// Only this scope: user, project, local, cli or managed
         #[arg(long)]
         scope: Option<String>,
     },
-    /// Print one setting, such as permissions.defaultMode
+    /// Print one setting
+    #[command(
+        after_help = "Examples:\n  ona config get permissions.defaultMode\n  ona config get permissions.deny --scope project"
+    )]
     Get {
-        /// The key, with dots between its parts
+        /// The key, such as permissions.defaultMode
         key: String,
-        /// user, project, local, cli or managed
+        /// Only this scope: user, project, local, cli or managed
         #[arg(long)]
         scope: Option<String>,
     },
-    /// Change one setting in a file; comments and everything else in it stay
+    /// Change one setting in a settings file; comments and everything else stay
     #[command(
         after_help = "Examples:\n  ona config set permissions.defaultMode acceptEdits --scope local\n  ona config set permissions.deny '[\"Read(.env)\"]'"
     )]
     Set {
-        /// The key, with dots between its parts
+        /// The key, such as permissions.defaultMode
         key: String,
-        /// The value, as JSON or as plain text
+        /// The value, as JSON or as text
         value: String,
-        /// user, project or local
+        /// The settings file: user, project or local
         #[arg(long, default_value = "local")]
         scope: String,
-        /// Set it even if ona knows no such key: other programs may
+        /// Set the key even if ona does not know it
         #[arg(long)]
         force: bool,
     },
-    /// Print which files are read, in the order they count
+    /// List the settings files in order of precedence
     Path,
     /// Print the JSON Schema of the settings
+    #[command(after_help = "Examples:\n  ona config schema > settings.schema.json")]
     Schema,
-    /// Read the files anew and put them in place of a snapshot that was written by hand
+    /// Replace a settings snapshot in the database that was edited by hand with the current files
     Import,
 }
 
-/// What the command line says. With `-p` every word that belongs to no option is the prompt: who prompts "trust"
-/// does not mean to trust, and who prompts "-hello" does not want help.
+/// Parses the command line. With `-p`, every word that does not belong to an option is the prompt: the prompt "trust"
+/// is not the command `trust`, and the prompt "-hello" is not `-h`.
 pub fn parse() -> Result<Cli, CliError> {
     let words = std::env::args_os().skip(1).take_while(|word| word != "--");
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
@@ -407,27 +415,27 @@ pub fn parse() -> Result<Cli, CliError> {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::UnknownArgument
         );
         match words.iter().find(|word| is_no_option(word)) {
-            Some(word) if prints && misread => Err(CliError::usage(format!(
-                "`{word}` begins with `-` and is no option"
-            ))
-            .hint("a prompt that begins with `-` stands behind `--`: ona -p -- '-a, or -b?'")),
+            Some(word) if prints && misread => {
+                Err(CliError::usage(format!("unknown option `{word}`"))
+                    .hint("put a prompt that begins with `-` after `--`: ona -p -- '-a, or -b?'"))
+            }
             _ => error.exit(),
         }
     })?;
     Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }
 
-/// Whether a word begins with one `-` and goes on as no row of short options does: `-hello`, `-fix it`.
+/// Whether a word begins with one `-` but is not a group of short options: `-hello`, `-fix it`.
 fn is_no_option(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
     match letters.trim_start_matches(['c', 'p']) {
         "" | "h" | "V" => false,
-        // What follows is their value.
+        // The rest is their value.
         rest => !rest.starts_with(['r', 'n']),
     }
 }
 
-/// `-p`, alone or behind other letters that take no value.
+/// `-p`, alone or after other short options without a value.
 fn is_print(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
     word == "--print" || letters.trim_start_matches('c').starts_with('p')

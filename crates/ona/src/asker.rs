@@ -1,4 +1,4 @@
-//! The front-end of a single call: what the core says goes to standard error, what it asks to the terminal.
+//! The front-end of a single call: prints events on standard error, and asks questions on the terminal.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -27,21 +27,21 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: ClientHandle) {
             }
             Event::HookMessage { text } => complain(&format!("hook: {text}\n")),
             Event::Warning { text } => complain(&format!("warning: {text}\n")),
-            // The rest is of turns, and here is none.
+            // All other events belong to turns.
             _ => {}
         }
     }
 }
 
-/// Puts a question to whoever is at the terminal. It is asked beside all else, so that an interrupt is not kept waiting by
-/// a terminal; and one at a time.
+/// Asks the user at the terminal, one question at a time. It runs on a thread of its own, so that an interrupt does not
+/// wait for the terminal.
 pub fn put(ask: u64, request: AskRequest, remote: &ClientHandle) {
     static TURN: Mutex<()> = Mutex::new(());
     let remote = remote.clone();
     tokio::task::spawn_blocking(move || {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = at_terminal(&request).unwrap_or_else(|error| {
-            HumanAnswer::no(format!("the terminal cannot be asked: {error}"))
+            HumanAnswer::no(format!("cannot ask on the terminal: {error}"))
         });
         remote.send(Op::Answer { ask, answer });
     });
@@ -114,8 +114,8 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
             asked.push_str(&format!("  {number}. {label}  {about}\n"));
         }
         asked.push_str(match several {
-            true => "Numbers with commas between, or an answer of your own: ",
-            false => "A number, or an answer of your own: ",
+            true => "Comma-separated numbers, or your own answer: ",
+            false => "A number, or your own answer: ",
         });
         let answer = loop {
             let line = line(&asked)?;
@@ -126,8 +126,8 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
                 break answer;
             }
             asked = match several {
-                true => format!("Numbers from 1 to {}, or words: ", options.len()),
-                false => format!("One number from 1 to {}, or words: ", options.len()),
+                true => format!("Numbers from 1 to {}, or your own answer: ", options.len()),
+                false => format!("One number from 1 to {}, or your own answer: ", options.len()),
             };
         };
         given.insert(text.to_owned(), answer.into());
@@ -142,14 +142,13 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let input = &request.input;
     let no = || Ok(HumanAnswer::no(""));
     if let Some(url) = input["url"].as_str() {
-        let asked =
-            format!("\n{}\nIt wants you to visit {url}\n[y]es, I did, or [n]o: ", request.reason);
+        let asked = format!("\n{}\nPlease visit {url}\n[y]es, done, or [n]o: ", request.reason);
         return match line(&asked)?.trim() {
             "y" | "yes" => Ok(HumanAnswer::yes()),
             _ => no(),
         };
     }
-    let asked = format!("\n{}\n[y]es, I answer, or [n]o: ", request.reason);
+    let asked = format!("\n{}\nAnswer? [y]es or [n]o: ", request.reason);
     if !matches!(line(&asked)?.trim(), "y" | "yes") {
         return no();
     }
@@ -164,8 +163,8 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         let wanted = wanted(field);
         let usual = match &field["default"] {
             Value::Null => String::new(),
-            Value::String(text) => format!(", {text} if left empty"),
-            other => format!(", {other} if left empty"),
+            Value::String(text) => format!(", default {text}"),
+            other => format!(", default {other}"),
         };
         let mut asked = format!("{title} ({wanted}{usual})  {about}\n: ");
         loop {
@@ -183,8 +182,8 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
             let why = value.as_ref().and_then(|value| misfit(field, value));
             match (value, why) {
                 (None, _) if said.trim().is_empty() && !needed => break,
-                (None, _) => asked = format!("It has to be {wanted}\n: "),
-                (Some(_), Some(why)) => asked = format!("It does not fit: {why}\n: "),
+                (None, _) => asked = format!("Expected {wanted}\n: "),
+                (Some(_), Some(why)) => asked = format!("Invalid: {why}\n: "),
                 (Some(value), None) => {
                     given.insert(name.clone(), value);
                     break;
@@ -215,18 +214,18 @@ fn wanted(field: &Value) -> String {
     let names: Vec<&str> = choices.iter().map(|(_, name)| *name).collect();
     match field["type"].as_str() {
         _ if several && !names.is_empty() => {
-            format!("any of {}, with commas between", names.join(", "))
+            format!("any of {}, comma-separated", names.join(", "))
         }
         _ if !names.is_empty() => format!("one of {}", names.join(", ")),
         Some("boolean") => "yes or no".to_owned(),
         Some("integer") => "a whole number".to_owned(),
         Some("number") => "a number".to_owned(),
-        Some("array") => "words with commas between".to_owned(),
+        Some("array") => "comma-separated words".to_owned(),
         _ => "text".to_owned(),
     }
 }
 
-/// A line as a value of the kind that a field has; nothing if it is none.
+/// Parses a line as a value of the field's type; `None` if it is not one.
 fn field_value(said: &str, field: &Value) -> Option<Value> {
     if said.is_empty() {
         return None;
@@ -270,8 +269,8 @@ fn chosen(line: &str, options: &[&Value], several: bool) -> Option<String> {
     Some(line.to_owned())
 }
 
-/// As much of an input is shown. A command and a plan are shown whole: what is hidden could be what matters.
-const SHOWN: usize = 4000;
+/// The longest input that is shown. A command and a plan are always shown whole.
+const MAX_SHOWN: usize = 4000;
 
 fn shown(input: &Value) -> String {
     let whole = ["command", "plan"].iter().find_map(|key| input.get(key)?.as_str());
@@ -280,11 +279,11 @@ fn shown(input: &Value) -> String {
     }
     let text = plain(&input.to_string());
     let length = text.chars().count();
-    if length <= SHOWN {
+    if length <= MAX_SHOWN {
         return text;
     }
-    let cut: String = text.chars().take(SHOWN).collect();
-    format!("{cut}\n[{} more characters are not shown]", length - SHOWN)
+    let cut: String = text.chars().take(MAX_SHOWN).collect();
+    format!("{cut}\n[{} more characters not shown]", length - MAX_SHOWN)
 }
 
 #[cfg(test)]
@@ -311,7 +310,7 @@ mod tests {
         let several = json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}});
         assert_eq!(value("a, b", several.clone()), Some(json!(["a", "b"])));
         assert_eq!(value("a, c", several.clone()), None);
-        assert_eq!(wanted(&several), "any of a, b, with commas between");
+        assert_eq!(wanted(&several), "any of a, b, comma-separated");
     }
 
     #[test]

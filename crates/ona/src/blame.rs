@@ -1,4 +1,4 @@
-//! `ona blame`: from a line to the call that wrote it, its intent, and who allowed it.
+//! `ona blame`: the call that wrote a line, its intent, and who approved it.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -24,14 +24,15 @@ use crate::output::{complain, plain};
 use crate::trace::{when, who};
 use crate::workspace::{Workspace, counted, no_trace, printed, wait_if_any};
 
-/// Larger files are not blamed.
-const LARGEST: u64 = 64 << 20;
+/// The largest file that is blamed, in bytes.
+const MAX_FILE: u64 = 64 << 20;
 
 pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
     let workspace = Workspace::find(cli)?;
-    // The trace stands by itself; the record only adds to it.
+    // The trace alone is enough; the record adds details.
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));
-    let store = store.inspect_err(|error| complain(&error.warning("without the record")));
+    let store =
+        store.inspect_err(|error| complain(&error.warning("continuing without the record")));
     printed(&tell(&workspace, store.as_ref().ok(), target, as_json)?)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -52,7 +53,7 @@ pub fn tell(
     if *wanted.end() > lines.len() {
         let has = counted(lines.len(), "line");
         return Err(CliError::usage(format!(
-            "{path} has {has}, there is no line {}",
+            "{path} has {has}: line {} is out of range",
             wanted.end()
         )));
     }
@@ -77,7 +78,7 @@ pub fn tell(
     let blocks = blocks(&found);
     if let Some(language) = left_out(&path) {
         complain(&format!(
-            "note: this ona was built without the grammar of {language}, so no symbols are named; `cargo install --path \
+            "note: this ona was built without the grammar of {language}, so symbols are not shown; `cargo install --path \
              crates/ona --features all-grammars` builds one with it\n"
         ));
     }
@@ -93,7 +94,7 @@ pub fn tell(
 }
 
 fn within(workspace: &Workspace) -> String {
-    format!("the trace is about files below {}", workspace.root.display())
+    format!("the trace covers only files in {}", workspace.root.display())
 }
 
 /// The file, and the lines if some are named. A file whose name ends so is meant itself.
@@ -110,8 +111,8 @@ fn parse(here: &Path, target: &Path) -> Result<(PathBuf, Option<RangeInclusive<u
     let number = |text: &str| text.parse::<usize>().ok().filter(|line| *line > 0);
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok((PathBuf::from(file), Some(first..=last))),
-        _ => Err(CliError::usage(format!("`{lines}` names no lines"))
-            .hint("FILE:LINE or FILE:FIRST-LAST, counted from 1")),
+        _ => Err(CliError::usage(format!("invalid line range `{lines}`"))
+            .hint("use FILE:LINE or FILE:FIRST-LAST; lines are counted from 1")),
     }
 }
 
@@ -119,24 +120,24 @@ fn content(real: &Path, named: &Path) -> Result<Vec<u8>, CliError> {
     let named = named.display();
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            CliError::usage(format!("there is no file {named}"))
+            CliError::usage(format!("file not found: {named}"))
         }
-        _ => CliError::failed(format!("{named} cannot be read: {error}")),
+        _ => CliError::failed(format!("cannot read {named}: {error}")),
     };
-    let content = match ona_files::read_at_most(real, LARGEST) {
+    let content = match ona_files::read_at_most(real, MAX_FILE) {
         Ok(Some(content)) => content,
         Ok(None) => return Err(unreadable(io::ErrorKind::NotFound.into())),
         Err(ReadError::Io(error)) => return Err(unreadable(error)),
         Err(ReadError::Directory) => {
             return Err(
-                CliError::usage(format!("{named} is a directory")).hint("name a file in it")
+                CliError::usage(format!("{named} is a directory")).hint("give a file in it")
             );
         }
         Err(error) => return Err(CliError::usage(format!("{named}: {error}"))),
     };
     if is_binary(&content) {
-        return Err(CliError::usage(format!("{named} is binary, and has no lines"))
-            .hint("`ona trace list --file` shows who changed it"));
+        return Err(CliError::usage(format!("{named} is a binary file"))
+            .hint("`ona trace list --file` lists its changes"));
     }
     Ok(content)
 }
@@ -202,7 +203,7 @@ impl Traced {
         })
     }
 
-    /// What stands above the lines.
+    /// The heading of the lines.
     fn head(&self, certainty: Certainty) -> String {
         let entry = &self.entry;
         let id = entry.intent_id.as_deref().unwrap_or("no intent");
@@ -220,7 +221,7 @@ impl Traced {
             match certainty {
                 Certainty::Exact => "exact".to_owned(),
                 Certainty::Content => {
-                    "recognised by content: the file was changed outside the trace since".to_owned()
+                    "recognised by content: the file was later changed outside the trace".to_owned()
                 }
             },
         );
@@ -310,7 +311,7 @@ fn block_words(
         Origin::Unknown(why) => {
             let commit = match block.commit {
                 Some(commit) => format!("commit {}", commit.get(..12).unwrap_or(commit)),
-                None => "not committed, or git does not know the file".to_owned(),
+                None => "not committed, or not known to git".to_owned(),
             };
             (
                 format!("unknown\n    {:<12} {why}\n    {:<12} {commit}\n", "why", "git"),

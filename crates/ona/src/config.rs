@@ -1,4 +1,4 @@
-//! `ona config`: the settings in force, and changing them.
+//! `ona config`: shows and changes settings.
 
 use std::process::ExitCode;
 
@@ -38,10 +38,11 @@ pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
                 settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
             Store::open(&env::database()?)?
                 .import_settings(&settings::snapshot(&loaded).to_string())?;
-            "settings_snapshot('effective') is now what the files say".to_owned()
+            "replaced the settings snapshot with the current files".to_owned()
         }
     };
-    print_line(&text).map_err(|error| CliError::failed(format!("cannot be printed: {error}")))?;
+    print_line(&text)
+        .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -67,12 +68,12 @@ pub fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Lay
     let given = &env::config(cli)?.given;
     let mut layers = match operators.map(|snapshot| settings::operators(&snapshot, roots, given)) {
         Some(Ok(loaded)) => {
-            complain("note: the operator's snapshot in the database is in force, not the files\n");
+            complain("note: the operator's snapshot in the database applies, not the files\n");
             warn(&loaded.warnings);
             loaded.layers
         }
         Some(Err(why)) => {
-            complain(&format!("warning: {}: {why}: files are used instead\n", settings::SNAPSHOT));
+            complain(&format!("warning: {}: {why}; using the files instead\n", settings::SNAPSHOT));
             from_files(cli, roots, scope)?
         }
         None => from_files(cli, roots, scope)?,
@@ -87,8 +88,7 @@ pub fn existing_record() -> Result<Option<Store>, CliError> {
     Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
 }
 
-/// What of the files acts. Of one scope it is all that stands there, since that is what was asked for;
-/// either way, what does not act is named.
+/// The settings of the files that take effect, or all settings of one scope. Names what is held back.
 fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(roots, &config.given);
@@ -110,8 +110,8 @@ fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer
 }
 
 fn no_scope(scope: &str) -> CliError {
-    CliError::usage(format!("`{scope}` is no scope"))
-        .hint("user, project, local, cli and managed are")
+    CliError::usage(format!("unknown scope `{scope}`"))
+        .hint("expected user, project, local, cli or managed")
 }
 
 fn pretty(value: &Value) -> Result<String, CliError> {
@@ -124,7 +124,7 @@ fn get(settings: &Value, key: &str) -> Result<String, CliError> {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(value) => pretty(value),
         None => Err(CliError::failed(format!("`{key}` is not set"))
-            .hint("`ona config list` shows what is, `ona config schema` what can be")),
+            .hint("`ona config list` lists the settings, `ona config schema` all keys")),
     }
 }
 
@@ -135,13 +135,13 @@ fn destination(scope: &str) -> Result<UpdateDestination, CliError> {
         "project" => UpdateDestination::ProjectSettings,
         "local" => UpdateDestination::LocalSettings,
         other => {
-            return Err(CliError::usage(format!("settings of the scope `{other}` cannot be set"))
-                .hint("those of user, project and local can"));
+            return Err(CliError::usage(format!("the scope `{other}` cannot be changed"))
+                .hint("expected user, project or local"));
         }
     })
 }
 
-/// What `ona config set` is told.
+/// The arguments of `ona config set`.
 struct Setting<'a> {
     key: &'a str,
     value: &'a str,
@@ -156,12 +156,11 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
     let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
     let parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
-        return Err(
-            CliError::usage(format!("`{key}` is no key")).hint("such as permissions.defaultMode")
-        );
+        return Err(CliError::usage(format!("invalid key `{key}`"))
+            .hint("for example permissions.defaultMode"));
     }
     let clash = match model::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
-        // Who insists may mean another program.
+        // With --force the key may belong to another program.
         Err(_) if force => None,
         checked => checked?,
     };
@@ -172,7 +171,7 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
         complain(&format!("warning: {}: {odd}\n", file.display()));
     }
     if let Some(clash) = clash {
-        complain(&format!("warning: as the settings are now, ona -p does not start: {clash}\n"));
+        complain(&format!("warning: with these settings, ona -p does not start: {clash}\n"));
     }
     if scope != "user" {
         // It says so where what was set does not act yet.
@@ -202,18 +201,17 @@ fn refused(error: EditError) -> CliError {
     match error {
         EditError::Key(BadKey::Unknown { nearest, .. }) => {
             let meant = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-            let all =
-                "`ona config schema` has every key; --force sets one that only other programs know";
+            let all = "`ona config schema` lists all keys; --force sets a key of another program";
             meant.into_iter().fold(usage, CliError::hint).hint(all)
         }
         EditError::Key(BadKey::InList { list }) => {
-            usage.hint(format!("such as: ona config set {list} '[\"first\", \"second\"]'"))
+            usage.hint(format!("for example: ona config set {list} '[\"first\", \"second\"]'"))
         }
-        EditError::Key(BadKey::NoObject { .. }) => usage.hint("`ona config schema` has every key"),
+        EditError::Key(BadKey::NoObject { .. }) => usage.hint("`ona config schema` lists all keys"),
         EditError::In { reason, .. } if matches!(*reason, EditError::Dropped(_)) => {
-            usage.hint("the file is as it was")
+            usage.hint("the file is unchanged")
         }
-        _ => CliError::failed(said).hint("the file is as it was"),
+        _ => CliError::failed(said).hint("the file is unchanged"),
     }
 }
 
@@ -224,7 +222,7 @@ fn paths(roots: &Roots) -> String {
     let lines: Vec<String> = files
         .chain(managed)
         .map(|(scope, file)| {
-            let there = if file.exists() { "" } else { "  (not there)" };
+            let there = if file.exists() { "" } else { "  (missing)" };
             format!("{scope:<8} {}{there}", file.display())
         })
         .collect();

@@ -1,7 +1,7 @@
-//! `--debug`: what goes on inside, one line each, on standard error or in a file.
+//! `--debug`: debug messages, one per line, on standard error or in a file.
 //!
-//! The crates below say it as `tracing` events whose target is `ona::` and a category; here they become lines.
-//! What other libraries say is left out: it was not written with secrets in mind.
+//! The other crates emit `tracing` events whose target is `ona::` and a category; this module prints them. Events of
+//! other libraries are left out, because they may contain secrets.
 
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
@@ -46,7 +46,7 @@ fn open(path: &Path, here: &Path) -> Result<File, CliError> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(here.join(path)).map_err(
         |error| {
             CliError::usage(format!("--debug-file {}: {error}", path.display()))
-                .hint("give a file that can be written; lines are added at its end")
+                .hint("give a file that can be written; messages are appended")
         },
     )
 }
@@ -70,9 +70,9 @@ impl Filter {
                 None => match CATEGORIES.iter().find(|known| **known == word) {
                     Some(known) => filter.only.push(known),
                     None => {
-                        return Err(CliError::usage(format!("--debug: there is no category `{word}`"))
-                            .hint(format!("they are {}; `!store` is all but that one", CATEGORIES.join(", ")))
-                            .hint("what follows --debug is its filter: put a prompt or a command before it"));
+                        return Err(CliError::usage(format!("--debug: unknown category `{word}`"))
+                            .hint(format!("the categories are {}; `!store` means all except store", CATEGORIES.join(", ")))
+                            .hint("the word after --debug is its filter: put a prompt or a command before it"));
                     }
                 },
             }
@@ -108,12 +108,12 @@ impl Subscriber for Lines {
         let mut said = Said::default();
         event.record(&mut said);
         let line = format!("{} [{category}] {}{}", now(), said.message, said.fields);
-        // One line each, whatever is in it; and a secret is none the less one for standing in a path.
+        // One line per event; secrets are masked also in paths.
         let line = plain(&self.redactor.mask(&line)).replace('\n', " ") + "\n";
         match &self.file {
             Some(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who looks into a full disk's file will see that it ends.
+                // On a full disk the file just ends.
                 let _ = file.write_all(line.as_bytes());
             }
             None => complain(&line),
@@ -187,6 +187,6 @@ mod tests {
         assert_eq!(wanted("!store,!file"), ["api", "gate", "hooks", "settings"]);
         assert_eq!(wanted("api,store,!store"), ["api"]);
         let refused = Filter::parse("fix the bug").unwrap_err().to_string();
-        assert!(refused.contains("no category `fix the bug`"), "{refused}");
+        assert!(refused.contains("unknown category `fix the bug`"), "{refused}");
     }
 }

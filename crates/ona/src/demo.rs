@@ -48,10 +48,13 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
     let dir = tempfile::Builder::new()
         .prefix("ona-demo-")
         .tempdir()
-        .map_err(|error| CliError::failed(format!("cannot make a scratch directory: {error}")))?
+        .map_err(|error| CliError::failed(format!("cannot create a temporary directory: {error}")))?
         .keep();
     let project = scratch(&dir).map_err(|error| {
-        CliError::failed(format!("cannot fill the scratch directory {}: {error}", dir.display()))
+        CliError::failed(format!(
+            "cannot write to the temporary directory {}: {error}",
+            dir.display()
+        ))
     })?;
     let database = dir.join("agent.db");
     let mut core = eval::core_with(cli, Store::open(&database)?)?;
@@ -117,7 +120,7 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
 }
 
 fn say(text: &str) -> Result<(), CliError> {
-    print(text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))
+    print(text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))
 }
 
 /// A repository with a script, a test for it, a hook and rules.

@@ -23,6 +23,7 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
         true => {
             let started = Instant::now();
             let findings = ona_engine::examine(&database, &shown(&database, started));
+            // Remove the progress line; a short check has none.
             if started.elapsed() >= LONG {
                 let _ = io::stderr().write_all(over("").as_bytes());
                 let _ = io::stderr().write_all(b"\r");
@@ -38,7 +39,7 @@ pub fn run(as_json: bool) -> Result<ExitCode, CliError> {
         findings.iter().map(|finding| line(finding, env::colour())).collect()
     };
     print(&text)
-        .map_err(|error| CliError::failed(format!("the findings cannot be printed: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot print the findings: {error}")))?;
     Ok(ExitCode::from(u8::from(worst == Level::Fail)))
 }
 
@@ -47,11 +48,11 @@ pub fn compact(as_json: bool) -> Result<ExitCode, CliError> {
     let database = env::database()?;
     if !database.exists() {
         return Err(CliError::usage(format!("{} does not exist", database.display()))
-            .hint("`ona --init-db` creates it, and so does the first call"));
+            .hint("`ona --init-db` or the first call creates it"));
     }
     let sizes = Store::open(&database)?.compact(is_gone).map_err(|error| match error {
         StoreError::Full(..) | StoreError::NotTaken(..) => {
-            CliError::from(error).hint("nothing is lost; compacting needs free space of up to twice the record's size, there and in TMPDIR (/var/tmp)")
+            CliError::from(error).hint("no data was lost; compacting needs free space of up to twice the record's size, there and in TMPDIR (/var/tmp)")
         }
         error => error.into(),
     })?;
@@ -67,9 +68,8 @@ pub fn compact(as_json: bool) -> Result<ExitCode, CliError> {
             megabytes(sizes.after)
         ),
     };
-    print(&text).map_err(|error| {
-        CliError::failed(format!("it is done, but the sizes cannot be printed: {error}"))
-    })?;
+    print(&text)
+        .map_err(|error| CliError::failed(format!("done, but cannot print the sizes: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

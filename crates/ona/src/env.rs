@@ -1,6 +1,6 @@
 //! Every environment variable ona reads or sets, in one place.
 //!
-//! `docs/ENVIRONMENT.md` is made from these declarations; a test keeps the two the same.
+//! `docs/ENVIRONMENT.md` is generated from these declarations; a test compares them.
 
 pub mod model;
 pub mod servers;
@@ -33,7 +33,7 @@ struct Variable {
 }
 
 impl Variable {
-    /// A value that cannot be meant.
+    /// The error for an invalid value.
     fn refuse(&self, why: impl std::fmt::Display) -> CliError {
         CliError::usage(format!("{} {why}", self.name))
             .hint(format!("{} Default: {}", self.meaning, self.default))
@@ -339,10 +339,11 @@ pub fn host_project() -> Option<PathBuf> {
 
 /// This program's file, and whether it is what PATH calls `ona`.
 pub fn own_program() -> Result<(PathBuf, bool), CliError> {
-    let own = std::env::current_exe()
-        .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        CliError::failed(format!("cannot find ona's own program file: {error}"))
+    })?;
     let dirs = std::env::var_os(PATH.name).unwrap_or_default();
-    // A relative entry means another directory wherever one stands.
+    // A relative entry depends on the current directory.
     let dirs = std::env::split_paths(&dirs).filter(|dir| dir.is_absolute());
     let found = dirs.map(|dir| dir.join("ona")).find(|program| program.is_file());
     let real = |program: &Path| program.canonicalize().ok();
@@ -427,8 +428,8 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         "user" => Ok(Scope::User),
         "project" => Ok(Scope::Project),
         "local" => Ok(Scope::Local),
-        other => Err(CliError::usage(format!("--setting-sources: `{other}` is no source"))
-            .hint("user, project and local are")),
+        other => Err(CliError::usage(format!("--setting-sources: unknown source `{other}`"))
+            .hint("expected user, project or local")),
     };
     let sources = cli.setting_sources.as_ref();
     let mut sources = sources.map(|names| names.iter().map(scope).collect()).transpose()?;
@@ -486,7 +487,7 @@ pub fn secrets() -> Vec<String> {
     named.chain(model::header_secrets()).collect()
 }
 
-/// Where the organisation's settings are. Whoever sets the variable can add to that, not take away.
+/// The directories of the organisation's settings. The variable can only add directories.
 fn managed_dirs(further: Option<&str>) -> Result<Vec<PathBuf>, CliError> {
     let mut dirs = vec![PathBuf::from("/etc/ona"), PathBuf::from("/etc/claude-code")];
     for dir in further.unwrap_or_default().split(':').filter(|dir| !dir.is_empty()) {
@@ -498,7 +499,7 @@ fn managed_dirs(further: Option<&str>) -> Result<Vec<PathBuf>, CliError> {
     Ok(dirs)
 }
 
-/// What `--settings` gives. Who names a file that cannot be used is told before anything is tried.
+/// The settings of `--settings`. A file that cannot be used is an error before anything starts.
 fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
     if cli.settings.is_empty() {
         return Ok(Vec::new());
@@ -508,10 +509,10 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
         if let Some(why) = settings::refuses(given, &here) {
             let name = if settings::is_text(given) { String::new() } else { format!(" {given}") };
             return Err(CliError::usage(format!("--settings{name}: {why}"))
-                .hint("it takes a file that holds a JSON object, or that object itself"));
+                .hint("expected a JSON object, or a file with one"));
         }
     }
-    // A path is meant from where the operator stands, not from where the session's shell is.
+    // A path is relative to the current directory, not to the directory of the session's shell.
     let absolute = |given: &String| {
         if settings::is_text(given) {
             return given.clone();
@@ -521,7 +522,7 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
     Ok(cli.settings.iter().map(absolute).collect())
 }
 
-/// What `--plugin-dir` gives. Who names one that cannot be used is told before anything is tried.
+/// The plugins of `--plugin-dir`. One that cannot be used is an error before anything starts.
 fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
     if cli.plugin_dir.is_empty() {
         return Ok(Vec::new());
@@ -536,7 +537,7 @@ fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
     cli.plugin_dir.iter().map(dir).collect()
 }
 
-/// What `--agents` gives.
+/// The agents of `--agents`.
 fn given_agents(cli: &Cli) -> Result<Option<String>, CliError> {
     match cli.agents.as_deref().and_then(extensions::check_given) {
         None => Ok(cli.agents.clone()),
@@ -562,8 +563,7 @@ fn text(variable: &Variable) -> Result<Option<String>, CliError> {
     }
 }
 
-/// A key without the blanks and the end of line that come along where it was read from a file; of blanks alone it is
-/// none.
+/// A key without surrounding white space, such as the newline of a file; white space alone counts as unset.
 fn key(variable: &Variable) -> Result<Option<String>, CliError> {
     let key = text(variable)?.map(|key| key.trim().to_owned());
     Ok(key.filter(|key| !key.is_empty()))
@@ -577,7 +577,7 @@ fn number(variable: &Variable) -> Result<Option<u64>, CliError> {
     }
 }
 
-/// How often something may happen: 0 is never.
+/// A number that may be 0.
 fn count(variable: &Variable) -> Result<Option<u32>, CliError> {
     let Some(value) = text(variable)? else { return Ok(None) };
     let wrong = |_| variable.refuse(format!("must be a whole number from 0 up, not `{value}`"));

@@ -1,4 +1,4 @@
-//! What the user is told when something goes wrong: what, why, and what to do.
+//! Errors of the command line: what went wrong, why, and what to do.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ impl CliError {
         &self.message
     }
 
-    /// What it means where things go on without what failed.
+    /// The error as a warning, where ona continues without what failed.
     pub fn warning(&self, so: &str) -> String {
         let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
         format!("warning: {so}: {}\n{hints}", self.message)
@@ -75,7 +75,7 @@ impl From<CallError> for CliError {
         match error {
             CallError::NotStarted(cause) => cause.into(),
             CallError::OutcomeLost { .. } => Self::failed(error.to_string()).hint(
-                "look at what it did before you repeat it; `ona doctor` shows it as interrupted",
+                "check what it did before you repeat it; `ona doctor` lists it as interrupted",
             ),
         }
     }
@@ -86,11 +86,11 @@ impl From<GovernanceError> for CliError {
         match error {
             GovernanceError::Store(cause) => cause.into(),
             GovernanceError::NotTheOperators { .. } => Self::usage(error.to_string())
-                .hint("run it in a terminal of your own")
-                .hint("what only forbids, such as permissions.deny, may be given"),
+                .hint("run the command in your own terminal")
+                .hint("options that only forbid, such as permissions.deny, are allowed"),
             GovernanceError::Untrusted { .. } => Self::usage(error.to_string())
-                .hint("look at them, then `ona trust` agrees to them as they are")
-                .hint("`--trust` or ONA_TRUST=1 agrees for this run only"),
+                .hint("review them, then trust them with `ona trust`")
+                .hint("`--trust` or ONA_TRUST=1 trusts them for this run only"),
         }
     }
 }

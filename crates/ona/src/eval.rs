@@ -62,10 +62,10 @@ pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
                 session = session.judged_by(Arc::new(model_handle)).working(for_agents(cli)?);
             }
             Err(error) if session.wants_model() => {
-                complain(&error.warning("hooks that ask a model do not run"));
+                complain(&error.warning("hooks that call a model do not run"));
             }
             Err(error) if need == ModelNeed::Always => {
-                complain(&error.warning(&format!("{} asks no model", call.tool)));
+                complain(&error.warning(&format!("{} calls no model", call.tool)));
             }
             Err(_) => {}
         }
@@ -118,7 +118,7 @@ pub fn for_agents(cli: &Cli) -> Result<AgentOptions, CliError> {
 pub fn init_db() -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     print_line(&store.path().display().to_string())
-        .map_err(|error| CliError::failed(format!("the path cannot be printed: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot print the path: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -139,8 +139,9 @@ pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
 
 /// What every session of this process shares.
 pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
-    let program = std::env::current_exe()
-        .map_err(|error| CliError::failed(format!("cannot find my own program file: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::failed(format!("cannot find ona's own program file: {error}"))
+    })?;
     let (outputs, child_env) = match store.path().is_absolute() {
         true => (outputs_beside(store.path()), env::for_children(store.path())),
         // A record in memory is nobody else's.
@@ -226,15 +227,16 @@ pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
     };
     match ona_gate::phase::transition(&store, &conversation, to) {
         Ok(from) => {
-            print_line(&format!("{conversation}: {from} → {to}"))
-                .map_err(|error| CliError::failed(format!("it moved, but: {error}")))?;
+            print_line(&format!("{conversation}: {from} → {to}")).map_err(|error| {
+                CliError::failed(format!(
+                    "the phase has changed, but the result cannot be printed: {error}"
+                ))
+            })?;
             Ok(ExitCode::SUCCESS)
         }
         Err(TransitionError::Store(error)) => Err(error.into()),
-        Err(refused) => {
-            Err(CliError::failed(refused.to_string())
-                .hint("`ona help phases` has the table of phases"))
-        }
+        Err(refused) => Err(CliError::failed(refused.to_string())
+            .hint("`ona help phases` has the table of transitions")),
     }
 }
 
@@ -273,8 +275,8 @@ fn given(text: &str) -> Result<String, CliError> {
     }
     let mut input = String::new();
     std::io::stdin().read_to_string(&mut input).map_err(|error| {
-        CliError::usage(format!("standard input cannot be read: {error}"))
-            .hint("`--eval -` wants the call as JSON in UTF-8")
+        CliError::usage(format!("cannot read standard input: {error}"))
+            .hint("`--eval -` expects the call as UTF-8 JSON")
     })?;
     Ok(input)
 }
@@ -282,7 +284,7 @@ fn given(text: &str) -> Result<String, CliError> {
 pub fn parse(text: &str) -> Result<Call, CliError> {
     let usage = |what: String| {
         CliError::usage(format!("the call: {what}")).hint(
-            r#"it takes JSON such as '{"tool":"Read","input":{"file_path":"/etc/hostname"}}'"#,
+            r#"expected JSON such as '{"tool":"Read","input":{"file_path":"/etc/hostname"}}'"#,
         )
     };
     let value: Value =
@@ -305,14 +307,14 @@ pub fn parse(text: &str) -> Result<Call, CliError> {
     Ok(Call { tool, input })
 }
 
-const EXISTING: &str = "give a directory that exists, or leave --cwd out to use the current one";
+const EXISTING: &str = "give an existing directory, or remove --cwd to use the current one";
 
 pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     let dir = match given {
         Some(dir) => dir.clone(),
         None => std::env::current_dir().map_err(|error| {
-            CliError::usage(format!("the current directory cannot be found: {error}"))
-                .hint("change to a directory that exists, or give one with --cwd")
+            CliError::usage(format!("cannot find the current directory: {error}"))
+                .hint("change to an existing directory, or give one with --cwd")
         })?,
     };
     let real = dir.canonicalize().map_err(|error| {

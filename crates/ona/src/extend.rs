@@ -1,4 +1,4 @@
-//! `ona agents` and `ona skills`: what extends a session here, and what is wrong with it.
+//! `ona agents` and `ona skills`: the available extensions, and their problems.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn load(cli: &Cli) -> Result<(Extensions, Vec<String>), CliError> {
             (session.give_extensions(), unmet)
         }
         Err(error) => {
-            said.push(format!("{error}: what is the project's is not read until `ona trust`"));
+            said.push(format!("{error}: the project's own files are skipped until `ona trust`"));
             Session::extensions_without_project(&engine, &eval::directory(cli.cwd.as_ref())?)
         }
     };
@@ -65,7 +65,7 @@ fn table(rows: &[(String, String, String)], extensions: &Extensions, kind: Kind)
     for shadowed in hidden(extensions, kind) {
         let place = shadowed.path.as_ref().map(|path| format!(" ({})", path.display()));
         text.push_str(&format!(
-            "hidden: {} of {}{}, by that of {}\n",
+            "hidden: {} of {}{}, by the one of {}\n",
             shadowed.name,
             shadowed.origin,
             place.unwrap_or_default(),

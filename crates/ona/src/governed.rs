@@ -1,4 +1,4 @@
-//! Who speaks: the operator, or something that an agent's call has started (DESIGN §5, no. 12).
+//! Who runs this command: the operator, or a process that an agent's call has started (DESIGN §5, no. 12).
 
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -28,7 +28,7 @@ pub enum Starter {
     Host(&'static str),
     /// Another ona, by its process.
     Ona(String),
-    /// Nobody knows: who stands above cannot be seen.
+    /// Unknown: a parent process cannot be seen.
     Unseen,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Starter {
             Self::Call(id) => write!(f, "the call {id}"),
             Self::Host(name) => f.write_str(name),
             Self::Ona(pid) => write!(f, "another ona (process {pid})"),
-            Self::Unseen => f.write_str("somebody whom /proc does not show"),
+            Self::Unseen => f.write_str("a process that /proc does not show"),
         }
     }
 }
@@ -66,8 +66,8 @@ pub fn started_by() -> Option<Starter> {
     None
 }
 
-/// Nobody has so many ancestors.
-const MOST_ANCESTORS: usize = 100;
+/// No process has more ancestors.
+const MAX_ANCESTORS: usize = 100;
 
 /// One of them cannot be seen.
 struct Hidden;
@@ -86,7 +86,7 @@ fn ancestors() -> impl Iterator<Item = Result<String, Hidden>> {
         count += 1;
         match pid {
             Some(pid) if pid == "0" => None,
-            Some(pid) if count <= MOST_ANCESTORS => {
+            Some(pid) if count <= MAX_ANCESTORS => {
                 last = Some(pid.clone());
                 Some(Ok(pid))
             }
@@ -151,7 +151,7 @@ fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
     let same = fs::metadata(&exe).is_ok_and(|meta| own.map(file) == Some(file(&meta)));
     let named = match fs::read_link(&exe) {
         Ok(path) => is_called_ona(path.as_os_str().as_encoded_bytes()),
-        // Whoever has made itself a user namespace may not look, but its name everybody may see.
+        // A process in a user namespace of its own may not read the link, but everybody may read the name.
         Err(_) => fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n"),
     };
     same || named
@@ -186,47 +186,47 @@ fn is_called_ona(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next() == Some(b"ona")
 }
 
-/// Refuses what only the operator may decide, if it is not the operator who asks.
+/// Refuses what only the operator may decide, if an agent has started this process.
 pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     // What calls tools is governed by what the variables lead to.
     let calls = matches!(&cli.command, None | Some(Command::Mcp(Mcp::Serve(_))));
     if calls && let Some(name) = changed_guard() {
         let message = format!(
-            "{name} is not what it is for the ona that has started this: where settings are found is the operator's to decide"
+            "{name} differs from the ona that started this process: only the operator decides where settings are found"
         );
         return Err(CliError::usage(message)
-            .hint("leave the variable as it is, or run it in a terminal of your own"));
+            .hint("leave the variable unchanged, or run the command in your own terminal"));
     }
     let what = match &cli.command {
-        Some(Command::Trust { list: false, .. } | Command::Untrust) => "trust",
+        Some(Command::Trust { list: false, .. } | Command::Untrust) => "about trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
-        Some(Command::Plan(plan)) if plan.is_the_operators() => "a plan",
-        Some(Command::Config(Config::Set { .. } | Config::Import)) => "settings",
-        Some(Command::Mcp(mcp)) if mcp.is_the_operators() => "which servers there are",
-        Some(Command::Intent(intent)) if intent.is_the_operators() => "an intent",
+        Some(Command::Plan(plan)) if plan.is_the_operators() => "about a plan",
+        Some(Command::Config(Config::Set { .. } | Config::Import)) => "about settings",
+        Some(Command::Mcp(mcp)) if mcp.is_the_operators() => "which servers are used",
+        Some(Command::Intent(intent)) if intent.is_the_operators() => "about an intent",
         Some(Command::Memory(memory)) if memory.is_the_operators() => {
-            "what is remembered beyond the own project"
+            "about memories outside the own project"
         }
         Some(Command::Sessions(sessions)) if sessions.is_the_operators() => {
             "what stays on the record"
         }
-        Some(Command::Doctor { compact: true, .. }) => "when the record is written anew",
-        Some(Command::Trace(trace)) if trace.is_the_operators() => "whose change it is",
-        Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins there are",
-        _ if trusts => "trust",
-        _ if cli.transition.is_some() => "the phase",
-        _ if cli.eval.is_some() && cli.conversation.is_some() => "whose conversation it is",
+        Some(Command::Doctor { compact: true, .. }) => "when the record is compacted",
+        Some(Command::Trace(trace)) if trace.is_the_operators() => "who answers for a change",
+        Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins are used",
+        _ if trusts => "about trust",
+        _ if cli.transition.is_some() => "about the phase",
+        _ if cli.eval.is_some() && cli.conversation.is_some() => "which conversation is used",
         // Anybody can make a terminal, and type into it.
-        _ if cli.ask => "what is asked",
+        _ if cli.ask => "who is asked",
         // They would run, and no rule would be asked.
-        _ if !cli.agent.mcp_config.is_empty() => "which servers there are",
+        _ if !cli.agent.mcp_config.is_empty() => "which servers are used",
         // They bring hooks and servers, and permit what others must ask for.
-        _ if !cli.plugin_dir.is_empty() => "which plugins there are",
-        _ if cli.agents.is_some() => "which agents there are",
+        _ if !cli.plugin_dir.is_empty() => "which plugins are used",
+        _ if cli.agents.is_some() => "which agents are used",
         // The guards are in the files that would be left out.
         _ if cli.agent.bare || cli.setting_sources.is_some() => "which settings are read",
         _ => match cli.permission_mode.as_deref() {
-            Some("acceptEdits" | "bypassPermissions") => "the permission mode",
+            Some("acceptEdits" | "bypassPermissions") => "about the permission mode",
             _ => return Ok(()),
         },
     };
@@ -236,12 +236,12 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
     }
 }
 
-/// The answer to whoever is not the operator.
+/// The error for a caller that is not the operator.
 pub fn refused(what: &str, starter: &Starter) -> CliError {
     CliError::usage(format!(
-        "{what} is the operator's to decide, and this ona was started by {starter}"
+        "only the operator decides {what}, and this ona was started by {starter}"
     ))
-    .hint("run it in a terminal of your own")
+    .hint("run the command in your own terminal")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! `ona help`: the operator's pages inside the binary, beside the help of the commands.
+//! `ona help`: the operator's pages inside the binary, and the help of the commands.
 //!
-//! An installed ona has no `docs/` directory. Messages point here instead.
+//! An installed ona has no `docs/` directory, so messages point here.
 
 mod render;
 
@@ -50,7 +50,7 @@ const TOPICS: &[Topic] = topics! {
     "extensions", "EXTENSIONS.md", "agents, skills, commands, plugins";
     "servers", "MCP.md", "MCP servers, and ona as one";
     "web", "WEB.md", "WebFetch and WebSearch";
-    "memories", "MEMORY.md", "what later sessions should know";
+    "memories", "MEMORY.md", "memories for later sessions";
 };
 
 impl Topic {
@@ -94,7 +94,7 @@ pub fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
         (None, words) => {
             check_command(words)?;
             if json {
-                return Err(CliError::usage("the help of a command has no JSON form")
+                return Err(CliError::usage("the help of a command is not available as JSON")
                     .hint("`ona help --json` lists the topics"));
             }
             command_help(words)

@@ -1,4 +1,4 @@
-//! What the program does for itself in a process of its own.
+//! Hidden commands that ona runs in processes of its own.
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
@@ -15,8 +15,8 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::{complain, print_line};
 
-/// What a file may make its reader hold: a few bytes of it can stand for gigabytes.
-const MOST_MEMORY: u64 = 1 << 30;
+/// The memory limit of a reader: a few bytes of a file can expand to gigabytes.
+const MAX_MEMORY: u64 = 1 << 30;
 
 /// Supervises one background task and records how it ended.
 pub fn task_host() -> Result<ExitCode, CliError> {
@@ -46,9 +46,9 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         store.finish_task(&spec.id, &end)
     });
     if let Err(error) = recorded {
-        // Nobody reads our stderr; whoever looks at the task reads its log.
+        // Nobody reads our standard error; the log of the task is read.
         if let Ok(mut log) = OpenOptions::new().append(true).open(&spec.output_path) {
-            let _ = writeln!(log, "\nhow the task ended could not be recorded: {error}");
+            let _ = writeln!(log, "\ncannot record how the task ended: {error}");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -56,12 +56,11 @@ pub fn task_host() -> Result<ExitCode, CliError> {
 
 /// Prints a PDF's text, or says on stderr why it cannot.
 pub fn pdf_text() -> Result<ExitCode, CliError> {
-    ona_sandbox::bound_memory(MOST_MEMORY);
+    ona_sandbox::bound_memory(MAX_MEMORY);
     match ona_tools::pdf::extract(&standard_input()?) {
         Ok(pages) => {
-            print_line(&json!(pages).to_string()).map_err(|error| {
-                CliError::failed(format!("the text cannot be printed: {error}"))
-            })?;
+            print_line(&json!(pages).to_string())
+                .map_err(|error| CliError::failed(format!("cannot print the text: {error}")))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
@@ -73,13 +72,12 @@ pub fn pdf_text() -> Result<ExitCode, CliError> {
 
 /// Prints HTML as Markdown, or says on stderr why it cannot.
 pub fn html_text() -> Result<ExitCode, CliError> {
-    ona_sandbox::bound_memory(MOST_MEMORY);
+    ona_sandbox::bound_memory(MAX_MEMORY);
     let html = standard_input()?;
     match ona_tools::markdown(&String::from_utf8_lossy(&html)) {
         Ok(text) => {
-            print_line(&text).map_err(|error| {
-                CliError::failed(format!("the text cannot be printed: {error}"))
-            })?;
+            print_line(&text)
+                .map_err(|error| CliError::failed(format!("cannot print the text: {error}")))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
@@ -159,6 +157,6 @@ fn standard_input() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .read_to_end(&mut bytes)
-        .map_err(|error| CliError::failed(format!("standard input cannot be read: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot read standard input: {error}")))?;
     Ok(bytes)
 }

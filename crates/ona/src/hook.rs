@@ -25,12 +25,12 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
     let Some(host) = Host::from_name(host) else {
         let known: Vec<&str> = Host::ALL.iter().map(|(_, name)| *name).collect();
         // 2 would stop the agent.
-        return Err(CliError::failed(format!("there is no host `{host}`"))
+        return Err(CliError::failed(format!("unknown host `{host}`"))
             .hint(format!("the hosts are {}", known.join(" and "))));
     };
     if matches!(started_by(), Some(Starter::Call(_))) {
         // What such a hook would vouch for is what that very call does, and is judged with it.
-        complain("ona: this agent runs in a call of ona's own, which is governed as a whole\n");
+        complain("ona: this agent runs inside a call of ona, which is already governed\n");
         return Ok(ExitCode::SUCCESS);
     }
     let mut said = String::new();
@@ -44,13 +44,13 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
             answer(cli, host, &said, &here, HostOptions { rules, project_dir })
         }
         Err(error) => {
-            ona_hosts::unheard(&said, &here, &format!("the hook's input cannot be read: {error}"))
+            ona_hosts::unheard(&said, &here, &format!("cannot read the hook's input: {error}"))
         }
     };
     let Reply { stdout, stderr, code } = reply;
     if let Some(stdout) = stdout {
         print_line(&stdout.to_string())
-            .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+            .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     }
     if !stderr.is_empty() {
         complain(&format!("{stderr}\n"));

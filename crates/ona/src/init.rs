@@ -1,6 +1,6 @@
-//! `ona init`: prepares a project, and puts ona's gate into the settings of another agent.
+//! `ona init`: sets up a project, and adds ona's gate to the settings of another agent.
 //!
-//! Everything is worked out before anything is written, and then all of it is written or nothing.
+//! All changes are computed before the first one is written: either all files are written, or none.
 
 mod hosts;
 mod json;
@@ -33,16 +33,16 @@ use crate::output::{complain, print};
 
 #[derive(Debug, Args)]
 pub struct Init {
-    /// Also govern this agent from outside
+    /// Also put this agent under ona's gate
     #[arg(long, value_name = "AGENT")]
     tool: Option<Tool>,
-    /// Print what would change as a unified diff, and change nothing
+    /// Print the changes as a unified diff, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Take back what was added, and nothing else
+    /// Remove what ona added, and nothing else
     #[arg(long)]
     uninstall: bool,
-    /// Print what was done as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +64,8 @@ impl From<EditError> for Refused {
 impl Refused {
     /// A server with ona's name that is not ona's: hooks would take its tools for ona's own, and let them pass.
     fn name_is_taken() -> Self {
-        let why = "there is another server called `ona`, and its tools would pass for ona's own: rename it";
+        let why =
+            "another server is named `ona`, and its tools would pass for ona's own: rename it";
         Self { place: None, why: why.to_owned() }
     }
 }
@@ -92,9 +93,8 @@ pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let root = place(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
-        return Err(CliError::usage(format!("{} is your home directory", root.display())).hint(
-            "ona init prepares one project: change to its directory, or give it with --cwd",
-        ));
+        return Err(CliError::usage(format!("{} is your home directory", root.display()))
+            .hint("ona init sets up one project: change to its directory, or pass it with --cwd"));
     }
     let mut plan = Plan { root, files: Vec::new(), notes: Vec::new() };
     match (init.tool, init.uninstall) {
@@ -112,7 +112,7 @@ pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
         project::apply(&plan.root, &changes.cloned().collect::<Vec<_>>())?;
     }
     let said = if init.json { plan.as_json(init) } else { plan.as_text(init.dry_run) };
-    print(&said).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    print(&said).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     if !init.json {
         for note in &plan.notes {
             complain(&format!("note: {note}\n"));
@@ -121,7 +121,7 @@ pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How other programs' files name this one: `ona` where PATH has just that, else by where it stands.
+/// How other programs' files name this one: `ona` if PATH leads to it, otherwise its absolute path.
 fn program() -> Result<String, CliError> {
     let (own, is_on_path) = env::own_program()?;
     if is_on_path {
@@ -129,12 +129,12 @@ fn program() -> Result<String, CliError> {
     }
     let named = own.to_str().filter(|own| is_ona(own)).map(str::to_owned);
     named.ok_or_else(|| {
-        CliError::usage(format!("this program is {}, and hosts know it as `ona`", own.display()))
-            .hint("put it on PATH under the name ona")
+        CliError::usage(format!("this program is {}, but hosts start it as `ona`", own.display()))
+            .hint("put it on PATH as `ona`")
     })
 }
 
-/// What is to become of each file.
+/// The planned change of each file.
 struct Plan {
     root: PathBuf,
     files: Vec<Change>,
@@ -157,7 +157,7 @@ impl Plan {
             let place =
                 place.map_or_else(String::new, |(line, column)| format!("{line}:{column}:"));
             CliError::usage(format!("{path}:{place} {why}"))
-                .hint("nothing was changed; mend that file, then run it again")
+                .hint("nothing was changed; fix the file, then run it again")
         })?;
         match planned {
             Some(at) => self.files[at].after = after,
@@ -171,7 +171,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes the project's part back, if nobody has worked with it.
+    /// Removes the project's files, if nobody has worked with them.
     fn leave_project(&mut self) -> Result<(), CliError> {
         let untouched = project::untouched(&self.root)?;
         let is_ours = |name: &str| {
@@ -181,10 +181,10 @@ impl Plan {
         let inside = names(&self.root.join(DIRECTORY));
         if let Some(name) = inside.iter().find(|name| !is_ours(name)) {
             return Err(CliError::failed(format!(
-                "{DIRECTORY}/{name} is not as ona made it: the directory holds work"
+                "{DIRECTORY}/{name} was changed since ona created it: the directory holds work"
             ))
-            .hint("nothing was changed; if it is to go, remove it with git")
-            .hint("with --tool, an agent's files are taken back and this stays"));
+            .hint("nothing was changed; to remove it anyway, use git")
+            .hint("with --tool, only the changes in that agent's files are removed"));
         }
         self.files.extend(untouched);
         for lock in inside.iter().filter(|name| name.ends_with(".lock")) {
@@ -216,7 +216,7 @@ impl Plan {
         }
         if program != "ona" {
             self.notes.push(format!(
-                "the ona on PATH is not this one, so the files name {program}: whoever shares them needs it there"
+                "the `ona` on PATH is another program, so the files name {program}: everybody who shares them needs it there"
             ));
         }
         self.notes.push(tool.note().to_owned());
@@ -228,8 +228,9 @@ impl Plan {
         let text = self.files.iter().find(|change| change.path == file);
         let settings = text.and_then(|change| jsonc::value(change.after.as_deref()?).ok());
         if settings.is_some_and(|settings| settings["disableAllHooks"] == Value::Bool(true)) {
-            self.notes
-                .push(format!("{file} says disableAllHooks: nothing is gated until it does not"));
+            self.notes.push(format!(
+                "{file} sets disableAllHooks: nothing is gated until that is removed"
+            ));
         }
     }
 

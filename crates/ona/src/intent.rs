@@ -1,4 +1,4 @@
-//! `ona intent`: what is worked on, and which files each piece of work may touch.
+//! `ona intent`: pieces of work, and the files that each may change.
 
 mod change;
 mod init;
@@ -19,138 +19,138 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Intent {
-    /// Set intents up here: .orchestration/ with its files, and what git has to know of them
+    /// Set up intents here: create .orchestration/ and the entries that git needs
     ///
-    /// What is there already stays as it is.
+    /// Existing files stay unchanged.
     #[command(after_help = "Examples:\n  ona intent init\n  ona --cwd ~/project intent init")]
     Init {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the intents that are not done yet
+    /// List the open intents
     #[command(
         after_help = "Examples:\n  ona intent list\n  ona intent list --all --json | jq '.[].id'"
     )]
     List {
-        /// Those that are completed or abandoned too
+        /// Also list completed and abandoned intents
         #[arg(long)]
         all: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show an intent: scope, constraints, criteria, requirements, who works for it, what was changed last
+    /// Show an intent: scope, constraints, criteria, requirements, sessions and latest changes
     #[command(
         after_help = "Examples:\n  ona intent show INT-001\n  ona intent show INT-001 --json"
     )]
     Show {
-        /// Its id
+        /// Id of the intent
         id: String,
-        /// How many entries of the trace
+        /// Number of trace entries to show
         #[arg(long, value_name = "N", default_value_t = 5)]
         last: usize,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Add an intent
     #[command(
-        after_help = "Examples:\n  ona intent add --name 'Rate limit the login' --scope 'src/auth/**' --scope 'tests/auth/*.rs'\n  ona intent add --id INT-014 --name Docs --scope 'docs/**' --criterion 'Every command is described' --requirement REQ-7"
+        after_help = "Examples:\n  ona intent add --name 'Rate limit the login' --scope 'src/auth/**' --scope 'tests/auth/*.rs'\n  ona intent add --id INT-014 --name Docs --scope 'docs/**' --requirement REQ-7"
     )]
     Add(Box<Add>),
-    /// Change an intent; everything else in the file stays as it is written
+    /// Change an intent; everything else in the file stays unchanged
     ///
-    /// The options of `add` give a key its value, those with --add- and --remove- change a list.
+    /// The options of `add` replace a value; --add-… and --remove-… change single items of a list.
     #[command(
-        after_help = "Examples:\n  ona intent edit INT-001 --name 'A better name'\n  ona intent edit INT-001 --add-scope 'src/log/**' --remove-scope 'src/old/**'\n  ona intent edit INT-001 --constraint 'No new dependency'   (the only one from now on)"
+        after_help = "Examples:\n  ona intent edit INT-001 --name 'A better name'\n  ona intent edit INT-001 --add-scope 'src/log/**' --remove-scope 'src/old/**'\n  ona intent edit INT-001 --constraint 'No new dependency'   (replaces all constraints)"
     )]
     Edit(Box<Edit>),
-    /// Set the status of an intent: PLANNED, IN_PROGRESS, COMPLETED, BLOCKED or ABANDONED
+    /// Set the status of an intent
     #[command(after_help = "Examples:\n  ona intent status INT-001 COMPLETED")]
     Status {
-        /// Its id
+        /// Id of the intent
         id: String,
-        /// The status
+        /// PLANNED, IN_PROGRESS, COMPLETED, BLOCKED or ABANDONED
         status: String,
     },
-    /// Select the intent that a session works for, or the default of sessions that have none
+    /// Select the intent of a session, or the default for sessions without one
     ///
     /// A PLANNED intent becomes IN_PROGRESS. An agent may select for its own session only.
     #[command(
         after_help = "Examples:\n  ona intent select INT-001\n  ona intent select INT-001 --session fix-login --context"
     )]
     Select {
-        /// Its id
+        /// Id of the intent
         id: String,
-        /// The session: its id, the beginning of it, or its name
+        /// Session: its id, the first characters of the id, or its name; without it, the default changes
         #[arg(long, value_name = "S")]
         session: Option<String>,
-        /// Print what a model is told of the intent (<intent_context>)
+        /// Print the context that a model gets for the intent (<intent_context>)
         #[arg(long)]
         context: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long, conflicts_with = "context")]
         json: bool,
     },
-    /// Select no intent: for a session, or take the default back
+    /// Clear the selected intent of a session, or the default
     #[command(after_help = "Examples:\n  ona intent clear\n  ona intent clear --session fix-login")]
     Clear {
-        /// The session: its id, the beginning of it, or its name
+        /// Session: its id, the first characters of the id, or its name; without it, the default changes
         #[arg(long, value_name = "S")]
         session: Option<String>,
     },
-    /// Look over active_intents.yaml, hook_policy.yaml and .intentignore; exits 1 on errors
+    /// Check active_intents.yaml, hook_policy.yaml and .intentignore; exits with 1 on errors
     #[command(after_help = "Examples:\n  ona intent lint\n  ona intent lint --strict --json")]
     Lint {
-        /// Exit 1 on warnings too
+        /// Exit with 1 on warnings too
         #[arg(long)]
         strict: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say whether files are in an intent's scope, by which pattern, or in whose else
+    /// Check whether files are in the scope of an intent, and by which pattern
     #[command(
-        after_help = "Examples:\n  ona intent scope-check src/auth/limit.rs\n  git diff --name-only | xargs ona intent scope-check --intent INT-001 --json\n\nExit codes: 0 all are in scope, 1 one is not, 2 wrong usage or configuration."
+        after_help = "Examples:\n  ona intent scope-check src/auth/limit.rs\n  git diff --name-only | xargs ona intent scope-check --intent INT-001 --json\n\nExit codes: 0 all in scope, 1 one or more out of scope, 2 wrong usage or configuration."
     )]
     ScopeCheck {
-        /// Files, from the current directory; they need not exist
+        /// Files, relative to the current directory; they need not exist
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
-        /// The intent; the selected one if left out
+        /// Intent; default: the selected one
         #[arg(long, value_name = "ID")]
         intent: Option<String>,
-        /// The session whose selection counts
+        /// Use the selected intent of this session
         #[arg(long, value_name = "S")]
         session: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Ask for a wider scope, list what was asked for, or grant it
+    /// Request a wider scope for an intent, list the requests, or grant one
     ///
-    /// An agent can only ask. What it asks for is on the record; the operator grants it with --grant.
+    /// An agent can only request. The request is recorded, and the operator grants it with --grant.
     #[command(
         after_help = "Examples:\n  ona intent request-scope 'src/log/**'\n  ona intent request-scope --list\n  ona intent request-scope 'src/log/**' --intent INT-001 --grant"
     )]
     RequestScope {
-        /// The pattern, as in owned_scope
+        /// The pattern to add, as in owned_scope
         #[arg(required_unless_present = "list")]
         glob: Option<String>,
-        /// The intent; the selected one if left out
+        /// Intent; default: the selected one
         #[arg(long, value_name = "ID")]
         intent: Option<String>,
-        /// The session whose selection counts
+        /// Use the selected intent of this session
         #[arg(long, value_name = "S")]
         session: Option<String>,
         /// Add the pattern to the intent's owned_scope
         #[arg(long)]
         grant: bool,
-        /// List what was asked for
+        /// List the requests
         #[arg(long, conflicts_with_all = ["glob", "grant"])]
         list: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -158,24 +158,24 @@ pub enum Intent {
 
 #[derive(Debug, Args)]
 pub struct Add {
-    /// Its id; the next free INT-nnn if left out
+    /// Id of the intent; default: the next free INT-nnn
     #[arg(long)]
     pub id: Option<String>,
-    /// What it is called
+    /// Name of the intent
     #[arg(long)]
     pub name: String,
     #[command(flatten)]
     pub fields: Fields,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Edit {
-    /// Its id
+    /// Id of the intent
     pub id: String,
-    /// What it is called
+    /// Name of the intent
     #[arg(long)]
     pub name: Option<String>,
     #[command(flatten)]
@@ -183,25 +183,25 @@ pub struct Edit {
     /// Add a pattern to owned_scope
     #[arg(long, value_name = "GLOB")]
     pub add_scope: Vec<String>,
-    /// Take a pattern out of owned_scope
+    /// Remove a pattern from owned_scope
     #[arg(long, value_name = "GLOB")]
     pub remove_scope: Vec<String>,
     /// Add a constraint
     #[arg(long, value_name = "TEXT")]
     pub add_constraint: Vec<String>,
-    /// Take a constraint out
+    /// Remove a constraint
     #[arg(long, value_name = "TEXT")]
     pub remove_constraint: Vec<String>,
     /// Add an acceptance criterion
     #[arg(long, value_name = "TEXT")]
     pub add_criterion: Vec<String>,
-    /// Take an acceptance criterion out
+    /// Remove an acceptance criterion
     #[arg(long, value_name = "TEXT")]
     pub remove_criterion: Vec<String>,
     /// Add a requirement
     #[arg(long, value_name = "REQ")]
     pub add_requirement: Vec<String>,
-    /// Take a requirement out
+    /// Remove a requirement
     #[arg(long, value_name = "REQ")]
     pub remove_requirement: Vec<String>,
 }
@@ -209,28 +209,28 @@ pub struct Edit {
 /// What both `add` and `edit` can give an intent.
 #[derive(Debug, Args)]
 pub struct Fields {
-    /// A pattern of the files it may change; may be given more than once
+    /// Glob pattern of the files that it may change; can be repeated
     #[arg(long, value_name = "GLOB")]
     pub scope: Vec<String>,
-    /// Something to keep to; may be given more than once
+    /// Constraint; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub constraint: Vec<String>,
-    /// When it is done; may be given more than once
+    /// Acceptance criterion; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub criterion: Vec<String>,
-    /// A requirement it serves; may be given more than once
+    /// Requirement that it implements; can be repeated
     #[arg(long, value_name = "REQ")]
     pub requirement: Vec<String>,
-    /// PLANNED, IN_PROGRESS, COMPLETED, BLOCKED or ABANDONED
+    /// Status: PLANNED, IN_PROGRESS, COMPLETED, BLOCKED or ABANDONED
     #[arg(long)]
     pub status: Option<String>,
-    /// More words about it
+    /// Description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
-    /// The OpenSpec change it belongs to
+    /// OpenSpec change that it belongs to
     #[arg(long, value_name = "REF")]
     pub openspec_ref: Option<String>,
-    /// The bead it belongs to
+    /// Bead that it belongs to
     #[arg(long, value_name = "ID")]
     pub bead: Option<String>,
 }

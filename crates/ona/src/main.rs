@@ -1,7 +1,7 @@
-//! The binary: arguments in, an exit code out, and everything between wired together.
+//! The binary: it parses the arguments, wires the crates together and returns an exit code.
 //!
-//! Only this crate reads the environment, the home directory and the terminal. It holds no behaviour of
-//! its own beyond saying what happened; see `docs/ARCHITECTURE.md` for where things are.
+//! Only this crate reads the environment, the home directory and the terminal. It has no behaviour of its own
+//! except printing results; see `docs/ARCHITECTURE.md` for the map of the crates.
 #![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
 mod agent_args;
@@ -56,8 +56,8 @@ fn main() -> ExitCode {
     let ended = ona_sandbox::end_leftovers();
     if !ended.is_empty() {
         output::complain(&format!(
-            "warning: what was left running is ended: {}\n\
-             hint: a Bash call with run_in_background starts what is to go on\n",
+            "warning: ended processes that were left running: {}\n\
+             hint: start long-running commands with a Bash call and run_in_background\n",
             ended.join(", ")
         ));
     }
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     if cli.command.is_some() && (cli.eval.is_some() || cli.transition.is_some() || cli.init_db) {
         return Err(CliError::usage(
-            "a command and --eval, --transition or --init-db exclude each other",
+            "a command cannot be combined with --eval, --transition or --init-db",
         )
         .hint("see `ona --help`"));
     }
@@ -113,7 +113,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
             (None, None) => {
                 Err(CliError::usage("nothing to do").hint(match cli.agent.takes_words() {
                     true => agent_args::TAKES_WORDS,
-                    false => "`ona --help` shows what there is",
+                    false => "`ona --help` lists commands and options",
                 }))
             }
         },

@@ -1,4 +1,4 @@
-//! `ona mcp`: which MCP servers there are, and ona's own tools as one of them.
+//! `ona mcp`: manages MCP servers, and serves ona's own tools as one.
 
 mod add;
 mod live;
@@ -24,83 +24,85 @@ use crate::output::complain;
 
 #[derive(Debug, Subcommand)]
 pub enum Mcp {
-    /// Add a server, for yourself in this project, for yourself everywhere, or for everybody on the project
+    /// Add a server for yourself in this project, for yourself everywhere, or for everybody on the project
     ///
-    /// What stands behind `--` goes to the program as it is. In every value ${VAR} and ${VAR:-default} stand for a
-    /// variable of the environment, which is looked up when the server is started: that keeps secrets out of files.
+    /// Words after `--` go to the program unchanged. In every value, ${VAR} and ${VAR:-default} are replaced with the
+    /// environment variable when the server starts, which keeps secrets out of files.
     #[command(
-        after_help = "Examples:\n  ona mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ona mcp add db -e 'DB_URL=${DB_URL}' --scope user -- db-server --read-only\n  ona mcp add --transport http docs https://docs.example/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'"
+        after_help = "Examples:\n  ona mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ona mcp add db -e 'DB_URL=${DB_URL}' --scope user -- db-server --read-only\n  ona mcp add -t http docs https://docs.example/mcp -H 'Authorization: Bearer ${TOKEN}'"
     )]
     Add(Box<add::Add>),
-    /// Add a server as it stands in a file of servers
+    /// Add a server from its JSON entry, as in .mcp.json
     #[command(
-        after_help = "Examples:\n  ona mcp add-json files '{\"command\": \"npx\", \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}'\n  ona mcp add-json docs '{\"type\": \"http\", \"url\": \"https://docs.example/mcp\"}' --scope project"
+        after_help = "Examples:\n  ona mcp add-json files '{\"command\": \"npx\", \"args\": [\"-y\", \"some-server\", \".\"]}'\n  ona mcp add-json docs '{\"type\": \"http\", \"url\": \"https://docs.example/mcp\"}' --scope project"
     )]
     AddJson(add::AddJson),
-    /// Show a server: where it stands, how it is reached, whether a session starts it
+    /// Show a server: its file, its command or URL, and whether sessions start it
     ///
-    /// Values of variables and headers are masked.
+    /// The values of variables and headers are masked.
     #[command(
         after_help = "Examples:\n  ona mcp get files\n  ona mcp get files --json | jq .state"
     )]
     Get {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the servers: those that a session starts, and those that it does not, with the reason
+    /// List all servers with their state; shows why a server is not started
     #[command(
         after_help = "Examples:\n  ona mcp list\n  ona mcp list --json | jq -r '.servers[] | select(.state == \"ready\") | .name'"
     )]
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Connect to none of them
+        /// Do not connect to the servers
         #[arg(long)]
         offline: bool,
     },
-    /// Connect to a server, and say how that went; exits 1 if it is not there
+    /// Connect to a server and print the result; exits with 1 if that fails
     #[command(
         after_help = "Examples:\n  ona mcp reconnect files\n  ona mcp reconnect files --json | jq .error"
     )]
     Reconnect {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Sign in to a server with OAuth; what comes of it is kept in the vault
+    /// Sign in to a server with OAuth; the tokens are kept in the vault
+    #[command(after_help = "Examples:\n  ona mcp login docs")]
     Login {
-        /// Its name
+        /// Name of the server
         name: String,
     },
-    /// Forget how to sign in to a server
+    /// Delete the tokens of a server
+    #[command(after_help = "Examples:\n  ona mcp logout docs")]
     Logout {
-        /// Its name
+        /// Name of the server
         name: String,
     },
-    /// Take a server out of the file it stands in
+    /// Remove a server from its file
     #[command(
         after_help = "Examples:\n  ona mcp remove files\n  ona mcp remove files --scope project"
     )]
     Remove {
-        /// Its name
+        /// Name of the server
         name: String,
-        /// local, user or project; needed only where it stands in more than one
+        /// local, user or project; needed only if several of them have the server
         #[arg(long)]
         scope: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Offer ona's own tools to another agent, each call through the whole gate and on the record
+    /// Serve ona's own tools to another agent; every call passes the gate and is recorded
     ///
-    /// Nobody can be asked: what the rules would ask about is denied, recorded as headless. Ends with exit 0 when the
-    /// client closes its end, and on Ctrl-C.
+    /// There is no one to ask: a call that a rule would ask about is denied, and recorded as headless. The server stops
+    /// with exit code 0 when the client disconnects, and on Ctrl-C.
     #[command(
         after_help = "Examples:\n  ona mcp serve\n  ona --cwd ~/project --permission-mode acceptEdits mcp serve\n  ona mcp serve --http 0"
     )]
@@ -144,7 +146,7 @@ pub fn run(cli: &Cli, command: &Mcp) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Where the operator stands.
+/// The directories that settings are read from.
 fn roots(cli: &Cli) -> Result<Roots, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     Ok(env::config(cli)?.roots(&here, &here))
@@ -178,8 +180,8 @@ fn found_and_told(cli: &Cli) -> Result<Servers, CliError> {
 /// The scope that a word names.
 fn scope_of(word: &str) -> Result<KeptIn, CliError> {
     KeptIn::ALL.into_iter().find(|scope| scope.as_str() == word).ok_or_else(|| {
-        CliError::usage(format!("`{word}` is no scope that servers are kept in")).hint(
-            "local (you, in this project), user (you, everywhere) and project (everybody) are",
+        CliError::usage(format!("unknown scope `{word}`")).hint(
+            "expected local (you, in this project), user (you, everywhere) or project (everybody)",
         )
     })
 }

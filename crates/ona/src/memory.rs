@@ -1,4 +1,4 @@
-//! `ona memory`: what is worth knowing in a later session.
+//! `ona memory`: saves and finds what later sessions should know.
 
 mod change;
 mod fields;
@@ -23,90 +23,90 @@ use crate::workspace::own_session;
 
 #[derive(Debug, Subcommand)]
 pub enum Memory {
-    /// Keep something for later sessions of this project
+    /// Save a memory for later sessions of this project
     ///
-    /// Secrets are masked before it is kept. An agent may add to its own project.
+    /// Secrets are masked first. An agent may add memories to its own project.
     #[command(
-        after_help = "Examples:\n  ona memory add --type lesson --title 'Tests need a database' --content 'Start it with `make db`' --keywords tests,postgres\n  git log -5 | ona memory add --type fact --title 'Latest releases' --content -\n  ona memory add --type preference --title 'Answer in German' --all"
+        after_help = "Examples:\n  ona memory add --type lesson --title 'Tests need a database' --content 'Run `make db`'\n  git log -5 | ona memory add --type fact --title 'Latest releases' --content -\n  ona memory add --type preference --title 'Answer in German' --all"
     )]
     Add(Box<Add>),
-    /// Find memories by words, the best first
+    /// Search memories by words, best match first
     ///
-    /// Words are stemmed, and no sign means anything but itself. What holds all words is found, or what holds any of
-    /// them if nothing holds all. What is found gets attention: it comes earlier the next time.
+    /// Words are stemmed; there are no operators. Finds the memories with all words, or with any of them if none has
+    /// all. A memory that is found ranks higher the next time.
     #[command(
         after_help = "Examples:\n  ona memory search database tests\n  ona memory search login --all --limit 3\n  ona memory search login --json | jq '.[].id'"
     )]
     Search {
-        /// What to look for
+        /// Words to search for
         #[arg(required = true, value_name = "WORD")]
         words: Vec<String>,
         #[command(flatten)]
         place: Place,
-        /// How many at most
+        /// Maximum number of results
         #[arg(long, value_name = "N", default_value = "10")]
         limit: NonZeroUsize,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List memories, the latest first
+    /// List memories, newest first
     #[command(
         after_help = "Examples:\n  ona memory list\n  ona memory list --type lesson --limit 5\n  ona memory list --all --json"
     )]
     List {
-        /// Only of this type
+        /// Only memories of this type
         #[arg(long = "type", value_name = "T")]
         kind: Option<String>,
         #[command(flatten)]
         place: Place,
-        /// How many at most
+        /// Maximum number of results
         #[arg(long, value_name = "N", default_value = "50")]
         limit: NonZeroUsize,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show all of a memory
+    /// Show a memory
     #[command(after_help = "Examples:\n  ona memory show mem_01a1…\n  ona memory show 01a1 --json")]
     Show {
-        /// Its id, or the beginning of it
+        /// Id of the memory, or its first characters
         id: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Change a memory: with options, or in an editor if none is given
+    /// Change a memory, with options or in an editor
     ///
-    /// The editor is VISUAL or EDITOR. An agent may change what agents wrote.
+    /// Without options, opens the editor VISUAL or EDITOR. An agent may only change memories that agents wrote.
     #[command(
-        after_help = "Examples:\n  ona memory edit 01a1 --title 'A better title'\n  ona memory edit 01a1 --keywords tests,mysql --content - < note.md\n  ona memory edit 01a1 --content ''   (takes the text away)\n  ona memory edit 01a1"
+        after_help = "Examples:\n  ona memory edit 01a1 --title 'A better title'\n  ona memory edit 01a1 --keywords tests,mysql --content - < note.md\n  ona memory edit 01a1 --content ''   (removes the text)\n  ona memory edit 01a1"
     )]
     Edit(Box<Edit>),
-    /// Forget a memory; that there was one stays on the record
+    /// Delete a memory; the deletion is recorded
     #[command(after_help = "Examples:\n  ona memory forget mem_01a1…\n  ona memory forget 01a1")]
     Forget {
-        /// Its id, or the beginning of it
+        /// Id of the memory, or its first characters
         id: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take memories from Markdown files into the record
+    /// Import memories from Markdown files
     ///
-    /// A file is one memory, with `title`, `type`, `keywords` and `description` from its front matter; MEMORY.md is
-    /// one for each section. Files that are imported again correct what they made the last time. Without PATH it takes
-    /// what Claude Code keeps for this project. The record is the authority: files are never read in between.
+    /// Each file is one memory, with `title`, `type`, `keywords` and `description` from its front matter; MEMORY.md
+    /// is one memory per section. A file that is imported again updates its memories. Without PATH, imports the
+    /// memories that Claude Code has for this project. Later changes of a file count only after another import.
     #[command(
         after_help = "Examples:\n  ona memory import\n  ona memory import docs/lessons notes.md\n  ona memory import ~/notes --all --json"
     )]
     Import {
-        /// Files, and directories with .md files in them
+        /// Markdown files, or directories with .md files
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
         #[command(flatten)]
         place: Place,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -115,60 +115,60 @@ pub enum Memory {
 /// Which project is meant.
 #[derive(Debug, Default, Args)]
 pub struct Place {
-    /// The project in this directory, instead of the current one
+    /// Use the project in this directory instead of the current one
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub project: Option<PathBuf>,
-    /// All projects: look in all of them, or keep it for all of them
+    /// Use all projects
     #[arg(long)]
     pub all: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Add {
-    /// What kind of memory it is, such as lesson, fact, preference or reference
+    /// Type, such as lesson, fact, preference or reference
     #[arg(long = "type", value_name = "T")]
     pub kind: String,
-    /// What it says, in one line
+    /// Title, one line
     #[arg(long)]
     pub title: String,
-    /// All it says, or - for standard input
+    /// Text, or - for standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub content: Option<String>,
-    /// Further words to find it by, with commas between them
+    /// More words to find it by, comma-separated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub keywords: Vec<String>,
-    /// A question that it answers; may be given more than once
+    /// Question that it answers; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub question: Vec<String>,
     #[command(flatten)]
     pub place: Place,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Edit {
-    /// Its id, or the beginning of it
+    /// Id of the memory, or its first characters
     pub id: String,
-    /// What kind of memory it is
+    /// Type
     #[arg(long = "type", value_name = "T")]
     pub kind: Option<String>,
-    /// What it says, in one line
+    /// Title, one line
     #[arg(long)]
     pub title: Option<String>,
-    /// All it says, or - for standard input
+    /// Text, or - for standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub content: Option<String>,
-    /// Further words to find it by, in place of those it has
+    /// Replace the words to find it by, comma-separated
     #[arg(long, value_name = "A,B")]
     pub keywords: Option<String>,
-    /// A question that it answers, in place of those it has; may be given more than once
+    /// Replace the questions that it answers; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub question: Vec<String>,
     #[command(flatten)]
     pub place: Place,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -192,7 +192,7 @@ impl Place {
     }
 }
 
-/// The record, and who asks it.
+/// The record, and the caller.
 struct Desk {
     store: Store,
     /// What started this, if not the operator.
@@ -247,7 +247,7 @@ impl Desk {
         const MANY: usize = 6;
         let word = word.trim();
         if word.is_empty() {
-            return Err(CliError::usage("the id is empty").hint("`ona memory list` shows all"));
+            return Err(CliError::usage("empty id").hint("`ona memory list` lists the memories"));
         }
         let called = |word: &str| -> Result<Vec<MemoryRow>, CliError> {
             let mut rows = self.store.memories_called(word, MANY)?;
@@ -265,15 +265,15 @@ impl Desk {
             rows = called(&format!("{}{word}", fields::ID))?;
         }
         match rows.len() {
-            0 => Err(CliError::usage(format!("there is no memory `{word}`"))
-                .hint("`ona memory list --all` shows all of them")),
+            0 => Err(CliError::usage(format!("unknown memory `{word}`"))
+                .hint("`ona memory list --all` lists all memories")),
             1 => Ok(rows.remove(0)),
             _ => {
                 let mut ids: Vec<&str> = rows.iter().map(|row| row.memory.id.as_str()).collect();
                 ids.truncate(MANY - 1);
                 let more = if rows.len() == MANY { ", …" } else { "" };
-                Err(CliError::usage(format!("`{word}` could be any of {}{more}", ids.join(", ")))
-                    .hint("give more of the id"))
+                Err(CliError::usage(format!("`{word}` is ambiguous: {}{more}", ids.join(", ")))
+                    .hint("give more characters of the id"))
             }
         }
     }
@@ -282,7 +282,7 @@ impl Desk {
 /// The project in a directory.
 fn named(dir: &Path) -> Result<String, CliError> {
     let real = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
-        CliError::usage(format!("--project {}: there is no such directory", dir.display()))
+        CliError::usage(format!("--project {}: directory not found", dir.display()))
             .hint("name a directory of the project, or --all for all projects")
     })?;
     Ok(project_of(&real))

@@ -1,4 +1,4 @@
-//! Whom to ask: the provider and model that command line, environment and settings name, and the way to them.
+//! The provider and model that the command line, the environment and the settings choose, and the connection to them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::env::model::{Models, models, transport};
 use crate::error::CliError;
 use crate::output::complain;
 
-/// Asked where nothing says otherwise.
+/// The default provider and model.
 const DEFAULT: (ProviderKind, &str) = (ProviderKind::ClaudeCodeSubscription, "claude_sonnet_4");
-/// Written at most, whatever a model could.
-const MOST_OUTPUT: u32 = 32_000;
-/// Written at most where nobody knows what a model can.
-const SOME_OUTPUT: u32 = 8_192;
+/// The default output limit in tokens, even if the model could write more.
+const MAX_OUTPUT: u32 = 32_000;
+/// The output limit of a model whose own limit is unknown.
+const UNKNOWN_OUTPUT: u32 = 8_192;
 
-/// Stands for the way to a model where none is asked.
+/// The address where no model is called.
 const NOWHERE: &str = "http://localhost";
 
 const ALLOWED: &str = "`ona help cold-start` shows each provider";
@@ -53,7 +53,7 @@ pub fn model_for_role(
     let before = last.filter(|_| !chosen).and_then(|last| asked_before(last, &env, settings));
     let model = before.map_or_else(|| model(args, &env, settings), Ok)?;
     let (credential, source, transport) = match way(model.provider, &env) {
-        // Hooks run and nobody is asked: whatever is missing for that is not needed.
+        // Only hooks run and no model is called, so missing credentials do not matter.
         Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),
         found => found?,
     };
@@ -64,11 +64,11 @@ pub fn model_for_role(
     let credentials = Arc::new(Fixed::new(source, credential));
     let client = Client::new(model.provider, &transport, credentials, retry)
         .map_err(|error| CliError::usage(error.to_string()).hint(ALLOWED))?;
-    let known = model.max_output.map_or(SOME_OUTPUT, |most| most.min(MOST_OUTPUT));
+    let known = model.max_output.map_or(UNKNOWN_OUTPUT, |most| most.min(MAX_OUTPUT));
     let max_output = match (env.max_output, model.max_output) {
         (Some(asked), Some(most)) if asked > most => {
             complain(&format!(
-                "warning: CLAUDE_CODE_MAX_OUTPUT_TOKENS is {asked}; {} writes {most} at most, so that is asked for\n",
+                "warning: CLAUDE_CODE_MAX_OUTPUT_TOKENS is {asked}, but the limit of {} is {most}; using {most}\n",
                 model.wire
             ));
             most
@@ -94,26 +94,26 @@ pub fn model_for_role(
     Ok((model_handle, env, source))
 }
 
-/// The budget as the model takes it; whoever set another is told.
+/// The thinking budget that the model supports; warns if it is another one than configured.
 fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
     let taken = model.thinking(budget, max_output);
     let instead = match taken {
         Some(taken) if taken == budget => return Some(taken),
         Some(taken) => format!(
-            "a budget is at least 1024 and less than the {max_output} tokens of an answer, so {taken} is asked for"
+            "a budget must be at least 1024 and less than the {max_output} tokens of an answer; using {taken}"
         ),
         None if model.thinking(budget, u32::MAX).is_none() => {
-            format!("{} takes no budget for thinking, so none is asked for", model.wire)
+            format!("{} does not support a thinking budget; ignored", model.wire)
         }
         None => {
-            format!("an answer of {max_output} tokens leaves no room for it, so none is asked for")
+            format!("an answer of {max_output} tokens leaves no room for thinking; ignored")
         }
     };
     complain(&format!("warning: MAX_THINKING_TOKENS is {budget}; {instead}\n"));
     taken
 }
 
-/// How hard the model is to think.
+/// The reasoning effort.
 fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
     given.map_or_else(
         || EffortWish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
@@ -121,13 +121,13 @@ fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
     )
 }
 
-/// Who said on the command line how hard the model is to think is told where it cannot.
+/// Warns if the model does not support the effort of the command line.
 pub fn tell_effort(model_handle: &ModelHandle) {
     let EffortWish::Fixed(given) = model_handle.effort else { return };
     let instead = match model_handle.model.effort(given) {
         Some(taken) if taken == given => return,
-        Some(taken) => format!("takes {} at most, so that is asked for", taken.as_str()),
-        None => "cannot be told how hard to think, so nothing is asked for".to_owned(),
+        Some(taken) => format!("supports at most {0}; using {0}", taken.as_str()),
+        None => "does not support reasoning effort; ignored".to_owned(),
     };
     let (given, model) = (given.as_str(), &model_handle.model.wire);
     complain(&format!("warning: --effort {given}: {model} {instead}\n"));
@@ -189,7 +189,7 @@ fn aliases(env: &Models, settings: &Value) -> Result<Aliases, String> {
     for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
         let wire = wire
             .as_str()
-            .ok_or_else(|| format!("model_aliases: `{word}` must be the wire name of a model"))?;
+            .ok_or_else(|| format!("model_aliases: `{word}` must be a wire name of a model"))?;
         aliases.set(word, wire).map_err(|error| error.to_string())?;
     }
     for (word, wire) in &env.aliases {
@@ -218,10 +218,10 @@ pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, C
         provider.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?;
     }
     if let Some(name) = name.as_str().filter(|name| !knows(name, &aliases, &env)) {
-        let all = ProviderKind::ALL.map(|(kind, word)| format!("{word} has {}", allowed(kind)));
-        return Err(CliError::usage(format!("`{name}` is no model"))
+        let all = ProviderKind::ALL.map(|(kind, word)| format!("{word}: {}", allowed(kind)));
+        return Err(CliError::usage(format!("unknown model `{name}`"))
             .hint(all.join("; "))
-            .hint("model_aliases gives an id another wire name"));
+            .hint("model_aliases maps an id to another wire name"));
     }
     Ok(chosen(None, None, &env, settings).err())
 }
@@ -252,7 +252,7 @@ fn way(
     env: &Models,
 ) -> Result<(Credential, &'static str, Transport), CliError> {
     let missing = |what: &str| {
-        CliError::usage(format!("{provider} needs {what}, and it is not set")).hint(ALLOWED)
+        CliError::usage(format!("{provider} needs {what}, which is not set")).hint(ALLOWED)
     };
     let or =
         |url: &Option<String>, default: &str| url.clone().unwrap_or_else(|| default.to_owned());

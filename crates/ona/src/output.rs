@@ -1,9 +1,9 @@
-//! Printing, for readers that may have gone away.
+//! Printing, also to a pipe that is already closed.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
-/// Prints a line on standard output. A pipe that was closed is no error: whoever read it has had enough.
+/// Prints a line on standard output. A closed pipe is not an error.
 pub fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
@@ -17,12 +17,12 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Says what went wrong; if nobody can be told, the exit code has to do.
+/// Prints on standard error; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
     let _ = io::stderr().write_all(plain(text).as_bytes());
 }
 
-/// Text without anything that could move the cursor, recolour what stands there or turn its order round:
+/// Text without characters that could move the cursor, change colours or reverse the text:
 /// what a tool, a hook or a file said must not pass for what ona says.
 pub fn plain(text: &str) -> String {
     let hidden = |c: char| {

@@ -1,4 +1,4 @@
-//! `ona plan`: reads plans that agents have handed in, and approves them or sends them back.
+//! `ona plan`: shows the plans of agents, approves and rejects them.
 
 use std::process::ExitCode;
 
@@ -14,36 +14,39 @@ use crate::output::{plain, print};
 
 #[derive(Debug, Subcommand)]
 pub enum Plan {
-    /// List the plans of this directory, the latest first
+    /// List the plans of this directory, newest first
+    #[command(after_help = "Examples:\n  ona plan list\n  ona plan list --all --json")]
     List {
-        /// Of all directories
+        /// List the plans of all directories
         #[arg(long)]
         all: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Show a plan
+    #[command(after_help = "Examples:\n  ona plan show\n  ona plan show 3 --json")]
     Show {
-        /// Its number; the latest of this directory if left out
+        /// Number of the plan; default: the latest of this directory
         id: Option<i64>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Approve a plan: its conversation goes on to implement it
+    /// Approve a plan: its conversation moves on to implement it
     #[command(
         after_help = "Examples:\n  ona plan show\n  ona plan approve 3 && ona -p --continue \"the plan is approved: go on\""
     )]
     Approve {
-        /// Its number; the latest draft of this directory if left out
+        /// Number of the plan; default: the latest draft of this directory
         id: Option<i64>,
     },
-    /// Send a plan back: its conversation stays in planning
+    /// Reject a plan: its conversation stays in planning
+    #[command(after_help = "Examples:\n  ona plan reject 3 --reason 'Keep the old API'")]
     Reject {
-        /// Its number; the latest draft of this directory if left out
+        /// Number of the plan; default: the latest draft of this directory
         id: Option<i64>,
-        /// Why, for the record
+        /// Reason, for the record
         #[arg(long, value_name = "TEXT", default_value = "")]
         reason: String,
     },
@@ -76,7 +79,7 @@ pub fn run(cli: &Cli, command: &Plan) -> Result<ExitCode, CliError> {
             let plan = find(&store, *id, &here, is_draft)?;
             let plan = moved(store.approve_plan(plan.id)?, plan.id)?;
             format!(
-                "plan {} is approved; the conversation {} is in {}\n",
+                "approved plan {}; conversation {} is now in {}\n",
                 plan.id, plan.conversation_id, plan.phase
             )
         }
@@ -84,13 +87,13 @@ pub fn run(cli: &Cli, command: &Plan) -> Result<ExitCode, CliError> {
             let plan = find(&store, *id, &here, is_draft)?;
             let plan = moved(store.reject_plan(plan.id, reason)?, plan.id)?;
             format!(
-                "plan {} was sent back; the conversation {} stays in {}\n",
+                "rejected plan {}; conversation {} stays in {}\n",
                 plan.id, plan.conversation_id, plan.phase
             )
         }
     };
     print(&text)
-        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))?;
+        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -110,10 +113,10 @@ fn find(
     };
     found.ok_or_else(|| {
         let what = match id {
-            Some(id) => format!("there is no plan {id}"),
-            None => format!("no plan waits in {here}"),
+            Some(id) => format!("unknown plan {id}"),
+            None => format!("no matching plan in {here}"),
         };
-        CliError::usage(what).hint("`ona plan list --all` shows all of them")
+        CliError::usage(what).hint("`ona plan list --all` lists all plans")
     })
 }
 
@@ -121,14 +124,14 @@ fn moved(moved: PlanMoved, id: i64) -> Result<PlanRow, CliError> {
     match moved {
         PlanMoved::Done(plan) => Ok(plan),
         PlanMoved::NotADraft(plan) => Err(CliError::usage(format!(
-            "plan {id} is {}, and only a draft can be approved or sent back",
+            "plan {id} is {}: only a draft can be approved or rejected",
             plan.status
         ))),
         PlanMoved::NotInPlanning(plan) => Err(CliError::usage(format!(
             "the conversation of plan {id} is in {}, not in planning",
             plan.phase
         ))),
-        PlanMoved::Unknown => Err(CliError::usage(format!("there is no plan {id}"))),
+        PlanMoved::Unknown => Err(CliError::usage(format!("unknown plan {id}"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ona plugin`: what the operator adds to ona, and agrees to by that.
+//! `ona plugin`: adds, updates, lists and removes plugins.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,58 +26,61 @@ use crate::workspace::{counted, printed, runtime};
 pub enum Plugin {
     /// Add a plugin from a directory or a git repository
     ///
-    /// Its files are copied; nothing in them is run meanwhile. What it brings that would run (hooks, MCP servers) or go
-    /// ahead unasked is shown, and asked about on the terminal, or agreed to with --yes.
+    /// Copies the files without running them. If the plugin has hooks, MCP servers, or skills that allow tools without
+    /// asking, ona lists them and asks for consent on the terminal; --yes gives it.
     #[command(
         after_help = "Examples:\n  ona plugin add ./my-plugin\n  ona plugin add https://example.com/team/kit.git#v1.2\n  ona plugin add git@example.com:team/kit.git --scope project --yes"
     )]
     Add {
-        /// A directory, or the address of a repository (https, ssh, file), with #REF for a branch, tag or commit
+        /// A directory, or the URL of a git repository (https, ssh, file); #REF selects a branch, tag or commit
         source: String,
-        /// Whether it acts everywhere, or in this repository only
+        /// Where the plugin is active
         #[arg(long, value_enum, default_value_t)]
         scope: Scope,
-        /// Agree to what it brings without being asked
+        /// Consent to its hooks, servers and allowed tools without being asked
         #[arg(long)]
         yes: bool,
     },
-    /// List the plugins that were added
+    /// List the installed plugins
     #[command(after_help = "Examples:\n  ona plugin list\n  ona plugin list --json | jq '.[].id'")]
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Fetch a plugin anew from where it came from; all of them if none is named
+    /// Update a plugin from its source; without an id, update all plugins
     #[command(after_help = "Examples:\n  ona plugin update\n  ona plugin update kit --yes")]
     Update {
-        /// Its id
+        /// Id of the plugin
         id: Option<String>,
-        /// Agree to what it brings without being asked
+        /// Consent to its hooks, servers and allowed tools without being asked
         #[arg(long)]
         yes: bool,
     },
-    /// Remove a plugin, with the data it keeps
+    /// Remove a plugin and its data
+    #[command(after_help = "Examples:\n  ona plugin remove kit")]
     Remove {
-        /// Its id
+        /// Id of the plugin
         id: String,
     },
-    /// Switch a plugin on
+    /// Enable a plugin
+    #[command(after_help = "Examples:\n  ona plugin enable kit")]
     Enable {
-        /// Its id
+        /// Id of the plugin
         id: String,
     },
-    /// Switch a plugin off
+    /// Disable a plugin
+    #[command(after_help = "Examples:\n  ona plugin disable kit")]
     Disable {
-        /// Its id
+        /// Id of the plugin
         id: String,
     },
     /// Check a plugin: manifest, paths, hooks, servers, agents, skills and commands
     ///
-    /// Changes nothing and runs nothing. Exits 1 if something is wrong with it.
+    /// Changes nothing and runs nothing. Exits with 1 if there are problems.
     #[command(after_help = "Examples:\n  ona plugin validate ./my-plugin")]
     Validate {
-        /// Its directory
+        /// Directory of the plugin
         dir: PathBuf,
     },
 }
@@ -109,7 +112,7 @@ pub fn run(cli: &Cli, command: &Plugin) -> Result<ExitCode, CliError> {
         Plugin::Add { source, scope, yes } => {
             let source = PluginSource::parse(source, &here).map_err(|error| {
                 CliError::usage(error.to_string())
-                    .hint("such as ./my-plugin, https://example.com/kit.git#v1 or git@example.com:kit.git")
+                    .hint("for example ./my-plugin, https://example.com/kit.git#v1 or git@example.com:kit.git")
             })?;
             let project = (*scope == Scope::Project).then(|| repository_root(&here));
             shop.add(&source, project, *yes)?;
@@ -139,14 +142,14 @@ fn refused(error: RegistryError) -> CliError {
     let said = error.to_string();
     match error {
         RegistryError::Unknown(_) => {
-            CliError::usage(said).hint("`ona plugin list` shows what there is")
+            CliError::usage(said).hint("`ona plugin list` lists the installed plugins")
         }
         RegistryError::Exists(id) => CliError::usage(said).hint(format!(
-            "`ona plugin update {id}` fetches it anew, `ona plugin remove {id}` removes it"
+            "`ona plugin update {id}` updates it, `ona plugin remove {id}` removes it"
         )),
-        RegistryError::Lock(_) => CliError::failed(said).hint("try again when it is done"),
+        RegistryError::Lock(_) => CliError::failed(said).hint("try again later"),
         RegistryError::Record { .. } => {
-            CliError::failed(said).hint("remove it, and add the plugin anew")
+            CliError::failed(said).hint("remove the file, and add the plugin again")
         }
         RegistryError::Io { .. } | RegistryError::Write { .. } => CliError::failed(said),
     }
@@ -154,10 +157,10 @@ fn refused(error: RegistryError) -> CliError {
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn not_fetched(error: FetchError) -> CliError {
-    let failed = CliError::failed(format!("the plugin cannot be fetched: {error}"));
+    let failed = CliError::failed(format!("cannot fetch the plugin: {error}"));
     match error {
         FetchError::Git(_) => failed
-            .hint("nothing was changed; `git ls-remote` with the address shows whether git reaches it, and its refs"),
+            .hint("nothing was changed; `git ls-remote` with the URL shows whether git can reach it, and its refs"),
         _ => failed.hint("nothing was changed"),
     }
 }
@@ -178,7 +181,7 @@ impl Shop<'_> {
     fn fetch(&self, source: &PluginSource) -> Result<Fetched, CliError> {
         let staged = self.registry.stage().map_err(refused)?;
         let commit = runtime()?.block_on(source.fetch(&staged.path())).map_err(not_fetched)?;
-        // Where it lies for now is nobody's to look for: paths are told as they are in the plugin.
+        // The staging directory is temporary, so messages show paths relative to the plugin.
         let place = format!("{}/", staged.path().display());
         let inside = |text: String| text.replace(&place, "");
         let (mut plugin, parts) = self.read(&staged.path(), inside)?;
@@ -197,7 +200,7 @@ impl Shop<'_> {
     ) -> Result<(extensions::Plugin, Extensions), CliError> {
         let plugin = extensions::Plugin::read(dir, dir).map_err(|error| {
             CliError::failed(told(error.to_string()))
-                .hint("`ona help extensions` says what a plugin looks like")
+                .hint("`ona help extensions` describes the format of a plugin")
         })?;
         let parts = Extensions::load(Sources {
             project: false,
@@ -253,20 +256,23 @@ impl Shop<'_> {
     fn update_one(&self, id: &str, yes: bool) -> Result<(), CliError> {
         let record = self.registry.record(id).map_err(refused)?;
         let source = PluginSource::parse(&record.source, Path::new("/")).map_err(|error| {
-            CliError::failed(format!("{id} cannot be fetched anew: {error}"))
-                .hint(format!("`ona plugin remove {id}`, and add it from where it is now"))
+            CliError::failed(format!("cannot update {id}: {error}"))
+                .hint(format!("run `ona plugin remove {id}`, and add it from its current source"))
         })?;
         let fetched = self.fetch(&source)?;
         if fetched.plugin.id != id {
             return Err(CliError::failed(format!(
-                "what {source} holds now is called `{}`, not `{id}`",
+                "the plugin at {source} is now named `{}`, not `{id}`",
                 fetched.plugin.id
             ))
-            .hint("the plugin is as it was; add the other one by itself"));
+            .hint("{id} is unchanged; add the other plugin separately"));
         }
         let same = record.commit.is_some() && record.commit == fetched.plugin.commit;
         if same && record.agrees_to(&fetched.plugin) && self.is_whole(id) {
-            return printed(&format!("{id} is what {source} holds, commit {}\n", commit(&fetched)));
+            return printed(&format!(
+                "{id} is up to date with {source}, commit {}\n",
+                commit(&fetched)
+            ));
         }
         if !record.agrees_to(&fetched.plugin) || self.has_other_files(id, &fetched.plugin) {
             agree(&fetched, yes)?;
@@ -306,7 +312,7 @@ impl Shop<'_> {
         let wrong = plugin.warnings.len() + parts.warnings.len();
         text.push_str(&format!("{}: {}\n", plugin.id, brings(&plugin, &parts)));
         text.push_str(&match wrong {
-            0 => "nothing is wrong with it\n".to_owned(),
+            0 => "no problems found\n".to_owned(),
             wrong => format!("{} found\n", counted(wrong, "problem")),
         });
         printed(&plain(&text))?;
@@ -345,7 +351,7 @@ impl Shop<'_> {
                         plugin.warnings.iter().map(|warning| format!("    warning: {warning}\n")),
                     );
                 }
-                Err(error) => text.push_str(&format!("    it cannot be used: {error}\n")),
+                Err(error) => text.push_str(&format!("    cannot be used: {error}\n")),
             }
         }
         printed(&plain(&text))
@@ -421,12 +427,12 @@ fn told(what: &str, fetched: &Fetched, source: &PluginSource) -> String {
     ))
 }
 
-/// What skills let go ahead unasked.
+/// The tools that skills allow without asking.
 fn permits(parts: &Extensions) -> Vec<String> {
     let skills = parts.skills.iter().filter(|skill| !skill.allowed_tools.is_empty());
     let line = |skill: &SkillDefinition| {
         one_line(&format!(
-            "/{} goes ahead unasked with {}",
+            "/{} allows without asking: {}",
             skill.name,
             skill.allowed_tools.join(", ")
         ))
@@ -434,7 +440,7 @@ fn permits(parts: &Extensions) -> Vec<String> {
     skills.map(line).collect()
 }
 
-/// Asks whether what a plugin brings may run, and go ahead unasked.
+/// Asks for consent to what a plugin runs, and to what it allows without asking.
 fn agree(fetched: &Fetched, yes: bool) -> Result<(), CliError> {
     let runs = fetched.plugin.runs();
     let permits = permits(&fetched.parts);
@@ -443,22 +449,22 @@ fn agree(fetched: &Fetched, yes: bool) -> Result<(), CliError> {
     }
     let all: Vec<String> = runs.into_iter().chain(permits).collect();
     let question = format!(
-        "\nThe plugin {} brings:\n  {}\nThey would run with your rights.\nDo you agree? [y/N] ",
+        "\nThe plugin {} contains:\n  {}\nThey would run with your rights.\nDo you agree? [y/N] ",
         fetched.plugin.id,
         all.join("\n  ")
     );
     match asker::line(&question) {
         Ok(line) if matches!(line.trim(), "y" | "yes") => Ok(()),
         Ok(_) => {
-            Err(CliError::failed(format!("nobody agreed to the plugin {}", fetched.plugin.id))
+            Err(CliError::failed(format!("the plugin {} was not accepted", fetched.plugin.id))
                 .hint("nothing was changed"))
         }
         Err(_) => Err(CliError::usage(format!(
-            "the plugin {} brings {}, and there is no terminal to ask on",
+            "the plugin {} contains {}, and there is no terminal to ask on",
             fetched.plugin.id,
             all.join(", ")
         ))
-        .hint("look at it, then agree with --yes")
+        .hint("review it, then consent with --yes")
         .hint("nothing was changed")),
     }
 }

@@ -86,9 +86,9 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         && session.gate.governance.permissions.denies_tool(STRUCTURED_OUTPUT, Default::default())
     {
         return Err(CliError::usage(format!(
-            "--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that the answer comes by"
+            "--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that returns the answer"
         ))
-        .hint(format!("`ona config list` shows the rules; leave {STRUCTURED_OUTPUT} out of permissions.deny and --disallowedTools")));
+        .hint(format!("`ona config list` lists the rules; remove {STRUCTURED_OUTPUT} from permissions.deny and --disallowedTools")));
     }
     // Only now: a start that could not work leaves no session behind.
     begin(&engine, &seat, source, name.as_deref())?;
@@ -142,15 +142,15 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         // How the turn ended is told first, and whoever is told of a record that is lost need not hear it twice.
         let last = shown
             .await
-            .map_err(|error| CliError::failed(format!("printing broke off: {error}")))??;
+            .map_err(|error| CliError::failed(format!("printing failed: {error}")))??;
         let done = last.unwrap_or(true);
         if done {
             ended?;
         }
         let signal = interrupts.signal();
         if last.is_none() && signal.is_none() && !args.init_only {
-            return Err(CliError::failed("there was no prompt on standard input").hint(
-                r#"with --input-format stream-json each line is one: {"type":"user","message":{"role":"user","content":"…"}}"#,
+            return Err(CliError::failed("no prompt on standard input").hint(
+                r#"with --input-format stream-json each line is a prompt: {"type":"user","message":{"role":"user","content":"…"}}"#,
             ));
         }
         let code = if done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -217,16 +217,16 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
     let given = args.session_id.clone().map(SessionId::from_existing);
     if args.no_session_persistence && (args.continue_ || args.resume.is_some()) {
         return Err(CliError::usage(
-            "with --no-session-persistence nothing is kept, so there is no session to go on with",
+            "--no-session-persistence cannot be combined with --continue or --resume: there is no session to continue",
         )
-        .hint("leave --no-session-persistence out to go on with a session"));
+        .hint("remove --no-session-persistence to continue a session"));
     }
     let known = match &args.resume {
         Some(word) => Some(own(store, find(store, word, &here)?)?),
         None if args.continue_ => {
             let latest = store.latest_session(&here)?.ok_or_else(|| {
-                CliError::usage(format!("there is no session in {} to go on with", cwd.display()))
-                    .hint("leave --continue out to start one; `ona sessions list` shows all")
+                CliError::usage(format!("no session to continue in {}", cwd.display()))
+                    .hint("remove --continue to start a new session; `ona sessions list` lists the sessions")
             })?;
             Some(latest)
         }
@@ -237,8 +237,10 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
             .hint("add --continue or --resume ID"));
     }
     if given.is_some() && known.is_some() && !args.fork_session {
-        return Err(CliError::usage("a session that goes on keeps its id")
-            .hint("leave --session-id out, or go on in a copy with --fork-session"));
+        return Err(CliError::usage(
+            "--session-id cannot be combined with --continue or --resume: the session keeps its id",
+        )
+        .hint("remove --session-id, or continue in a copy with --fork-session"));
     }
     let (seat, source) = match known {
         Some(seat) if args.fork_session => {
@@ -262,10 +264,10 @@ fn seat(engine: &Engine, args: &AgentArgs, cwd: &Path) -> Result<(Seat, StartSou
 fn own(store: &Store, seat: Seat) -> Result<Seat, CliError> {
     match store.seat_of(&seat.session)? {
         Some((_, origin)) if is_foreign(&origin) => Err(CliError::usage(format!(
-            "the session {} is {origin}'s, and ona cannot go on with it",
+            "session {} belongs to {origin}; ona cannot continue it",
             seat.session
         ))
-        .hint(format!("go on with it in {origin}; `ona sessions show {}` tells it", seat.session))),
+        .hint(format!("continue it in {origin}; `ona sessions show {}` shows it", seat.session))),
         _ => Ok(seat),
     }
 }
@@ -283,18 +285,17 @@ pub fn session_name(name: &str) -> Result<String, CliError> {
 pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
     // A variable of a script that is not set: every id begins with nothing.
     if word.trim().is_empty() {
-        return Err(
-            CliError::usage("the id is empty").hint("`ona sessions list --all` shows all of them")
-        );
+        return Err(CliError::usage("empty session id")
+            .hint("`ona sessions list --all` lists all sessions"));
     }
     match store.find_session(word, here)? {
         Found::One(seat) => Ok(seat),
-        Found::None => Err(CliError::usage(format!("there is no session `{word}`"))
-            .hint("`ona sessions list --all` shows all of them")),
+        Found::None => Err(CliError::usage(format!("unknown session `{word}`"))
+            .hint("`ona sessions list --all` lists all sessions")),
         Found::Many(rows) => {
             let ids: Vec<&str> = rows.iter().map(|row| row.session_id.as_str()).collect();
-            Err(CliError::usage(format!("`{word}` could be any of {}", ids.join(", ")))
-                .hint("give more of the id"))
+            Err(CliError::usage(format!("`{word}` is ambiguous: {}", ids.join(", ")))
+                .hint("give more characters of the id"))
         }
     }
 }
@@ -302,13 +303,13 @@ pub fn find(store: &Store, word: &str, here: &str) -> Result<Seat, CliError> {
 /// The main agent is the one that the command line names, or else the one that the session was before, or else the one
 /// in the settings.
 fn take_role(args: &AgentArgs, store: &Store, session: &mut Session) -> Result<(), CliError> {
-    const WHOSE: &str = "`ona agents` shows whose each of them is";
+    const WHOSE: &str = "`ona agents` lists the agents and their sources";
     let settings = session.gate.settings();
     let before = store.role_of(&session.seat().session)?;
     let (from, name, mode, hint) = match (&args.run_as, before, settings["agent"].as_str()) {
         (Some(name), ..) => ("--agent", name.clone(), None, WHOSE),
         (None, Some(role), _) => {
-            let hint = "`--agent NAME` goes on as that one; general-purpose has all tools";
+            let hint = "`--agent NAME` continues as another agent; general-purpose has all tools";
             ("the agent that the session was", role.agent, role.mode, hint)
         }
         (None, None, Some(name)) => ("the setting `agent`", name.to_owned(), None, WHOSE),
@@ -334,7 +335,7 @@ fn first_prompt(
         return match args.prompt {
             None => Ok((None, first)),
             Some(_) => Err(CliError::usage(
-                "with --input-format stream-json prompts come on standard input",
+                "with --input-format stream-json, prompts are read from standard input",
             )),
         };
     }
@@ -342,8 +343,8 @@ fn first_prompt(
     if !std::io::stdin().is_terminal() {
         let bytes = piped_in(args.prompt.is_some() || first.is_some())?;
         if bytes.len() as u64 > MOST_INPUT {
-            return Err(CliError::usage("more than 10 MB came on standard input")
-                .hint("put it into a file and name the file in the prompt"));
+            return Err(CliError::usage("standard input is too long, limit: 10 MB")
+                .hint("write it to a file and name the file in the prompt"));
         }
         piped = String::from_utf8_lossy(&bytes).into_owned();
     }
@@ -354,12 +355,10 @@ fn first_prompt(
         (false, _, first) => Ok((Some(parts.join("\n\n")), first)),
         (true, StartSource::Resume, _) => Ok((None, None)),
         (true, _, Some(first)) => Ok((Some(first), None)),
-        (true, _, None) => {
-            Err(CliError::usage("there is no prompt").hint(match args.takes_words() {
-                true => TAKES_WORDS,
-                false => "ona -p 'what to do', or pipe something in",
-            }))
-        }
+        (true, _, None) => Err(CliError::usage("missing prompt").hint(match args.takes_words() {
+            true => TAKES_WORDS,
+            false => "use ona -p 'PROMPT', or pipe the prompt to ona -p",
+        })),
     }
 }
 
@@ -377,8 +376,8 @@ fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
         let _ = sender.send(read.map(|_| bytes));
     });
     let unreadable =
-        |error: std::io::Error| CliError::usage(format!("standard input cannot be read: {error}"));
-    let gone = |_| CliError::failed("standard input cannot be read");
+        |error: std::io::Error| CliError::usage(format!("cannot read standard input: {error}"));
+    let gone = |_| CliError::failed("cannot read standard input");
     let first = match optional {
         true => receiver.recv_timeout(PATIENCE).ok(),
         false => Some(receiver.recv().map_err(gone)?),
@@ -386,9 +385,7 @@ fn piped_in(optional: bool) -> Result<Vec<u8>, CliError> {
     match first {
         Some(first) => drop(first.map_err(unreadable)?),
         None => {
-            complain(
-                "warning: nothing came on standard input, and it is not waited for any longer\n",
-            );
+            complain("warning: no data on standard input; continuing without it\n");
             return Ok(Vec::new());
         }
     }
@@ -452,8 +449,8 @@ fn offered(args: &AgentArgs) -> Result<Option<Vec<String>>, CliError> {
         names.map(String::as_str).filter(|name| ona_tools::find(name).is_none()).collect();
     if !unknown.is_empty() {
         let all: Vec<&str> = ona_tools::TOOLS.iter().map(|tool| tool.name()).collect();
-        return Err(CliError::usage(format!("--tools: there is no tool {}", unknown.join(", ")))
-            .hint(format!("there are {}", all.join(", "))));
+        return Err(CliError::usage(format!("--tools: unknown tool {}", unknown.join(", ")))
+            .hint(format!("the tools are {}", all.join(", "))));
     }
     Ok(match &args.tools {
         Some(names) if names.iter().any(|name| name == "default") => None,
@@ -503,9 +500,7 @@ fn feed(
                             remote.send(Op::Submit { prompt: text, attachments });
                         }
                         Ok(None) => {}
-                        Err(why) => {
-                            complain(&format!("warning: a line of input was left out: {why}\n"))
-                        }
+                        Err(why) => complain(&format!("warning: skipped a line of input: {why}\n")),
                     }
                 }
                 remote.send(Op::End);
@@ -636,12 +631,12 @@ impl Printer {
             complain(&format!("error: {}\n", plain(&why)));
             if matches!(end.ending, Ending::RecordLost { .. }) {
                 complain(
-                    "hint: make room if the disk is full; `ona doctor` shows how the record is\n",
+                    "hint: free some space if the disk is full; `ona doctor` checks the record\n",
                 );
             }
             if self.kept {
                 complain(&format!(
-                    "hint: `ona -p --resume {} …` goes on with the session\n",
+                    "hint: `ona -p --resume {} …` continues the session\n",
                     self.shown.session_id
                 ));
             }
@@ -656,7 +651,7 @@ impl Printer {
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unprintable(error: std::io::Error) -> CliError {
-    CliError::failed(format!("it is on the record, but cannot be printed: {error}"))
+    CliError::failed(format!("the result is recorded, but cannot be printed: {error}"))
 }
 
 /// What a turn came to, as text: an answer in the shape that was asked for is the whole of it.
@@ -672,7 +667,7 @@ impl From<AgentError> for CliError {
         match error {
             AgentError::Store(cause) => cause.into(),
             AgentError::InUse { .. } => CliError::failed(error.to_string())
-                .hint("wait for it to end, or go on in a copy with --fork-session"),
+                .hint("wait for it to end, or continue in a copy with --fork-session"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ona schema`: the contracts with others, as JSON Schema.
+//! `ona schema`: the interfaces with other programs, as JSON Schema.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub fn hooks(output: bool, order: bool) -> Result<ExitCode, CliError> {
     } else {
         pretty(&input_schema())
     };
-    print(&text).map_err(|error| CliError::failed(format!("cannot be printed: {error}")))?;
+    print(&text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,10 +68,10 @@ fn check_order() -> Result<String, CliError> {
         let found = arms(&schema, key);
         if found != expected {
             return Err(CliError::failed(format!(
-                "the {what} union stands as {}",
+                "the {what} union has the order {}",
                 found.join(", ")
             ))
-            .hint(format!("S0 has it as {}", expected.join(", "))));
+            .hint(format!("the specification has {}", expected.join(", "))));
         }
         text.push_str(&format!("{what}: {}\n", found.join(", ")));
     }

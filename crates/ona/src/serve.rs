@@ -1,4 +1,4 @@
-//! `ona serve --mcp`: intents, scope, trace and blame as tools, for agents that cannot be hooked into.
+//! `ona serve --mcp`: intents, scope, trace and blame as MCP tools, for agents without hooks.
 
 mod tools;
 
@@ -26,13 +26,13 @@ use tools::Tools;
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Speak MCP, on standard input and output if no port is given
+    /// Use MCP, over standard input and output unless --port is given
     #[arg(long, required = true)]
     mcp: bool,
-    /// Serve streamable HTTP on this port of 127.0.0.1 instead; 0 takes any, and says which on standard error
+    /// Serve streamable HTTP on this port of 127.0.0.1; 0 picks a free port and prints it on standard error
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// The session that selections belong to, if a call does not name one; by default one of this server's own
+    /// Session of calls that name none; default: a new session of this server
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -51,7 +51,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
         let outcome = match serve.port {
             None => serve_stdio(tools, cancel).await,
             Some(port) => {
-                // Whoever asked for any port has to hear of it before it can be used.
+                // The client of a free port needs its number.
                 let said = |address: &str| complain(&format!("listening on {address}\n"));
                 serve_http(tools, port, cancel, said).await
             }
@@ -65,7 +65,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
 
 fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
     let session = match session.map(str::trim) {
-        Some("") => return Err(CliError::usage("--session: the id is empty")),
+        Some("") => return Err(CliError::usage("--session: empty id")),
         Some(id) => SessionId::from_existing(id.to_owned()),
         None => SessionId::generate(),
     };
@@ -80,10 +80,10 @@ pub fn refused(error: &ServeError, port: Option<u16>) -> CliError {
     let said = CliError::failed(error.to_string());
     match (error, port) {
         (ServeError::Transport(_), Some(port)) => {
-            said.hint(format!("is port {port} taken? 0 takes one that is free"))
+            said.hint(format!("is port {port} in use? 0 picks a free port"))
         }
         (ServeError::Client(_), _) => {
-            said.hint("an MCP client starts this program; by hand, `ona init` sets one up for it")
+            said.hint("an MCP client starts this command; `ona init --tool AGENT` configures one")
         }
         _ => said,
     }

@@ -1,4 +1,4 @@
-//! `ona sessions`: what was worked on, and what was said.
+//! `ona sessions`: lists, shows, exports, renames, deletes and searches sessions.
 
 mod prune;
 
@@ -21,73 +21,82 @@ pub use prune::clean_up;
 
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
-    /// List the sessions of this directory, the latest first
+    /// List the sessions of this directory, newest first
     #[command(
         after_help = "Examples:\n  ona sessions list\n  ona sessions list --most 0\n  ona sessions list --all --json | jq '.[].session_id'"
     )]
     List {
-        /// Of all directories
+        /// List the sessions of all directories
         #[arg(long)]
         all: bool,
-        /// How many at most; 0 for all of them
+        /// Maximum number of sessions; 0 for all
         #[arg(long, value_name = "N", default_value_t = 50)]
         most: u32,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said and done in a session
+    /// Show the transcript of a session
+    #[command(
+        after_help = "Examples:\n  ona sessions show fix-login\n  ona sessions show sess_01a1… --json | jq .entry_type"
+    )]
     Show {
-        /// Its id, the beginning of it, or its name
+        /// Id of the session, its first characters, or its name
         session: String,
-        /// As JSON, one entry a line
+        /// Print JSON, one entry per line
         #[arg(long)]
         json: bool,
     },
-    /// Print a whole session, as Markdown or JSON
+    /// Print a whole session as Markdown or JSON
     #[command(
         after_help = "Examples:\n  ona sessions export fix-login > fix-login.md\n  ona sessions export fix-login --json > fix-login.json"
     )]
     Export {
-        /// Its id, the beginning of it, or its name
+        /// Id of the session, its first characters, or its name
         session: String,
-        /// As one JSON object with every entry as it is on the record
+        /// Print one JSON object with all recorded entries
         #[arg(long)]
         json: bool,
     },
-    /// Give a session another name
+    /// Rename a session
+    #[command(after_help = "Examples:\n  ona sessions rename sess_01a1… fix-login")]
     Rename {
-        /// Its id, the beginning of it, or its name
+        /// Id of the session, its first characters, or its name
         session: String,
-        /// The name
+        /// The new name
         name: String,
     },
-    /// Delete a session with everything that belongs to it; that it was deleted stays on the record
+    /// Delete a session and everything that belongs to it; the deletion is recorded
+    #[command(after_help = "Examples:\n  ona sessions delete fix-login --yes")]
     Delete {
-        /// Its id, the beginning of it, or its name
+        /// Id of the session, its first characters, or its name
         session: String,
-        /// Without this nothing is deleted
+        /// Confirm; without it nothing is deleted
         #[arg(long)]
         yes: bool,
     },
-    /// Remove sessions in which nothing has happened for long, with everything that belongs to them
+    /// Remove old sessions and everything that belongs to them
     ///
-    /// A session goes together with those of the agents that it started, and a conversation with its last session. One
-    /// that is in use stays: somebody drives it, or a call, a task or a worktree of it is still there. The trace and the
-    /// memories stay. One event tells how many went, since when they were idle, and who asked (`ona log`). The setting
-    /// cleanupPeriodDays does the same once a day; it is off by default, because the record is evidence.
+    /// A session is removed together with the sessions of the agents that it started, and a conversation together with
+    /// its last session. Sessions in use are kept: an ona process drives them, or they have a running call, a task or a
+    /// worktree. The trace and the memories are kept. One event records how many sessions were removed, the age limit
+    /// and the reason (`ona log`). The setting cleanupPeriodDays does the same once a day; it is off by default, because
+    /// the record is evidence.
     #[command(
         after_help = "Examples:\n  ona sessions prune --older-than 90d --dry-run\n  ona sessions prune --older-than 26w\n  ona config set cleanupPeriodDays 365 --scope user"
     )]
     Prune(Pruning),
-    /// Find sessions by what was said in them
+    /// Search the transcripts of all sessions
+    #[command(
+        after_help = "Examples:\n  ona sessions search 'rate limit'\n  ona sessions search login --most 5 --json"
+    )]
     Search {
-        /// What to look for; upper and lower case are the same
+        /// Text to search for; case is ignored
         text: String,
-        /// How many finds at most
+        /// Maximum number of results
         #[arg(long, value_name = "N", default_value_t = 20)]
         most: u32,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -113,7 +122,7 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             let limit = (*most > 0).then_some(*most);
             let rows = store.sessions((!all).then_some(&*here), limit)?;
             if limit.is_some_and(|limit| rows.len() == limit as usize) {
-                complain("note: there may be more; `ona sessions list --most 0` shows all\n");
+                complain("note: there may be more; `ona sessions list --most 0` lists all\n");
             }
             if *json { format!("{}\n", json!(rows)) } else { table(&rows, *all) }
         }
@@ -140,13 +149,16 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             let seat = find(&store, session, &here)?;
             let name = session_name(name)?;
             store.rename_session(&seat, Some(&name))?;
-            format!("{} is now called {}\n", seat.session, plain(&name))
+            format!("renamed {} to {}\n", seat.session, plain(&name))
         }
         Sessions::Delete { session, yes } => {
             let seat = find(&store, session, &here)?;
             if !yes {
-                return Err(CliError::usage(format!("{} would be deleted for good", seat.session))
-                    .hint("say so with --yes; `ona sessions export` keeps a copy"));
+                return Err(CliError::usage(format!(
+                    "this would delete {} permanently",
+                    seat.session
+                ))
+                .hint("confirm with --yes; `ona sessions export` saves a copy"));
             }
             // What its agents did belongs to it.
             let mut all = Vec::new();
@@ -161,7 +173,7 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
                 if let Err(error) = std::fs::remove_dir_all(&outputs)
                     && error.kind() != std::io::ErrorKind::NotFound
                 {
-                    complain(&format!("warning: {} stays: {error}\n", outputs.display()));
+                    complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
                 }
                 text.push_str(&format!("deleted {}\n", seat.session));
             }
@@ -170,7 +182,7 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
         Sessions::Prune(pruning) => prune::run(&store, pruning)?,
         Sessions::Search { text, most, json } => {
             if text.trim().is_empty() {
-                return Err(CliError::usage("there is nothing to look for"));
+                return Err(CliError::usage("empty search"));
             }
             let hits = store.search(text, i64::from(*most))?;
             if *json {
@@ -189,7 +201,7 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             }
         }
     };
-    print(&text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    print(&text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -207,7 +219,7 @@ fn table(rows: &[SessionRow], with_dir: bool) -> String {
         )
     };
     if rows.is_empty() {
-        return "there are no sessions here; `ona sessions list --all` shows those of all directories\n".to_owned();
+        return "no sessions here; `ona sessions list --all` lists the sessions of all directories\n".to_owned();
     }
     rows.iter().map(line).collect()
 }

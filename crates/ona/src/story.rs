@@ -1,4 +1,4 @@
-//! `ona why`, `ona explain`, `ona log`: reading the record, and asking before acting.
+//! `ona why`, `ona explain` and `ona log`: past calls, planned calls, and the event log.
 
 use std::process::ExitCode;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::print;
 use crate::workspace;
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
-    result.map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+    result.map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -26,8 +26,8 @@ pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let id = id.unwrap_or_default();
     let unknown = || {
-        CliError::usage(format!("there is no call `{id}`"))
-            .hint("`ona log` shows the latest ones; without an id, `ona why` takes the latest")
+        CliError::usage(format!("unknown call `{id}`"))
+            .hint("`ona log` lists the latest calls; without an id, `ona why` shows the latest")
     };
     let found = match store.story(id)? {
         Some(story) => story,
@@ -37,8 +37,8 @@ pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
                 ("", [latest, ..]) | (_, [latest]) => latest,
                 (_, []) => return Err(unknown()),
                 (_, [one, other, ..]) => {
-                    return Err(CliError::usage(format!("`{id}` begins more than one call"))
-                        .hint(format!("{one} and {other}, for example")));
+                    return Err(CliError::usage(format!("`{id}` is ambiguous"))
+                        .hint(format!("it matches {one} and {other}, for example")));
                 }
             };
             store.story(found)?.ok_or_else(unknown)?
@@ -157,7 +157,7 @@ pub fn explain(
             (call.tool, call.input)
         }
         (None, None) => {
-            return Err(CliError::usage("there is no call to explain").hint("see --help"));
+            return Err(CliError::usage("missing call").hint("see `ona explain --help`"));
         }
     };
     let engine = eval::engine_with(cli, Store::look(&env::database()?)?)?;
@@ -171,9 +171,7 @@ pub fn explain(
         text.push_str(&format!("  because  {because}\n"));
     }
     for hook in &found.hooks {
-        text.push_str(&format!(
-            "  hook     {hook} would run first; what it says is not known before\n"
-        ));
+        text.push_str(&format!("  hook     {hook} would run first; its answer is not known yet\n"));
     }
     for change in &found.to_change_it {
         text.push_str(&format!("  change   {change}\n"));
@@ -225,7 +223,7 @@ fn log_text(line: &LogLine) -> String {
         "tool.finished" => {
             let denied = match (word("denied_by"), word("decided_by")) {
                 ("", _) => String::new(),
-                (_, "headless") => ", denied: headless, there was nobody to ask".to_owned(),
+                (_, "headless") => ", denied: headless, nobody to ask".to_owned(),
                 (stage, "") => format!(", denied by {stage}"),
                 (_, who) => format!(", denied by {who}"),
             };

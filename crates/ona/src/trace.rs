@@ -1,4 +1,4 @@
-//! `ona trace`: what was changed, for what, by whom, and what nobody accounts for.
+//! `ona trace`: the recorded changes, and the changes that no entry explains.
 
 mod adopt;
 mod export;
@@ -21,75 +21,75 @@ use crate::workspace::{Workspace, entries, no_trace, printed};
 
 #[derive(Debug, Subcommand)]
 pub enum Trace {
-    /// List entries of the trace, newest last
+    /// List the entries of the trace, newest last
     #[command(
         after_help = "Examples:\n  ona trace list\n  ona trace list --intent INT-001 --limit 5\n  ona trace list --file src/auth/limit.rs --json | jq '.[].id'"
     )]
     List {
-        /// Only those of an intent
+        /// Only entries of this intent
         #[arg(long, value_name = "ID")]
         intent: Option<String>,
-        /// Only those that speak of a file
+        /// Only entries that changed this file
         #[arg(long, value_name = "PATH")]
         file: Option<PathBuf>,
-        /// Only those of a session, by its id or the beginning of it
+        /// Only entries of this session: its id, or the first characters of it
         #[arg(long, value_name = "S")]
         session: Option<String>,
-        /// How many at most
+        /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Show one entry
     #[command(after_help = "Examples:\n  ona trace show 41\n  ona trace show 6a2f0c1e --json")]
     Show {
-        /// Its number in the chain, its id, or the beginning of it
+        /// Number of the entry, its id, or the first characters of the id
         entry: String,
-        /// As it stands in the trace
+        /// Print the entry as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Check that no entry was changed, taken out or moved; exits 1 and names the first line if one was
+    /// Check that no entry was changed, removed or moved; exits with 1 and names the first bad line
     #[command(after_help = "Examples:\n  ona trace verify\n  ona trace verify --json | jq .head")]
     Verify {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the trace for other tools
+    /// Export the trace for other tools
     ///
-    /// agent-trace: one record of agent-trace 0.1.0 a line. git-ai-note: the Git AI note of HEAD, for
-    /// `git notes --ref ai add -F`. json: the entries as they are, one a line.
+    /// agent-trace: one agent-trace 0.1.0 record per line. git-ai-note: the Git AI note of HEAD, for
+    /// `git notes --ref ai add -F`. json: the entries unchanged, one per line.
     #[command(
         after_help = "Examples:\n  ona trace export --format agent-trace -o trace.jsonl\n  ona trace export --format git-ai-note | git notes --ref ai add -f -F - HEAD\n  ona trace export --format json --since main"
     )]
     Export {
-        /// The format
+        /// Format of the export
         #[arg(long)]
         format: Format,
-        /// Only what was changed since this commit; the note is otherwise about HEAD alone
+        /// Only changes since this commit; without it, the note covers only HEAD
         #[arg(long, value_name = "REV")]
         since: Option<String>,
-        /// Into a file instead of standard output
+        /// Write to a file instead of standard output
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// List every change in the work tree that no trace explains; exits 1 if there is one
+    /// List the changes in the work tree that the trace does not explain; exits with 1 if there are any
     ///
-    /// Compares with HEAD, or with the commit that is given: staged, unstaged and untracked files, submodules too.
+    /// Compares with HEAD, or with the commit of --since: staged, unstaged and untracked files, also in submodules.
     #[command(
-        after_help = "Examples:\n  ona trace reconcile\n  ona trace reconcile --since main --json\n  ona trace reconcile --adopt INT-001   (what is listed was changed by hand, for that intent)\n\nExit codes: 0 everything is explained, 1 something is not, 2 wrong usage or configuration."
+        after_help = "Examples:\n  ona trace reconcile\n  ona trace reconcile --since main --json\n  ona trace reconcile --adopt INT-001   (records the listed changes as made by hand)\n\nExit codes: 0 all changes are explained, 1 some are not, 2 wrong usage or configuration."
     )]
     Reconcile {
         /// Compare with this commit instead of HEAD
         #[arg(long, value_name = "COMMIT")]
         since: Option<String>,
-        /// Answer for what is listed: write it down as changed by a human for this intent
+        /// Record the listed changes as made by a human for this intent
         #[arg(long, value_name = "ID")]
         adopt: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -173,7 +173,7 @@ fn list(
     let text = if as_json {
         format!("{}\n", Value::Array(last.iter().map(ona_intents::export::json).collect()))
     } else if last.is_empty() {
-        "there are no such entries in the trace\n".to_owned()
+        "no matching entries in the trace\n".to_owned()
     } else {
         last.iter().map(|entry| format!("{}\n", line(entry))).collect()
     };
@@ -226,13 +226,13 @@ fn show(workspace: &Workspace, word: &str, as_json: bool) -> Result<ExitCode, Cl
     let entry = match &found[..] {
         [entry] => *entry,
         [] => {
-            return Err(CliError::usage(format!("there is no entry `{word}` in the trace"))
-                .hint("`ona trace list` shows the latest ones"));
+            return Err(CliError::usage(format!("unknown trace entry `{word}`"))
+                .hint("`ona trace list` lists the latest entries"));
         }
         // Two branches that were merged have counted on alike.
         [one, other, ..] => {
-            return Err(CliError::usage(format!("`{word}` is more than one entry"))
-                .hint(format!("{} and {}, for example", one.id, other.id)));
+            return Err(CliError::usage(format!("`{word}` is ambiguous"))
+                .hint(format!("it matches {} and {}, for example", one.id, other.id)));
         }
     };
     let text = match as_json {
@@ -272,7 +272,7 @@ fn words(entry: &TraceEntry) -> String {
         let lines = match range.new_range {
             None => "the whole file".to_owned(),
             Some(lines) if lines.is_empty() => format!(
-                "{} taken out before line {}",
+                "{} removed before line {}",
                 number(range.old_range.map_or(0, |old| old.len()), "line", "lines"),
                 lines.start_line
             ),
@@ -323,8 +323,8 @@ fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
     printed(&text)?;
     if let Some((seq, hash)) = missing {
         complain(&format!(
-            "warning: the record knows entry #{seq} ({hash}), which is not here: this is another branch's trace, or its \
-             end was cut off\n"
+            "warning: the record has entry #{seq} ({hash}), which is missing here: this is the trace of another branch, \
+             or its end was cut off\n"
         ));
     }
     Ok(ExitCode::from(u8::from(!clean)))
@@ -344,22 +344,20 @@ fn verdict(found: &Verification) -> String {
             found.bad,
             number(found.entries, "entry", "entries")
         ),
-        None if found.entries == 1 => "1 entry, as it was written\n".to_owned(),
-        None => format!("{} entries, every one as it was written\n", found.entries),
+        None if found.entries == 1 => "1 entry, unchanged\n".to_owned(),
+        None => format!("{} entries, all unchanged\n", found.entries),
     };
     let mut add = |line: String| text.push_str(&format!("  {line}\n"));
     if found.foreign > 0 {
         let lines = number(found.foreign, "line", "lines");
-        add(format!("{lines} of other writers, outside the chain"));
+        add(format!("{lines} of other programs, outside the chain"));
     }
     if found.torn > 0 {
-        add(format!(
-            "{}, which a later entry notes",
-            number(found.torn, "torn line", "torn lines")
-        ));
+        add(format!("{}, noted by a later entry", number(found.torn, "torn line", "torn lines")));
     }
     if found.torn_tail {
-        add("the last line has no end: a writer was killed, and the next one notes it".to_owned());
+        add("the last line is incomplete: a writer was killed, and the next entry will note it"
+            .to_owned());
     }
     if !found.forks.is_empty() {
         let places = number(found.forks.len() as u64, "place", "places");
@@ -369,8 +367,8 @@ fn verdict(found: &Verification) -> String {
         let lines: Vec<String> = found.roots.iter().map(u64::to_string).collect();
         let begin = number(
             found.roots.len() as u64,
-            "of them begins a trace of its own, at line",
-            "of them begin a trace of their own, at lines",
+            "entry begins a new chain, at line",
+            "entries begin a new chain, at lines",
         );
         add(format!("{begin} {}", lines.join(", ")));
     }
@@ -398,15 +396,14 @@ mod tests {
         };
         assert_eq!(
             verdict(&one),
-            "1 entry, as it was written\n  1 line of other writers, outside the chain\n  1 torn line, which a later \
-             entry notes\n  1 place where branches were merged\n  1 of them begins a trace of its \
-             own, at line 7\n"
+            "1 entry, unchanged\n  1 line of other programs, outside the chain\n  1 torn line, noted by a later \
+             entry\n  1 place where branches were merged\n  1 entry begins a new chain, at line 7\n"
         );
         let bad = Some(Finding { line: 1, why: "w".to_owned() });
         let bad =
             verdict(&Verification { bad: 1, entries: 1, first_bad: bad, ..Default::default() });
         assert!(bad.ends_with("1 bad of 1 entry\n"), "{bad}");
         let many = verdict(&Verification { entries: 2, foreign: 2, ..Default::default() });
-        assert!(many.starts_with("2 entries, every one") && many.contains("2 lines of"), "{many}");
+        assert!(many.starts_with("2 entries, all") && many.contains("2 lines of"), "{many}");
     }
 }

@@ -19,7 +19,7 @@ use crate::output::{print, print_line};
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unprintable(error: std::io::Error) -> CliError {
-    CliError::failed(format!("it is done, but cannot be printed: {error}"))
+    CliError::failed(format!("done, but cannot print the result: {error}"))
 }
 
 pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
@@ -46,7 +46,7 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());
     if found.files.is_empty() {
-        text = format!("{} brings nothing that needs trust\n", found.root.display());
+        text = format!("{} has nothing that needs trust\n", found.root.display());
     }
     for what in found.files.iter().flat_map(|file| file.runs.iter().chain(&file.permits)) {
         text.push_str(&format!("  {what}\n"));
@@ -55,15 +55,15 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks at the terminal whether a folder may run what it brings, and permit what it permits.
+/// Asks on the terminal whether to trust a folder.
 pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
     let mut question = format!(
-        "\n{} brings:\n  {}\nThey would run with your rights.",
+        "\n{} contains:\n  {}\nThey would run with your rights.",
         root.display(),
         what.join("\n  "),
     );
     if !also.is_empty() {
-        question.push_str(&format!("\nThese would act as well:\n  {}", also.join("\n  ")));
+        question.push_str(&format!("\nThese would also take effect:\n  {}", also.join("\n  ")));
     }
     question.push_str("\nDo you trust this folder? [y/N] ");
     matches!(asker::line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
@@ -73,8 +73,8 @@ pub fn untrust(cli: &Cli) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let root = repository_root(&directory(cli.cwd.as_ref())?);
     if !store.untrust(&name_of(&root))? {
-        return Err(CliError::failed(format!("{} was not trusted", root.display()))
-            .hint("`ona trust --list` shows what is"));
+        return Err(CliError::failed(format!("{} is not trusted", root.display()))
+            .hint("`ona trust --list` lists what is trusted"));
     }
     print_line(&format!("no longer trusted: {}", root.display())).map_err(unprintable)?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! What the commands about intents, trace and blame share: the workspace, who asks, and for which session.
+//! Shared by the commands for intents, trace and blame: the workspace, the caller, and its session.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use crate::output::complain;
 use crate::print;
 
 /// What every message about a file of intents that cannot be read ends with.
-const LINT: &str = "`ona intent lint` shows all that is wrong with it";
+const LINT: &str = "`ona intent lint` lists all problems";
 
-/// A directory with intents, and where the caller stands.
+/// A directory with intents, and the caller's directory.
 pub struct Workspace {
     /// Resolved.
     pub root: PathBuf,
@@ -36,7 +36,7 @@ impl Workspace {
     pub fn find(cli: &Cli) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let root = file::workspace(&here).ok_or_else(|| {
-            CliError::usage(format!("there are no intents for {}", here.display()))
+            CliError::usage(format!("no intents are set up for {}", here.display()))
                 .hint("`ona intent init` sets them up")
         })?;
         Ok(Self { root, here })
@@ -56,7 +56,7 @@ impl Workspace {
     pub fn intents_if_any(&self) -> Arc<Intents> {
         self.intents().unwrap_or_else(|error| {
             if self.root.join(INTENTS_FILE).exists() {
-                complain(&error.warning("intents are not named"));
+                complain(&error.warning("intents have no names here"));
             }
             Arc::default()
         })
@@ -96,7 +96,7 @@ pub fn find_intent<'i>(intents: &'i Intents, id: &str) -> Result<&'i Intent, Cli
     match intents.find(id) {
         Found::One(intent) => Ok(intent),
         Found::Several(one, other) => Err(CliError::usage(format!(
-            "there is more than one intent {id}: at {INTENTS_FILE}:{}:{} and at {}:{}",
+            "duplicate intent {id}: at {INTENTS_FILE}:{}:{} and at {}:{}",
             one.place.line, one.place.column, other.place.line, other.place.column
         ))
         .hint("give one of them another id")),
@@ -107,10 +107,10 @@ pub fn find_intent<'i>(intents: &'i Intents, id: &str) -> Result<&'i Intent, Cli
 fn no_intent(intents: &Intents, id: &str) -> CliError {
     let known: Vec<&str> = intents.all.iter().map(|intent| intent.id.as_str()).take(10).collect();
     let hint = match known.is_empty() {
-        true => "there is none at all; `ona intent add` adds one".to_owned(),
-        false => format!("there is {}; `ona intent list --all` shows all", known.join(", ")),
+        true => "no intents yet; `ona intent add` adds one".to_owned(),
+        false => format!("known intents: {}; `ona intent list --all` lists all", known.join(", ")),
     };
-    CliError::usage(format!("there is no intent {id}")).hint(hint)
+    CliError::usage(format!("unknown intent {id}")).hint(hint)
 }
 
 /// `file:line:column: what`.
@@ -122,7 +122,7 @@ fn placed(error: &YamlError) -> String {
 pub fn unreadable(error: &LoadError) -> CliError {
     match error {
         LoadError::Missing => {
-            CliError::usage(error.to_string()).hint("`ona intent init` makes one")
+            CliError::usage(error.to_string()).hint("`ona intent init` creates it")
         }
         LoadError::Yaml(error) => CliError::usage(placed(error)).hint(LINT),
         other => CliError::usage(format!("{INTENTS_FILE}: {other}")).hint(LINT),
@@ -132,12 +132,12 @@ pub fn unreadable(error: &LoadError) -> CliError {
 /// Why the file of intents was not changed.
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 pub fn unchanged(error: WriteError) -> CliError {
-    let untouched = "the file is as it was";
+    let untouched = "the file is unchanged";
     match &error {
         WriteError::Load(error) => unreadable(error),
         WriteError::Edit(EditError::Yaml(error)) => CliError::usage(placed(error)).hint(LINT),
         WriteError::Edit(EditError::NoIntent(_)) => {
-            CliError::usage(error.to_string()).hint("`ona intent list --all` shows all")
+            CliError::usage(error.to_string()).hint("`ona intent list --all` lists all")
         }
         WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),
         WriteError::Lock(_) | WriteError::Replace(_) | WriteError::Io(_) => {
@@ -151,14 +151,13 @@ pub fn unchanged(error: WriteError) -> CliError {
 pub fn no_answer(error: GitError) -> CliError {
     let said = error.to_string();
     match error {
-        GitError::NoCheckout(_) => CliError::usage(said).hint(
-            "what has changed is known by comparing with a commit: `git init` makes a repository",
-        ),
+        GitError::NoCheckout(_) => CliError::usage(said)
+            .hint("changes are found by comparing with a commit: `git init` creates a repository"),
         GitError::NoCommit { shallow: true, .. } => {
-            CliError::usage(said).hint("`git fetch --unshallow` gets the rest of its history")
+            CliError::usage(said).hint("`git fetch --unshallow` fetches the rest of the history")
         }
-        GitError::NoCommit { .. } => CliError::usage(said).hint("`git log` shows what there is"),
-        GitError::TooLarge(_) => CliError::failed(said).hint("list it in .gitignore"),
+        GitError::NoCommit { .. } => CliError::usage(said).hint("`git log` lists the commits"),
+        GitError::TooLarge(_) => CliError::failed(said).hint("add it to .gitignore"),
         _ => CliError::failed(said),
     }
 }
@@ -183,10 +182,10 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// What happens when the trace cannot be read.
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 pub fn no_trace(error: std::io::Error) -> CliError {
-    CliError::failed(format!("{LEDGER_PATH} cannot be read: {error}"))
+    CliError::failed(format!("cannot read {LEDGER_PATH}: {error}"))
 }
 
-/// All entries of a trace, oldest first; lines that cannot be read are told of.
+/// All entries of a trace, oldest first; warns about lines that cannot be read.
 pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
     let (mut entries, mut bad) = (Vec::new(), 0);
     for line in ledger.read().map_err(no_trace)? {
@@ -197,14 +196,14 @@ pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
     }
     if bad > 0 {
         complain(&format!(
-            "warning: {} of {LEDGER_PATH} cannot be read; `ona trace verify` names the first\n",
+            "warning: cannot read {} of {LEDGER_PATH}; `ona trace verify` names the first\n",
             counted(bad, "line")
         ));
     }
     Ok(entries)
 }
 
-/// Who asks, as the record says it.
+/// The caller, as the record names it.
 pub fn by(starter: Option<&Starter>) -> &'static str {
     if starter.is_some() { "agent" } else { "human" }
 }
@@ -225,7 +224,7 @@ pub fn named_session(
     word: &str,
 ) -> Result<SessionId, CliError> {
     if word.trim().is_empty() {
-        return Err(CliError::usage("the id is empty"));
+        return Err(CliError::usage("empty session id"));
     }
     match store.find_session(word, &workspace.here.to_string_lossy())? {
         ona_store::Found::One(seat) => Ok(seat.session),
@@ -264,14 +263,14 @@ pub fn meant<'i>(
     match selected {
         Some(id) => find_intent(intents, &id),
         None => Err(CliError::usage("no intent is selected")
-            .hint("name one with --intent, or select one with `ona intent select`")),
+            .hint("give one with --intent, or select one with `ona intent select`")),
     }
 }
 
 /// Prints an answer.
 pub fn printed(text: &str) -> Result<(), CliError> {
     crate::output::print(text)
-        .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))
+        .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))
 }
 
 /// `1 line`, `2 lines`, `2 memories`.

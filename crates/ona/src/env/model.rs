@@ -1,4 +1,4 @@
-//! The variables about models: who is asked, where, with what, and how patiently.
+//! The environment variables for models: provider, address, credentials, limits and timeouts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ pub fn header_secrets() -> Vec<String> {
     secrets.filter(|value| can_be_secret(&Disk, value)).map(str::to_owned).collect()
 }
 
-/// What lies between here and any server: proxies, and the file of further certificates.
+/// Proxies, and the file of additional certificates.
 pub fn ways() -> Result<(Proxies, Option<PathBuf>), CliError> {
     let either = |variable: &Variable| -> Result<Option<String>, CliError> {
         let lower = std::env::var(variable.name.to_ascii_lowercase()).ok();

@@ -1,4 +1,4 @@
-//! What the environment and the command line say about MCP servers.
+//! The environment variables and options for MCP servers.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ const MCP_OUTPUT: Variable = Variable {
 pub(super) const READ: &[&Variable] =
     &[&MCP_START, &MCP_CALL, &MCP_WAIT, &TOOL_SEARCH, &MCP_OUTPUT];
 
-/// What is said about servers. Who names a file that cannot be used is told before anything is tried.
+/// The servers of the command line. A file that cannot be used is an error before anything starts.
 pub(super) fn given(cli: &Cli) -> Result<GivenServers, CliError> {
     let millis = |variable: &Variable, default: Duration| {
         Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
@@ -62,7 +62,7 @@ pub(super) fn given(cli: &Cli) -> Result<GivenServers, CliError> {
         if let Some(why) = refuses(given, &here) {
             let name = if is_text { String::new() } else { format!(" {given}") };
             return Err(CliError::usage(format!("--mcp-config{name}: {why}"))
-                .hint(r#"it takes a file that holds {"mcpServers": {…}}, or that object itself"#));
+                .hint(r#"expected {"mcpServers": {…}}, or a file with it"#));
         }
         servers.configs.push(match is_text {
             true => given.clone(),
@@ -77,7 +77,7 @@ pub fn wait() -> Result<Duration, CliError> {
     Ok(Duration::from_millis(number(&MCP_WAIT)?.unwrap_or(5_000)))
 }
 
-/// As many characters of an answer are told, at about four a token.
+/// The output limit in characters, at about four per token.
 pub(super) fn output_chars() -> Result<Option<usize>, CliError> {
     let tokens = number(&MCP_OUTPUT)?;
     Ok(tokens.and_then(|tokens| usize::try_from(tokens.saturating_mul(4)).ok()))
@@ -93,10 +93,8 @@ pub fn deferral() -> Result<Deferral, CliError> {
         "auto" => Ok(Deferral::default()),
         _ => match word.strip_prefix("auto:").and_then(percent) {
             Some(percent) => Ok(Deferral::Above(percent)),
-            None => {
-                Err(CliError::usage(format!("ENABLE_TOOL_SEARCH: `{word}` is nothing it takes"))
-                    .hint("true, false, auto and auto:0 to auto:100 are"))
-            }
+            None => Err(CliError::usage(format!("ENABLE_TOOL_SEARCH: invalid value `{word}`"))
+                .hint("expected true, false, auto, or auto:0 to auto:100")),
         },
     }
 }

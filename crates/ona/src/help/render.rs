@@ -2,7 +2,7 @@
 
 /// How wide a line may get.
 const WIDTH: usize = 88;
-/// How far code stands in.
+/// The indentation of code.
 const INDENT: &str = "    ";
 /// Stands for a space inside a code span, where no line is broken.
 const FIXED: char = '\u{1}';
@@ -10,7 +10,7 @@ const FIXED: char = '\u{1}';
 /// What to write for a link, given its target.
 type Linked<'l> = &'l dyn Fn(&str) -> Option<String>;
 
-/// A page as plain text. Code stands as it is; paragraphs and tables are laid out anew.
+/// A page as plain text. Code stays unchanged; paragraphs and tables are wrapped.
 pub fn page(markdown: &str, linked: Linked<'_>) -> String {
     let mut lines = markdown.lines().peekable();
     let mut blocks: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! The agents that ona governs from outside: which of their files it writes, and what stands there.
+//! The agents that ona governs from outside: which of their files ona writes, and what it writes there.
 
 use clap::ValueEnum;
 
@@ -113,21 +113,21 @@ impl Tool {
     pub fn note(self) -> &'static str {
         match self {
             Self::ClaudeCode => {
-                "Claude Code reads hooks when it starts, and asks once whether it may use the server in .mcp.json"
+                "Claude Code reads hooks when it starts, and asks once whether to use the server in .mcp.json"
             }
             Self::Codex => {
-                "Codex runs these hooks only in a trusted project, and only after you have looked at them with /hooks; \
-                 until then nothing is gated. Native reads and web searches pass by it in any case"
+                "Codex runs these hooks only in a trusted project, and only after you have reviewed them with /hooks; \
+                 until then nothing is gated. Its own file reads and web searches are never gated"
             }
             Self::RooCode => {
-                "Roo Code has no hooks: ona cannot refuse a write before it happens. The mode asks the model to select an \
-                 intent and to check the scope; what it changed without one shows only afterwards, in `ona trace reconcile`"
+                "Roo Code has no hooks: ona cannot deny a write before it happens. The mode asks the model to select an \
+                 intent and to check the scope; `ona trace reconcile` shows afterwards what it changed without one"
             }
         }
     }
 }
 
-/// What the agent is told about intents: what the gate wants, and what its refusals mean.
+/// The agent's instructions about intents: what the gate expects, and what its refusals mean.
 pub const INSTRUCTIONS: &str = "\
 ## Intents
 

@@ -97,13 +97,13 @@ pub fn take(text: &str) -> Result<Option<String>, Refused> {
     }
     Err(Refused {
         place: None,
-        why: format!("the mode {MODE} is not as ona wrote it: take it out by hand"),
+        why: format!("the mode {MODE} was changed since ona wrote it: remove it by hand"),
     })
 }
 
 fn by_hand() -> Refused {
     let why = format!(
-        "its {MODES} are written in a way that ona cannot add to without changing the rest: add the mode by hand; `ona init --tool roo_code --dry-run` in an empty directory shows it"
+        "ona cannot add to {MODES} here without changing the rest: add the mode by hand; `ona init --tool roo_code --dry-run` in an empty directory prints it"
     );
     Refused { place: None, why }
 }
@@ -120,7 +120,7 @@ fn read_yaml(text: &str) -> Result<Value, Refused> {
         let place = error.location().map(|at| (at.line() as usize, at.column() as usize));
         let why = error.to_string();
         let why = why.lines().next().unwrap_or_default();
-        Refused { place, why: format!("it is no YAML: {why}") }
+        Refused { place, why: format!("invalid YAML: {why}") }
     })
 }
 
@@ -179,6 +179,6 @@ mod tests {
             assert!(put(Some(text)).unwrap_err().why.contains("by hand"), "{text}");
         }
         let refused = put(Some("a: 1\nb: [\n")).unwrap_err();
-        assert!(refused.why.starts_with("it is no YAML") && refused.place.is_some(), "{refused:?}");
+        assert!(refused.why.starts_with("invalid YAML") && refused.place.is_some(), "{refused:?}");
     }
 }

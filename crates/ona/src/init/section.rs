@@ -1,4 +1,4 @@
-//! A part of somebody else's text file that is ona's, between two marks.
+//! ona's section in somebody else's text file, between two marks.
 
 /// How a file writes a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Broken {
 const CREATED: &str = "created";
 const JOINED: &str = "joined";
 
-/// Where a part stands, in bytes, and what its first mark says.
+/// The place of a section in bytes, and the text of its first mark.
 struct Found {
     start: usize,
     body: std::ops::Range<usize>,
@@ -52,7 +52,7 @@ impl Section<'_> {
         self.mark(&note.map_or_else(|| "begin".to_owned(), |note| format!("begin:{note}")))
     }
 
-    /// The text with the part in it as it is now; `None` stands for a file that is not there.
+    /// The text with the part in it as it is now; `None` is a missing file.
     pub fn put(&self, text: Option<&str>) -> Result<String, Broken> {
         let newline = newline(text.unwrap_or_default());
         let body = self.body.replace('\n', newline);
@@ -124,19 +124,22 @@ impl Section<'_> {
             at += line.len();
             if let Some((note, _)) = begins.iter().find(|(_, mark)| mark == words) {
                 if open.is_some() || found.is_some() {
-                    return Err(Broken { line: number, why: "ona's part begins a second time" });
+                    return Err(Broken { line: number, why: "ona's section begins a second time" });
                 }
                 open = Some((number, start, at, *note));
             } else if words == end_mark {
                 let Some((_, begin, body, note)) = open.take() else {
-                    return Err(Broken { line: number, why: "ona's part ends and never began" });
+                    return Err(Broken {
+                        line: number,
+                        why: "ona's section ends without a beginning",
+                    });
                 };
                 let (created, joined) = (note == Some(CREATED), note == Some(JOINED));
                 found = Some(Found { start: begin, body: body..start, end: at, created, joined });
             }
         }
         match open {
-            Some((line, ..)) => Err(Broken { line, why: "ona's part begins and does not end" }),
+            Some((line, ..)) => Err(Broken { line, why: "ona's section has no end" }),
             None => Ok(found),
         }
     }

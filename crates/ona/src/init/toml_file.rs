@@ -1,7 +1,7 @@
 //! ona's server in Codex' `config.toml`.
 //!
-//! The table is put behind all others, between marks: there it can change the meaning of nothing that stands before
-//! it. That the file is TOML before and after is looked at.
+//! The table is added at the end of the file, between marks, where it cannot change the meaning of what comes before
+//! it. The file must be valid TOML before and after.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn read(text: &str) -> Result<toml::Table, Refused> {
             (line, before.chars().rev().take_while(|c| *c != '\n').count() + 1)
         });
         let why = error.message().lines().next().unwrap_or_default();
-        Refused { place, why: format!("it is no TOML: {why}") }
+        Refused { place, why: format!("invalid TOML: {why}") }
     })
 }
 
@@ -42,10 +42,12 @@ pub fn put(text: Option<&str>, program: &str) -> Result<String, Refused> {
     let new = part(&body).put(text)?;
     match read(&new) {
         Ok(table) if command(&table) == Some(program) => Ok(new),
-        Ok(_) => Err(Refused { place: None, why: "ona's server would not be the one".into() }),
+        Ok(_) => {
+            Err(Refused { place: None, why: "another entry would override ona's server".into() })
+        }
         Err(Refused { why, .. }) => Err(Refused {
             place: None,
-            why: format!("ona's server cannot be added behind what stands there ({why})"),
+            why: format!("ona's server cannot be added at the end of the file ({why})"),
         }),
     }
 }

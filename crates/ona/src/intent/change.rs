@@ -1,4 +1,4 @@
-//! `ona intent add`, `edit` and `status`: the file changes where it is meant to and nowhere else.
+//! `ona intent add`, `edit` and `status`: edits of active_intents.yaml that leave the rest of the file unchanged.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
         None => Status::Planned,
     };
     if new.name.trim().is_empty() {
-        return Err(CliError::usage("an intent has to have a name").hint("--name 'What it is for'"));
+        return Err(CliError::usage("an intent needs a name").hint("--name 'What it is for'"));
     }
     let mut intent = NewIntent {
         id: new.id.clone().unwrap_or_default(),
@@ -54,7 +54,7 @@ pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
     .map_err(unchanged)?;
     if intent.owned_scope.is_empty() {
         complain(&format!(
-            "warning: {0} has no scope: nothing may be changed for it\nhint: ona intent edit {0} --add-scope 'src/**'\n",
+            "warning: {0} has no scope: no file may be changed for it\nhint: ona intent edit {0} --add-scope 'src/**'\n",
             intent.id
         ));
     }
@@ -76,14 +76,14 @@ fn next_id(intents: &Intents) -> String {
 /// A pattern that matches nothing, or not what it says, is better refused than written.
 fn usable(patterns: &[String]) -> Result<(), CliError> {
     Scope::read(patterns).map(drop).map_err(|error| {
-        CliError::usage(error.to_string()).hint("patterns are like src/**, tests/*.rs, !src/gen/**")
+        CliError::usage(error.to_string()).hint("examples: src/**, tests/*.rs, !src/gen/**")
     })
 }
 
 fn known(word: &str) -> Result<Status, CliError> {
     match Status::read(word) {
-        Status::Unknown(word) => Err(CliError::usage(format!("`{word}` is no status"))
-            .hint(format!("one of {}", Status::NAMES.join(", ")))),
+        Status::Unknown(word) => Err(CliError::usage(format!("unknown status `{word}`"))
+            .hint(format!("expected one of {}", Status::NAMES.join(", ")))),
         status => Ok(status),
     }
 }
@@ -93,8 +93,8 @@ pub fn edit(cli: &Cli, edit: &Edit) -> Result<ExitCode, CliError> {
     let mut texts = texts(edit.name.as_ref(), &edit.fields)?;
     let lists = lists(edit);
     if texts.is_empty() && lists.iter().all(|list| list.is_empty()) {
-        return Err(CliError::usage(format!("nothing of {} is to be changed", edit.id))
-            .hint("`ona intent edit --help` shows what can be"));
+        return Err(CliError::usage(format!("no change given for {}", edit.id))
+            .hint("`ona intent edit --help` lists the options"));
     }
     usable(&edit.fields.scope)?;
     usable(&edit.add_scope)?;
@@ -122,7 +122,7 @@ pub fn edit(cli: &Cli, edit: &Edit) -> Result<ExitCode, CliError> {
     if let Some(not_there) = missing {
         return Err(CliError::usage(not_there).hint(format!("`ona intent show {}`", edit.id)));
     }
-    let done = if changed { "changed" } else { "is as it was:" };
+    let done = if changed { "changed" } else { "unchanged:" };
     printed(&format!("{done} {}\n", edit.id))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -170,7 +170,7 @@ impl ListEdit<'_> {
             let before = list.len();
             list.retain(|known| known != text);
             if list.len() == before {
-                return Err(format!("{} has no `{text}` to take out", intent.id));
+                return Err(format!("{} has no `{text}` to remove", intent.id));
             }
         }
         for text in self.add {
@@ -215,7 +215,7 @@ pub fn status(cli: &Cli, id: &str, word: &str) -> Result<ExitCode, CliError> {
     let before = find_intent(&intents, id)?.status();
     set_status(&workspace, id, &status).map_err(unchanged)?;
     let text = match before == status {
-        true => format!("{id} is {status} already\n"),
+        true => format!("{id} is already {status}\n"),
         false => format!("{id}: {} → {status}\n", plain(before.as_str())),
     };
     printed(&text)?;

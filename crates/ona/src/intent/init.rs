@@ -1,4 +1,4 @@
-//! `ona intent init`: what `ona init` does without an agent.
+//! `ona intent init`: the same as `ona init` without --tool.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `ona intent lint`: everything that is wrong with the files the gate judges by, with its place.
+//! `ona intent lint`: all problems in the files that the gate reads, with their places.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub fn run(cli: &Cli, strict: bool, as_json: bool) -> Result<ExitCode, CliError>
     let mut all = Vec::new();
     match file::text(&workspace.root) {
         Ok(text) => {
-            // Without git nobody can say which files are meant to be there.
+            // Without git the list of files is unknown.
             let files = wait_if_any(git::files(&workspace.root));
             let files: Option<Vec<String>> = files.map(|files| {
                 files.iter().map(|path| path.to_string_lossy().into_owned()).collect()
@@ -60,7 +60,7 @@ pub fn run(cli: &Cli, strict: bool, as_json: bool) -> Result<ExitCode, CliError>
         let rows: Vec<Value> = all.iter().map(Found::json).collect();
         format!("{}\n", json!({"errors": errors, "warnings": warnings, "findings": rows}))
     } else if all.is_empty() {
-        format!("{INTENTS_FILE}: nothing is wrong with it\n")
+        format!("{INTENTS_FILE}: no problems found\n")
     } else {
         let colour = env::colour();
         let lines: String = all.iter().map(|found| found.line(colour)).collect();
@@ -72,7 +72,7 @@ pub fn run(cli: &Cli, strict: bool, as_json: bool) -> Result<ExitCode, CliError>
 
 fn policy(policy: &HookPolicy) -> Vec<Found> {
     let broken = policy.broken.iter().map(|why| {
-        let message = format!("it allows nothing, because it cannot be used: {why}");
+        let message = format!("invalid, so every change is denied: {why}");
         Found::about(POLICY_FILE, Severity::Error, "policy_broken", message)
     });
     let odd = policy.warnings.iter().map(|message| {

@@ -61,7 +61,7 @@ pub fn check(
         answers.iter().map(|answer| answer.words(&intent.id)).collect()
     };
     if !status.is_open() {
-        complain(&format!("note: {} is {status}: nothing may be written for it\n", intent.id));
+        complain(&format!("note: {} is {status}: no file may be changed for it\n", intent.id));
     }
     printed(&text)?;
     Ok(ExitCode::from(u8::from(!all_in)))
@@ -90,14 +90,14 @@ fn answer(
     };
     let holds = |intent: &Intent| match intent.scope().map(|scope| scope.holds(&file)) {
         Ok(Held::By(pattern)) => Ok(pattern.to_owned()),
-        Ok(Held::Excluded(pattern)) => Err(format!("`{pattern}` takes it out of {}", intent.id)),
-        Ok(Held::No) | Err(_) => Err(format!("no pattern of {} holds it", intent.id)),
+        Ok(Held::Excluded(pattern)) => Err(format!("excluded by `{pattern}` of {}", intent.id)),
+        Ok(Held::No) | Err(_) => Err(format!("no pattern of {} matches", intent.id)),
     };
     let blocked = ignore.blocks_path(&file);
     match (holds(intent), blocked) {
         (_, Some(entry)) => {
             let (name, line, text) = (entry.file, entry.line, &entry.text);
-            answer.why = Some(format!("{name} line {line} (`{text}`) blocks it for every intent"));
+            answer.why = Some(format!("blocked for every intent by {name} line {line} (`{text}`)"));
         }
         (Ok(pattern), None) => answer.pattern = Some(pattern),
         (Err(why), None) => {
@@ -128,7 +128,7 @@ impl Answer {
     fn words(&self, id: &str) -> String {
         let file = self.file.as_deref().unwrap_or(&self.given);
         let line = match (&self.pattern, &self.why) {
-            (Some(pattern), _) => format!("in scope      {file}: {id} holds it by `{pattern}`"),
+            (Some(pattern), _) => format!("in scope      {file}: matches `{pattern}` of {id}"),
             (None, why) => {
                 let others: Vec<String> = self
                     .others
@@ -141,7 +141,7 @@ impl Answer {
                 };
                 format!(
                     "out of scope  {file}: {}{others}",
-                    why.as_deref().unwrap_or("no pattern holds it")
+                    why.as_deref().unwrap_or("no pattern matches")
                 )
             }
         };
@@ -162,7 +162,7 @@ pub fn request(
     match Glob::read(glob) {
         Ok(Some(_)) => {}
         Ok(None) => {
-            return Err(CliError::usage(format!("`{glob}` is a comment, and holds no file")));
+            return Err(CliError::usage(format!("`{glob}` is a comment, not a pattern")));
         }
         Err(error) => return Err(CliError::usage(error.to_string())),
     }
@@ -188,8 +188,8 @@ pub fn request(
                 "grant_with": (outcome == "requested").then_some(&granting)});
             format!("{value}\n")
         }
-        (false, "known") => format!("{id} owns `{glob}` already\n"),
-        (false, "granted") => format!("{id} owns `{glob}` from now on\n"),
+        (false, "known") => format!("`{glob}` is already in the scope of {id}\n"),
+        (false, "granted") => format!("`{glob}` is now in the scope of {id}\n"),
         (false, _) => format!(
             "requested: `{glob}` for {id} ({})\nthe operator grants it with: {granting}\n",
             intent.title()
@@ -253,7 +253,7 @@ pub fn requests(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         rows.push(row);
     }
     if text.is_empty() {
-        text = "nobody has asked for a wider scope\n".to_owned();
+        text = "no scope requests\n".to_owned();
     }
     printed(&if as_json { format!("{}\n", Value::Array(rows)) } else { plain(&text) })?;
     Ok(ExitCode::SUCCESS)

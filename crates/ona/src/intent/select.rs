@@ -1,4 +1,4 @@
-//! `ona intent select` and `clear`: the handshake, and the workspace's default.
+//! `ona intent select` and `clear`: the intent of a session, and the default of the workspace.
 
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ pub fn select(
     } else {
         let whose = match &session {
             Some(session) => format!("session {session} works for"),
-            None => "sessions that have selected nothing work for".to_owned(),
+            None => "sessions without a selection work for".to_owned(),
         };
         format!("{}\n", plain(&format!("{whose} {id} ({}), {status}", selected.intent.title())))
     };
@@ -53,19 +53,19 @@ pub fn select(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the operator can do about it; an agent is told by its own tool.
+/// The hint for the operator; an agent gets one from its own tool.
 fn refused(refusal: &Refusal, id: &str) -> CliError {
     let error = CliError::usage(refusal.message());
     match refusal {
         Refusal::IntentInactive { .. } => {
-            error.hint(format!("`ona intent status {id} IN_PROGRESS` opens it again"))
+            error.hint(format!("`ona intent status {id} IN_PROGRESS` reopens it"))
         }
-        Refusal::IntentBlocked { .. } => error.hint("take it off that list first"),
+        Refusal::IntentBlocked { .. } => error.hint("remove it from that list first"),
         other => error.hint(other.hint()),
     }
 }
 
-/// The session that is meant. Whoever is no operator may speak for its own alone.
+/// The session that is meant. An agent may only select for its own session.
 fn session_of(
     store: &Store,
     workspace: &Workspace,
@@ -76,7 +76,7 @@ fn session_of(
     let named = match (session, starter) {
         (None, None) => return Ok(None),
         (None, Some(starter)) => {
-            let refused = governed::refused("the default intent", starter);
+            let refused = governed::refused("about the default intent", starter);
             return Err(match own {
                 Some(own) => refused.hint(format!("for your own session: --session {own}")),
                 None => refused,
@@ -86,11 +86,11 @@ fn session_of(
     };
     if let Some(starter) = starter {
         if own.as_ref() != Some(&named) {
-            return Err(governed::refused("what another session works for", starter));
+            return Err(governed::refused("about the intent of another session", starter));
         }
     } else if store.session(&named)?.is_none() {
         complain(&format!(
-            "note: the record knows no session {} yet; the selection waits for it\n",
+            "note: session {} is not recorded yet; the selection applies when it starts\n",
             plain(named.as_str())
         ));
     }
@@ -104,10 +104,10 @@ pub fn clear(cli: &Cli, session: Option<&str>) -> Result<ExitCode, CliError> {
     let session = session_of(&store, &workspace, session, starter.as_ref())?;
     store.select_intent(&workspace.name(), session.as_ref(), None, by(starter.as_ref()))?;
     let text = match session {
-        Some(session) => format!("session {session} works for no intent"),
-        None => "there is no default; sessions select for themselves".to_owned(),
+        Some(session) => format!("session {session}: no intent is selected"),
+        None => "no default intent; each session selects its own".to_owned(),
     };
     print_line(&plain(&text))
-        .map_err(|error| CliError::failed(format!("the answer cannot be printed: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }

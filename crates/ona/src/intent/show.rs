@@ -34,7 +34,7 @@ pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
         format!("{}\n", Value::Array(shown.iter().map(row).collect()))
     } else if shown.is_empty() {
         match over {
-            0 => "there are no intents yet; `ona intent add` adds one\n".to_owned(),
+            0 => "no intents yet; `ona intent add` adds one\n".to_owned(),
             _ => format!("{over} completed or abandoned; `ona intent list --all` shows them\n"),
         }
     } else {
@@ -117,7 +117,7 @@ fn words(
     };
     add("scope", &scope_of(intent));
     if intent.owned_scope.is_empty() {
-        add("scope", &["nothing: no file may be changed for it".to_owned()]);
+        add("scope", &["empty: no file may be changed for it".to_owned()]);
     }
     add("constraints", &intent.constraints);
     add("criteria", &intent.acceptance_criteria);
@@ -139,7 +139,7 @@ fn words(
     add("blocked", blocked.map(|entry| format!("by {entry}")).as_slice());
     add("trace", &recent.iter().map(trace::line).collect::<Vec<_>>());
     if recent.is_empty() {
-        add("trace", &["nothing was changed for it yet".to_owned()]);
+        add("trace", &["no changes yet".to_owned()]);
     }
     text
 }

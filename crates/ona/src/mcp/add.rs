@@ -18,64 +18,64 @@ use crate::output::{complain, print_line};
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// A program, on its standard streams.
+    /// A program, over standard input and output.
     Stdio,
-    /// An address, with streamable HTTP.
+    /// A URL, with streamable HTTP.
     Http,
-    /// An address, with the older HTTP and server-sent events.
+    /// A URL, with the older HTTP and server-sent events.
     Sse,
 }
 
 #[derive(Debug, Args)]
 pub struct Add {
-    /// Its name: letters, digits, - and _
+    /// Name of the server: letters, digits, - and _
     name: String,
-    /// The program and its arguments, or the address
+    /// The program and its arguments, or the URL
     #[arg(value_name = "COMMAND_OR_URL")]
     target: Vec<String>,
-    /// More arguments of the program, as they are
+    /// More arguments of the program, unchanged
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<String>,
-    /// For whom: local (you, in this project), user (you, everywhere) or project (everybody, in .mcp.json)
+    /// Scope: local (you, in this project), user (you, everywhere) or project (everybody, in .mcp.json)
     #[arg(long, short, default_value = "local")]
     scope: String,
-    /// How it is reached
+    /// Transport
     #[arg(long, short, value_enum, default_value = "stdio")]
     transport: Transport,
-    /// A variable for the program
+    /// Environment variable for the program; can be repeated
     #[arg(long, short, value_name = "KEY=VALUE")]
     env: Vec<String>,
-    /// A header of every request
+    /// HTTP header of every request; can be repeated
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// The id ona is registered with at the authorization server
+    /// OAuth client id of ona at the authorization server
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// The port of the redirect address that is registered there
+    /// Port of the redirect URL that is registered there
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     callback_port: Option<u16>,
-    /// Replace a server of this name
+    /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct AddJson {
-    /// Its name: letters, digits, - and _
+    /// Name of the server: letters, digits, - and _
     name: String,
-    /// The server, as it stands in a file of servers
+    /// The entry, as in .mcp.json
     #[arg(value_name = "JSON")]
     entry: String,
-    /// For whom: local, user or project
+    /// Scope: local, user or project
     #[arg(long, short, default_value = "local")]
     scope: String,
-    /// Replace a server of this name
+    /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -88,8 +88,8 @@ pub fn add(cli: &Cli, given: &Add) -> Result<ExitCode, CliError> {
 
 pub fn add_json(cli: &Cli, given: &AddJson) -> Result<ExitCode, CliError> {
     let entry = serde_json::from_str(&given.entry).map_err(|error| {
-        CliError::usage(format!("the server is not JSON: {error}"))
-            .hint(r#"such as {"command": "npx", "args": ["-y", "some-server"]}"#)
+        CliError::usage(format!("invalid JSON: {error}"))
+            .hint(r#"for example {"command": "npx", "args": ["-y", "some-server"]}"#)
     })?;
     let scope = scope_of(&given.scope)?;
     kept(cli, &Adding { name: &given.name, entry, scope, force: given.force, json: given.json })
@@ -99,13 +99,13 @@ pub fn add_json(cli: &Cli, given: &AddJson) -> Result<ExitCode, CliError> {
 fn entry(given: &Add) -> Result<Value, CliError> {
     let words: Vec<&String> = given.target.iter().chain(&given.args).collect();
     let Some((first, rest)) = words.split_first() else {
-        return Err(CliError::usage("neither a program nor an address is given")
-            .hint("such as: ona mcp add files -- npx -y some-server"));
+        return Err(CliError::usage("missing program or URL")
+            .hint("for example: ona mcp add files -- npx -y some-server"));
     };
     let is_address = first.starts_with("http://") || first.starts_with("https://");
     match given.transport {
         Transport::Stdio if is_address => {
-            Err(CliError::usage(format!("`{first}` is an address, not a program"))
+            Err(CliError::usage(format!("`{first}` is a URL, not a program"))
                 .hint("add --transport http, or --transport sse for an older server"))
         }
         Transport::Stdio => {
@@ -115,8 +115,10 @@ fn entry(given: &Add) -> Result<Value, CliError> {
                 ("--callback-port", given.callback_port.is_some()),
             ];
             if let Some((option, _)) = for_http.iter().find(|(_, given)| *given) {
-                return Err(CliError::usage(format!("{option} is for a server at an address"))
-                    .hint("add --transport http, or use -e KEY=VALUE for a program"));
+                return Err(CliError::usage(format!(
+                    "{option} applies only to a server with a URL"
+                ))
+                .hint("add --transport http, or use -e KEY=VALUE for a program"));
             }
             let mut entry = json!({"command": first});
             if !rest.is_empty() {
@@ -129,11 +131,13 @@ fn entry(given: &Add) -> Result<Value, CliError> {
         }
         Transport::Http | Transport::Sse => {
             if let Some(more) = rest.first() {
-                return Err(CliError::usage(format!("`{more}`: an address takes no arguments")));
+                return Err(CliError::usage(format!(
+                    "unexpected argument `{more}`: a URL takes no arguments"
+                )));
             }
             if !given.env.is_empty() {
-                return Err(CliError::usage("-e is for a program")
-                    .hint("use -H 'Name: value' for a server at an address"));
+                return Err(CliError::usage("-e applies only to a program")
+                    .hint("use -H 'Name: value' for a server with a URL"));
             }
             let kind = if given.transport == Transport::Http { "http" } else { "sse" };
             let mut entry = json!({"type": kind, "url": first});
@@ -155,10 +159,10 @@ fn entry(given: &Add) -> Result<Value, CliError> {
 fn pairs(option: &str, given: &[String], sign: char) -> Result<Map<String, Value>, CliError> {
     let pair = |text: &String| {
         let (name, value) = text.split_once(sign).ok_or_else(|| {
-            // What was meant as a secret is not said again.
+            // The value may be a secret, so it is not printed.
             let expected = if sign == '=' { "KEY=VALUE" } else { "'Name: value'" };
-            CliError::usage(format!("{option}: there is no `{sign}` in one of them"))
-                .hint(format!("it is {option} {expected}"))
+            CliError::usage(format!("{option}: a value has no `{sign}`"))
+                .hint(format!("expected {option} {expected}"))
         })?;
         // Variables are taken as they are; blanks around a header mean nothing.
         let (name, value) = if sign == '=' { (name, value) } else { (name.trim(), value.trim()) };
@@ -201,19 +205,22 @@ fn tell(
     as_json: bool,
 ) -> Result<(), CliError> {
     let word = state.map_or("skipped", State::as_str);
-    let why = state.map_or(Some("it is ona's own, which needs none".to_owned()), State::why);
+    let why = state
+        .map_or(Some("it is ona's own server, which ona does not start".to_owned()), State::why);
     if as_json {
         let said = json!({
             "name": name, "scope": scope.as_str(), "file": file, "state": word, "why": why,
         });
         return print_line(&said.to_string()).map_err(unprintable);
     }
-    print_line(&format!("{file}: {name} is there, for {}", whom(scope))).map_err(unprintable)?;
+    print_line(&format!("added {name} to {file}, for {}", whom(scope))).map_err(unprintable)?;
     if let Some(why) = why {
-        complain(&format!("note: it is {word}: {why}\n"));
+        complain(&format!("note: {word}: {why}\n"));
     }
     if !kept.agreed {
-        complain("note: the file holds what nobody has agreed to: look at it, then `ona trust`\n");
+        complain(
+            "note: the file has entries that are not trusted: review it, then run `ona trust`\n",
+        );
     }
     Ok(())
 }
@@ -244,7 +251,7 @@ pub fn remove(
     let file = kept.file.display().to_string();
     let said = match as_json {
         true => json!({"name": name, "scope": scope.as_str(), "file": file}).to_string(),
-        false => format!("{file}: {name} is gone"),
+        false => format!("removed {name} from {file}"),
     };
     print_line(&said).map_err(unprintable)?;
     Ok(ExitCode::SUCCESS)
@@ -263,21 +270,21 @@ fn only_scope(cli: &Cli, name: &str, roots: &Roots) -> Result<KeptIn, CliError> 
         [] => Err(nowhere(cli, name, None, roots)),
         several => {
             let named: Vec<&str> = several.iter().map(|scope| scope.as_str()).collect();
-            Err(CliError::usage(format!("`{name}` stands in several scopes: {}", named.join(", ")))
-                .hint("say which with --scope"))
+            Err(CliError::usage(format!("several scopes have `{name}`: {}", named.join(", ")))
+                .hint("choose one with --scope"))
         }
     }
 }
 
-/// There is no such server in the files that ona keeps servers in.
+/// The error for a server that none of ona's files has.
 fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliError {
     let listed = found(cli).map(|found| found.listed).unwrap_or_default();
     let of_name: Vec<&ListedServer> = listed.iter().filter(|one| one.name == name).collect();
     if let Some(one) = of_name.first() {
         let at =
             scope.map_or_else(String::new, |scope| format!(" in {}", scope.file(roots).display()));
-        return CliError::failed(format!("there is no server `{name}`{at} that ona keeps"))
-            .hint(format!("one stands in {} ({}): change that file", one.origin, one.scope));
+        return CliError::failed(format!("ona does not manage a server `{name}`{at}"))
+            .hint(format!("it is defined in {} ({}): change that file", one.origin, one.scope));
     }
     super::show::unknown(name, &listed)
 }
@@ -286,14 +293,15 @@ fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliEr
 fn refused(error: Keeping<StoreError>) -> CliError {
     match error {
         Keeping::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
-        Keeping::Exists { .. } => CliError::usage(error.to_string())
-            .hint("--force replaces it; `ona mcp get` shows what stands there"),
-        Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is as it was"),
+        Keeping::Exists { .. } => {
+            CliError::usage(error.to_string()).hint("--force replaces it; `ona mcp get` shows it")
+        }
+        Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is unchanged"),
         Keeping::Record(error) => error.into(),
     }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unprintable(error: std::io::Error) -> CliError {
-    CliError::failed(format!("it is done, but cannot be printed: {error}"))
+    CliError::failed(format!("done, but cannot print the result: {error}"))
 }

@@ -39,13 +39,13 @@ pub fn word(status: &ServerStatus) -> String {
         ServerState::Connected => {
             let left_out = match status.left_out.len() {
                 0 => String::new(),
-                number => format!(" ({number} left out)"),
+                number => format!(" ({number} skipped)"),
             };
             format!("connected, {} tools{left_out}", status.tools)
         }
         ServerState::Failed => {
             let why = status.error.as_deref().and_then(|why| why.lines().next());
-            format!("failed: {}", why.unwrap_or("no reason was given"))
+            format!("failed: {}", why.unwrap_or("no reason given"))
         }
         ServerState::NeedsAuth => "needs login".to_owned(),
         ServerState::Disabled => "disabled".to_owned(),
@@ -61,7 +61,7 @@ pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliEr
         Ok(seen.all(pool.statuses()))
     })?;
     let Some(status) = statuses.into_iter().next() else {
-        return Err(CliError::failed(format!("nothing was heard of {name}")));
+        return Err(CliError::failed(format!("no state of {name} is known")));
     };
     told(&status, as_json)
 }
@@ -101,20 +101,20 @@ pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
     if let Way::Http(remote) | Way::Sse(remote) = &spec.way
         && tokens::vault()?.load(&token_key(name, &remote.url)).map_err(CliError::failed)?.is_none()
     {
-        say(&format!("nothing was kept to sign in to {} with\n", plain(name)))?;
+        say(&format!("no tokens of {} are stored\n", plain(name)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let status = with_pool(cli, vec![spec], async |pool, seen| {
         let forgotten = pool.sign_out(name).await;
         forgotten.map(|status| seen.one(status)).map_err(|error| seen.failure(&error))
     })?;
-    say(&format!("forgot how to sign in to {}: {}\n", plain(&status.name), word(&status)))?;
+    say(&format!("deleted the tokens of {}: {}\n", plain(&status.name), word(&status)))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn say(text: &str) -> Result<(), CliError> {
     print(text)
-        .map_err(|error| CliError::failed(format!("it is done, but cannot be printed: {error}")))
+        .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))
 }
 
 fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
@@ -131,7 +131,7 @@ fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
         ),
         false => format!("{}: {}\n", plain(&status.name), word(status)),
     };
-    print(&text).map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+    print(&text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     if let Some(error) = status.error.as_ref().filter(|_| !connected) {
         complain(&format!("error: {}\n", plain(error)));
     }
@@ -139,7 +139,7 @@ fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
         complain(&format!("warning: {}\n", plain(left_out)));
     }
     if let Some(noise) = &status.noise {
-        complain(&format!("warning: it printed what is no MCP: {}\n", plain(noise)));
+        complain(&format!("warning: it printed something that is not MCP: {}\n", plain(noise)));
     }
     if status.state == ServerState::NeedsAuth {
         complain(&format!("hint: `ona mcp login {}`\n", status.name));
@@ -179,7 +179,7 @@ fn with_pool<T>(
         let tokens = Some(tokens::vault()?);
         session.gate.connect(Connecting { specs, secrets, tokens, ..Connecting::default() })?;
         let Some(pool) = session.gate.pool() else {
-            return Err(CliError::failed("there is no server to connect"));
+            return Err(CliError::failed("no server to connect"));
         };
         let done = work(Arc::clone(&pool), Seen(&session)).await;
         pool.close().await;

@@ -37,9 +37,9 @@ const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that 
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Serve streamable HTTP on this port of 127.0.0.1 instead; 0 takes any, and says which on standard error
+    /// Serve streamable HTTP on this port of 127.0.0.1; 0 picks a free port and prints it on standard error
     ///
-    /// Whoever can reach the port can call the tools, within what the rules allow.
+    /// Every program that can reach the port can call the tools, as far as the rules allow.
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
 }
@@ -122,7 +122,7 @@ impl ToolSet for Counter {
                 Ok(answer) => Ok(answer.await.unwrap_or_else(|_| failed("the server has ended"))),
                 Err(Refused::Unknown) => Err(UnknownTool),
                 Err(Refused::TooMany) => Ok(failed(format!(
-                    "{MOST_WAITING} calls are waiting already: wait for answers before you call again"
+                    "{MOST_WAITING} calls are already waiting: wait for answers before you call again"
                 ))),
             }
         })
@@ -235,7 +235,7 @@ impl Worker<'_> {
             }
             // Without one, such hooks are skipped, which is recorded, and agents are refused.
             Err(error) if session.wants_model() => {
-                complain(&error.warning("hooks that ask a model do not run"));
+                complain(&error.warning("hooks that call a model do not run"));
             }
             Err(_) => {}
         }

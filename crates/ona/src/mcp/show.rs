@@ -13,7 +13,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::{plain, print};
 
-/// Says of servers how the connection to them stands, each with its name; nothing of one that was not tried.
+/// The connection state of servers by name; without those that were not tried.
 pub type StatusOf<'a> = &'a dyn Fn(&[ServerSpec]) -> Vec<(String, String)>;
 
 pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCode, CliError> {
@@ -31,7 +31,7 @@ pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCod
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         format!("{}\n", json!({"servers": rows, "warnings": warnings}))
     } else if listed.is_empty() {
-        "there are no servers; `ona mcp add --help` shows how to add one\n".to_owned()
+        "no servers; `ona mcp add --help` shows how to add one\n".to_owned()
     } else {
         let rows: Vec<[String; 4]> = listed
             .iter()
@@ -75,13 +75,13 @@ pub fn get(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// There is no server of this name.
+/// The error for an unknown server.
 pub fn unknown(name: &str, listed: &[ListedServer]) -> CliError {
     let near = ona_types::nearest(name, listed.iter().map(|one| one.name.as_str()));
     let near = near.map(|near| format!("did you mean `{near}`?"));
     near.into_iter()
-        .fold(CliError::failed(format!("there is no server `{name}`")), CliError::hint)
-        .hint("`ona mcp list` shows those there are")
+        .fold(CliError::failed(format!("unknown server `{name}`")), CliError::hint)
+        .hint("`ona mcp list` lists the servers")
 }
 
 fn masked(entry: &Value) -> Value {
@@ -158,5 +158,5 @@ fn table(rows: &[[String; 4]]) -> String {
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unprintable(error: std::io::Error) -> CliError {
-    CliError::failed(format!("it cannot be printed: {error}"))
+    CliError::failed(format!("cannot print the result: {error}"))
 }

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::env;
 use crate::error::CliError;
 
-/// Opened when it is needed: who signs in nowhere has no vault.
+/// Opened on first use: without a sign-in there is no vault.
 struct InVault(PathBuf);
 
 /// The operator's vault, as servers' tokens are kept in it.

@@ -30,7 +30,7 @@ pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
     };
     desk.store.save_memory(&memory, &desk.author())?;
     fields.warn();
-    let what = format!("{} is kept\n", memory.id);
+    let what = format!("saved {}\n", memory.id);
     tell(desk, &memory.id, &what, new.json)
 }
 
@@ -55,7 +55,7 @@ pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
     }
     made(desk, &row, desk.store.change_memory(&row.memory.id, &change, &desk.author())?)?;
     fields.warn();
-    tell(desk, &row.memory.id, &format!("{} is changed\n", row.memory.id), edit.json)
+    tell(desk, &row.memory.id, &format!("changed {}\n", row.memory.id), edit.json)
 }
 
 /// Lets the operator change all of it in an editor. What was written there is never lost: where it cannot be taken,
@@ -67,33 +67,30 @@ fn in_editor(
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(CliError::usage(
-            "nothing is to be changed, and there is no terminal for an editor",
-        )
-        .hint("say what: --title, --content, --type, --keywords or --question"));
+        return Err(CliError::usage("no option given, and no terminal for an editor")
+            .hint("give --title, --content, --type, --keywords or --question"));
     }
     let id = &row.memory.id;
     let mut file = tempfile::Builder::new()
         .prefix("ona-memory-")
         .suffix(".md")
         .tempfile()
-        .map_err(|error| CliError::failed(format!("a file to edit cannot be made: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot create a file to edit: {error}")))?;
     let before = markdown::written(&note_of(&row.memory));
-    let unwritable =
-        |error| CliError::failed(format!("the file to edit cannot be written: {error}"));
+    let unwritable = |error| CliError::failed(format!("cannot write the file to edit: {error}"));
     file.write_all(before.as_bytes()).and_then(|()| file.flush()).map_err(unwritable)?;
     let editor = env::editor();
     let ended = ona_sandbox::edit(&editor, file.path()).map_err(|error| {
-        CliError::failed(format!("the editor `{editor}` cannot be started: {error}"))
+        CliError::failed(format!("cannot start the editor `{editor}`: {error}"))
     })?;
     if !ended {
-        return Err(CliError::failed(format!("the editor `{editor}` failed; {id} is as it was")));
+        return Err(CliError::failed(format!("the editor `{editor}` failed; {id} is unchanged")));
     }
     // An editor may have put another file in its place.
     let after = std::fs::read_to_string(file.path())
-        .map_err(|error| CliError::failed(format!("what was edited cannot be read: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot read the edited file: {error}")))?;
     if after == before {
-        return tell(desk, id, "nothing is changed\n", as_json);
+        return tell(desk, id, "nothing changed\n", as_json);
     }
     let taken = changed(&after, &mut fields).and_then(|mut change| {
         change.read_at = Some(row.correction_count);
@@ -103,18 +100,16 @@ fn in_editor(
         return Err(kept(file, error));
     }
     fields.warn();
-    tell(desk, id, &format!("{id} is changed\n"), as_json)
+    tell(desk, id, &format!("changed {id}\n"), as_json)
 }
 
 /// What an edited file says.
 fn changed(text: &str, fields: &mut Fields) -> Result<MemoryChange, CliError> {
-    let note = markdown::note("", text).map_err(|error| {
-        CliError::usage(format!("what stands between the lines `---`: {error}"))
-    })?;
+    let note = markdown::note("", text)
+        .map_err(|error| CliError::usage(format!("front matter: {error}")))?;
     let Some(note) = note else {
-        return Err(
-            CliError::usage("nothing is left of it").hint("`ona memory forget` forgets one")
-        );
+        return Err(CliError::usage("the edited file is empty")
+            .hint("`ona memory forget` deletes a memory"));
     };
     Ok(MemoryChange {
         kind: Some(fields.kind(&note.kind)?),
@@ -142,7 +137,7 @@ fn note_of(memory: &Memory) -> Note {
 /// The error, and where what was edited is.
 fn kept(file: NamedTempFile, error: CliError) -> CliError {
     match file.keep() {
-        Ok((_, path)) => error.hint(format!("what you wrote is in {}", path.display())),
+        Ok((_, path)) => error.hint(format!("your text is in {}", path.display())),
         Err(_) => error,
     }
 }
@@ -153,7 +148,7 @@ pub fn forget(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliErr
     made(desk, &row, desk.store.forget_memory(id, &desk.author())?)?;
     printed(&match as_json {
         true => format!("{}\n", json!({"id": id, "forgotten": true})),
-        false => plain(&format!("{id} is forgotten: {}\n", row.memory.title)),
+        false => plain(&format!("deleted {id}: {}\n", row.memory.title)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -163,13 +158,15 @@ fn made(desk: &Desk, row: &MemoryRow, changed: Changed) -> Result<(), CliError> 
     let id = &row.memory.id;
     match (changed, &desk.starter) {
         (Changed::Done, _) => Ok(()),
-        (Changed::NotTheirs, Some(starter)) => Err(refused("a memory that a human wrote", starter)),
+        (Changed::NotTheirs, Some(starter)) => {
+            Err(refused("about a memory that a human wrote", starter))
+        }
         (Changed::Meanwhile, _) => {
-            Err(CliError::failed(format!("{id} was changed by somebody else meanwhile"))
-                .hint("`ona memory show` shows what it says now"))
+            Err(CliError::failed(format!("{id} was changed by somebody else in the meantime"))
+                .hint("`ona memory show` shows the current text"))
         }
         (Changed::Missing | Changed::NotTheirs, _) => {
-            Err(CliError::failed(format!("{id} was forgotten meanwhile")))
+            Err(CliError::failed(format!("{id} was deleted in the meantime")))
         }
     }
 }

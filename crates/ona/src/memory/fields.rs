@@ -1,4 +1,4 @@
-//! What a memory may say: checked, and without secrets.
+//! The fields of a memory: checked, and with secrets masked.
 
 use std::io::Read as _;
 
@@ -12,11 +12,11 @@ use crate::output::complain;
 /// What the ids of memories begin with.
 pub const ID: &str = "mem_";
 
-/// How long things may be.
-const MOST_KIND: usize = 40;
-const MOST_TITLE: usize = 200;
-const MOST_WORDS: usize = 2000;
-const MOST_CONTENT: usize = 64 * 1024;
+/// Length limits.
+const MAX_KIND: usize = 40;
+const MAX_TITLE: usize = 200;
+const MAX_WORDS: usize = 2000;
+const MAX_CONTENT: usize = 64 * 1024;
 
 /// A new id. Later ones come later in the alphabet.
 pub fn fresh_id() -> String {
@@ -43,9 +43,7 @@ impl Fields {
     /// Says that something was masked, if it was.
     pub fn warn(&self) {
         if self.masked {
-            complain(
-                "warning: what looks like a secret is not kept; [REDACTED:…] stands in its place\n",
-            );
+            complain("warning: masked what looks like a secret as [REDACTED:…]\n");
         }
     }
 
@@ -53,9 +51,9 @@ impl Fields {
     pub fn kind(&mut self, kind: &str) -> Result<String, CliError> {
         let kind = self.masked(kind).to_lowercase();
         let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-        if kind.is_empty() || kind.chars().count() > MOST_KIND || !kind.chars().all(plain) {
-            return Err(CliError::usage(format!("the type `{kind}` is no type"))
-                .hint("it is one word, such as lesson, fact, preference or reference"));
+        if kind.is_empty() || kind.chars().count() > MAX_KIND || !kind.chars().all(plain) {
+            return Err(CliError::usage(format!("invalid type `{kind}`"))
+                .hint("a type is one word, such as lesson, fact, preference or reference"));
         }
         Ok(kind)
     }
@@ -68,20 +66,20 @@ impl Fields {
             || title.chars().any(|c| c.is_control() || "\u{2028}\u{2029}".contains(c))
         {
             return Err(CliError::usage("the title must be one line of text")
-                .hint("what takes more lines belongs into --content"));
+                .hint("put longer text into --content"));
         }
-        if long > MOST_TITLE {
+        if long > MAX_TITLE {
             return Err(CliError::usage(format!(
-                "the title has {long} characters, and may have {MOST_TITLE}"
+                "the title has {long} characters, limit: {MAX_TITLE}"
             ))
-            .hint("what takes more room belongs into --content"));
+            .hint("put longer text into --content"));
         }
         Ok(title)
     }
 
     /// The text; nothing if it is empty.
     pub fn content(&mut self, content: &str) -> Result<Option<String>, CliError> {
-        if content.len() > MOST_CONTENT {
+        if content.len() > MAX_CONTENT {
             return Err(too_long());
         }
         Ok(Some(self.masked(content)).filter(|text| !text.is_empty()))
@@ -93,16 +91,16 @@ impl Fields {
             return self.content(given);
         }
         let unreadable = |why: String| {
-            CliError::usage(format!("standard input cannot be read: {why}"))
-                .hint("`--content -` wants text in UTF-8")
+            CliError::usage(format!("cannot read standard input: {why}"))
+                .hint("`--content -` expects UTF-8 text")
         };
         let mut bytes = Vec::new();
         std::io::stdin()
             .lock()
-            .take(MOST_CONTENT as u64 + 1)
+            .take(MAX_CONTENT as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| unreadable(error.to_string()))?;
-        if bytes.len() > MOST_CONTENT {
+        if bytes.len() > MAX_CONTENT {
             return Err(too_long());
         }
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -141,17 +139,17 @@ impl Fields {
 
     fn joined(&self, kept: &[String], by: &str, what: &str) -> Result<Option<String>, CliError> {
         let text = kept.join(by);
-        if text.len() > MOST_WORDS {
+        if text.len() > MAX_WORDS {
             return Err(CliError::usage(format!(
-                "the {what} are longer than {MOST_WORDS} bytes together"
+                "the {what} are too long, limit: {MAX_WORDS} bytes together"
             ))
-            .hint("what it says is found by its own words too"));
+            .hint("the words of the title and the text are searched too"));
         }
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 }
 
 fn too_long() -> CliError {
-    CliError::usage("the content is longer than 64 KiB")
-        .hint("keep the gist, and say in which file the rest is")
+    CliError::usage("the content is too long, limit: 64 KiB")
+        .hint("save a summary, and name the file with the rest")
 }

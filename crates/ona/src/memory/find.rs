@@ -22,8 +22,7 @@ pub fn search(
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
     if query.trim().is_empty() {
-        return Err(CliError::usage("there is nothing to look for")
-            .hint("`ona memory list` shows all that is remembered"));
+        return Err(CliError::usage("empty search").hint("`ona memory list` lists the memories"));
     }
     let scope = desk.scope(place)?;
     let now = now();
@@ -35,8 +34,8 @@ pub fn search(
         return Ok(ExitCode::SUCCESS);
     }
     if hits.is_empty() {
-        let all = if place.all { "" } else { "; `--all` looks in all projects" };
-        complain(&format!("nothing that is remembered holds any of these words{all}\n"));
+        let all = if place.all { "" } else { "; `--all` searches all projects" };
+        complain(&format!("no memory has any of these words{all}\n"));
     }
     let lines =
         hits.iter().map(|hit| format!("{:.2}  {}", hit.score, summed_up(&hit.row, place.all)));
@@ -61,11 +60,11 @@ pub fn list(
     let all = desk.store.count_memories(within(scope.as_ref()))?;
     match &kind {
         Some(kind) if rows.is_empty() && all > 0 => {
-            complain(&format!("none of the {} here is a {kind}\n", counted(all, "memory")));
+            complain(&format!("none of the {} here has the type {kind}\n", counted(all, "memory")));
         }
-        _ if rows.is_empty() => complain(
-            "nothing is remembered here; `ona memory add` keeps something, `--all` lists all projects\n",
-        ),
+        _ if rows.is_empty() => {
+            complain("no memories here; `ona memory add` saves one, `--all` lists all projects\n")
+        }
         _ => {}
     }
     let lines: String = rows.iter().map(|row| summed_up(row, place.all)).collect();
@@ -87,7 +86,7 @@ pub fn show(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliError
 /// To be found is to get attention. The answer does not depend on it.
 fn touch(desk: &Desk, ids: &[&str], now: i64) {
     if let Err(error) = desk.store.touch_memories(ids, now) {
-        complain(&format!("warning: that these were found is not remembered: {error}\n"));
+        complain(&format!("warning: cannot record that these were found: {error}\n"));
     }
 }
 

@@ -22,13 +22,13 @@ use crate::eval::directory;
 use crate::output::{complain, plain};
 use crate::workspace::{counted, printed};
 
-/// So many files at most.
-const MOST_FILES: usize = 10_000;
-/// So deep at most.
-const DEEPEST: usize = 16;
-/// A larger file is no note.
+/// The most files of one import.
+const MAX_FILES: usize = 10_000;
+/// The deepest directory that is read.
+const MAX_DEPTH: usize = 16;
+/// The largest file that is read.
 const LARGEST: u64 = 1024 * 1024;
-/// So much of a title is kept.
+/// The longest title; the rest is cut off.
 const TITLE: usize = 200;
 
 /// What was found on the disk.
@@ -52,8 +52,8 @@ pub fn run(
     if paths.is_empty() {
         let dir = default_dir(cli, &here, scope.as_deref().unwrap_or(&desk.project))?;
         if !dir.is_dir() {
-            return Err(CliError::usage(format!("there are no memories in {}", dir.display()))
-                .hint("name the files or directories to import"));
+            return Err(CliError::usage(format!("no memories in {}", dir.display()))
+                .hint("give the files or directories to import"));
         }
         found.walk(&dir, 0)?;
     }
@@ -62,7 +62,7 @@ pub fn run(
         let path = here.join(path);
         let real = path.canonicalize().map_err(|error| {
             CliError::usage(format!("{}: {error}", path.display()))
-                .hint("name Markdown files, or directories with .md files in them")
+                .hint("give Markdown files, or directories with .md files")
         })?;
         if real.is_dir() { found.walk(&real, 0)? } else { found.files.push(real) }
     }
@@ -79,7 +79,7 @@ pub fn run(
     let saved = desk.store.import_memories(&taken, &desk.author())?;
     fields.warn();
     for (path, why) in &found.skipped {
-        complain(&format!("warning: {}: {why}: it is not imported\n", path.display()));
+        complain(&format!("warning: {} is not imported: {why}\n", path.display()));
     }
     printed(&told(&taken, &saved, &found, as_json))?;
     let nothing = taken.is_empty() && !found.skipped.is_empty();
@@ -105,12 +105,13 @@ fn default_dir(cli: &Cli, here: &Path, project: &str) -> Result<PathBuf, CliErro
 impl Found {
     /// The Markdown files below a directory. Links are not followed, hidden files are left alone.
     fn walk(&mut self, dir: &Path, depth: usize) -> Result<(), CliError> {
-        if depth > DEEPEST {
-            self.skipped.push((dir.to_owned(), format!("it lies more than {DEEPEST} deep")));
+        if depth > MAX_DEPTH {
+            self.skipped
+                .push((dir.to_owned(), format!("it is more than {MAX_DEPTH} directories deep")));
             return Ok(());
         }
         let unreadable =
-            |error| CliError::failed(format!("{} cannot be read: {error}", dir.display()));
+            |error| CliError::failed(format!("cannot read {}: {error}", dir.display()));
         let mut entries: Vec<_> =
             fs::read_dir(dir).and_then(Iterator::collect).map_err(unreadable)?;
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -128,12 +129,12 @@ impl Found {
             } else if is_note {
                 self.skipped.push((path, "it is not a regular file".to_owned()));
             }
-            if self.files.len() > MOST_FILES {
+            if self.files.len() > MAX_FILES {
                 return Err(CliError::usage(format!(
-                    "there are more than {MOST_FILES} files in {}",
+                    "more than {MAX_FILES} files in {}",
                     dir.display()
                 ))
-                .hint("name a directory that holds memories and nothing else"));
+                .hint("give a directory that has only memories"));
             }
         }
         Ok(())
@@ -148,17 +149,17 @@ fn read(
 ) -> Result<Vec<ImportedMemory>, String> {
     let text = match ona_files::read_text_at_most(file, LARGEST) {
         Ok(Some(text)) => text,
-        Ok(None) => return Err("there is no such file".to_owned()),
+        Ok(None) => return Err("file not found".to_owned()),
         Err(ReadError::NotUtf8 { at }) => return Err(format!("byte {} is not UTF-8", at + 1)),
         Err(error) => return Err(error.to_string()),
     };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let notes = markdown::notes(&name, &text)
-        .map_err(|error| format!("its front matter cannot be read: {error}"))?;
+    let notes =
+        markdown::notes(&name, &text).map_err(|error| format!("invalid front matter: {error}"))?;
     if notes.is_empty() {
         return Err(match name == INDEX {
-            true => "it only leads to other files".to_owned(),
-            false => "it says nothing".to_owned(),
+            true => "it only links to other files".to_owned(),
+            false => "it is empty".to_owned(),
         });
     }
     let source = name_of(file);
@@ -232,7 +233,7 @@ fn told(taken: &[ImportedMemory], saved: &[Saved], found: &Found, as_json: bool)
         })
         .collect();
     text.push_str(&format!(
-        "{} added, {corrected} corrected, {unchanged} as before, {} left out\n",
+        "{} added, {corrected} corrected, {unchanged} unchanged, {} skipped\n",
         counted(added, "memory"),
         found.skipped.len()
     ));

@@ -1,4 +1,4 @@
-//! What a program that drives ona asks for beside prompts (`control_request`), and what it is answered.
+//! Control requests of a program that drives ona (`control_request`), and their answers.
 
 use ona_front::ClientHandle;
 use ona_front::Op;
@@ -21,7 +21,7 @@ pub(super) fn answer(line: &str, remote: &ClientHandle) -> Option<Value> {
         }
         other => {
             let what = other.unwrap_or_default();
-            let why = format!("`{what}` cannot be asked for; initialize and interrupt can");
+            let why = format!("unknown request `{what}`; supported are initialize and interrupt");
             json!({"subtype": "error", "request_id": id, "error": why})
         }
     };

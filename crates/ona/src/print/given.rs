@@ -1,4 +1,4 @@
-//! What the command line gives the model beside the prompt: its first words, and the shape its answer must have.
+//! Options for the model besides the prompt: the system prompt, and the JSON Schema of the answer.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::env;
 use crate::error::CliError;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
-const MOST_WORDS: u64 = 1024 * 1024;
+const MAX_WORDS: u64 = 1024 * 1024;
 
 /// `--system-prompt` and `--append-system-prompt`, or their files, which are meant from `here`.
 pub(super) fn first_words(args: &AgentArgs, here: &Path) -> Result<PromptOptions, CliError> {
@@ -40,7 +40,7 @@ pub(super) fn first_words(args: &AgentArgs, here: &Path) -> Result<PromptOptions
 fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
     let wrong = |why: String| {
         CliError::usage(format!("{option} {}: {why}", file.display()))
-            .hint("it takes a file with the text that the model is to be told, in UTF-8")
+            .hint("expected a file with UTF-8 text")
     };
     let path = here.join(file);
     if path.is_dir() {
@@ -49,7 +49,7 @@ fn words(option: &str, file: &Path, here: &Path) -> Result<String, CliError> {
     // What is given may be a pipe: `<(command)`.
     let bytes = File::open(&path)
         .map_err(ReadError::Io)
-        .and_then(|file| ona_files::read_open(&file, MOST_WORDS))
+        .and_then(|file| ona_files::read_open(&file, MAX_WORDS))
         .map_err(|error| match error {
             ReadError::Io(error) => wrong(error.to_string()),
             error => wrong(error.to_string()),
@@ -64,7 +64,7 @@ pub(super) fn answers(args: &AgentArgs) -> Result<Option<Arc<StructuredOutput>>,
     let Some(schema) = &args.json_schema else { return Ok(None) };
     let tool = StructuredOutput::new(schema).map_err(|error| {
         CliError::usage(format!("--json-schema: {error}")).hint(
-            "it takes the schema itself, such as \
+            "expected a JSON Schema, such as \
              '{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}},\"required\":[\"ok\"]}'; \
              --json-schema \"$(cat FILE)\" takes one from a file",
         )
@@ -84,14 +84,14 @@ pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
         let holds_secret = Redactor::knowing(env::secrets()).mask(id) != id.as_str();
         let fits = (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.');
         if !fits || holds_secret {
-            return Err(CliError::usage("--session-id is no id")
-                .hint("1 to 128 letters, digits, `-`, `_` and `.`, such as a UUID"));
+            return Err(CliError::usage("invalid --session-id")
+                .hint("expected 1 to 128 letters, digits, `-`, `_` and `.`, such as a UUID"));
         }
     }
     for dir in &args.add_dir {
         if !cwd.join(dir).is_dir() {
             return Err(CliError::usage(format!(
-                "--add-dir {}: there is no such directory",
+                "--add-dir {}: directory not found",
                 dir.display()
             )));
         }

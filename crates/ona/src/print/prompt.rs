@@ -39,7 +39,7 @@ impl Prompt {
             _ => return Err("its message has no content".to_owned()),
         }
         if attachments.is_empty() && texts.iter().all(|text| text.trim().is_empty()) {
-            return Err("it says nothing".to_owned());
+            return Err("its content is empty".to_owned());
         }
         let text = texts.join("\n");
         Ok(Some(Self { text, attachments, content }))
@@ -54,12 +54,12 @@ fn attachment(block: &Value) -> Result<Attachment, String> {
         Some("document") => (attach_pdf, |url| Attachment::DocumentUrl { url }),
         _ => {
             return Err(format!(
-                "it holds a block of the type {}; text, image and document are taken",
+                "unknown block type {}; supported are text, image and document",
                 block["type"]
             ));
         }
     };
-    let wrong = |why: String| format!("its {} cannot be taken: {why}", block["type"]);
+    let wrong = |why: String| format!("invalid {}: {why}", block["type"]);
     let source = &block["source"];
     let word =
         |key: &str| source[key].as_str().ok_or_else(|| wrong(format!("its source has no `{key}`")));
@@ -68,12 +68,12 @@ fn attachment(block: &Value) -> Result<Attachment, String> {
         Some("url") => {
             let url = word("url")?;
             if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-                return Err(wrong("its address must begin with http:// or https://".to_owned()));
+                return Err(wrong("its URL must begin with http:// or https://".to_owned()));
             }
             Ok(by_url(url.to_owned()))
         }
         _ => Err(wrong(format!(
-            "its source is of the type {}; base64 and url are taken",
+            "unknown source type {}; supported are base64 and url",
             source["type"]
         ))),
     }
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn what_cannot_be_attached_is_named() {
         for (block, why) in [
-            (r#"{"type":"audio"}"#, "a block of the type \"audio\"; text, image"),
-            (r#"{"type":"text"}"#, "a block of the type \"text\""),
-            (r#"{"type":"image"}"#, "its source is of the type null"),
+            (r#"{"type":"audio"}"#, "unknown block type \"audio\"; supported are text"),
+            (r#"{"type":"text"}"#, "unknown block type \"text\""),
+            (r#"{"type":"image"}"#, "unknown source type null"),
             (r#"{"type":"image","source":{"type":"base64"}}"#, "its source has no `data`"),
             (r#"{"type":"image","source":{"type":"base64","data":"AA=="}}"#, "no PNG"),
             (r#"{"type":"document","source":{"type":"base64","data":"AA=="}}"#, "no PDF"),

@@ -1,6 +1,6 @@
 //! The tools of the server.
 //!
-//! They answer from the files of the workspace as these are at that moment. Refusals are the gate's own, as JSON.
+//! They read the current files of the workspace. Refusals are those of the gate, as JSON.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,13 +26,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 
-/// Entries of the trace that are shown if nobody says how many, and at most.
-const FEW_ENTRIES: usize = 20;
-const MOST_ENTRIES: usize = 200;
-/// Paths that are looked at in one call.
-const MOST_PATHS: usize = 1_000;
-/// Files that are longer are not blamed.
-const LONGEST_FILE: u64 = 16 << 20;
+/// The number of trace entries: by default, and at most.
+const DEFAULT_ENTRIES: usize = 20;
+const MAX_ENTRIES: usize = 200;
+/// The most paths of one call.
+const MAX_PATHS: usize = 1_000;
+/// The largest file that is blamed, in bytes.
+const MAX_FILE: u64 = 16 << 20;
 
 const INSTRUCTIONS: &str = "Every change in this repository belongs to an intent and stays in its scope. Call \
     select_active_intent before the first change; list_intents shows which there are, check_scope whether a path is in \
@@ -42,9 +42,9 @@ const INSTRUCTIONS: &str = "Every change in this repository belongs to an intent
 pub struct Tools {
     store: Store,
     workspace: Workspace,
-    /// The session of whoever names none.
+    /// The session of calls that name none.
     session: SessionId,
-    /// Whether a call of ona\'s own has started it.
+    /// Whether a call of ona's own has started it.
     governed: bool,
 }
 
@@ -199,7 +199,7 @@ impl ToolSet for Tools {
     }
 }
 
-/// The arguments; a model is told what is wrong with them as it is told of anything else.
+/// Parses the arguments; an error goes to the model like any other.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Problem> {
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| Problem::Other("invalid_arguments", error.to_string()))
@@ -248,19 +248,19 @@ impl Tools {
     fn session(&self, named: Option<&str>) -> Result<SessionId, Problem> {
         match named.map(str::trim) {
             None => Ok(self.session.clone()),
-            // What a call of ona's own has started speaks for nobody else.
+            // A server that a call of ona has started may only act for its own session.
             Some(_) if self.governed => {
-                let why = "a session cannot be named from within a call of ona's own".to_owned();
+                let why = "`session` is not allowed inside a call of ona".to_owned();
                 Err(Problem::Other("invalid_arguments", why))
             }
-            Some("") => Err(Problem::Other("invalid_arguments", "the session is empty".into())),
+            Some("") => Err(Problem::Other("invalid_arguments", "`session` is empty".into())),
             Some(id) => {
                 let id = SessionId::from_existing(id.to_owned());
                 // What ona's own sessions work for is not to be had by naming them.
                 match self.store.session(&id)? {
                     Some(row) if !is_foreign(&row.origin) => {
                         let why =
-                            format!("the session {id} is not one of an agent that ona serves");
+                            format!("session {id} does not belong to an agent that ona serves");
                         Err(Problem::Other("invalid_arguments", why))
                     }
                     _ => Ok(id),
@@ -283,7 +283,7 @@ impl Tools {
         Ok(texts)
     }
 
-    /// Makes the server's own session, the first time it is needed: a server that nobody asks leaves nothing behind.
+    /// Makes the server's own session, the first time it is needed: a server without calls leaves no session behind.
     fn have_session(&self) -> Result<(), Problem> {
         let made = self.store.new_session(&NewSession {
             project_dir: &self.workspace_name(),
@@ -324,8 +324,8 @@ impl Tools {
     }
 
     fn check_scope(&self, asked: &CheckScope) -> Told {
-        if asked.paths.is_empty() || asked.paths.len() > MOST_PATHS {
-            let why = format!("`paths` must name 1 to {MOST_PATHS} paths");
+        if asked.paths.is_empty() || asked.paths.len() > MAX_PATHS {
+            let why = format!("`paths` must have 1 to {MAX_PATHS} items");
             return Err(Problem::Other("invalid_arguments", why));
         }
         let intent = match &asked.intent_id {
@@ -388,7 +388,7 @@ impl Tools {
         Ledger::of(self.workspace.root()).map_err(|error| unreadable(error.to_string()))
     }
 
-    /// Where a file stands below the workspace.
+    /// The path of a file relative to the workspace.
     fn place(&self, file: &str) -> Result<String, Problem> {
         let root = self.workspace.root();
         locate(root, root, file)
@@ -396,7 +396,7 @@ impl Tools {
     }
 
     fn trace_recent(&self, asked: &TraceRecent) -> Told {
-        let limit = asked.limit.unwrap_or(FEW_ENTRIES).clamp(1, MOST_ENTRIES);
+        let limit = asked.limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES);
         let intent = asked.intent_id.as_deref().map(str::trim);
         let ledger = self.ledger()?;
         let failed = |error: io::Error| unreadable(error.to_string());
@@ -436,7 +436,7 @@ impl Tools {
             (Some(from), to) => (from, to.unwrap_or(from)),
         };
         if from == 0 || from > to || (from > last && last > 0) {
-            let why = format!("`{path}` has lines 1 to {last}, and {from} to {to} is asked for");
+            let why = format!("`{path}` has lines 1 to {last}; {from} to {to} is out of range");
             return Err(Problem::Other("invalid_arguments", why));
         }
         let lines: Vec<BlamedLine> = std::mem::take(&mut found.lines);
@@ -465,7 +465,7 @@ fn trace_row(entry: &TraceEntry) -> Value {
     row
 }
 
-/// Neighbouring lines of the same origin, told together.
+/// Groups neighbouring lines of the same origin.
 fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Value> {
     let mut stretches: Vec<(u64, u64, BlamedLine)> = Vec::new();
     for line in lines {
@@ -497,7 +497,7 @@ fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Valu
 
 /// A regular file that is not too long.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    match ona_files::read_at_most(path, LONGEST_FILE) {
+    match ona_files::read_at_most(path, MAX_FILE) {
         Ok(Some(content)) => Ok(content),
         Ok(None) => Err(io::ErrorKind::NotFound.into()),
         Err(ReadError::Io(error)) => Err(error),

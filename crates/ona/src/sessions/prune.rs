@@ -1,4 +1,4 @@
-//! `ona sessions prune`, and the same because the setting `cleanupPeriodDays` says so.
+//! `ona sessions prune`, and the automatic clean-up of the setting `cleanupPeriodDays`.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -22,13 +22,13 @@ const SHOWN: usize = 50;
 
 #[derive(Debug, Args)]
 pub struct Pruning {
-    /// How long nothing has happened in them: days or weeks, such as 90d or 12w
+    /// Minimum age of the last activity, in days or weeks, such as 90d or 12w
     #[arg(long, value_name = "AGE")]
     older_than: String,
-    /// Only say what would be removed
+    /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -96,7 +96,7 @@ fn days(text: &str) -> Result<i64, CliError> {
         number.checked_mul(days).filter(|days| *days > 0)
     };
     unit('d', 1).or_else(|| unit('w', 7)).ok_or_else(|| {
-        CliError::usage(format!("--older-than: `{text}` is not an age"))
+        CliError::usage(format!("--older-than: invalid age `{text}`"))
             .hint("give days or weeks, at least one: 90d, 12w")
     })
 }

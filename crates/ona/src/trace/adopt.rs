@@ -1,4 +1,4 @@
-//! `ona trace reconcile --adopt`: somebody answers for what was changed outside the trace.
+//! `ona trace reconcile --adopt`: records changes made outside the trace as made by a human.
 //!
 //! The entry has to tell of that part alone. What an agent wrote into the same file stays its own, so the version
 //! before is taken to be the file as it is now with only the unexplained places put back as they were at the
@@ -41,7 +41,7 @@ pub fn run(
     find_intent(&intents, id)?;
     let intent = gate::valid(id, &intents).map_err(|refusal| {
         CliError::usage(refusal.message())
-            .hint(format!("`ona intent status {id} IN_PROGRESS` opens it again"))
+            .hint(format!("`ona intent status {id} IN_PROGRESS` reopens it"))
     })?;
     let template = entry(workspace, intent);
     let ledger = workspace.ledger()?;
@@ -57,11 +57,11 @@ pub fn run(
             out_of_scope(workspace, intent, files.iter().map(|(path, ..)| path.as_str()))?;
         if !refused.is_empty() {
             return Err(CliError::failed(format!(
-                "nothing is adopted: not in the scope of {id}:\n  {}",
+                "nothing was adopted: out of scope of {id}:\n  {}",
                 refused.join("\n  ")
             ))
             .hint(
-                "adopt them for the intent that owns them, or widen this one: `ona intent edit`",
+                "adopt them for the intent that owns them, or widen the scope with `ona intent edit`",
             ));
         }
         for (path, contents, places) in files {
@@ -92,7 +92,7 @@ pub fn run(
             .collect();
         format!("{}\n", json!({"intent_id": id, "adopted": rows}))
     } else if written.is_empty() {
-        "there is nothing to adopt: every change is traced\n".to_owned()
+        "nothing to adopt: every change is traced\n".to_owned()
     } else {
         written
             .iter()
@@ -123,7 +123,7 @@ fn out_of_scope<'p>(
     let why = |path: &str| match (ignore.blocks_path(path), scope.holds(path)) {
         (Some(entry), _) => Some(format!("{path} ({} line {})", entry.file, entry.line)),
         (None, Held::By(_)) => None,
-        (None, Held::Excluded(pattern)) => Some(format!("{path} (`{pattern}` takes it out)")),
+        (None, Held::Excluded(pattern)) => Some(format!("{path} (excluded by `{pattern}`)")),
         (None, Held::No) => Some(path.to_owned()),
     };
     Ok(paths.filter_map(why).collect())
@@ -179,7 +179,7 @@ fn before(contents: &Contents, places: &[&Ungoverned]) -> Option<Vec<u8>> {
     if contents.old.is_none() && built.is_empty() { None } else { Some(built) }
 }
 
-/// For each new line of a hunk, whether nobody is known for it.
+/// For each new line of a hunk, whether its author is unknown.
 fn unknown_in(hunk: &Hunk, places: &[&Ungoverned]) -> Vec<bool> {
     let is_unknown = |line: usize| {
         let line = line as u64 + 1;

@@ -45,10 +45,10 @@ pub fn run(
         Some(path) => {
             let file = workspace.here.join(path);
             fs::write(&file, text).map_err(|error| {
-                CliError::failed(format!("{} cannot be written: {error}", file.display()))
+                CliError::failed(format!("cannot write {}: {error}", file.display()))
             })?;
             print_line(&format!("written to {}", file.display()))
-                .map_err(|error| CliError::failed(format!("it cannot be printed: {error}")))?;
+                .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -91,7 +91,7 @@ fn note(workspace: &Workspace, since: Option<&str>) -> Result<String, CliError> 
         Ok(Some((head, files, git::prefix(root).await?)))
     })?;
     let Some((head, files, prefix)) = found else {
-        return Err(CliError::usage("there is no commit yet, and so nothing to note"));
+        return Err(CliError::usage("no commit yet"));
     };
     let ledger = workspace.ledger()?;
     let mut blames: Vec<(String, Blame)> = Vec::new();
@@ -114,7 +114,7 @@ fn note(workspace: &Workspace, since: Option<&str>) -> Result<String, CliError> 
     let files: Vec<NoteFile<'_>> =
         blames.iter().map(|(path, blame)| NoteFile { path, blame }).collect();
     git_ai_note(&head.id, &head.author, VERSION, &files).ok_or_else(|| {
-        CliError::failed(format!("no line of {} is known to the trace", head.id))
-            .hint("`ona blame FILE` says why")
+        CliError::failed(format!("the trace has no line of {}", head.id))
+            .hint("`ona blame FILE` shows why")
     })
 }

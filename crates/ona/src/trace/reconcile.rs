@@ -18,7 +18,7 @@ use crate::workspace::{Workspace, counted, no_trace, printed, wait};
 /// A file with its permissions before and now.
 pub type Moded = (String, (u32, u32));
 
-/// What has changed since a commit, and what of it nobody accounts for.
+/// The changes since a commit, and those that no entry explains.
 pub struct Changes {
     /// The commit; none before the first one.
     pub base: Option<String>,
@@ -143,7 +143,7 @@ fn words(changes: &Changes) -> String {
     let files = changes.files.len();
     if changes.ungoverned.is_empty() {
         return match files {
-            0 => format!("nothing has changed since {base}\n"),
+            0 => format!("no changes since {base}\n"),
             _ => format!("{} changed since {base}, all of it traced\n", counted(files, "file")),
         };
     }
@@ -151,13 +151,11 @@ fn words(changes: &Changes) -> String {
     let mut bare: Vec<&str> = changes.ungoverned.iter().map(|one| one.path.as_str()).collect();
     bare.dedup();
     text.push_str(&format!(
-        "{} in {} since {base} that no trace explains\n",
+        "{} in {} since {base} that the trace does not explain\n",
         counted(changes.ungoverned.len(), "change"),
         counted(bare.len(), "file")
     ));
-    text.push_str(
-        "hint: if they are yours, `ona trace reconcile --adopt INT-…` answers for them\n",
-    );
+    text.push_str("hint: if they are yours, `ona trace reconcile --adopt INT-…` records them\n");
     text
 }
 
@@ -165,7 +163,7 @@ fn words(changes: &Changes) -> String {
 pub fn line(change: &Ungoverned) -> String {
     let place = match (change.new_range, change.old_range) {
         (Some(new), Some(old)) if new.is_empty() => {
-            format!(":{}: {} taken out", new.start_line, counted_lines(old))
+            format!(":{}: {} removed", new.start_line, counted_lines(old))
         }
         (Some(new), _) if new.len() == 1 => format!(":{}", new.start_line),
         (Some(new), _) => format!(":{}-{}", new.start_line, new.end_line),

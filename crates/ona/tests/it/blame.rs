@@ -127,7 +127,7 @@ fn from_the_line_back_to_the_call_that_wrote_it() {
     fs::write(project.database(), "no database at all, but long enough to be one").unwrap();
     let ran = ona(&project, &["blame", "src/w.rs"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("warning: without the record: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("warning: continuing without the record: "), "{}", ran.stderr);
 }
 
 #[test]
@@ -140,24 +140,24 @@ fn what_has_no_lines_is_said_so() {
     symlink(project.home(), project.path("src/out")).unwrap();
     fs::write(project.home().join("secret"), "x\n").unwrap();
     for (target, said) in [
-        ("src/none.rs", "error: there is no file src/none.rs\n"),
-        ("src/none.rs:3", "error: there is no file src/none.rs\n"),
-        ("src/a.rs/b", "error: there is no file src/a.rs/b\n"),
-        ("src", "error: src is a directory\nhint: name a file in it\n"),
+        ("src/none.rs", "error: file not found: src/none.rs\n"),
+        ("src/none.rs:3", "error: file not found: src/none.rs\n"),
+        ("src/a.rs/b", "error: file not found: src/a.rs/b\n"),
+        ("src", "error: src is a directory\nhint: give a file in it\n"),
         (
             "src/binary",
-            "error: src/binary is binary, and has no lines\nhint: `ona trace list --file` shows who changed it\n",
+            "error: src/binary is a binary file\nhint: `ona trace list --file` lists its changes\n",
         ),
-        ("src/a.rs:3", "error: src/a.rs has 2 lines, there is no line 3\n"),
-        ("src/a.rs:1-9", "error: src/a.rs has 2 lines, there is no line 9\n"),
+        ("src/a.rs:3", "error: src/a.rs has 2 lines: line 3 is out of range\n"),
+        ("src/a.rs:1-9", "error: src/a.rs has 2 lines: line 9 is out of range\n"),
         (
             "src/a.rs:0",
-            "error: `0` names no lines\nhint: FILE:LINE or FILE:FIRST-LAST, counted from 1\n",
+            "error: invalid line range `0`\nhint: use FILE:LINE or FILE:FIRST-LAST; lines are counted from 1\n",
         ),
-        ("src/a.rs:2-1", "error: `2-1` names no lines\n"),
-        ("src/a.rs:1-2-3", "error: `1-2-3` names no lines\n"),
-        ("src/empty:1", "error: src/empty has 0 lines, there is no line 1\n"),
-        ("../x", "is outside the workspace\nhint: the trace is about files below "),
+        ("src/a.rs:2-1", "error: invalid line range `2-1`\n"),
+        ("src/a.rs:1-2-3", "error: invalid line range `1-2-3`\n"),
+        ("src/empty:1", "error: src/empty has 0 lines: line 1 is out of range\n"),
+        ("../x", "is outside the workspace\nhint: the trace covers only files in "),
         ("src/out/secret", "is outside the workspace\n"),
         ("/etc/passwd", "error: /etc/passwd is outside the workspace\n"),
     ] {
@@ -176,8 +176,9 @@ fn what_has_no_lines_is_said_so() {
     let ran = ona(&project, &["blame", "src/b.rs"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stderr
-            .starts_with("warning: intents are not named: .orchestration/active_intents.yaml:"),
+        ran.stderr.starts_with(
+            "warning: intents have no names here: .orchestration/active_intents.yaml:"
+        ),
         "{}",
         ran.stderr
     );

@@ -85,8 +85,8 @@ fn a_filter_chooses() {
     }
     let ran = turn(&project, &["--debug", "everything"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("no category `everything`"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: they are api, gate"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown category `everything`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: the categories are api, gate"), "{}", ran.stderr);
     // It is for every command.
     let ran = run(&mut project.ona(["--debug=store", "--init-db"]));
     assert_eq!(categories(&ran.stderr), ["store"]);

@@ -154,7 +154,7 @@ fn compacting_without_room_loses_nothing() {
     let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" doctor --compact";
     let ran = run(project.command("bash").args(["-c", script]).arg(program));
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
-    assert!(ran.stderr.contains("nothing is lost"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no data was lost"), "{}", ran.stderr);
     assert_eq!(project.sql("SELECT length(x) FROM litter"), ["3000000"]);
     assert_eq!(project.sql("SELECT * FROM pragma_integrity_check"), ["ok"]);
     assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));

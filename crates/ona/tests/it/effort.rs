@@ -46,7 +46,7 @@ fn each_provider_is_told_in_its_own_words_and_only_if_somebody_said_so() {
     let mut command = asking(&project, &server, "openai_compatible");
     let ran = run(command.args(["-p", "go", "--model", "gpt_4o", "--effort", "high"]));
     assert!(server.requests()[0].body.get("reasoning_effort").is_none());
-    let said = "warning: --effort high: gpt-4o cannot be told how hard to think";
+    let said = "warning: --effort high: gpt-4o does not support reasoning effort";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let ran = run(project.ona(["-p", "go", "--effort", "huge"]).env("ANTHROPIC_API_KEY", "x"));
     assert_eq!(ran.code, Some(2));
@@ -115,7 +115,7 @@ fn who_is_told_of_effort_is_the_model_that_is_asked() {
     let args = ["-p", "go", "--agent", "small", "--effort", "high"];
     let ran = run(command.env("ANTHROPIC_MODEL", "o3").args(args));
     assert_eq!(server.requests()[0].body["model"], "gpt-4o", "{}", ran.stderr);
-    let said = "warning: --effort high: gpt-4o cannot be told how hard to think";
+    let said = "warning: --effort high: gpt-4o does not support reasoning effort";
     assert_eq!(ran.stderr.matches("--effort").count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
 }

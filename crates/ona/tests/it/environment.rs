@@ -215,17 +215,20 @@ fn a_model_is_asked_for_no_more_than_it_can() {
     assert_eq!(asked("sonnet", "20000", "2000"), (20_000, Some(2_000), String::new()));
     let (output, thinking, said) = asked("sonnet", "900000", "900000");
     assert_eq!((output, thinking), (64_000, Some(63_999)));
-    told(&said, "CLAUDE_CODE_MAX_OUTPUT_TOKENS is 900000; claude-sonnet-4-20250514 writes 64000");
+    told(
+        &said,
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS is 900000, but the limit of claude-sonnet-4-20250514 is 64000",
+    );
     told(&said, "MAX_THINKING_TOKENS is 900000; ");
     let (_, thinking, said) = asked("sonnet", "20000", "5");
     assert_eq!(thinking, Some(1024));
-    told(&said, "so 1024 is asked for");
+    told(&said, "; using 1024");
     let (output, thinking, said) = asked("haiku", "8192", "2000");
     assert_eq!((output, thinking), (8192, None));
-    told(&said, "claude-3-5-haiku-20241022 takes no budget for thinking");
+    told(&said, "claude-3-5-haiku-20241022 does not support a thinking budget");
     let (_, thinking, said) = asked("sonnet", "1000", "2000");
     assert_eq!(thinking, None);
-    told(&said, "an answer of 1000 tokens leaves no room for it");
+    told(&said, "an answer of 1000 tokens leaves no room for thinking");
     // Of a model that nobody listed the operator knows more.
     assert_eq!(asked("opus", "900000", "2000"), (900_000, Some(2_000), String::new()));
 }

@@ -186,7 +186,7 @@ fn what_needs_no_trust_is_listed_where_the_folder_is_not_trusted() {
     let (found, said) = agents(&project, &[]);
     assert_eq!(names(&found["agents"]), ["general-purpose", "Explore", "Plan"]);
     assert!(said.contains("is not trusted, and it brings hooks in project ("), "{said}");
-    assert!(said.contains("what is the project's is not read until `ona trust`"), "{said}");
+    assert!(said.contains("the project's own files are skipped until `ona trust`"), "{said}");
     let ran = ona(&project, &["skills"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("/mine") && !ran.stdout.contains("/theirs"), "{}", ran.stdout);

@@ -454,5 +454,5 @@ fn a_host_s_session_is_not_gone_on_with_here() {
     select(&project);
     let ran = run(&mut project.ona(["-p", "go on", "--resume", SESSION]));
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("is claude_code's"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("belongs to claude_code"), "{}", ran.stderr);
 }

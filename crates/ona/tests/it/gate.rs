@@ -326,7 +326,7 @@ fn why_and_log_tell_the_story() {
     }
     let ran = run(&mut project.ona(["log", "--session", "nope"]));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert!(ran.stderr.contains("there is no session `nope`\nhint: `ona sessions list"), "{ran:?}");
+    assert!(ran.stderr.contains("unknown session `nope`\nhint: `ona sessions list"), "{ran:?}");
 
     let mut follow =
         project.ona(["log", "--follow", "--last", "1"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -464,7 +464,7 @@ fn config_reads_and_writes_settings() {
     let list: Value = serde_json::from_str(&ona(&["config", "list"]).stdout).unwrap();
     assert_eq!(list["permissions"]["deny"], json!(["Read(.env)"]));
     let paths = ona(&["config", "path"]).stdout;
-    assert!(paths.contains("settings.local.json\n") && paths.contains("(not there)"), "{paths}");
+    assert!(paths.contains("settings.local.json\n") && paths.contains("(missing)"), "{paths}");
     let schema: Value = serde_json::from_str(&ona(&["config", "schema"]).stdout).unwrap();
     assert!(schema["properties"]["permissions"].is_object() || schema["$defs"].is_object());
     assert_eq!(ona(&["config", "get", "x", "--scope", "nowhere"]).code, Some(2));

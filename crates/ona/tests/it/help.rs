@@ -1,6 +1,9 @@
 //! `ona help`: the pages inside the binary, and the help of commands.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
 
 use ona_testkit::{Project, run};
 use serde_json::Value;
@@ -80,7 +83,7 @@ fn a_command_has_its_own_help() {
     }
     let ran = run(&mut project.ona(["help", "memory", "--json"]));
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.starts_with("error: the help of a command has no JSON form\n"));
+    assert!(ran.stderr.starts_with("error: the help of a command is not available as JSON\n"));
 }
 
 #[test]
@@ -111,21 +114,59 @@ fn commands(page: &str) -> Vec<String> {
     names.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
 }
 
-#[test]
-fn no_help_leads_to_a_file_that_is_not_installed() {
+/// Every help page of the commands that are listed, with the words that show it. Lines are as long as the longest
+/// that ona prints.
+fn all_pages() -> BTreeMap<Vec<String>, String> {
     let project = project();
-    let pages = ["docs/ENV", "docs/HO", "ARCHITECTURE", "DECISIONS", "CONTRIBUTING", ".md has"];
-    let mut seen = BTreeSet::new();
+    let mut pages = BTreeMap::new();
     let mut open = vec![Vec::new()];
     while let Some(words) = open.pop() {
-        let page = run(&mut project.ona([&words[..], &["--help".to_owned()]].concat())).stdout;
-        for found in pages {
-            assert!(!page.contains(found), "{words:?}: {page}");
-        }
-        for name in commands(&page).into_iter().filter(|name| name != "help") {
+        let mut command = project.ona([&words[..], &["--help".to_owned()]].concat());
+        let ran = run(command.env("COLUMNS", "100").stdin(Stdio::null()));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{words:?}");
+        for name in commands(&ran.stdout) {
             open.push([&words[..], &[name]].concat());
         }
-        seen.insert(words.join(" "));
+        pages.insert(words, ran.stdout);
     }
-    assert!(seen.contains("mcp add") && seen.contains("memory import"), "{seen:?}");
+    pages
+}
+
+#[test]
+fn no_help_leads_to_a_file_that_is_not_installed() {
+    let files = ["docs/ENV", "docs/HO", "ARCHITECTURE", "DECISIONS", "CONTRIBUTING", ".md has"];
+    let pages = all_pages();
+    for (words, page) in &pages {
+        for found in files {
+            assert!(!page.contains(found), "{words:?}: {page}");
+        }
+    }
+    for words in [["mcp", "add"], ["memory", "import"]] {
+        assert!(pages.contains_key(&words.map(str::to_owned)[..]), "{words:?}");
+    }
+}
+
+/// One snapshot for each command, with the pages of its subcommands. `INSTA_UPDATE=always cargo test -p ona --test it
+/// help` writes them.
+#[test]
+fn every_page_is_reviewed() {
+    let mut by_command: BTreeMap<String, String> = BTreeMap::new();
+    for (words, page) in all_pages() {
+        let name = words.first().map_or("ona", String::as_str).to_owned();
+        let line = [&["ona".to_owned()], &words[..], &["--help".to_owned()]].concat().join(" ");
+        // Editors and git complain about blanks at the end of a line.
+        let page: Vec<&str> = page.lines().map(str::trim_end).collect();
+        let part = format!("$ {line}\n\n{}\n\n", page.join("\n"));
+        by_command.entry(name).or_default().push_str(&part);
+    }
+    for (name, pages) in &by_command {
+        insta::assert_snapshot!(name.as_str(), pages);
+    }
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
+    let files = fs::read_dir(dir).unwrap().map(|file| file.unwrap().file_name());
+    let files = files.map(|name| name.into_string().unwrap());
+    let kept: BTreeSet<String> = files
+        .filter_map(|name| Some(name.strip_prefix("it__help__")?.strip_suffix(".snap")?.to_owned()))
+        .collect();
+    assert_eq!(kept, by_command.into_keys().collect(), "a snapshot without its command");
 }

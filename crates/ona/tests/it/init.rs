@@ -122,11 +122,7 @@ fn claude_code_gets_hooks_a_server_and_its_rules() {
 fn codex_gets_hooks_a_server_and_its_rules() {
     let project = project();
     let ran = done(&project, &["--tool", "codex"]);
-    assert!(
-        ran.stderr.contains("only after you have looked at them with /hooks"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("only after you have reviewed them with /hooks"), "{}", ran.stderr);
     let hooks = read_json(&project, ".codex/hooks.json");
     assert_eq!(hooks.as_object().unwrap().len(), 1, "Codex refuses other keys: {hooks}");
     assert_eq!(hooks["hooks"]["PreToolUse"][0]["hooks"][0]["command"], "ona hook codex");
@@ -143,7 +139,7 @@ fn codex_gets_hooks_a_server_and_its_rules() {
 fn roo_code_gets_a_mode_and_a_server_and_the_operator_the_truth() {
     let project = project();
     let ran = done(&project, &["--tool", "roo_code"]);
-    assert!(ran.stderr.contains("cannot refuse a write before it happens"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot deny a write before it happens"), "{}", ran.stderr);
     let modes = read_json(&project, ".roomodes");
     assert_eq!(modes["customModes"][0]["slug"], "ona-governed");
     assert_eq!(modes["customModes"][0]["groups"], json!(["read", "edit", "command", "mcp"]));
@@ -276,9 +272,9 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
             "CLAUDE.md",
             "a\n<!-- ona:begin claude_code -->\n",
             "claude_code",
-            "CLAUDE.md:2:1: ona's part begins and does not end",
+            "CLAUDE.md:2:1: ona's section has no end",
         ),
-        (".codex/config.toml", "a = 1\nb = \n", "codex", ".codex/config.toml:2:5: it is no TOML"),
+        (".codex/config.toml", "a = 1\nb = \n", "codex", ".codex/config.toml:2:5: invalid TOML"),
         (".roomodes", "customModes: [\n", "roo_code", ".roomodes:"),
         (".roomodes", "customModes: [{slug: a}]\n", "roo_code", "add the mode by hand"),
     ] {
@@ -442,7 +438,7 @@ fn an_agent_can_neither_install_nor_uninstall() {
     let before = tree(&project);
     for args in ["--tool claude_code --uninstall", "--uninstall", ""] {
         let said = project.refused("Bash", json!({"command": format!("{ona} init {args}")}));
-        assert!(said.contains("what governs a project is the operator's to decide"), "{said}");
+        assert!(said.contains("only the operator decides what governs a project"), "{said}");
     }
     let shown =
         project.ok("Bash", json!({"command": format!("{ona} init --tool codex --dry-run")}));
@@ -458,7 +454,11 @@ fn a_project_that_is_worked_in_is_not_taken_away() {
     let before = tree(&project);
     let ran = init(&project, &["--uninstall"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("agent_trace.jsonl is not as ona made it"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("agent_trace.jsonl was changed since ona created it"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(tree(&project), before);
 }
 
@@ -473,7 +473,7 @@ fn what_has_onas_name_and_is_not_ona_stops_it() {
     for tool in ["claude_code", "codex"] {
         let ran = init(&project, &["--tool", tool]);
         assert_eq!(ran.code, Some(2), "{}", ran.stdout);
-        assert!(ran.stderr.contains("another server called `ona`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("another server is named `ona`"), "{}", ran.stderr);
         done(&project, &["--tool", tool, "--uninstall"]);
         assert_eq!(tree(&project), before);
     }
@@ -484,7 +484,7 @@ fn what_would_make_it_useless_is_pointed_out() {
     let project = project();
     project.file(".claude/settings.json", "{\"disableAllHooks\": true}");
     let ran = done(&project, &["--tool", "claude_code"]);
-    assert!(ran.stderr.contains("says disableAllHooks"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sets disableAllHooks"), "{}", ran.stderr);
     let ran = run(project.ona(["init"]).current_dir(project.home()));
     assert!(ran.code == Some(2) && ran.stderr.contains("is your home directory"), "{}", ran.stderr);
 }

@@ -587,7 +587,7 @@ fn a_line_in_the_trace_explains_nothing_by_itself() {
     );
     fs::remove_file(project.path(".orchestration/agent_trace.jsonl")).unwrap();
     let verified = run(&mut project.ona(["trace", "verify"]));
-    assert!(verified.stderr.contains("the record knows entry #"), "{}", verified.stderr);
+    assert!(verified.stderr.contains("the record has entry #"), "{}", verified.stderr);
 }
 
 #[test]

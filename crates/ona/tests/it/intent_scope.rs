@@ -17,7 +17,7 @@ fn scope_check_says_which_pattern_or_whose_file_it_is() {
     symlink(&out, project.path("src/out")).unwrap();
     assert_eq!(
         fails(&project, 2, &["intent", "scope-check", "src/a.rs"]),
-        "error: no intent is selected\nhint: name one with --intent, or select one with `ona intent select`\n"
+        "error: no intent is selected\nhint: give one with --intent, or select one with `ona intent select`\n"
     );
     done(&project, &["intent", "select", "INT-001"]);
     let checked = ona(&project, &["intent", "scope-check", "src/a.rs", "src/new/b"]);
@@ -39,15 +39,15 @@ fn scope_check_says_which_pattern_or_whose_file_it_is() {
     let said = plain(&project, &checked.stdout)
         .replace(project.home().parent().unwrap().to_str().unwrap(), "ROOT");
     insta::assert_snapshot!(said, @r"
-    in scope      src/a.rs: INT-001 holds it by `src/**`
-    out of scope  docs/x.md: no pattern of INT-001 holds it; in the scope of INT-002 by `docs/**`
-    out of scope  src/gen/y: `!src/gen/**` takes it out of INT-001
-    out of scope  docs/z: no pattern of INT-001 holds it; in the scope of INT-002 by `docs/**`
-    out of scope  docs/l: no pattern of INT-001 holds it; in the scope of INT-002 by `docs/**`
+    in scope      src/a.rs: matches `src/**` of INT-001
+    out of scope  docs/x.md: no pattern of INT-001 matches; in the scope of INT-002 by `docs/**`
+    out of scope  src/gen/y: excluded by `!src/gen/**` of INT-001
+    out of scope  docs/z: no pattern of INT-001 matches; in the scope of INT-002 by `docs/**`
+    out of scope  docs/l: no pattern of INT-001 matches; in the scope of INT-002 by `docs/**`
     out of scope  src/out/o: ROOT/home/o is outside the workspace
     out of scope  ../up: ROOT/up is outside the workspace
-    out of scope  src/secret/k: .orchestration/.intentignore line 1 (`src/secret/**`) blocks it for every intent
-    out of scope  lib/n: no pattern of INT-001 holds it
+    out of scope  src/secret/k: blocked for every intent by .orchestration/.intentignore line 1 (`src/secret/**`)
+    out of scope  lib/n: no pattern of INT-001 matches
     ");
     let value =
         answer(&project, &["intent", "scope-check", "docs/x.md", "--intent", "INT-002", "--json"]);
@@ -60,18 +60,18 @@ fn scope_check_says_which_pattern_or_whose_file_it_is() {
         run(project.ona(["intent", "scope-check", "a.rs"]).current_dir(project.path("src")));
     assert_eq!(
         (below.code, below.stdout.as_str()),
-        (Some(0), "in scope      src/a.rs: INT-001 holds it by `src/**`\n")
+        (Some(0), "in scope      src/a.rs: matches `src/**` of INT-001\n")
     );
     done(&project, &["intent", "status", "INT-001", "COMPLETED"]);
     let over = ona(&project, &["intent", "scope-check", "src/a.rs"]);
     assert!(
-        over.stderr.contains("note: INT-001 is COMPLETED: nothing may be written for it"),
+        over.stderr.contains("note: INT-001 is COMPLETED: no file may be changed for it"),
         "{}",
         over.stderr
     );
     assert_eq!(
         fails(&project, 2, &["intent", "scope-check", "a", "--intent", "INT-7"]).lines().next(),
-        Some("error: there is no intent INT-7")
+        Some("error: unknown intent INT-7")
     );
 }
 
@@ -80,7 +80,7 @@ fn selecting_begins_an_intent_for_a_session_or_for_all() {
     let project = governed();
     assert_eq!(
         done(&project, &["intent", "select", "INT-001"]),
-        "sessions that have selected nothing work for INT-001 (Limit the login), IN_PROGRESS\n"
+        "sessions without a selection work for INT-001 (Limit the login), IN_PROGRESS\n"
     );
     assert!(done(&project, &["intent", "list"]).contains("* INT-001  IN_PROGRESS"));
     let context =
@@ -101,19 +101,19 @@ fn selecting_begins_an_intent_for_a_session_or_for_all() {
     );
     assert_eq!(
         done(&project, &["intent", "clear", "--session", "theirs"]),
-        "session theirs works for no intent\n"
+        "session theirs: no intent is selected\n"
     );
     assert_eq!(ona(&project, &in_session).code, Some(2));
     assert_eq!(
         done(&project, &["intent", "clear"]),
-        "there is no default; sessions select for themselves\n"
+        "no default intent; each session selects its own\n"
     );
     assert_eq!(ona(&project, &["intent", "scope-check", "docs/a"]).code, Some(2));
     done(&project, &["intent", "status", "INT-001", "BLOCKED"]);
     let said = fails(&project, 2, &["intent", "select", "INT-001"]);
     assert!(
         said.contains("BLOCKED")
-            && said.contains("hint: `ona intent status INT-001 IN_PROGRESS` opens it again"),
+            && said.contains("hint: `ona intent status INT-001 IN_PROGRESS` reopens it"),
         "{said}"
     );
     project.file(".orchestration/.intentignore", "INT-002\n");
@@ -147,8 +147,7 @@ fn an_agent_asks_and_the_operator_decides() {
         let ran = agent(args);
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stdout);
         assert!(
-            ran.stderr
-                .contains("is the operator's to decide, and this ona was started by the call"),
+            ran.stderr.contains(", and this ona was started by the call"),
             "{args:?}: {}",
             ran.stderr
         );
@@ -191,7 +190,11 @@ fn an_agent_asks_and_the_operator_decides() {
     let granting = asked.stdout.rsplit_once("with: ona ").unwrap().1.trim().to_owned();
     let script = format!("{} {granting}", env!("CARGO_BIN_EXE_ona"));
     let granted = run(project.command("sh").args(["-c", &script]));
-    assert_eq!(granted.stdout, "INT-001 owns `lib/it's/**` from now on\n", "{}", granted.stderr);
+    assert_eq!(
+        granted.stdout, "`lib/it's/**` is now in the scope of INT-001\n",
+        "{}",
+        granted.stderr
+    );
     assert_eq!(
         answer(&project, &["intent", "request-scope", "--list", "--json"])[0]["state"],
         "granted"
@@ -202,7 +205,7 @@ fn an_agent_asks_and_the_operator_decides() {
     );
     assert_eq!(
         agent(&["intent", "request-scope", "lib/it's/**"]).stdout,
-        "INT-001 owns `lib/it's/**` already\n"
+        "`lib/it's/**` is already in the scope of INT-001\n"
     );
     for (glob, said) in
         [("+(a)", "groups like"), ("/etc/**", "begins with `/`"), ("#x", "is a comment")]
@@ -224,7 +227,7 @@ fn what_a_call_starts_is_known_for_what_it_is() {
     for args in ["add --name x", "select INT-002", "request-scope 'lib/**' --grant"] {
         let said = inner(args);
         assert!(
-            said.is_error && said.content.contains("is the operator's to decide"),
+            said.is_error && said.content.contains("only the operator decides"),
             "{args}: {}",
             said.content
         );

@@ -69,7 +69,7 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
     let project = repository();
     assert_eq!(
         plain(&project, &fails(&project, 2, &["intent", "list"])),
-        "error: there are no intents for PROJECT\nhint: `ona intent init` sets them up\n"
+        "error: no intents are set up for PROJECT\nhint: `ona intent init` sets them up\n"
     );
     project.file(".gitattributes", "*.png binary");
     fs::create_dir_all(project.path("src/deep")).unwrap();
@@ -93,13 +93,10 @@ fn init_sets_up_what_is_missing_and_nothing_else() {
         again["files"].as_array().unwrap().iter().all(|file| file["done"] == "kept"),
         "{again}"
     );
-    assert_eq!(
-        done(&project, &["intent", "list"]),
-        "there are no intents yet; `ona intent add` adds one\n"
-    );
+    assert_eq!(done(&project, &["intent", "list"]), "no intents yet; `ona intent add` adds one\n");
     assert_eq!(
         done(&project, &["intent", "lint"]),
-        ".orchestration/active_intents.yaml: nothing is wrong with it\n"
+        ".orchestration/active_intents.yaml: no problems found\n"
     );
     // Locks and what a killed writer leaves are ignored; the rest is for everybody.
     done(&project, &["intent", "add", "--name", "x", "--scope", "src/**"]);
@@ -163,7 +160,7 @@ fn intents_are_added_listed_shown_and_changed_and_comments_stay() {
                     !src/gen/**
       criteria      The sixth attempt answers 429
       requirements  REQ-3
-      trace         nothing was changed for it yet
+      trace         no changes yet
     ");
     // The next number, also behind one that was given.
     done(&project, &["intent", "add", "--id", "INT-041", "--name", "x", "--scope", "x"]);
@@ -183,28 +180,28 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
             "error: the pattern `+(a|b)` cannot be used: groups like `+(a|b)` are not supported: use braces, `{a,b}`",
         ),
         (&["add", "--name", "x", "--scope", "../x"], "`..` leads out of the workspace"),
-        (&["add", "--name", " "], "an intent has to have a name"),
+        (&["add", "--name", " "], "an intent needs a name"),
         (&["add", "--name", "x", "--id", "INT-001"], "there is an intent INT-001 already"),
         (&["add", "--name", "x", "--id", "a b"], "`a b` is no id"),
         (
             &["add", "--name", "x", "--status", "soon"],
-            "error: `soon` is no status\nhint: one of PLANNED, IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED\n",
+            "error: unknown status `soon`\nhint: expected one of PLANNED, IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED\n",
         ),
-        (&["status", "INT-001", "soon"], "`soon` is no status"),
+        (&["status", "INT-001", "soon"], "unknown status `soon`"),
         (
             &["status", "INT-9", "DONE"],
-            "error: there is no intent INT-9\nhint: there is INT-001, INT-002; `ona intent list --all` shows all\n",
+            "error: unknown intent INT-9\nhint: known intents: INT-001, INT-002; `ona intent list --all` lists all\n",
         ),
         (&["edit", "INT-9", "--name", "x"], "there is no intent INT-9"),
-        (&["edit", "INT-001"], "nothing of INT-001 is to be changed"),
+        (&["edit", "INT-001"], "no change given for INT-001"),
         (
             &["edit", "INT-001", "--remove-scope", "lib/**"],
-            "error: INT-001 has no `lib/**` to take out\n",
+            "error: INT-001 has no `lib/**` to remove\n",
         ),
         (&["edit", "INT-001", "--add-scope", "src/**.ts"], "`**` has to be a whole name"),
         (&["edit", "INT-001", "--name", "a\u{7}b"], "holds control characters"),
-        (&["show", "INT-9"], "there is no intent INT-9"),
-        (&["select", "INT-9"], "there is no intent INT-9"),
+        (&["show", "INT-9"], "unknown intent INT-9"),
+        (&["select", "INT-9"], "unknown intent INT-9"),
     ] {
         let ran = fails(&project, 2, &[&["intent"], args].concat());
         assert!(ran.contains(said), "{args:?}: {ran}");
@@ -250,7 +247,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_place() {
     assert!(said.contains("the file is larger than 4 MiB"), "{said}");
     assert_eq!(ona(&project, &["intent", "lint"]).code, Some(1));
     fs::remove_file(project.path(FILE)).unwrap();
-    assert!(fails(&project, 2, &["intent", "lint"]).contains("`ona intent init` makes one"));
+    assert!(fails(&project, 2, &["intent", "lint"]).contains("`ona intent init` creates it"));
     symlink(&outside, project.path(FILE)).unwrap();
     for args in [&["intent", "list"][..], &["intent", "add", "--name", "x"]] {
         assert!(fails(&project, 2, args).contains("it leads out of the workspace"));
@@ -288,9 +285,11 @@ fn lint_says_where_and_how_bad() {
             .iter()
             .any(|one| one["code"] == "duplicate_id" && one["line"] == 6)
     );
-    assert!(fails(&project, 2, &["intent", "select", "INT-1"]).contains(
-        "there is more than one intent INT-1: at .orchestration/active_intents.yaml:2:5 and at 6:5"
-    ));
+    assert!(
+        fails(&project, 2, &["intent", "select", "INT-1"]).contains(
+            "duplicate intent INT-1: at .orchestration/active_intents.yaml:2:5 and at 6:5"
+        )
+    );
     // Warnings alone are for who wants them.
     let project = governed();
     let lint = ona(&project, &["intent", "lint"]);
@@ -315,7 +314,7 @@ fn what_an_anchor_shares_is_not_changed_by_a_command() {
             said.contains("`owned_scope` is shared through an anchor: change it by hand"),
             "{said}"
         );
-        assert!(said.contains("hint: the file is as it was"), "{said}");
+        assert!(said.contains("hint: the file is unchanged"), "{said}");
     }
     assert_eq!(project.content(FILE), text);
     assert_eq!(

@@ -53,13 +53,13 @@ fn json_in(path: PathBuf) -> Value {
 #[test]
 fn servers_are_added_shown_and_removed() {
     let project = project();
-    assert!(ok(&project, &["list", "--offline"]).contains("there are no servers"));
+    assert!(ok(&project, &["list", "--offline"]).contains("no servers"));
     assert!(!project.database().exists(), "looking makes no record");
     let said = ok(
         &project,
         &["add", "files", "-e", "ROOT=${HOME}", "-e", "K=hunter2", "--", "npx", "-y", "files"],
     );
-    assert!(said.contains("files is there, for you in this project"), "{said}");
+    assert!(said.contains(", for you in this project"), "{said}");
     ok(&project, &["add", "--scope", "user", "echo", "cat", "-", "--json"]);
     let headers = ["-H", "Authorization: Bearer ${T}", "-H", "X-Key: hunter2"];
     let http =
@@ -110,10 +110,10 @@ fn servers_are_added_shown_and_removed() {
     .concat();
     assert!(!every.contains("hunter2"), "{every}");
     for name in ["files", "echo", "docs", "old"] {
-        assert!(ok(&project, &["remove", name]).contains(&format!("{name} is gone")));
+        assert!(ok(&project, &["remove", name]).contains(&format!("removed {name} from")));
     }
     assert_eq!(states(&project), [""; 0]);
-    assert!(refused(&project, 1, &["remove", "files"]).contains("there is no server `files`"));
+    assert!(refused(&project, 1, &["remove", "files"]).contains("unknown server `files`"));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn nothing_is_overwritten_and_nothing_else_changes() {
     let now = project.content(".mcp.json");
     assert!(now.contains("// ours") && now.contains("// kept") && now.contains("other"), "{now}");
     project.file(".mcp.json", "{");
-    assert!(refused(&project, 1, &add).contains("the file is as it was"));
+    assert!(refused(&project, 1, &add).contains("the file is unchanged"));
     assert_eq!(project.content(".mcp.json"), "{");
 }
 
@@ -140,17 +140,20 @@ fn what_is_no_server_is_refused() {
     for (args, said) in [
         (&["add", "a b", "x"][..], "the name `a b` may hold letters"),
         (&["add", "ona", "x"], "the name `ona` is ona's own"),
-        (&["add", "x"], "neither a program nor an address is given"),
+        (&["add", "x"], "missing program or URL"),
         (&["add", "x", "https://a.example"], "add --transport http"),
         (&["add", "x", "-t", "http", "nowhere"], "it is no address"),
         (&["add", "x", "-t", "http", "https://a.example", "more"], "takes no arguments"),
-        (&["add", "x", "-t", "sse", "https://a.example", "-e", "A=b"], "-e is for a program"),
-        (&["add", "x", "y", "-H", "A: b"], "--header is for a server at an address"),
-        (&["add", "x", "y", "-e", "A"], "there is no `=` in one of them"),
+        (
+            &["add", "x", "-t", "sse", "https://a.example", "-e", "A=b"],
+            "-e applies only to a program",
+        ),
+        (&["add", "x", "y", "-H", "A: b"], "--header applies only to a server with a URL"),
+        (&["add", "x", "y", "-e", "A"], "-e: a value has no `=`"),
         (&["add", "x", "y", "-e", "ONA_TRUST=1"], "ona sets it itself"),
-        (&["add", "x", "y", "--scope", "managed"], "`managed` is no scope"),
+        (&["add", "x", "y", "--scope", "managed"], "unknown scope `managed`"),
         (&["add", "x", "y", "--callback-port", "0"], "0 is not in 1..=65535"),
-        (&["add-json", "x", "{"], "the server is not JSON"),
+        (&["add-json", "x", "{"], "invalid JSON"),
         (&["add-json", "x", "{\"command\": 5}"], "`command`: a text is expected"),
         (&["add-json", "x", "{\"url\": \"https://a.example\"}"], "it has a url and no type"),
     ] {
@@ -162,7 +165,7 @@ fn what_is_no_server_is_refused() {
     assert!(refused(&project, 1, &["get", "filez"]).contains("did you mean `files`?"));
     ok(&project, &["add", "files", "x", "--scope", "user"]);
     let said = refused(&project, 2, &["remove", "files"]);
-    assert!(said.contains("several scopes: local, user"), "{said}");
+    assert!(said.contains("several scopes have `files`: local, user"), "{said}");
     assert_eq!(states(&project), ["files local ready", "files user shadowed"]);
 }
 
@@ -270,7 +273,7 @@ fn who_asks_nobody_is_not_signed_in_to() {
     ok(&project, &["add", "-t", "http", "open", &http.address()]);
     let said = ok(&project, &["login", "open"]);
     assert!(said.starts_with("open needs no sign-in: connected, "), "{said}");
-    assert_eq!(ok(&project, &["logout", "open"]), "nothing was kept to sign in to open with\n");
+    assert_eq!(ok(&project, &["logout", "open"]), "no tokens of open are stored\n");
     ok(&project, &["add", "-t", "http", "gone", "http://127.0.0.1:1/mcp"]);
     let gone = mcp(&project, &["login", "gone"]);
     assert_eq!(gone.code, Some(1), "{}", gone.stdout);
@@ -355,13 +358,13 @@ fn a_call_cannot_add_servers() {
     ] {
         let said = project.refused("Bash", json!({"command": inner}));
         assert!(
-            said.contains("which servers there are is the operator's to decide"),
+            said.contains("only the operator decides which servers are used"),
             "{inner}: {said}"
         );
     }
     assert!(!own_file(&project).exists());
     let said = project.ok("Bash", json!({"command": format!("{ONA} mcp list")}));
-    assert!(said.contains("there are no servers"), "{said}");
+    assert!(said.contains("no servers"), "{said}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_memory_is_kept_found_changed_and_forgotten() {
     assert_eq!(titles(&done(&project, &["search", "sqlite", "--json"])), ["Use sqlite"]);
     assert!(titles(&done(&project, &["search", "postgres", "--json"])).is_empty());
 
-    assert!(done(&project, &["forget", &id]).contains("is forgotten: Use sqlite"));
+    assert!(done(&project, &["forget", &id]).contains(&format!("deleted {id}: Use sqlite")));
     assert_eq!(titles(&done(&project, &["list", "--json"])), ["The build is slow"]);
     let told = project
         .sql("SELECT event_type, detail ->> 'by' FROM events WHERE event_type LIKE 'memory.%'");
@@ -107,7 +107,7 @@ fn what_is_printed_for_people() {
         (1, "1 more; --limit 2 lists all\n")
     );
     let ran = memory(&project, &["list", "--type", "nope"]);
-    assert_eq!(ran.stderr, "none of the 2 memories here is a nope\n");
+    assert_eq!(ran.stderr, "none of the 2 memories here has the type nope\n");
     let ran = memory(&project, &["search", "xylophone"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(ran.stderr.contains("--all"), "{}", ran.stderr);
@@ -159,20 +159,20 @@ fn bad_input_is_told_and_nothing_is_kept() {
         (add(&["--title", " "]), "the title must be one line"),
         (add(&["--title", "a\nb"]), "the title must be one line"),
         (add(&["--title", &"t".repeat(201)]), "201 characters"),
-        (add(&["--title", "t", "--content", &large]), "longer than 64 KiB"),
+        (add(&["--title", "t", "--content", &large]), "limit: 64 KiB"),
         (add(&["--title", "t", "--keywords", &"k,".repeat(10).replace('k', &"k".repeat(300))]), ""),
-        (add(&["--title", "t", "--question", &"q".repeat(3000)]), "longer than 2000 bytes"),
-        (add(&["--title", "t", "--project", "nowhere"]), "no such directory"),
+        (add(&["--title", "t", "--question", &"q".repeat(3000)]), "limit: 2000 bytes"),
+        (add(&["--title", "t", "--project", "nowhere"]), "directory not found"),
         (add(&["--title", "t", "--project", ".", "--all"]), "cannot be used with"),
-        (memory(&project, &["add", "--type", "two words", "--title", "t"]), "is no type"),
+        (memory(&project, &["add", "--type", "two words", "--title", "t"]), "invalid type"),
         (memory(&project, &["add", "--title", "t"]), "--type"),
-        (memory(&project, &["search", " "]), "nothing to look for"),
+        (memory(&project, &["search", " "]), "empty search"),
         (memory(&project, &["list", "--limit", "0"]), "--limit"),
-        (memory(&project, &["show", ""]), "the id is empty"),
-        (memory(&project, &["show", "mem_x"]), "there is no memory `mem_x`"),
-        (memory(&project, &["forget", "%"]), "there is no memory `%`"),
+        (memory(&project, &["show", ""]), "empty id"),
+        (memory(&project, &["show", "mem_x"]), "unknown memory `mem_x`"),
+        (memory(&project, &["forget", "%"]), "unknown memory `%`"),
         (memory(&project, &["import", "nowhere.md"]), "No such file"),
-        (memory(&project, &["import"]), "there are no memories in"),
+        (memory(&project, &["import"]), "no memories in"),
     ] {
         if said.is_empty() {
             assert_eq!(ran.code, Some(0), "the same word again is one word: {}", ran.stderr);
@@ -187,7 +187,7 @@ fn bad_input_is_told_and_nothing_is_kept() {
     let mut command =
         project.ona(["memory", "add", "--type", "x", "--title", "t", "--content", "-"]);
     let ran = run(command.stdin(fs::File::open(project.path("large")).unwrap()));
-    assert!(ran.code == Some(2) && ran.stderr.contains("longer than 64 KiB"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("limit: 64 KiB"), "{ran:?}");
     project.file("odd", b"ab\xff");
     let ran = run(command.stdin(fs::File::open(project.path("odd")).unwrap()));
     assert!(ran.code == Some(2) && ran.stderr.contains("byte 3 is not UTF-8"), "{ran:?}");
@@ -195,7 +195,7 @@ fn bad_input_is_told_and_nothing_is_kept() {
     added(&project, "One", &[]);
     added(&project, "Two", &[]);
     let ran = memory(&project, &["show", "mem_"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("could be any of mem_"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("is ambiguous: mem_"), "{ran:?}");
     let id = project.sql("SELECT id FROM memories LIMIT 1").remove(0);
     let ran = memory(&project, &["edit", &id]);
     assert!(ran.code == Some(2) && ran.stderr.contains("no terminal for an editor"), "{ran:?}");
@@ -210,7 +210,7 @@ fn secrets_are_masked_before_they_are_kept() {
         let mut command = project.ona([&["memory"], args].concat());
         let ran = run(command.env("ANTHROPIC_API_KEY", "live-secret-of-this-test"));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(ran.stderr.contains("what looks like a secret is not kept"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("masked what looks like a secret"), "{}", ran.stderr);
     };
     let content = format!("use {token} and live-secret-of-this-test");
     with_key(&["add", "--type", "x", "--title", "T", "--content", &content, "--keywords", &token]);
@@ -317,15 +317,15 @@ fn an_agent_adds_to_its_own_project_and_changes_only_what_agents_wrote() {
     for (command, said) in [
         (
             format!("edit {human} --title Other"),
-            "a memory that a human wrote is the operator's to decide",
+            "only the operator decides about a memory that a human wrote",
         ),
-        (format!("forget {human}"), "a memory that a human wrote is the operator's to decide"),
-        (format!("show {elsewhere}"), "there is no memory"),
-        (format!("forget {elsewhere}"), "there is no memory"),
-        ("search project --all".to_owned(), "the operator's to decide"),
-        (format!("list --project {other}"), "the operator's to decide"),
-        ("add --type x --title y --all".to_owned(), "the operator's to decide"),
-        ("import .".to_owned(), "the operator's to decide"),
+        (format!("forget {human}"), "only the operator decides about a memory that a human wrote"),
+        (format!("show {elsewhere}"), "unknown memory"),
+        (format!("forget {elsewhere}"), "unknown memory"),
+        ("search project --all".to_owned(), "only the operator decides"),
+        (format!("list --project {other}"), "only the operator decides"),
+        ("add --type x --title y --all".to_owned(), "only the operator decides"),
+        ("import .".to_owned(), "only the operator decides"),
     ] {
         let refused = bash(&command);
         assert!(
@@ -358,9 +358,9 @@ fn without_options_an_editor_changes_it() {
     let edit = |editor: &str| edit_as(&id, editor);
     let row = || parsed(&done(&project, &["show", &id, "--json"]));
     let ran = edit("true");
-    assert!(ran.code == Some(0) && ran.stdout.contains("nothing is changed"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.stdout.contains("nothing changed"), "{ran:?}");
     let ran = edit("sed -i -e s/two/three/ -e s/#1/#2/ -e s/lesson/fact/");
-    assert!(ran.code == Some(0) && ran.stdout.contains("is changed"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.stdout.contains("changed mem_"), "{ran:?}");
     let changed = row();
     assert_eq!((&changed["title"], &changed["type"]), (&json!("A: \"title\" #2"), &json!("fact")));
     assert_eq!((&changed["content"], &changed["keywords"]), (&json!("one\nthree"), &json!("a, b")));
@@ -368,7 +368,7 @@ fn without_options_an_editor_changes_it() {
     assert!(ran.code == Some(1) && ran.stdout.contains("the editor `false` failed"), "{ran:?}");
     // What cannot be taken stays where it was written.
     let ran = edit("sed -i s/^title:.*/title:/");
-    let path = ran.stdout.split("what you wrote is in ").nth(1).map(|rest| rest.trim().to_owned());
+    let path = ran.stdout.split("your text is in ").nth(1).map(|rest| rest.trim().to_owned());
     let path = path.unwrap_or_else(|| panic!("{ran:?}"));
     assert!(fs::read_to_string(&path).unwrap().contains("three"));
     fs::remove_file(path).unwrap();
@@ -378,8 +378,8 @@ fn without_options_an_editor_changes_it() {
     let agents = agents["id"].as_str().unwrap();
     let ran =
         edit_as(agents, &format!("{ONA} memory edit {agents} --title Faster; sed -i s/one/two/"));
-    assert!(ran.stdout.contains("changed by somebody else meanwhile"), "{ran:?}");
-    let kept = ran.stdout.split("what you wrote is in ").nth(1).unwrap().trim();
+    assert!(ran.stdout.contains("changed by somebody else in the meantime"), "{ran:?}");
+    let kept = ran.stdout.split("your text is in ").nth(1).unwrap().trim();
     assert!(fs::read_to_string(kept).unwrap().contains("two"));
     fs::remove_file(kept).unwrap();
     let now = parsed(&done(&project, &["show", agents, "--json"]));

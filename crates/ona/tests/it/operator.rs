@@ -62,7 +62,7 @@ fn who_cannot_be_seen_to_be_the_operator_is_none() {
     let hidden = format!("mount -t tmpfs none /proc; {ONA} trust > said 2>&1");
     let command = orphaned(&project, &format!("unshare -Urm sh -c \\\"{hidden}\\\""));
     let said = project.ok("Bash", json!({"command": format!("mkfifo said; {command}; cat said")}));
-    assert!(said.contains("somebody whom /proc does not show"), "{said}");
+    assert!(said.contains("a process that /proc does not show"), "{said}");
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn what_governs_an_inner_ona_is_what_governs_the_outer_one() {
         for run in ["--eval - < inner.json", "-p hi"] {
             let command = format!("{variable}=\"$PWD\"/other {ONA} {run}");
             let said = project.refused("Bash", json!({"command": command}));
-            assert!(said.contains(&format!("{variable} is not what it is")), "{said}");
+            assert!(said.contains(&format!("{variable} differs from")), "{said}");
         }
     }
     let said = project.refused(
         "Bash",
         json!({"command": format!("SDLC_DISABLE_ALL_HOOKS=1 {ONA} --eval - < inner.json")}),
     );
-    assert!(said.contains("SDLC_DISABLE_ALL_HOOKS is not what it is"), "{said}");
+    assert!(said.contains("SDLC_DISABLE_ALL_HOOKS differs from"), "{said}");
     assert!(!project.path("made").exists());
 }
 
@@ -93,7 +93,7 @@ fn a_call_deletes_and_renames_no_sessions() {
     let session = project.sql("SELECT session_id FROM sessions").remove(0);
     for command in [format!("delete {session} --yes"), format!("rename {session} other")] {
         let said = project.refused("Bash", json!({"command": format!("{ONA} sessions {command}")}));
-        assert!(said.contains("what stays on the record is the operator's"), "{said}");
+        assert!(said.contains("only the operator decides what stays on the record"), "{said}");
     }
 }
 
@@ -123,7 +123,7 @@ fn settings_that_a_call_gives_can_only_forbid() {
     }
     for options in ["--allowedTools Bash", "--add-dir /", "--bare", "--setting-sources user"] {
         let said = project.refused("Bash", json!({"command": inner(options)}));
-        assert!(said.contains("the operator's to decide"), "{options}: {said}");
+        assert!(said.contains("the operator"), "{options}: {said}");
     }
     // A turn as well as a call, and before anything is asked or kept.
     let turn = format!("{ONA} -p x --settings '{{\"permissions\":{{\"allow\":[\"Bash\"]}}}}'");
@@ -150,7 +150,7 @@ fn a_terminal_that_a_call_makes_for_itself_has_nobody_at_it() {
         "echo y | script -qec 'env -u ONA_TOOL_USE_ID {ONA} --ask --eval - < inner.json' /dev/null"
     );
     let said = project.refused("Bash", json!({"command": command}));
-    assert!(said.contains("what is asked is the operator's to decide"), "{said}");
+    assert!(said.contains("only the operator decides who is asked"), "{said}");
     assert!(!project.path("made").exists());
 }
 
@@ -164,7 +164,10 @@ fn what_a_call_leaves_running_ends_with_its_ona() {
                    while [ ! -s a ] || [ ! -s b ]; do :; done";
     let ran = run(&mut project.eval_command("Bash", &json!({"command": command})));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("warning: what was left running is ended: sh, sleep"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning: ended processes that were left running: sh, sleep"),
+        "{ran:?}"
+    );
     assert!(ran.stderr.contains("run_in_background"), "{}", ran.stderr);
     for file in ["a", "b"] {
         assert!(is_gone(&project.content(file)), "{file}");
@@ -211,7 +214,7 @@ fn a_session_keeps_what_its_calls_started_until_it_ends() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{}", ran.stderr);
     assert!(project.path("alive").exists());
     assert!(is_gone(&project.content("pid")));
-    assert!(ran.stderr.contains("what was left running is ended: sleep"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended processes that were left running: sleep"), "{}", ran.stderr);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_plugin_is_agreed_to_by_being_added() {
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     let shown = asked("n\n");
-    assert!(shown.contains("nobody agreed") && shown.contains("code=1"), "{shown}");
+    assert!(shown.contains("was not accepted") && shown.contains("code=1"), "{shown}");
     assert_eq!(fired(&project), [""; 0]);
     let shown = asked("y\n");
     assert!(shown.contains("added kit 1.0 from ") && shown.contains("code=0"), "{shown}");
@@ -214,7 +214,11 @@ fn a_repository_is_fetched_at_a_commit_and_anew() {
     let root = PathBuf::from(listed(&project)[0]["path"].as_str().unwrap());
     assert!(!root.join(".git").exists() && root.join("hooks/hooks.json").exists());
     let same = ona(&project, &["plugin", "update", "kit"]);
-    assert!(same.stdout.contains("kit is what ") && same.code == Some(0), "{}", same.stderr);
+    assert!(
+        same.stdout.contains("kit is up to date with ") && same.code == Some(0),
+        "{}",
+        same.stderr
+    );
 
     plugin(&project, "kit", "true; : two");
     at(&["commit", "-q", "-am", "two"]);
@@ -241,7 +245,7 @@ fn a_repository_is_fetched_at_a_commit_and_anew() {
     at(&["commit", "-q", "-am", "four"]);
     let ran = ona(&project, &["plugin", "update", "kit"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("/kit:greet goes ahead unasked with Bash"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/kit:greet allows without asking: Bash"), "{}", ran.stderr);
 
     ona(&project, &["plugin", "remove", "kit"]);
     let ran = ona(&project, &["plugin", "add", &tagged, "--yes"]);
@@ -259,7 +263,7 @@ fn what_cannot_be_added_leaves_nothing() {
         ("http://127.0.0.1:1/kit", 2, "`http` is not fetched from"),
         ("ext::sh -c 'touch made'", 2, "`ext` is not fetched from"),
         ("https://me:word@127.0.0.1/kit", 2, "holds a password"),
-        ("file:///nowhere/at/all", 1, "the plugin cannot be fetched: `git fetch` failed"),
+        ("file:///nowhere/at/all", 1, "cannot fetch the plugin: `git fetch` failed"),
         ("https://127.0.0.1:1/kit#--upload-pack=x", 2, "is no branch, tag or commit"),
         (".", 1, "it has no .claude-plugin/plugin.json"),
     ] {
@@ -286,7 +290,7 @@ fn a_plugin_is_checked_part_by_part() {
     let path = dir.to_str().unwrap();
     let ran = ona(&project, &["plugin", "validate", path]);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
-    assert!(ran.stdout.contains("nothing is wrong with it"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no problems found"), "{}", ran.stdout);
     fs::write(dir.join("agents/bad.md"), "---\nname: bad\ntools: Reed\n---\n").unwrap();
     fs::write(dir.join("hooks/hooks.json"), r#"{"hooks": {"Nope": []}}"#).unwrap();
     let ran = ona(&project, &["plugin", "validate", path]);
@@ -339,7 +343,7 @@ fn a_call_adds_no_plugin() {
         format!("{ONA} --agents '{{}}' --eval '{inner}'"),
     ] {
         let said = project.refused("Bash", json!({"command": command}));
-        assert!(said.contains("the operator's to decide"), "{command}: {said}");
+        assert!(said.contains("only the operator decides"), "{command}: {said}");
     }
     assert_eq!(kept(&project), [""; 0]);
     assert!(!project.path("made").exists());
@@ -361,7 +365,7 @@ fn servers_of_plugins_are_listed_with_the_others() {
     let got = ona(&project, &["mcp", "get", "db", "--json"]);
     assert!(got.stdout.contains("/plugins/kit/"), "{}", got.stdout);
     assert_eq!(ona(&project, &["plugin", "disable", "kit"]).code, Some(0));
-    assert!(listed().contains("there are no servers"), "{}", listed());
+    assert!(listed().contains("no servers"), "{}", listed());
 }
 
 #[test]
@@ -407,7 +411,7 @@ fn hooks_and_permissions_of_a_plugins_skills_are_agreed_to_as_well() {
     assert!(said.stderr.contains("changed since the plugin was added"), "{}", said.stderr);
     skill(other);
     let ran = ona(&project, &["plugin", "update", "kit"]);
-    assert!(ran.stderr.contains("/kit:greet goes ahead unasked with Bash(*)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/kit:greet allows without asking: Bash(*)"), "{}", ran.stderr);
     assert_eq!(ona(&project, &["plugin", "update", "kit", "--yes"]).code, Some(0));
     assert!(!ona(&project, &["skills"]).stdout.contains("held back"));
     // The text that goes along with a permission belongs to it.
@@ -429,7 +433,7 @@ fn an_update_that_changes_what_hooks_run_asks_again() {
     fs::write(dir.join("check.sh"), "touch ran").unwrap();
     let ran = update();
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("look at it, then agree with --yes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("review it, then consent with --yes"), "{}", ran.stderr);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn the_gate_stands_before_the_model_too() {
     assert!(decided[0].starts_with("deny") && decided[0].contains("headless"), "{decided:?}");
     let log = run(&mut project.ona(["log"])).stdout;
     assert!(log.contains("Read t1 tool_rejected, denied by rules\n"), "{log}");
-    let nobody = "Bash t2 tool_rejected, denied: headless, there was nobody to ask\n";
+    let nobody = "Bash t2 tool_rejected, denied: headless, nobody to ask\n";
     assert!(log.contains(nobody), "{log}");
 }
 
@@ -183,7 +183,7 @@ fn a_session_is_continued_resumed_and_forked() {
     let server = Server::start([Reply::say("x")]).unwrap();
     let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--resume", "nothing"]));
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("there is no session `nothing`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown session `nothing`"), "{}", ran.stderr);
 }
 
 #[test]
@@ -457,11 +457,11 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
             "OPENAI_BASE_URL",
         ),
         (&["-p", "x", "--provider", "lm_studio_local"], &[], "LM_STUDIO_MODEL"),
-        (&["-p", ""], &[("ANTHROPIC_API_KEY", "k")], "there is no prompt"),
+        (&["-p", ""], &[("ANTHROPIC_API_KEY", "k")], "missing prompt"),
         (
             &["-p", "--allowedTools", "Read", "do it"],
             &[("ANTHROPIC_API_KEY", "k")],
-            "put the prompt directly behind -p",
+            "put the prompt directly after -p",
         ),
         (&["--mcp-config", "{}", "mcp", "list"], &[], "a command before such options"),
         (&["-p", "x", "--continue"], &[("ANTHROPIC_API_KEY", "k")], "no session"),
@@ -533,7 +533,7 @@ fn a_hook_may_ask_a_model() {
     let input = json!({"file_path": "other.txt", "content": "x"});
     let mut eval = project.eval_command("Write", &input);
     let ran = run(eval.args(["--settings", &settings("prompt")]));
-    assert!(ran.stderr.contains("hooks that ask a model do not run"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hooks that call a model do not run"), "{}", ran.stderr);
     let skipped =
         project.sql("SELECT skipped_reason FROM hook_invocations ORDER BY id DESC LIMIT 1");
     assert_eq!(skipped, ["no_model"]);

@@ -160,7 +160,11 @@ fn a_session_that_goes_on_keeps_its_role() {
     assert_eq!(ran.code, Some(2));
     let said = "the agent that the session was: there is no agent `lead`; the types are other";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: `--agent NAME` goes on as that one"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("hint: `--agent NAME` continues as another agent"),
+        "{}",
+        ran.stderr
+    );
     assert!(has(&["eight", "--resume", &id, "--agent", "general-purpose"]).contains("Bash"));
 }
 

@@ -215,7 +215,7 @@ fn selecting_begins_an_intent_and_is_kept_for_the_servers_session() {
     let own = project.sql("SELECT session_id FROM sessions WHERE session_id <> 'sess_mine'");
     let refused =
         server.call("select_active_intent", json!({"intent_id": "INT-3", "session": own[0]}));
-    assert!(refused.0.contains("not one of an agent") && refused.1, "{refused:?}");
+    assert!(refused.0.contains("does not belong to an agent") && refused.1, "{refused:?}");
     assert_eq!(server.close().0, Some(0));
     // The same session goes on in the next server.
     let mut server = Server::new(&project, &["--session", "sess_mine"]);
@@ -561,5 +561,5 @@ fn a_port_that_is_taken_is_said_so() {
     let project = governed();
     let ran = run(&mut project.ona(["serve", "--mcp", "--port", &port]));
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains(&format!("is port {port} taken?")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("is port {port} in use?")), "{}", ran.stderr);
 }

@@ -100,10 +100,14 @@ fn looking_at_a_server_tells_what_is_odd_about_it() {
     let ran = run(&mut project.ona([&config, "mcp", "reconnect", "varied"]));
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
-        (Some(0), "varied: connected, 1 tools (1 left out)\n")
+        (Some(0), "varied: connected, 1 tools (1 skipped)\n")
     );
     assert!(ran.stderr.contains("the tool `bare` is left out"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("it printed what is no MCP: INFO ready"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("it printed something that is not MCP: INFO ready"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -210,7 +214,7 @@ fn a_server_that_asks_is_answered_at_the_terminal() {
     // The call, then whether to answer, then the answer.
     let said = at_terminal(&project, &call, "y\ny\nA\nAda\n");
     assert!(said.contains("Your name?") && said.contains("accept Ada"), "{said}");
-    assert!(said.contains("It does not fit: "), "{said}");
+    assert!(said.contains("Invalid: "), "{said}");
     let said = at_terminal(&project, &call, "y\nn\n");
     assert!(said.contains("decline"), "{said}");
     // In a turn as well.

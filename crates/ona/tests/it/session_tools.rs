@@ -245,7 +245,7 @@ fn a_plan_the_operator_hands_in_is_approved_and_a_new_round_begins_without_it() 
         project.refused("Write", json!({"file_path": "x", "content": "x"})).contains("planning")
     );
     let sent_back = run(&mut project.ona(["plan", "reject"]));
-    assert!(sent_back.stderr.contains("no plan waits"), "{}", sent_back.stderr);
+    assert!(sent_back.stderr.contains("no matching plan"), "{}", sent_back.stderr);
 }
 
 #[test]

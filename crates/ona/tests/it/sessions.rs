@@ -129,7 +129,7 @@ fn an_empty_word_names_no_session() {
     ] {
         let ran = run(project.ona(args).env("ANTHROPIC_API_KEY", "key"));
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("the id is empty"), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("empty session id"), "{args:?}: {}", ran.stderr);
     }
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["1"]);
 }
@@ -155,7 +155,7 @@ fn a_session_in_which_nothing_was_said_is_not_gone_on_with() {
     for args in [&["-p", "--continue"][..], &["-p", "more", "--continue"]] {
         let ran = run(ona(args).stdin(Stdio::null()));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
-        assert!(ran.stderr.contains("there is no session in"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no session to continue in"), "{}", ran.stderr);
     }
     assert!(server.requests().is_empty());
     // What the hook had started is ended by the next session, whichever it is.

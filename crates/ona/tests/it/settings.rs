@@ -67,7 +67,7 @@ fn a_value_that_would_be_dropped_is_refused() {
         let ran = config(&project, &["set", "language", "x", "--scope", scope]);
         assert_eq!(ran.code, Some(2));
         assert!(
-            ran.stderr.contains("cannot be set\nhint: those of user, project and local can\n"),
+            ran.stderr.contains("cannot be changed\nhint: expected user, project or local\n"),
             "{}",
             ran.stderr
         );
@@ -108,13 +108,13 @@ fn a_key_that_stands_twice_loses_nothing() {
 fn a_model_that_no_start_would_take_is_not_set() {
     let project = project();
     let set = |key, value| config(&project, &["set", key, value, "--scope", "user"]);
-    let none = "hint: claude_code_subscription has claude_opus_4 (opus), claude_sonnet_4 (sonnet), \
-                claude_3_5_haiku (haiku); openai_compatible has gpt_4o, gpt_4o_mini, o3, o3_mini; \
-                lm_studio_local has lm_studio_server_routed\n";
+    let none = "hint: claude_code_subscription: claude_opus_4 (opus), claude_sonnet_4 (sonnet), \
+                claude_3_5_haiku (haiku); openai_compatible: gpt_4o, gpt_4o_mini, o3, o3_mini; \
+                lm_studio_local: lm_studio_server_routed\n";
     for (key, value, said) in [
-        ("model", "foo", "`foo` is no model\n"),
+        ("model", "foo", "unknown model `foo`\n"),
         ("model", "foo", none),
-        ("model_config.model_id", "foo", "`foo` is no model\n"),
+        ("model_config.model_id", "foo", "unknown model `foo`\n"),
         ("model_config", r#"{"model_id": "foo"}"#, none),
         ("model_config.provider", "openai", "`openai` is no provider (claude_code_subscription, "),
         ("model_aliases.foo", "x", "`foo` in model_aliases is no model id"),
@@ -216,12 +216,12 @@ fn a_key_that_there_is_not_is_refused_with_the_one_that_may_be_meant() {
         (
             "quite.another",
             "1",
-            "there is no setting `quite`\nhint: `ona config schema` has every key; --force",
+            "there is no setting `quite`\nhint: `ona config schema` lists all keys; --force",
         ),
         (
             "permissions.allow[0]",
             "Bash",
-            "`permissions.allow` is a list: its entries have no keys of their own, it is set as a whole\nhint: such as: ona config set permissions.allow '[",
+            "`permissions.allow` is a list: its entries have no keys of their own, it is set as a whole\nhint: for example: ona config set permissions.allow '[",
         ),
         ("permissions.allow.0", "Bash", "`permissions.allow` is a list"),
         ("model.name", "x", "`model` is not an object"),

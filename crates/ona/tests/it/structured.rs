@@ -227,7 +227,7 @@ fn a_schema_that_cannot_be_used_is_told_before_anything_is_sent() {
         let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--json-schema", schema]));
         assert_eq!(ran.code, Some(2), "{schema}: {}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{schema}: {}", ran.stderr);
-        assert!(ran.stderr.contains("hint: it takes the schema itself"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hint: expected a JSON Schema"), "{}", ran.stderr);
     }
     assert!(!project.database().exists());
     let mut command = anthropic(&project, &server, &["-p", "go", "--json-schema", SCHEMA]);

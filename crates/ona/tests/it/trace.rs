@@ -64,7 +64,7 @@ fn ungoverned(project: &Project, args: &[&str]) -> Vec<String> {
 #[test]
 fn entries_are_listed_filtered_and_shown() {
     let project = governed();
-    assert_eq!(done(&project, &["trace", "list"]), "there are no such entries in the trace\n");
+    assert_eq!(done(&project, &["trace", "list"]), "no matching entries in the trace\n");
     agent_writes(&project, "INT-001", "src/a.rs", Some("fn a() {}\n"));
     let second = agent_writes(&project, "INT-001", "src/a.rs", Some("fn a() {}\nfn b() {}\n"));
     agent_writes(&project, "INT-002", "docs/a.md", Some("# A\n"));
@@ -97,7 +97,7 @@ fn entries_are_listed_filtered_and_shown() {
     assert_eq!(answer(&project, &["trace", "show", "2", "--json"])["id"], json!(second.id));
     assert_eq!(
         fails(&project, 2, &["trace", "show", "9999999999"]),
-        "error: there is no entry `9999999999` in the trace\nhint: `ona trace list` shows the latest ones\n"
+        "error: unknown trace entry `9999999999`\nhint: `ona trace list` lists the latest entries\n"
     );
     let shown = done(&project, &["intent", "show", "INT-002"]);
     assert!(shown.contains("trace         #3") && shown.contains("docs/a.md"), "{shown}");
@@ -106,14 +106,14 @@ fn entries_are_listed_filtered_and_shown() {
 #[test]
 fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
     let project = governed();
-    assert_eq!(done(&project, &["trace", "verify"]), "0 entries, every one as it was written\n");
+    assert_eq!(done(&project, &["trace", "verify"]), "0 entries, all unchanged\n");
     for n in 0..4 {
         agent_writes(&project, "INT-001", "src/a.rs", Some(&format!("{n}\n")));
     }
     let whole = project.content(LEDGER);
     let verified = done(&project, &["trace", "verify"]);
     assert!(
-        verified.starts_with("4 entries, every one as it was written\n  the last entry is sha256:"),
+        verified.starts_with("4 entries, all unchanged\n  the last entry is sha256:"),
         "{verified}"
     );
     // Other line ends, and none behind the last line, change nothing.
@@ -121,7 +121,7 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
     done(&project, &["trace", "verify"]);
     project.file(LEDGER, whole.trim_end());
     let torn = done(&project, &["trace", "verify"]);
-    assert!(torn.contains("the last line has no end"), "{torn}");
+    assert!(torn.contains("the last line is incomplete"), "{torn}");
     let lines: Vec<&str> = whole.lines().collect();
     let changed = lines[1].replacen("INT-001", "INT-009", 1);
     for (bad, line, why) in [
@@ -150,7 +150,7 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
     assert_eq!(listed.stdout.lines().count(), 3);
     assert_eq!(
         listed.stderr,
-        format!("warning: 1 line of {LEDGER} cannot be read; `ona trace verify` names the first\n")
+        format!("warning: cannot read 1 line of {LEDGER}; `ona trace verify` names the first\n")
     );
 }
 
@@ -158,7 +158,7 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
 fn every_change_that_no_trace_explains_is_listed() {
     let project = governed();
     assert_eq!(ungoverned(&project, &[]), [""; 0], "what init and add wrote is ona's own");
-    assert!(done(&project, &["trace", "reconcile"]).starts_with("nothing has changed since "));
+    assert!(done(&project, &["trace", "reconcile"]).starts_with("no changes since "));
     project.file("src/a.rs", "one\ntwo\nthree\n");
     project.file("src/gone.rs", "x\n");
     project.file("noise.log", "x\n");
@@ -181,8 +181,8 @@ fn every_change_that_no_trace_explains_is_listed() {
     ungoverned_change  src/a.rs:4  (changed)
     ungoverned_change  src/gone.rs  (deleted)
     ungoverned_change  src/new.rs:1  (created)
-    3 changes in 3 files since HEAD that no trace explains
-    hint: if they are yours, `ona trace reconcile --adopt INT-…` answers for them
+    3 changes in 3 files since HEAD that the trace does not explain
+    hint: if they are yours, `ona trace reconcile --adopt INT-…` records them
     ");
     // Committed is not explained.
     commit(&project, "by hand");
@@ -191,7 +191,7 @@ fn every_change_that_no_trace_explains_is_listed() {
     assert_eq!(ona(&project, &["trace", "reconcile", "--since", "HEAD~1"]).code, Some(1));
     assert_eq!(
         fails(&project, 2, &["trace", "reconcile", "--since", "nowhere"]),
-        "error: there is no commit `nowhere` in this repository\nhint: `git log` shows what there is\n"
+        "error: there is no commit `nowhere` in this repository\nhint: `git log` lists the commits\n"
     );
     // What decides over changes is no exception, but for what `init` wrote.
     project.file(".orchestration/.intentignore", "INT-002\n");
@@ -217,13 +217,13 @@ fn a_human_answers_for_what_is_theirs_and_for_nothing_else() {
     let said = fails(&project, 1, &["trace", "reconcile", "--adopt", "INT-001"]);
     assert_eq!(
         said,
-        "error: nothing is adopted: not in the scope of INT-001:\n  docs/x.md\n  src/gen/y.rs (`!src/gen/**` takes it out)\n\
-         hint: adopt them for the intent that owns them, or widen this one: `ona intent edit`\n"
+        "error: nothing was adopted: out of scope of INT-001:\n  docs/x.md\n  src/gen/y.rs (excluded by `!src/gen/**`)\n\
+         hint: adopt them for the intent that owns them, or widen the scope with `ona intent edit`\n"
     );
     assert_eq!(project.content(LEDGER), before);
     assert!(
         fails(&project, 2, &["trace", "reconcile", "--adopt", "INT-9"])
-            .contains("there is no intent INT-9")
+            .contains("unknown intent INT-9")
     );
     fs::remove_dir_all(project.path("src/gen")).unwrap();
     fs::remove_file(project.path("docs/x.md")).unwrap();
@@ -235,7 +235,7 @@ fn a_human_answers_for_what_is_theirs_and_for_nothing_else() {
     assert_eq!(ungoverned(&project, &[]), [""; 0]);
     assert_eq!(
         done(&project, &["trace", "reconcile", "--adopt", "INT-001"]),
-        "there is nothing to adopt: every change is traced\n"
+        "nothing to adopt: every change is traced\n"
     );
     let entry = answer(&project, &["trace", "show", "2", "--json"]);
     assert_eq!(
@@ -284,7 +284,7 @@ fn repositories_of_every_kind() {
     done(&bare, &["intent", "init"]);
     let said = fails(&bare, 2, &["trace", "reconcile"]);
     assert!(
-        said.contains("is not in a git checkout\nhint: what has changed is known by comparing"),
+        said.contains("is not in a git checkout\nhint: changes are found by comparing"),
         "{said}"
     );
     // Nothing committed yet.
@@ -294,7 +294,7 @@ fn repositories_of_every_kind() {
     assert!(
         ona(&bare, &["trace", "reconcile"])
             .stdout
-            .contains("since the beginning that no trace explains")
+            .contains("since the beginning that the trace does not explain")
     );
 
     let project = governed();
@@ -388,7 +388,7 @@ fn the_trace_goes_out_in_three_formats() {
     project.file("src/h.rs", "hand\n");
     commit(&project, "by hand");
     let said = fails(&project, 1, &["trace", "export", "--format", "git-ai-note"]);
-    assert!(said.contains("is known to the trace\nhint: `ona blame FILE` says why"), "{said}");
+    assert!(said.contains("hint: `ona blame FILE` shows why"), "{said}");
 }
 
 #[test]

@@ -48,9 +48,7 @@ fn bypass() -> String {
 fn trust_of_the_root_is_none_of_what_is_nested_in_it() {
     let project = repository();
     assert!(
-        ona(&project, &project.dir(), &["trust"])
-            .stdout
-            .contains("brings nothing that needs trust")
+        ona(&project, &project.dir(), &["trust"]).stdout.contains("has nothing that needs trust")
     );
     project.file("vendor/evil/.claude/settings.json", bypass());
     let (verdict, said) = explained(&project, &project.path("vendor/evil"), "make");
@@ -217,7 +215,7 @@ fn a_call_cannot_make_itself_the_operator() {
         ),
     ] {
         let said = project.refused("Bash", json!({"command": inner}));
-        assert!(said.contains("the operator's to decide"), "{inner}: {said}");
+        assert!(said.contains("only the operator decides"), "{inner}: {said}");
     }
     // A call within a call has nobody to ask.
     let inner =

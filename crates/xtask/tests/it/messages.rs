@@ -9,8 +9,15 @@ use crate::{none_of, read};
 /// Crates that are not part of the product.
 const NOT_INSTALLED: [&str; 2] = ["crates/xtask/", "crates/testkit/"];
 
+/// Whether a file is code of the product.
+pub fn is_product(path: &str) -> bool {
+    let is_source = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    is_source && !is_test && !NOT_INSTALLED.iter().any(|name| path.starts_with(name))
+}
+
 /// The code of a file without its unit tests, which stand at its end.
-fn without_tests(source: &str) -> &str {
+pub fn without_tests(source: &str) -> &str {
     source.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
@@ -38,7 +45,7 @@ fn literals(source: &str) -> Vec<&str> {
 }
 
 /// The text of a literal whose opening quote stands between `before` and `inside`, and what follows it.
-fn string<'s>(before: &str, inside: &'s str) -> (&'s str, &'s str) {
+pub fn string<'s>(before: &str, inside: &'s str) -> (&'s str, &'s str) {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let raw = before.trim_end_matches('#').ends_with('r');
     if raw {
@@ -66,12 +73,7 @@ fn no_message_points_at_a_file_of_the_repository() -> Result<()> {
         files.iter().filter(is_page).filter(|path| *path != "README.md").collect();
     ensure!(pages.len() > 10, "the pages are not found: {pages:?}");
     let mut found = Vec::new();
-    for path in files.iter().filter(|path| path.starts_with("crates/") && path.ends_with(".rs")) {
-        let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
-        let is_product = !NOT_INSTALLED.iter().any(|name| path.starts_with(name));
-        if is_test || !is_product || !path.contains("/src/") {
-            continue;
-        }
+    for path in files.iter().filter(|path| is_product(path)) {
         let source = read(path)?;
         for literal in literals(without_tests(&source)) {
             let page = pages.iter().find(|page| literal.contains(page.as_str()));
