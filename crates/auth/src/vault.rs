@@ -17,7 +17,7 @@ const LOCK: &str = "vault.lock";
 
 /// All secrets together, and a file, may be this large.
 const LARGEST: usize = 1024 * 1024;
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
 /// there is seen.
@@ -46,7 +46,7 @@ impl Vault {
 
     /// Keeps a secret, in place of one of the same name.
     pub fn put(&self, name: &str, secret: &SecretString) -> Result<(), VaultError> {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(VaultError::BadName(name.to_owned()));
         }
         let _lock = self.lock()?;

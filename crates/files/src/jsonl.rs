@@ -14,7 +14,7 @@ use nix::fcntl::OFlag;
 use crate::lock::{Lock, LockError};
 
 /// Longer than any record: a file that is one endless line must not fill the memory.
-pub const LONGEST_LINE: usize = 32 << 20;
+pub const MAX_LINE: usize = 32 << 20;
 
 /// How much is read at once from the back.
 const CHUNK: usize = 64 << 10;
@@ -112,13 +112,13 @@ impl<R: BufRead> Forward<R> {
     /// The next line, or nothing at the end.
     pub fn next_line(&mut self) -> io::Result<Option<RawLine>> {
         let mut bytes = Vec::new();
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = MAX_LINE as u64 + 1;
         if self.from.by_ref().take(limit).read_until(b'\n', &mut bytes)? == 0 {
             return Ok(None);
         }
         self.number += 1;
         let mut ended = bytes.last() == Some(&b'\n');
-        let too_long = !ended && bytes.len() > LONGEST_LINE;
+        let too_long = !ended && bytes.len() > MAX_LINE;
         if too_long {
             bytes = Vec::new();
             ended = self.skip_to_end()?;
@@ -204,10 +204,10 @@ impl<'f> Backward<'f> {
                 }
                 return Ok(Some((line, ended)));
             }
-            if self.held.len() > LONGEST_LINE {
+            if self.held.len() > MAX_LINE {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("a line is longer than {LONGEST_LINE} bytes"),
+                    format!("a line is longer than {MAX_LINE} bytes"),
                 ));
             }
             searched = self.read_more()?;

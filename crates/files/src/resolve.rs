@@ -12,7 +12,7 @@ use std::{fs, io};
 use ona_types::PathError;
 
 /// As many links as the kernel follows before it gives up.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The absolute path that `path`, taken from the directory `cwd`, really names.
 pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError> {
@@ -34,7 +34,7 @@ pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError>
         real.push(&step);
         let Some(target) = link_target(&real) else { continue };
         links += 1;
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(PathError::Loop(real));
         }
         real.pop();

@@ -10,9 +10,9 @@ use regress::Regex;
 use crate::config::shortened;
 
 /// A pattern longer than this is not read: the engine recurses over a pattern, alternative by alternative.
-const LONGEST_PATTERN: usize = 2_000;
+const MAX_PATTERN_LEN: usize = 2_000;
 /// A query longer than this is held against a pattern only with its beginning.
-const LONGEST_QUERY: usize = 512;
+const MAX_QUERY: usize = 512;
 /// Enough stack for the engine to recurse over the longest pattern, many times over.
 const STACK: usize = 16 << 20;
 /// How long it may take to read a pattern, which is done once.
@@ -50,7 +50,7 @@ impl Matcher {
             Self::Word(text.to_owned())
         } else if text.contains('|') && text.chars().all(|c| is_word(c) || c == '|') {
             Self::OneOf(text.split('|').map(str::to_owned).collect())
-        } else if text.chars().count() > LONGEST_PATTERN {
+        } else if text.chars().count() > MAX_PATTERN_LEN {
             Self::Unjudged("it is longer than 2000 characters")
         } else {
             let text = text.to_owned();
@@ -163,7 +163,7 @@ fn any_tool(pattern: &Regex) -> bool {
 }
 
 fn bounded(pattern: &Regex, query: &str) -> bool {
-    let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(end, _)| end);
+    let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(end, _)| end);
     let (pattern, query) = (pattern.clone(), query[..end].to_owned());
     apart(TIME_TO_MATCH, move || pattern.find(&query).is_some()).unwrap_or(true)
 }

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 /// No answer has more fields; of one that does, not every field is tried.
-const MOST_FIELDS: usize = 20;
+const MAX_FIELDS: usize = 20;
 
 /// A hook's standard output, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
 fn culprit(value: &Value) -> Option<String> {
     for within in ["/hookSpecificOutput/decision", "/hookSpecificOutput"] {
         let Some(fields) = value.pointer(within).and_then(Value::as_object) else { continue };
-        for field in fields.keys().take(MOST_FIELDS) {
+        for field in fields.keys().take(MAX_FIELDS) {
             let mut rest = value.clone();
             rest.pointer_mut(within)?.as_object_mut()?.remove(field);
             if SyncOutput::deserialize(&rest).is_ok() {

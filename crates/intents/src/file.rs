@@ -21,7 +21,7 @@ use crate::ignore::IGNORE_FILES;
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
-pub use load::{LONGEST_FILE, LoadError, Loader};
+pub use load::{MAX_FILE, LoadError, Loader};
 pub(crate) use load::{Stamp, read_text, stamp};
 pub use model::{Found, Intent, Intents, Item, Status, Warning, WarningKind};
 pub(crate) use splice::list as yaml_list;

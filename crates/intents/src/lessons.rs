@@ -34,10 +34,10 @@ const NEVER_RAN: [i32; 2] = [126, 127];
 const LARGEST: u64 = 16 << 20;
 
 /// Lines of the section that are lessons.
-const MOST_LESSONS: usize = 50;
+const MAX_LESSONS: usize = 50;
 
 /// Characters of the failing line, and of the command.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 
 /// A check that failed.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
         return None;
     }
     let lessons: Vec<usize> = (first..end).filter(|at| lines[*at].starts_with("- ")).collect();
-    let surplus = (lessons.len() + 1).saturating_sub(MOST_LESSONS);
+    let surplus = (lessons.len() + 1).saturating_sub(MAX_LESSONS);
     for at in lessons.into_iter().take(surplus).rev() {
         lines.remove(at);
         end -= 1;
@@ -262,7 +262,7 @@ fn one_line(text: &str) -> String {
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(MOST_TEXT).collect()
+    words.chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

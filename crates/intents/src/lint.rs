@@ -8,7 +8,7 @@ use crate::ignore::{Ignore, is_intent_id};
 use crate::scope::{Glob, Held, Scope, overlap};
 
 /// More intents than this are not compared with each other.
-const MOST_COMPARED: usize = 1_000;
+const MAX_COMPARED: usize = 1_000;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,13 +230,13 @@ impl Linter<'_> {
             .filter(|intent| intent.status().is_open())
             .filter_map(|intent| Some((intent, intent.scope().ok()?)))
             .collect();
-        if let Some((one, _)) = open.get(MOST_COMPARED) {
+        if let Some((one, _)) = open.get(MAX_COMPARED) {
             let message = format!(
-                "there are more than {MOST_COMPARED} open intents: the scopes from here on are not compared"
+                "there are more than {MAX_COMPARED} open intents: the scopes from here on are not compared"
             );
             self.add(Severity::Warning, "too_many_to_compare", one.place, None, message);
         }
-        let open = &open[..open.len().min(MOST_COMPARED)];
+        let open = &open[..open.len().min(MAX_COMPARED)];
         for (at, (one, scope)) in open.iter().enumerate() {
             for (other, others) in &open[at + 1..] {
                 let same = one.id == other.id;

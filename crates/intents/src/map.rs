@@ -29,7 +29,7 @@ const LOCK_PATH: &str = ".orchestration/intent_map.lock";
 const LARGEST: u64 = 16 << 20;
 
 /// As many symbols as a row names: the ones touched last.
-const MOST_SYMBOLS: usize = 12;
+const MAX_SYMBOLS: usize = 12;
 
 /// What an intent last did to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl IntentMap {
                     row.symbols.push(node.symbol.clone());
                 }
             }
-            let surplus = row.symbols.len().saturating_sub(MOST_SYMBOLS);
+            let surplus = row.symbols.len().saturating_sub(MAX_SYMBOLS);
             row.symbols.drain(..surplus);
         }
     }

@@ -9,7 +9,7 @@ use crate::trace::{Ledger, now};
 use crate::workspace::Workspace;
 
 /// As many entries of the trace are told (S2 §2.4).
-const MOST_ENTRIES: usize = 20;
+const MAX_ENTRIES: usize = 20;
 
 /// An intent that was selected.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Workspace {
     /// What a model is told of an intent.
     pub fn context(&self, intent: &Intent, warnings: &mut Vec<String>) -> String {
         let mut trace = Vec::new();
-        match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MOST_ENTRIES)) {
+        match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MAX_ENTRIES)) {
             Ok(Ok(recent)) => {
                 let told = |entry: &crate::TraceEntry| context::TraceEntry {
                     timestamp: entry.timestamp.clone(),

@@ -17,7 +17,7 @@ use tracing::debug;
 use crate::{Answer, Call, Progress, ToolSet, ToolSpec, UnknownTool};
 
 /// Steps that wait to be sent to a client; what comes while so many do is left out.
-const MOST_STEPS: usize = 64;
+const MAX_STEPS: usize = 64;
 /// How long an answer waits for steps that were said before it.
 const STEPS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -90,7 +90,7 @@ impl Reporter {
     /// For the call of this context, and the task that sends what is reported; that one ends with the reporter.
     fn new(context: &RequestContext<RoleServer>) -> (Self, Option<JoinHandle<()>>) {
         let Some(token) = context.meta.get_progress_token() else { return (Self(None), None) };
-        let (sender, mut steps) = mpsc::channel::<Progress>(MOST_STEPS);
+        let (sender, mut steps) = mpsc::channel::<Progress>(MAX_STEPS);
         let peer = context.peer.clone();
         let forwarding = tokio::spawn(async move {
             while let Some(step) = steps.recv().await {

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::handler::Handler;
-use crate::{LARGEST_MESSAGE, ServeError, ToolSet};
+use crate::{MAX_MESSAGE, ServeError, ToolSet};
 
 /// Where clients post to.
 const PATH: &str = "/mcp";
@@ -38,9 +38,9 @@ const SESSION: &str = "mcp-session-id";
 /// How a client says that it takes a call back.
 const CANCELLED: &str = "notifications/cancelled";
 /// Connections at a time; more wait.
-const MOST_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 /// Requests at a time; more wait. Who has not said yet what it wants keeps no other from being answered.
-const MOST_REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 /// How long a client may take to say what it wants.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
 /// How long its message may take to come.
@@ -69,8 +69,8 @@ pub async fn serve_http(
         config(port, cancel.clone()),
     );
     let calls = Calls::default();
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let turns = Arc::new(Semaphore::new(MOST_REQUESTS));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let turns = Arc::new(Semaphore::new(MAX_REQUESTS));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -138,7 +138,7 @@ fn config(port: u16, cancel: CancellationToken) -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LARGEST_MESSAGE)
+        .with_max_request_body_bytes(MAX_MESSAGE)
         .with_allowed_origins(own.iter().map(|own| format!("http://{own}")))
         .enforce_origin_validation()
         .with_allowed_hosts(own)
@@ -208,7 +208,7 @@ struct Params {
 /// What a client sends; of what is too large only so much that the library sees that.
 async fn taken_in(mut body: Incoming) -> Bytes {
     let mut taken = Vec::new();
-    while taken.len() <= LARGEST_MESSAGE
+    while taken.len() <= MAX_MESSAGE
         && let Some(Ok(frame)) = body.frame().await
     {
         if let Some(bytes) = frame.data_ref() {

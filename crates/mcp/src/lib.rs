@@ -30,7 +30,7 @@ pub use spec::{CALL_TIMEOUT, OauthClient, Remote, START_TIMEOUT, ServerSpec, Way
 pub use stdio::serve_stdio;
 
 /// The largest message that is taken in. What ona's tools are asked fits many times over.
-pub const LARGEST_MESSAGE: usize = 4 << 20;
+pub const MAX_MESSAGE: usize = 4 << 20;
 
 /// Something that is awaited.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -11,9 +11,9 @@ use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
 
 /// Command lines longer than this are not taken apart; they count as opaque.
-const LONGEST_COMMAND: usize = 10_000;
+const MAX_COMMAND: usize = 10_000;
 /// A command line that may be in more places than this is not followed.
-const MOST_DIRS: usize = 16;
+const MAX_DIRS: usize = 16;
 
 /// The effects a tool declares for one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,9 +138,9 @@ impl Effects {
     /// and the operands of commands that are known to take files. Command lines within it, as in
     /// `bash -c '…'`, are taken apart too.
     pub fn of_shell(world: &dyn World, source: &str, cwd: &Path) -> Result<Self, PathError> {
-        if source.len() > LONGEST_COMMAND {
+        if source.len() > MAX_COMMAND {
             return Ok(Self {
-                opaque: Some(format!("the command is longer than {LONGEST_COMMAND} bytes")),
+                opaque: Some(format!("the command is longer than {MAX_COMMAND} bytes")),
                 ..Self::default()
             });
         }
@@ -196,7 +196,7 @@ impl Effects {
                 literal => literal.map(str::to_owned),
             });
             let to = to.filter(|to| name == "cd" && to != "-");
-            let Some(to) = to.filter(|_| self.dirs.len() < MOST_DIRS) else {
+            let Some(to) = to.filter(|_| self.dirs.len() < MAX_DIRS) else {
                 self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
                 continue;
             };

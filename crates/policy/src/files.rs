@@ -199,24 +199,24 @@ fn writes(name: &str, words: &[Word]) -> bool {
 /// What in a script for `sed` or `awk` could be a file: behind a letter that reads or writes one, or in quotes.
 fn in_script(script: &str) -> impl Iterator<Item = &str> {
     let behind = script.lines().flat_map(|line| {
-        let letters = line.match_indices(['w', 'W', 'r', 'R']).take(MOST_PIECES);
+        let letters = line.match_indices(['w', 'W', 'r', 'R']).take(MAX_PIECES);
         letters.map(|(at, _)| line[at + 1..].trim())
     });
     behind
-        .chain(script.split('"').skip(1).step_by(2).take(MOST_PIECES))
+        .chain(script.split('"').skip(1).step_by(2).take(MAX_PIECES))
         .filter(|file| !file.is_empty())
 }
 
 /// As many parts of a word are looked at.
-const MOST_PIECES: usize = 64;
+const MAX_PIECES: usize = 64;
 
 /// What in a word could be a file: the whole, and what stands behind and between `=`, `@`, `:` and `,`, and the
 /// value of an option that it is joined to.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let joined = option_text(text).and_then(|text| text.get(2..));
     let separators = ['=', '@', ':', ',', ';'];
-    let behind = text.match_indices(separators).take(MOST_PIECES).map(|(at, _)| &text[at + 1..]);
-    let between = text.split(separators).take(MOST_PIECES);
+    let behind = text.match_indices(separators).take(MAX_PIECES).map(|(at, _)| &text[at + 1..]);
+    let between = text.split(separators).take(MAX_PIECES);
     let whole = std::iter::once(text).filter(|text| !text.starts_with('-'));
     whole.chain(joined).chain(behind).chain(between).filter(|piece| !piece.is_empty())
 }
@@ -264,7 +264,7 @@ fn fixed_parts(source: &str) -> Vec<String> {
             let grown = alternatives
                 .iter()
                 .flat_map(|head| inner.split(',').map(move |one| format!("{head}{one}")));
-            alternatives = grown.take(MOST_PIECES).collect();
+            alternatives = grown.take(MAX_PIECES).collect();
             rest = behind;
             continue;
         }

@@ -19,7 +19,7 @@ use crate::{anthropic, attempt, openai};
 const CUTS: u32 = 3;
 
 /// How many characters of what a server says are passed on: some send back all that was sent to them.
-const LONGEST_MESSAGE: usize = 2000;
+const MAX_MESSAGE: usize = 2000;
 
 /// Someone to ask.
 pub struct Client {
@@ -114,7 +114,7 @@ impl Client {
         Ok(answer.map_err(|mut trouble| {
             // Masked first: a secret that is cut in two would not be found.
             let message = line.masks.apply(trouble.failure.message);
-            trouble.failure.message = message.chars().take(LONGEST_MESSAGE).collect();
+            trouble.failure.message = message.chars().take(MAX_MESSAGE).collect();
             trouble
         }))
     }

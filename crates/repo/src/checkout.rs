@@ -15,7 +15,7 @@ use crate::index::{Tracked, read_index};
 pub(crate) const LONGEST: u64 = 64 << 10;
 
 /// An index that is larger is not read.
-const LARGEST_INDEX: u64 = 100 << 20;
+const MAX_INDEX: u64 = 100 << 20;
 
 /// A checkout and where its repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Checkout {
         let index = git.own.join("index");
         match fs::metadata(&index) {
             Err(_) => return Some(Vec::new()),
-            Ok(meta) if meta.len() > LARGEST_INDEX => return None,
+            Ok(meta) if meta.len() > MAX_INDEX => return None,
             Ok(_) => {}
         }
         let config = fs::read_to_string(git.common.join("config")).unwrap_or_default();

@@ -52,7 +52,7 @@ impl Checkout {
 }
 
 /// As much of a repository is looked through.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// Whether a repository has links in it: git would show what they lead to. Objects are named by what is in them,
 /// and left out.
@@ -63,7 +63,7 @@ fn has_links(git_dir: &Path) -> bool {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
             let kind = entry.file_type();
-            if seen > MOST_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
+            if seen > MAX_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
                 return true;
             }
             let is_objects = entry.file_name() == "objects" && dir == git_dir;

@@ -20,11 +20,11 @@ use crate::git;
 use crate::index::Tracked;
 
 /// So much content is kept at most, and of one file.
-const MOST_KEPT: u64 = 32 << 20;
-const LARGEST_KEPT: u64 = 4 << 20;
+const MAX_KEPT_TOTAL: u64 = 32 << 20;
+const MAX_KEPT_FILE: u64 = 4 << 20;
 
 /// A file that is larger now is not looked into.
-const LARGEST_READ: u64 = 64 << 20;
+const MAX_READ_FILE: u64 = 64 << 20;
 
 /// Directories of version control systems.
 const VCS_DIRS: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
@@ -161,14 +161,14 @@ impl Tree {
     /// The tree as it is now. Waits for the disk.
     pub fn take(root: &Path, own: OwnFiles) -> Self {
         let tracked = clean(root);
-        let mut room = MOST_KEPT;
+        let mut room = MAX_KEPT_TOTAL;
         let mut files = BTreeMap::new();
         for (path, meta) in walk(root, &own) {
             let before = if meta.is_symlink() {
                 fs::read_link(root.join(&path)).map_or(Before::NotKept, Before::Link)
             } else if let Some(object) = tracked.get(&path).filter(|file| is_as_seen(file, &meta)) {
                 Before::Object(object.object.clone())
-            } else if meta.len() > LARGEST_KEPT.min(room) {
+            } else if meta.len() > MAX_KEPT_FILE.min(room) {
                 Before::NotKept
             } else {
                 room -= meta.len();
@@ -241,7 +241,7 @@ fn now(path: &Path, meta: &Metadata) -> Side {
     if meta.is_symlink() {
         return fs::read_link(path).map_or(Side::Absent, Side::Link);
     }
-    if !meta.is_file() || meta.len() > LARGEST_READ {
+    if !meta.is_file() || meta.len() > MAX_READ_FILE {
         return Side::Unknown;
     }
     match fs::read(path) {
@@ -571,7 +571,7 @@ mod tests {
         symlink("a.txt", root.join("link")).unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
         let big = fs::File::create(root.join("big")).unwrap();
-        big.set_len(LARGEST_KEPT + 1).unwrap();
+        big.set_len(MAX_KEPT_FILE + 1).unwrap();
         let tree = take(&root);
         let again = tree.clone();
         fs::write(root.join("a.txt"), "A\n").unwrap();

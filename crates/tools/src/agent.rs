@@ -18,8 +18,8 @@ pub(crate) const GENERAL: &str = "general-purpose";
 
 /// The model is told this much of what a type of agent is for, and of all of them together, in characters: files of a
 /// repository must not fill the context.
-const LONGEST_DESCRIPTION: usize = 1_000;
-const LONGEST_LISTING: usize = 20_000;
+const MAX_DESCRIPTION: usize = 1_000;
+const MAX_LISTING: usize = 20_000;
 
 pub(crate) struct Agent;
 
@@ -97,8 +97,8 @@ impl BuiltIn for Agent {
     fn more_about(services: &dyn SessionServices) -> String {
         let mut text = "\nThe types of agents:".to_owned();
         for agent in services.agent_types() {
-            let about: String = agent.description.chars().take(LONGEST_DESCRIPTION).collect();
-            if text.len() + about.len() > LONGEST_LISTING {
+            let about: String = agent.description.chars().take(MAX_DESCRIPTION).collect();
+            if text.len() + about.len() > MAX_LISTING {
                 text.push_str("\n(and others, which `ona agents` lists)");
                 break;
             }

@@ -29,7 +29,7 @@ use crate::tool::{BuiltIn, Refusal};
 const STREAM_CAP: usize = 1_048_576;
 
 /// The kernel takes no argument longer than 128 KiB; a longer command goes through a file.
-const LONGEST_ARGUMENT: usize = 100_000;
+const MAX_ARGUMENT: usize = 100_000;
 
 pub(crate) struct Bash;
 
@@ -188,7 +188,7 @@ impl Shell {
         };
         let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
         fs::write(&prelude, format!("{own}{env_file}trap -- {} EXIT\n", quote(&exit)))?;
-        let args = if command.len() > LONGEST_ARGUMENT {
+        let args = if command.len() > MAX_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;
             vec!["-c".into(), ". \"$1\"".into(), "bash".into(), script.into()]

@@ -15,7 +15,7 @@ use crate::tool::{BuiltIn, Refusal};
 /// As much is shown at once.
 const LONGEST: usize = 100_000;
 /// As many files belong to one message.
-const MOST_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 
 pub(crate) struct Brief;
 
@@ -56,8 +56,8 @@ impl BuiltIn for Brief {
         if input.message.len() > LONGEST {
             return wrong(format!("`message` is longer than {LONGEST} bytes: attach a file"));
         }
-        if input.attachments.len() > MOST_FILES {
-            return wrong(format!("`attachments`: more than {MOST_FILES} files"));
+        if input.attachments.len() > MAX_FILES {
+            return wrong(format!("`attachments`: more than {MAX_FILES} files"));
         }
         let mut effects = Effects::default();
         for file in &input.attachments {

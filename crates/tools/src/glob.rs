@@ -21,7 +21,7 @@ use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt, VCS_DIRS};
 
 /// More paths than this help nobody.
-const MOST_PATHS: usize = 100;
+const MAX_PATHS: usize = 100;
 
 pub(crate) struct Glob;
 
@@ -166,8 +166,8 @@ fn listing(found: &[Found]) -> String {
         return "No files found".to_owned();
     }
     let mut lines: Vec<_> =
-        found.iter().take(MOST_PATHS).map(|(_, path)| walk::shown(path)).collect();
-    if let Some(more @ 1..) = found.len().checked_sub(MOST_PATHS) {
+        found.iter().take(MAX_PATHS).map(|(_, path)| walk::shown(path)).collect();
+    if let Some(more @ 1..) = found.len().checked_sub(MAX_PATHS) {
         lines.push(format!("({more} more files match; narrow the pattern or the path)").into());
     }
     lines.join("\n")

@@ -12,7 +12,7 @@ use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
 /// A plan is read by a human before it is approved.
-const LONGEST_PLAN: usize = 200_000;
+const MAX_PLAN: usize = 200_000;
 
 pub(crate) struct EnterPlanMode;
 
@@ -68,8 +68,8 @@ impl BuiltIn for ExitPlanMode {
         if input.plan.trim().is_empty() {
             return wrong("`plan` is empty".to_owned());
         }
-        if input.plan.len() > LONGEST_PLAN {
-            return wrong(format!("`plan` is longer than {LONGEST_PLAN} bytes"));
+        if input.plan.len() > MAX_PLAN {
+            return wrong(format!("`plan` is longer than {MAX_PLAN} bytes"));
         }
         Ok(Effects::default())
     }

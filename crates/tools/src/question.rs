@@ -18,7 +18,7 @@ use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
 
 /// As long a header may be.
-const LONGEST_HEADER: usize = 12;
+const MAX_HEADER: usize = 12;
 
 pub(crate) struct AskUserQuestion;
 
@@ -119,9 +119,9 @@ impl BuiltIn for AskUserQuestion {
                 return wrong(format!("`questions[{at}].question` is asked twice"));
             }
             let header = question.header.chars().count();
-            if !(1..=LONGEST_HEADER).contains(&header) {
+            if !(1..=MAX_HEADER).contains(&header) {
                 return wrong(format!(
-                    "`questions[{at}].header` has {header} characters, and needs 1 to {LONGEST_HEADER}"
+                    "`questions[{at}].header` has {header} characters, and needs 1 to {MAX_HEADER}"
                 ));
             }
             let choices = &question.options;

@@ -31,9 +31,9 @@ const DEFAULT_LINES: u64 = 2000;
 /// How many rows of a hex dump it shows.
 const DEFAULT_ROWS: u64 = 256;
 /// Pictures, PDFs and notebooks are held in memory; larger ones are refused.
-const LARGEST_DOCUMENT: u64 = 32 << 20;
+const MAX_DOCUMENT: u64 = 32 << 20;
 /// PDFs up to this size also go to the model as they are.
-pub(crate) const LARGEST_ATTACHMENT: usize = 20 << 20;
+pub(crate) const MAX_ATTACHMENT: usize = 20 << 20;
 /// A tricky PDF may keep its reader busy for ever.
 const PDF_TIMEOUT: Duration = Duration::from_secs(60);
 /// The hidden command by which the program reads a PDF for itself.
@@ -273,7 +273,7 @@ fn describe(path: &Path, lines: &Lines, note: &str) -> String {
     }
     let cut = match lines.cut_lines {
         0 => String::new(),
-        cut => format!(", {} cut at {} characters", count(cut, "line"), text::LONGEST_LINE),
+        cut => format!(", {} cut at {} characters", count(cut, "line"), text::MAX_LINE),
     };
     let last = lines.first + lines.lines.len() as u64 - 1;
     let window = if lines.first == 1 && last == lines.total {
@@ -403,7 +403,7 @@ async fn show_pdf(
     let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
     // The bytes go back and forth: what was hashed is what is read.
     let read =
-        read_aside(cx, PDF_TEXT, bytes.clone(), LARGEST_DOCUMENT as usize, PDF_TIMEOUT).await;
+        read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
     let read = read.map_err(|why| match why.is_internal() {
         true => Refusal::Internal(why.to_string()),
         false => refuse(why.to_string()),
@@ -414,7 +414,7 @@ async fn show_pdf(
     let whole = *range.start() == 1 && *range.end() as usize == texts.len();
     let total = count(texts.len() as u64, "page");
     let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
-    let attachments = if whole && bytes.len() <= LARGEST_ATTACHMENT {
+    let attachments = if whole && bytes.len() <= MAX_ATTACHMENT {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]
     } else {
@@ -425,7 +425,7 @@ async fn show_pdf(
 }
 
 fn bounded(path: &Path, size: u64) -> Result<(), Refusal> {
-    if size > LARGEST_DOCUMENT { Err(too_large(path, size, LARGEST_DOCUMENT)) } else { Ok(()) }
+    if size > MAX_DOCUMENT { Err(too_large(path, size, MAX_DOCUMENT)) } else { Ok(()) }
 }
 
 fn too_large(path: &Path, size: u64, limit: u64) -> Refusal {

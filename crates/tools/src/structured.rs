@@ -19,9 +19,9 @@ use crate::tool::{Running, Tool};
 pub const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
 /// So many faults of an answer are told at once.
-const MOST_FAULTS: usize = 10;
+const MAX_ERRORS: usize = 10;
 /// So much is told of each: it may repeat the whole answer.
-const LONGEST_FAULT: usize = 300;
+const MAX_ERROR_LEN: usize = 300;
 
 /// A schema that no answer can be held against.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,14 +77,14 @@ impl StructuredOutput {
         let mut faults: Vec<String> = self
             .validator
             .iter_errors(answer)
-            .take(MOST_FAULTS + 1)
+            .take(MAX_ERRORS + 1)
             .map(|error| fault(&error))
             .collect();
         if faults.is_empty() {
             return Ok(());
         }
-        if faults.len() > MOST_FAULTS {
-            faults.truncate(MOST_FAULTS);
+        if faults.len() > MAX_ERRORS {
+            faults.truncate(MAX_ERRORS);
             faults.push("and more".to_owned());
         }
         Err(InputError::new(STRUCTURED_OUTPUT, faults.join("; ")))
@@ -99,7 +99,7 @@ pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
 
 /// What is wrong, and where.
 fn fault(error: &jsonschema::ValidationError<'_>) -> String {
-    let what: String = error.to_string().chars().take(LONGEST_FAULT).collect();
+    let what: String = error.to_string().chars().take(MAX_ERROR_LEN).collect();
     match error.instance_path().as_str() {
         "" => what,
         place => format!("`{place}`: {what}"),

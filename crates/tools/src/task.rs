@@ -23,7 +23,7 @@ const TOLD: u64 = 100_000;
 /// How long is waited if the call does not say.
 const WAIT_MS: u64 = 30_000;
 /// And at most.
-const LONGEST_WAIT_MS: u64 = 600_000;
+const MAX_WAIT_MS: u64 = 600_000;
 /// The record is asked this often whether a task has ended: its supervisor is another process.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -57,7 +57,7 @@ impl BuiltIn for TaskOutput {
     async fn run(input: OutputInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let wait = match input.block {
             Some(false) => 0,
-            _ => input.timeout.unwrap_or(WAIT_MS).min(LONGEST_WAIT_MS),
+            _ => input.timeout.unwrap_or(WAIT_MS).min(MAX_WAIT_MS),
         };
         let until = Instant::now() + Duration::from_millis(wait);
         let task = loop {

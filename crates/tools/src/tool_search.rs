@@ -16,7 +16,7 @@ use crate::tool::{BuiltIn, Refusal};
 /// As many are loaded if the call does not say.
 const FOUND: u64 = 5;
 /// And at most.
-const MOST_FOUND: u64 = 50;
+const MAX_FOUND: u64 = 50;
 /// A query that begins so names tools.
 const SELECT: &str = "select:";
 
@@ -73,7 +73,7 @@ impl BuiltIn for ToolSearch {
         if let Some(names) = input.query.strip_prefix(SELECT) {
             return select(names, &tools);
         }
-        let most = input.max_results.unwrap_or(FOUND).min(MOST_FOUND);
+        let most = input.max_results.unwrap_or(FOUND).min(MAX_FOUND);
         let found = rank(&input.query, &tools, usize::try_from(most).unwrap_or(usize::MAX));
         Ok(shown(&found, tools.len(), &[]))
     }

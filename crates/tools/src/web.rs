@@ -36,7 +36,7 @@ pub(crate) use search::WebSearch;
 const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
 /// S0 §7.1: as much of a page or of a list of hits is shown.
-const LARGEST_CONTENT: usize = 1_048_576;
+const MAX_CONTENT: usize = 1_048_576;
 
 /// What the operator's environment gives for the web.
 #[derive(Clone, Default)]
@@ -110,8 +110,8 @@ fn setting<'v>(settings: &'v Value, key: &str) -> Option<&'v str> {
 
 /// The text, cut where S0 §7.1 says.
 fn capped(mut content: String) -> String {
-    if content.len() > LARGEST_CONTENT {
-        content.truncate(content.floor_char_boundary(LARGEST_CONTENT));
+    if content.len() > MAX_CONTENT {
+        content.truncate(content.floor_char_boundary(MAX_CONTENT));
         content.push_str(TRUNCATED_SUFFIX);
     }
     content

@@ -7,12 +7,12 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 }
 
 /// As much is shown of a word that is no name.
-const LONGEST_SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// A word that is no name, as a message can show it: short, and without anything that moves a cursor.
 pub fn shown(word: &str) -> String {
     let mut letters = word.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut shown: String = letters.by_ref().take(LONGEST_SHOWN).collect();
+    let mut shown: String = letters.by_ref().take(MAX_SHOWN).collect();
     if letters.next().is_some() {
         shown.push('…');
     }

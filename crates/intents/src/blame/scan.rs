@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::thread;
 
-use ona_files::jsonl::LONGEST_LINE;
+use ona_files::jsonl::MAX_LINE;
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::trace::Ledger;
@@ -37,7 +37,7 @@ pub(super) fn scan<T: Send>(
         let whole = match buffer[held..].iter().rposition(|byte| *byte == b'\n') {
             Some(at) => held + at + 1,
             None if count == 0 => buffer.len(),
-            None if buffer.len() > LONGEST_LINE => {
+            None if buffer.len() > MAX_LINE => {
                 // No record is that long: what is left of the line will not parse either.
                 offset += buffer.len() as u64;
                 buffer.clear();

@@ -31,7 +31,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// A regular expression may not become larger than this once it is compiled.
-const LARGEST_REGEX: usize = 1 << 20;
+const MAX_REGEX: usize = 1 << 20;
 
 impl HookPolicy {
     /// Reads a file's text.
@@ -207,7 +207,7 @@ impl Reader<'_> {
 
 fn regex(text: &str, whole: bool) -> Option<Regex> {
     let build = |pattern: &str| {
-        RegexBuilder::new(pattern).unicode(false).size_limit(LARGEST_REGEX).build().ok()
+        RegexBuilder::new(pattern).unicode(false).size_limit(MAX_REGEX).build().ok()
     };
     // Joined with ours, a pattern with one bracket too many could still be one.
     let alone = build(text)?;

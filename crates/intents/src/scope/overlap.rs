@@ -6,7 +6,7 @@ use super::segment::{Segment, Token};
 use super::{Glob, Held, Scope};
 
 /// Pairs of patterns with more steps to compare than this are taken to have nothing in common: nobody writes them.
-const MOST_STEPS: usize = 250_000;
+const MAX_STEPS: usize = 250_000;
 
 /// A path that both hold, if there is one.
 pub fn overlap(one: &Scope, other: &Scope) -> Option<String> {
@@ -95,7 +95,7 @@ fn search<P, T: Clone>(
     many: impl Fn(&P) -> bool,
     common: impl Fn(&P, &P) -> Option<T>,
 ) -> Option<Vec<T>> {
-    if one.len().saturating_mul(other.len()) > MOST_STEPS {
+    if one.len().saturating_mul(other.len()) > MAX_STEPS {
         return None;
     }
     type Place = (usize, usize);

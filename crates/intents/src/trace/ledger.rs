@@ -29,7 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
 /// would not take in.
-const LONGEST_ENTRY: usize = 4 << 20;
+const MAX_ENTRY: usize = 4 << 20;
 
 /// Ranges that are left of an entry that is too long, and bytes of its error.
 const CUT_RANGES: usize = 1_000;
@@ -163,7 +163,7 @@ pub(crate) fn own(workspace: &Path, path: &str) -> Result<PathBuf, LedgerError> 
 /// Takes details out of an entry that would be too long, and says so in it.
 fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     let length = |entry: &TraceEntry| serde_json::to_vec(entry).map(|line| line.len());
-    if length(entry)? <= LONGEST_ENTRY {
+    if length(entry)? <= MAX_ENTRY {
         return Ok(());
     }
     for range in &mut entry.modified_ranges {
@@ -174,7 +174,7 @@ fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     if let Some(error) = &mut entry.error {
         error.truncate(error.floor_char_boundary(CUT_ERROR));
     }
-    if length(entry)? > LONGEST_ENTRY {
+    if length(entry)? > MAX_ENTRY {
         entry.modified_ranges.truncate(CUT_RANGES);
         entry.warnings.push(RANGES_CUT.to_owned());
     }

@@ -14,13 +14,13 @@ use hyper::body::Bytes;
 use tracing::debug;
 
 /// The largest message that is taken from a server.
-pub(crate) const LARGEST_ANSWER: usize = 16 << 20;
+pub(crate) const MAX_RESPONSE: usize = 16 << 20;
 /// The code of the error that takes the place of a message that was too large. Servers' own codes are above.
 pub(crate) const TOO_LARGE: i32 = -32_998;
 /// What is kept of the first thing a server says that is no message.
-const LONGEST_NOISE: usize = 200;
+const MAX_NOISE_LEN: usize = 200;
 /// The longest id and the longest key that are looked at.
-const LONGEST_WORD: usize = 64;
+const MAX_WORD: usize = 64;
 
 /// How messages end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Noise {
         let said = line.trim_ascii();
         let mut noise = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noise.is_none() && !said.is_empty() {
-            let said = &said[..said.len().min(LONGEST_NOISE)];
+            let said = &said[..said.len().min(MAX_NOISE_LEN)];
             debug!(target: "ona::mcp", said = %String::from_utf8_lossy(said), "no message");
             *noise = Some(String::from_utf8_lossy(said).into_owned());
         }
@@ -269,7 +269,7 @@ impl Scan {
 
     fn note(&mut self, byte: u8) {
         // One more than fits marks a word that is too long to be anything.
-        if self.depth == 1 && self.word.len() <= LONGEST_WORD {
+        if self.depth == 1 && self.word.len() <= MAX_WORD {
             self.word.push(char::from(byte));
         }
     }
@@ -280,7 +280,7 @@ impl Scan {
         }
         let word = std::mem::take(&mut self.word);
         let plain = |c: char| c.is_ascii_graphic() && c != '\\';
-        if self.key == "\"id\"" && !word.is_empty() && word.len() <= LONGEST_WORD {
+        if self.key == "\"id\"" && !word.is_empty() && word.len() <= MAX_WORD {
             // Anything odd could break out of the text that it is put into.
             self.id = word.chars().all(plain).then_some(word);
         }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::bound::{LARGEST_ANSWER, Noise};
+use super::bound::{MAX_RESPONSE, Noise};
 use super::callbacks::{ServerCallbacks, TokenStore};
 use super::child::{Groups, Program, Start};
 use super::ears::{Ears, Roots};
@@ -185,7 +185,7 @@ impl Attempt<'_> {
         let (web, headers, manager) = self.reach(remote).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(&*remote.url);
         config.custom_headers = headers;
-        config.max_sse_event_size = LARGEST_ANSWER;
+        config.max_sse_event_size = MAX_RESPONSE;
         let greeted = match manager {
             Some(manager) => {
                 let client = AuthClient::new(web, manager);

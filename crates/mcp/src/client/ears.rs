@@ -22,7 +22,7 @@ use url::Url;
 use super::callbacks::{ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
 
 /// Questions of one server that wait for the human; more are put away at once.
-const MOST_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 8;
 
 /// A directory that servers may work in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Ears {
             waiting = *asking;
         });
         let _asking = Asking(&self.asking);
-        if waiting > MOST_QUESTIONS {
+        if waiting > MAX_QUESTIONS {
             return ElicitAnswer::Cancel;
         }
         match self.turn.acquire().await {

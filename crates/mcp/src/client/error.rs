@@ -172,12 +172,12 @@ fn needs_auth(error: &DynamicTransportError) -> bool {
 }
 
 /// What is shown of a server's own words.
-const LONGEST_WORDS: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// A server's own words about a failure: in one line, and not more than one wants to read.
 pub(crate) fn brief(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_WORDS) {
+    match line.char_indices().nth(MAX_ERROR_CHARS) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
     }

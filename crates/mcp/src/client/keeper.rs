@@ -20,9 +20,9 @@ use super::server::{Command, Retry, Server, ServerInfo, ServerState, View};
 /// A connection that lasted so long was a good one: when it breaks, counting starts anew.
 const LASTING: Duration = Duration::from_secs(60);
 /// The longest wait before another try.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The longest that a start may take, whatever the settings say.
-const LONGEST_START: Duration = Duration::from_secs(24 * 3600);
+const MAX_START: Duration = Duration::from_secs(24 * 3600);
 /// How long prompts and resources may hold up a server whose tools are there.
 const EXTRAS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -186,7 +186,7 @@ impl Keeper {
                 return Next::Wait;
             }
         };
-        let wait = self.retry.first.saturating_mul(1 << (*done).min(16)).min(LONGEST_WAIT);
+        let wait = self.retry.first.saturating_mul(1 << (*done).min(16)).min(MAX_WAIT);
         *done += 1;
         let next = format!("{why}; trying again ({done} of {})", self.retry.most);
         self.server.without(ServerState::Pending, Some(next));
@@ -222,7 +222,7 @@ async fn died(program: &mut Program, why: String) -> String {
 
 /// Makes a connection, and reads what the server offers.
 async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Program>), Fault> {
-    let deadline = Instant::now() + server.spec.start_timeout.min(LONGEST_START);
+    let deadline = Instant::now() + server.spec.start_timeout.min(MAX_START);
     let (link, mut program) = connect(&server.spec, common, deadline).await?;
     let peer = link.running.peer();
     let info = peer.peer_info();

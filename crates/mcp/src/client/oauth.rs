@@ -36,10 +36,10 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a visit may take.
 const VISIT_WITHIN: Duration = Duration::from_secs(15);
 /// Visitors at a time; more are sent away.
-const MOST_VISITORS: usize = 32;
+const MAX_CONNECTIONS_PER_LOGIN: usize = 32;
 /// How long an authorization server may take to tell of itself, and how much it may say.
 const METADATA_WITHIN: Duration = Duration::from_secs(30);
-const LARGEST_METADATA: usize = 256 << 10;
+const MAX_METADATA: usize = 256 << 10;
 /// Where a browser is sent back to.
 const BACK: &str = "/callback";
 
@@ -204,7 +204,7 @@ async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
         let response = web.0.get(url).header(ACCEPT, "application/json").send().await;
         let response = response.and_then(reqwest::Response::error_for_status);
         let response = response.map_err(|error| chain(&error.without_url()))?;
-        let body = body(response, LARGEST_METADATA).await.map_err(|error| chain(&error))?;
+        let body = body(response, MAX_METADATA).await.map_err(|error| chain(&error))?;
         let body = body.ok_or("the answer is too large")?;
         serde_json::from_slice(&body).map_err(|error| format!("the answer is no metadata: {error}"))
     };
@@ -378,7 +378,7 @@ async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<S
             },
         };
         while connections.try_join_next().is_some() {}
-        if connections.len() >= MOST_VISITORS {
+        if connections.len() >= MAX_CONNECTIONS_PER_LOGIN {
             continue;
         }
         let (base, sender) = (Arc::clone(&base), sender.clone());

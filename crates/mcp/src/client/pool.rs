@@ -30,7 +30,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to tell a server that the roots changed.
 const TELL_WITHIN: Duration = Duration::from_secs(1);
 /// What keepers are told and have not heard yet.
-const MOST_COMMANDS: usize = 16;
+const MAX_COMMANDS: usize = 16;
 
 /// What a pool is started with, beside its servers.
 #[derive(Clone, Default)]
@@ -108,7 +108,7 @@ impl Pool {
         let (mut servers, mut keepers) = (Vec::new(), Vec::new());
         for (spec, slug) in specs.into_iter().zip(slugs) {
             let enabled = !options.disabled.contains(&spec.name);
-            let (sender, commands) = mpsc::channel(MOST_COMMANDS);
+            let (sender, commands) = mpsc::channel(MAX_COMMANDS);
             let server = Arc::new(Server::new(spec, slug, sender, news.clone()));
             let keeper = Keeper {
                 server: Arc::clone(&server),

@@ -24,9 +24,9 @@ use super::unread::read;
 use super::web::{Web, bare, body, challenge};
 
 /// Messages that wait to be taken in; the server waits while there are so many.
-const MOST_WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// What is read of an answer that says no.
-const LONGEST_REFUSAL: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// Why a message could not be sent, or no stream was to be had.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ impl Way {
                 if status.is_success() {
                     return Ok(response);
                 }
-                let said = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
+                let said = body(response, MAX_ERROR_BODY).await.ok().flatten().unwrap_or_default();
                 let said = String::from_utf8_lossy(&said);
                 let said = format!("{status} {}", brief(&said));
                 return Err(SseFault::Status(said.trim().to_owned()));
@@ -135,7 +135,7 @@ impl SseTransport {
         // Headers and tokens are for this server alone.
         let own = base.join(endpoint.trim()).ok().filter(|own| own.origin() == base.origin());
         let endpoint = own.ok_or(SseFault::Elsewhere(endpoint))?;
-        let (sender, messages) = mpsc::channel(MOST_WAITING);
+        let (sender, messages) = mpsc::channel(MAX_WAITING);
         let reading = tokio::spawn(async move {
             while let Some(Ok(event)) = events.next().await {
                 let is_message = matches!(&*event.name, "" | "message");

@@ -25,7 +25,7 @@ use super::unread::UNREADABLE;
 use crate::Progress;
 
 /// Requests of a server that are not answered yet; more are not heard.
-const MOST_OPEN: usize = 256;
+const MAX_OPEN: usize = 256;
 
 /// Hears how far a call got. It must not wait for anything.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
@@ -83,7 +83,7 @@ impl Open {
     /// Whether a request is heard. A second one of the same name is none.
     fn add(&self, id: &RequestId) -> bool {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.len() < MOST_OPEN && open.insert(id.clone())
+        open.len() < MAX_OPEN && open.insert(id.clone())
     }
 
     fn remove(&self, id: Option<&RequestId>) {
@@ -210,11 +210,11 @@ mod tests {
     fn only_so_many_requests_are_open() {
         let open = Open::default();
         let id = |n: usize| RequestId::Number(n as i64);
-        assert!((0..MOST_OPEN).all(|n| open.add(&id(n))));
-        assert!(!open.add(&id(MOST_OPEN)), "one too many");
+        assert!((0..MAX_OPEN).all(|n| open.add(&id(n))));
+        assert!(!open.add(&id(MAX_OPEN)), "one too many");
         open.remove(Some(&id(7)));
         open.remove(None);
-        assert!(open.add(&id(MOST_OPEN)), "there is room again");
+        assert!(open.add(&id(MAX_OPEN)), "there is room again");
         open.remove(Some(&id(1)));
         assert!(!open.add(&id(2)), "it is open already");
     }

@@ -25,7 +25,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use url::Url;
 
-use super::bound::{LARGEST_ANSWER, TOO_LARGE};
+use super::bound::{MAX_RESPONSE, TOO_LARGE};
 use super::error::brief;
 use super::events::events;
 use super::unread::in_place_of;
@@ -33,9 +33,9 @@ use super::unread::in_place_of;
 /// How long a connection may take to come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Hops to other places of the same server.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// What is read of an answer that says no.
-const LONGEST_REFUSAL: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -82,7 +82,7 @@ fn within_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
         .contains(&attempt.status());
     let first = attempt.previous().first();
     let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    match keeps_message && same && attempt.previous().len() <= MOST_REDIRECTS {
+    match keeps_message && same && attempt.previous().len() <= MAX_REDIRECTS {
         true => attempt.follow(),
         false => attempt.stop(),
     }
@@ -307,10 +307,10 @@ async fn answered(
             false => Ok(StreamableHttpPostResponse::Accepted),
         };
     }
-    let body = body(response, LARGEST_ANSWER).await.map_err(StreamableHttpError::Client)?;
+    let body = body(response, MAX_RESPONSE).await.map_err(StreamableHttpError::Client)?;
     let parsed = match (&body, message) {
         (None, ClientJsonRpcMessage::Request(request)) => {
-            let said = format!("the answer is larger than {} MiB", LARGEST_ANSWER >> 20);
+            let said = format!("the answer is larger than {} MiB", MAX_RESPONSE >> 20);
             let error = ErrorData::new(ErrorCode(TOO_LARGE), said, None);
             return Ok(StreamableHttpPostResponse::Json(
                 ServerJsonRpcMessage::error(error, Some(request.id.clone())),
@@ -346,7 +346,7 @@ async fn refused(
     response: Response,
 ) -> Outcome<StreamableHttpPostResponse> {
     let status = response.status();
-    let body = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let body = body(response, MAX_ERROR_BODY).await.ok().flatten().unwrap_or_default();
     let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
     if let (Ok(ServerJsonRpcMessage::Error(error)), ClientJsonRpcMessage::Request(request)) =
         (parsed, message)

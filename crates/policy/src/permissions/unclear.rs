@@ -16,7 +16,7 @@ use crate::rule::{Rule, Scope};
 use crate::wildcard;
 
 /// As many files are looked at for a command that goes through a directory.
-const MOST_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 
 impl Permissions {
     /// Why the call may be something that a rule forbids, though none could be held against it.
@@ -162,7 +162,7 @@ fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
     let wanted = Wanted { hidden: !tree.skips.hidden, ignored: !tree.skips.ignored, names };
     let (mut seen, mut why) = (0, None);
     world.walk(&tree.root.real, &wanted, &mut |path, is_dir| {
-        if seen > MOST_FILES {
+        if seen > MAX_FILES {
             why = Some(format!(
                 "{} goes through {named}, which holds too many files to look at, and there are rules about files",
                 tree.by

@@ -35,10 +35,10 @@ const ATTENTION_STEP: f64 = 0.05;
 
 /// So many memories, or as many as are asked for, are ranked for a query, those with the highest row numbers: a word
 /// that stands in more says little, and ranking them all would take longer the more there are.
-const MOST_RANKED: usize = 300;
+const MAX_RANKED: usize = 300;
 
 /// Further words of a query are not looked at.
-const MOST_WORDS: usize = 32;
+const MAX_WORDS: usize = 32;
 
 /// A memory that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -163,7 +163,7 @@ fn words(query: &str) -> Vec<String> {
     let said = split.filter(|word| word.chars().any(char::is_alphanumeric));
     let mut words: Vec<String> = Vec::new();
     for word in said.map(|word| format!("\"{}\"", word.replace('"', "\"\""))) {
-        if words.len() == MOST_WORDS {
+        if words.len() == MAX_WORDS {
             break;
         }
         if !words.contains(&word) {
@@ -183,7 +183,7 @@ fn search(
 ) -> Result<Option<Vec<MemoryHit>>, Failure> {
     let Some(rows) = index::aligned(c)? else { return Ok(None) };
     let find = Find { c, within, condition: condition(c, within, rows)? };
-    let ranked_of = most.max(MOST_RANKED);
+    let ranked_of = most.max(MAX_RANKED);
     let mut candidates = find.all(&words.join(" "), ranked_of)?;
     if candidates.is_empty() && words.len() > 1 {
         candidates = find.any(words, ranked_of)?;

@@ -21,11 +21,11 @@ pub(super) const NOT_SET: &str = "there is nobody to ask: this session's provide
     `ona config set --scope user webSearch.backend brave`";
 
 /// How many pages are asked for.
-const MOST_HITS: usize = 10;
+const MAX_HITS: usize = 10;
 /// As much of an answer is taken.
-const LARGEST_ANSWER: usize = 4 << 20;
+const MAX_RESPONSE: usize = 4 << 20;
 /// As much of a backend's words about an error is passed on.
-const LONGEST_COMPLAINT: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// A backend, ready to be asked.
 pub(super) struct Backend<'w> {
@@ -137,9 +137,9 @@ impl<'w> Backend<'w> {
         let status = response.status();
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(failed)? {
-            if body.len() + piece.len() > LARGEST_ANSWER {
+            if body.len() + piece.len() > MAX_RESPONSE {
                 let name = self.name();
-                return Err(format!("{name} answered more than {LARGEST_ANSWER} bytes"));
+                return Err(format!("{name} answered more than {MAX_RESPONSE} bytes"));
             }
             body.extend_from_slice(&piece);
         }
@@ -178,7 +178,7 @@ impl<'w> Backend<'w> {
         query: &WebQuery,
         client: &reqwest::Client,
     ) -> Result<RequestBuilder, String> {
-        let count = MOST_HITS.to_string();
+        let count = MAX_HITS.to_string();
         let mut url = self.url.clone();
         let request = match self.kind {
             Kind::Searxng => {
@@ -195,7 +195,7 @@ impl<'w> Backend<'w> {
                 client.get(url).header("x-subscription-token", self.secret("")?)
             }
             Kind::Tavily => client.post(url).header(AUTHORIZATION, self.secret("Bearer ")?).json(&json!({
-                "query": query.query, "max_results": MOST_HITS,
+                "query": query.query, "max_results": MAX_HITS,
                 "include_domains": query.allowed_domains, "exclude_domains": query.blocked_domains,
             })),
         };
@@ -215,7 +215,7 @@ impl<'w> Backend<'w> {
     fn refused(&self, status: StatusCode, body: &[u8]) -> String {
         let said = String::from_utf8_lossy(body);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let end = said.floor_char_boundary(LONGEST_COMPLAINT);
+        let end = said.floor_char_boundary(MAX_ERROR_CHARS);
         let said = if said.is_empty() { String::new() } else { format!(": {}", &said[..end]) };
         let hint = match (self.kind, status.as_u16()) {
             (_, 300..=399) => "; redirects are not followed: set webSearch.url to where it leads",
@@ -244,7 +244,7 @@ impl<'w> Backend<'w> {
             )
         })?;
         let text = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().to_owned();
-        let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MOST_HITS);
+        let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MAX_HITS);
         let hits = hits.map(|hit| WebHit {
             title: text(hit, "title"),
             url: text(hit, "url"),

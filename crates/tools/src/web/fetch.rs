@@ -24,7 +24,7 @@ use crate::text::count;
 use crate::tool::{BuiltIn, Refusal};
 
 /// As much of a page is given to the model that reads it.
-const LONGEST_READ: usize = 200_000;
+const MAX_READ: usize = 200_000;
 
 pub(crate) struct WebFetch;
 
@@ -170,7 +170,7 @@ async fn shown(
     if !settings.summarize {
         return Ok(itself(page, ""));
     }
-    let part = &page.text[..page.text.floor_char_boundary(LONGEST_READ)];
+    let part = &page.text[..page.text.floor_char_boundary(MAX_READ)];
     let is_part = page.cut || part.len() < page.text.len();
     // Where it stands is a part of what it says: links in it are short for more.
     match cx.services.digest(prompt, &format!("{}\n\n{part}", page.url)).await {
@@ -196,7 +196,7 @@ async fn shown(
 fn itself(page: &Page, note: &str) -> String {
     let Page { url, kind, bytes, text, .. } = page;
     let mut content = format!("{url} ({kind}, {}{note})\n\n{text}", count(*bytes as u64, "byte"));
-    if page.cut && content.len() <= super::LARGEST_CONTENT {
+    if page.cut && content.len() <= super::MAX_CONTENT {
         content.push_str(ona_types::TRUNCATED_SUFFIX);
     }
     content

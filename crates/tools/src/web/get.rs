@@ -13,11 +13,11 @@ use super::private::PrivateHost;
 use super::{USER_AGENT, Web, describe};
 
 /// As much of a body is taken, decompressed: what counts is what has to be held.
-const LARGEST_BODY: usize = 10 << 20;
+const MAX_BODY: usize = 10 << 20;
 /// How many redirects are followed.
-const MOST_REDIRECTS: usize = 10;
+const MAX_REDIRECTS: usize = 10;
 /// As much of a server's words about an error is passed on.
-const LONGEST_COMPLAINT: usize = 1000;
+const MAX_ERROR_CHARS: usize = 1000;
 /// Said where nothing could be reached though the environment names a proxy.
 const WITHOUT_PROXY: &str = " (pages are fetched without the proxy that the environment names: it would look up \
                              names by itself, past the check of their addresses)";
@@ -64,7 +64,7 @@ pub(super) enum GetError {
     BadLocation { url: Url, why: LinkError },
     #[error("{url} redirects in a circle, back to {to}")]
     Circle { url: Box<Url>, to: Box<Url> },
-    #[error("{0} redirects more than {MOST_REDIRECTS} times")]
+    #[error("{0} redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects(Url),
     #[error(
         "{url} is {what}, which is not read here: WebFetch reads HTML, text, JSON and PDF. Have the file downloaded \
@@ -73,7 +73,7 @@ pub(super) enum GetError {
     Unreadable { url: Url, what: String },
     #[error("{url} came compressed as `{encoding}`, though only gzip was asked for")]
     Encoded { url: Url, encoding: String },
-    #[error("{0} is a PDF of more than {LARGEST_BODY} bytes, the most that is read")]
+    #[error("{0} is a PDF of more than {MAX_BODY} bytes, the most that is read")]
     TooLarge(Url),
     #[error("{0}")]
     SetUp(String),
@@ -90,7 +90,7 @@ pub(super) async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Resu
             let last = been.last().unwrap_or(start).clone();
             return Err(GetError::Circle { url: Box::new(last), to: Box::new(now) });
         }
-        if been.len() > MOST_REDIRECTS {
+        if been.len() > MAX_REDIRECTS {
             return Err(GetError::TooManyRedirects(start.clone()));
         }
         let response = send(web, &now, is_private).await?;
@@ -184,7 +184,7 @@ async fn take(url: Url, response: Response) -> Result<Body, GetError> {
         Ok(kind) => kind,
         Err(what) => return Err(GetError::Unreadable { url, what }),
     };
-    let (bytes, cut) = body(&url, response, LARGEST_BODY).await?;
+    let (bytes, cut) = body(&url, response, MAX_BODY).await?;
     if kind == Kind::Unsaid {
         let Some(found) = page::sniffed(&bytes, !cut) else {
             let what = "no text, and its server does not say what else".to_owned();
@@ -208,7 +208,7 @@ async fn complaint(
         return String::new();
     }
     let url = response.url().clone();
-    let Ok((bytes, _)) = body(&url, response, LONGEST_COMPLAINT).await else {
+    let Ok((bytes, _)) = body(&url, response, MAX_ERROR_CHARS).await else {
         return String::new();
     };
     let text = page::decode(&bytes, content_type, Kind::Text);

@@ -3,7 +3,7 @@
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use htmd::HtmlToMarkdown;
 
-use super::LARGEST_CONTENT;
+use super::MAX_CONTENT;
 use crate::context::ToolContext;
 use crate::helper::{HelperError, read_aside};
 use crate::read::PDF_TEXT;
@@ -20,7 +20,7 @@ const SKIPPED: [&str; 6] = ["script", "style", "svg", "template", "iframe", "obj
 /// How far into a page its own word about its encoding stands (HTML's rule).
 const PRESCAN: usize = 1024;
 /// As much of a PDF's text is taken from its reader, in JSON.
-const LARGEST_PDF_TEXT: usize = 32 << 20;
+const MAX_PDF_TEXT: usize = 32 << 20;
 
 /// A page, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -201,13 +201,13 @@ pub(super) async fn read(
             if html.is_empty() {
                 return Ok((String::new(), false));
             }
-            let read = read_aside(cx, HTML_TEXT, html, LARGEST_CONTENT + 1, limit).await?;
+            let read = read_aside(cx, HTML_TEXT, html, MAX_CONTENT + 1, limit).await?;
             let text = String::from_utf8_lossy(&read.bytes);
             // The line end is the printer's.
             Ok(bounded(text.strip_suffix('\n').unwrap_or(&text).to_owned(), read.truncated))
         }
         Kind::Pdf => {
-            let read = read_aside(cx, PDF_TEXT, body, LARGEST_PDF_TEXT, limit).await?;
+            let read = read_aside(cx, PDF_TEXT, body, MAX_PDF_TEXT, limit).await?;
             let too_long = |_| HelperError::Refused("its text is too long to be read".to_owned());
             let pages: Vec<String> = serde_json::from_slice(&read.bytes).map_err(too_long)?;
             let last = u32::try_from(pages.len()).unwrap_or(u32::MAX);
@@ -218,8 +218,8 @@ pub(super) async fn read(
 
 /// No more of a text than can be shown.
 fn bounded(mut text: String, cut: bool) -> (String, bool) {
-    let longer = text.len() > LARGEST_CONTENT;
-    text.truncate(text.floor_char_boundary(LARGEST_CONTENT));
+    let longer = text.len() > MAX_CONTENT;
+    text.truncate(text.floor_char_boundary(MAX_CONTENT));
     (text, cut || longer)
 }
 
@@ -299,9 +299,9 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_where_it_is_too_long() {
-        let long = "é".repeat(LARGEST_CONTENT);
+        let long = "é".repeat(MAX_CONTENT);
         let (text, cut) = bounded(long, false);
-        assert!(cut && text.len() == LARGEST_CONTENT);
+        assert!(cut && text.len() == MAX_CONTENT);
         assert_eq!(bounded("a".to_owned(), false), ("a".to_owned(), false));
     }
 }

@@ -19,11 +19,11 @@ use crate::tool::{BuiltIn, Refusal};
 /// A shorter query is a slip.
 const SHORTEST_QUERY: usize = 2;
 /// A longer one is none that a search takes.
-const LONGEST_QUERY: usize = 1000;
+const MAX_QUERY: usize = 1000;
 /// The most domains in a list.
-const MOST_DOMAINS: usize = 64;
+const MAX_DOMAINS: usize = 64;
 /// As much is shown of what a page says.
-const LONGEST_SNIPPET: usize = 500;
+const MAX_SNIPPET: usize = 500;
 
 pub(crate) struct WebSearch;
 
@@ -52,12 +52,12 @@ impl WebSearchInput {
         if query.chars().count() < SHORTEST_QUERY {
             return Err(wrong(format!("`query` must have at least {SHORTEST_QUERY} characters")));
         }
-        if query.len() > LONGEST_QUERY {
-            return Err(wrong(format!("`query` is longer than {LONGEST_QUERY} bytes")));
+        if query.len() > MAX_QUERY {
+            return Err(wrong(format!("`query` is longer than {MAX_QUERY} bytes")));
         }
         let domains = |key: &str, list: &[String]| {
-            if list.len() > MOST_DOMAINS {
-                return Err(wrong(format!("`{key}` names more than {MOST_DOMAINS} domains")));
+            if list.len() > MAX_DOMAINS {
+                return Err(wrong(format!("`{key}` names more than {MAX_DOMAINS} domains")));
             }
             let read = list.iter().map(|text| {
                 domain(text).ok_or_else(|| {
@@ -184,7 +184,7 @@ fn shown(query: &WebQuery, hits: &[&WebHit], remarks: &str) -> String {
 /// On one line, and not too long: what a page says must not look like the list it stands in.
 fn flat(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST_SNIPPET) {
+    match text.char_indices().nth(MAX_SNIPPET) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
