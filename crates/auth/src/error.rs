@@ -10,7 +10,7 @@ use ona_files::{LockError, ReplaceError};
 pub enum VaultError {
     /// Somebody else could have put anything there.
     #[error(
-        "{} belongs to user {uid}, and you are {own}: whoever owns it could change it. Move it away, or run as its owner",
+        "{} belongs to user {uid}, but you are {own}: its owner could change it. Move it away, or run as its owner",
         path.display()
     )]
     NotOurs {
@@ -23,7 +23,7 @@ pub enum VaultError {
     },
     /// Others could have read it.
     #[error(
-        "{} is open to other users (mode {mode:03o}): change what was in it, then `chmod {wanted:03o} {}`",
+        "{} is accessible to other users (mode {mode:03o}): replace the secrets in it, then `chmod {wanted:03o} {}`",
         path.display(),
         path.display()
     )]
@@ -43,7 +43,7 @@ pub enum VaultError {
     NotADirectory(PathBuf),
     /// There are secrets and no key to them.
     #[error(
-        "{} is missing, and without it {} cannot be read: put it back from a backup, or move the vault away to begin anew",
+        "{} is missing, and {} cannot be read without it: restore it from a backup, or move the vault away to start over",
         key.display(),
         vault.display()
     )]
@@ -54,29 +54,29 @@ pub enum VaultError {
         vault: PathBuf,
     },
     /// The key file holds something else.
-    #[error("{} holds no key of 32 bytes: put it back from a backup", .0.display())]
+    #[error("{} does not contain a 32-byte key: restore it from a backup", .0.display())]
     BadKey(PathBuf),
     /// It was changed, cut off, or sealed with another key.
     #[error(
-        "{} cannot be unsealed: it was changed or cut off, or its key is another one. It is left as it is; put it or its \
-         key back from a backup, or move it away to begin anew",
+        "{} cannot be decrypted: it was changed or truncated, or the key does not match. It is left unchanged; restore it or its \
+         key from a backup, or move it away to start over",
         .0.display()
     )]
     Damaged(PathBuf),
     /// A later ona's.
-    #[error("{} was written by a newer ona: use that one", .0.display())]
+    #[error("{} was written by a newer version of ona: use that version", .0.display())]
     Newer(PathBuf),
     /// No secret can be called so.
-    #[error("`{}` cannot be a secret's name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
+    #[error("`{}` is not a valid secret name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
     BadName(String),
     /// More than a vault takes.
-    #[error("the vault would be larger than {} KiB: secrets are short", .0 / 1024)]
+    #[error("the vault would be larger than its limit of {} KiB", .0 / 1024)]
     TooLarge(usize),
     /// Another process keeps it locked, or it cannot be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The system gave no random bytes.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system's random number generator failed: {0}")]
     NoRandom(String),
     /// A file was not replaced.
     #[error("{}: {error}", path.display())]

@@ -43,7 +43,7 @@ pub(crate) fn seal(secrets: &Secrets, key: &Key) -> Result<Vec<u8>, String> {
     let payload = Payload { msg: &plain, aad: HEADER };
     let sealed = cipher(key)
         .encrypt(&XNonce::from(*nonce), payload)
-        .map_err(|_| "the secrets cannot be sealed".to_owned())?;
+        .map_err(|_| "the secrets cannot be encrypted".to_owned())?;
     Ok([HEADER, nonce.as_slice(), &sealed].concat())
 }
 

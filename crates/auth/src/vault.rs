@@ -16,7 +16,7 @@ const KEY: &str = "vault.key";
 const LOCK: &str = "vault.lock";
 
 /// All secrets together, and a file, may be this large.
-const LARGEST: usize = 1024 * 1024;
+const MAX_VAULT: usize = 1024 * 1024;
 const MAX_NAME: usize = 200;
 
 /// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
@@ -77,7 +77,7 @@ impl Vault {
     /// What is in the vault. The file is replaced whole, and never before its key is there: no lock is needed.
     fn secrets(&self) -> Result<Secrets, VaultError> {
         let vault = self.file(VAULT);
-        let Some(bytes) = disk::read(&vault, 2 * LARGEST)? else { return Ok(Secrets::new()) };
+        let Some(bytes) = disk::read(&vault, 2 * MAX_VAULT)? else { return Ok(Secrets::new()) };
         let key = self.key()?;
         let key =
             key.ok_or_else(|| VaultError::NoKey { key: self.file(KEY), vault: vault.clone() })?;
@@ -99,8 +99,8 @@ impl Vault {
     /// Seals the secrets, with a new key if there is none yet. Whoever calls has the lock, and has read what is there:
     /// secrets whose key is gone are never written over.
     fn keep(&self, secrets: &Secrets) -> Result<(), VaultError> {
-        if sealed::size(secrets) > LARGEST {
-            return Err(VaultError::TooLarge(LARGEST));
+        if sealed::size(secrets) > MAX_VAULT {
+            return Err(VaultError::TooLarge(MAX_VAULT));
         }
         let key = match self.key()? {
             Some(key) => key,
@@ -273,9 +273,9 @@ mod tests {
             assert!(matches!(error, VaultError::BadName(_)), "{error}");
         }
         put(&vault, &"n".repeat(200), "");
-        let large = SecretString::from("x".repeat(LARGEST));
+        let large = SecretString::from("x".repeat(MAX_VAULT));
         assert!(matches!(vault.put("a", &large).unwrap_err(), VaultError::TooLarge(_)));
-        put(&vault, "a", &"x".repeat(LARGEST / 2));
+        put(&vault, "a", &"x".repeat(MAX_VAULT / 2));
         assert_eq!(vault.names().unwrap().len(), 2);
     }
 

@@ -213,7 +213,7 @@ impl CoreEnd {
             }
         };
         held(&self.shared.open).waiting.remove(&ask);
-        answer.unwrap_or_else(|| HumanAnswer::no("the front-end is gone"))
+        answer.unwrap_or_else(|| HumanAnswer::no("the front end has disconnected"))
     }
 }
 
@@ -266,6 +266,6 @@ mod tests {
         assert!(!core.begin().is_cancelled(), "the next thing is not interrupted");
         drop(events);
         let said = core.ask(question(), &core.begin()).await;
-        assert_eq!(said, HumanAnswer::no("the front-end is gone"));
+        assert_eq!(said, HumanAnswer::no("the front end has disconnected"));
     }
 }

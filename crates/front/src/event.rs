@@ -205,15 +205,15 @@ impl Ending {
         Some(match self {
             Self::Done => return None,
             Self::Interrupted => "interrupted".to_owned(),
-            Self::Blocked { reason } => format!("a hook did not let the prompt through: {reason}"),
+            Self::Blocked { reason } => format!("a hook blocked the prompt: {reason}"),
             Self::Stopped { reason } => format!("stopped: {reason}"),
             Self::Failed { error, message } => format!("{message} ({error})"),
             Self::MaxTurns { most } => {
-                format!("the model was asked {}, which is the limit", times(*most))
+                format!("limit reached: the model was called {}", times(*most))
             }
-            Self::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
+            Self::MaxBudget { most_usd } => format!("limit reached: {most_usd} USD spent"),
             Self::NoAnswerThatFits { tries, last } => format!(
-                "the model tried {} and gave no answer that fits the schema; the last time: {last}",
+                "the model tried {} and gave no answer that matches the schema; last error: {last}",
                 times(*tries)
             ),
             Self::RecordLost { message } => format!("the record could not be written: {message}"),

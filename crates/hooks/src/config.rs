@@ -207,7 +207,7 @@ impl Reader {
                 for (name, groups) in events {
                     let place = format!("hooks.{name}");
                     let Ok(event) = name.parse::<HookEvent>() else {
-                        self.leave_out(source, &place, "there is no such event");
+                        self.leave_out(source, &place, "unknown event");
                         continue;
                     };
                     match groups {
@@ -290,7 +290,7 @@ impl Reader {
             self.warn(
                 source,
                 place,
-                "`async` is not supported: the hook is waited for like any other",
+                "`async` is not supported: ona waits for the hook",
             );
         }
         let timeout = match entry.get("timeout") {
@@ -300,7 +300,7 @@ impl Reader {
                     Some(seconds) => Some(Duration::from_secs_f64(seconds)),
                     // A guard should not fall silent over a number.
                     None => {
-                        let why = "`timeout` must be more than 0 seconds, as a number: the usual one holds";
+                        let why = "`timeout` must be a number of seconds greater than 0: the default is used";
                         self.warn(source, place, why);
                         None
                     }
@@ -314,14 +314,14 @@ impl Reader {
                 source,
                 place,
                 &format!(
-                    "`{}` is no valid pattern: it matches nothing, so the hook never runs",
+                    "`{}` is not a valid pattern: it matches nothing, so the hook never runs",
                     shortened(matcher)
                 ),
             ),
             Matcher::Unjudged(why) => self.warn(
                 source,
                 place,
-                &format!("`matcher` cannot be used, {why}: the hook runs whatever it says"),
+                &format!("`matcher` is ignored ({why}): the hook runs as if it matched"),
             ),
             _ => {}
         }
@@ -358,9 +358,9 @@ impl Reader {
             return Condition::None;
         };
         let place = format!("{place}.{key}");
-        let anyway = "the hook runs as if it held";
+        let anyway = "the hook runs as if it matched";
         let Some(text) = value.as_str() else {
-            self.warn(source, &place, &format!("it is no string; {anyway}"));
+            self.warn(source, &place, &format!("it is not a string; {anyway}"));
             return Condition::Unreadable(value.to_string());
         };
         if text.trim().is_empty() {
@@ -375,7 +375,7 @@ impl Reader {
             Ok((_, None)) => {}
         }
         if !event.is_tool_event() {
-            let why = format!("{event} is about no tool call, so the hook never runs");
+            let why = format!("{event} has no tool call, so the hook never runs");
             self.warn(source, &place, &why);
         }
         Condition::Rule(text.to_owned())
@@ -416,7 +416,7 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
             Ok(Handler::Command { command, shell })
         }
         "http" if matches!(event, HookEvent::SessionStart | HookEvent::Setup) => {
-            Err(format!("{event} takes only hooks of the type command"))
+            Err(format!("{event} supports only hooks of type command"))
         }
         "http" => {
             let url = text(entry, "url").ok_or("`url` is missing")?.to_owned();
@@ -441,7 +441,7 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
         }
         kind @ ("prompt" | "agent") => {
             if !judge::may_ask(event) {
-                return Err(format!("{event} takes no hooks of the type {kind}"));
+                return Err(format!("{event} does not support hooks of type {kind}"));
             }
             let prompt = text(entry, "prompt").filter(|prompt| !prompt.trim().is_empty());
             Ok(Handler::Model {

@@ -76,7 +76,7 @@ pub(crate) async fn run_command(
     // Not spawned: it would run somewhere it was not meant for.
     if !cwd.is_dir() {
         return Ran::failed(format!("the directory {} does not exist", cwd.display()))
-            .hint("make it, or go on from another one");
+            .hint("create it, or start from another directory");
     }
     let mut last = String::from("no shell was found");
     for (program, args) in candidates(shell, command) {
@@ -115,7 +115,7 @@ fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
             // What the shell says when it cannot run the command.
             ran.hint = match code {
                 127 => "its command was not found: check its path and PATH",
-                126 => "its command may not be executed: `chmod +x` it",
+                126 => "its command is not executable: `chmod +x` it",
                 _ => DECIDES_NOTHING,
             };
         }

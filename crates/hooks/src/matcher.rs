@@ -57,7 +57,7 @@ impl Matcher {
             match apart(TIME_TO_READ, move || Regex::with_flags(&text, flags)) {
                 Some(Ok(pattern)) => Self::Pattern(pattern),
                 Some(Err(_)) => Self::Nothing,
-                None => Self::Unjudged("it could not be read in time"),
+                None => Self::Unjudged("it took too long to compile"),
             }
         }
     }

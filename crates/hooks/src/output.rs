@@ -40,14 +40,14 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         _ => {}
     }
     if value.get("async").is_some_and(Value::is_boolean) {
-        return Stdout::Invalid("`async` is no answer: hooks are waited for (S0 §5.8)".to_owned());
+        return Stdout::Invalid("`async` is not supported: ona waits for hooks (S0 §5.8)".to_owned());
     }
     match serde_path_to_error::deserialize::<_, SyncOutput>(&value) {
         Ok(answer) => Stdout::Answer(Box::new(answer)),
         Err(error) => {
             let field = culprit(&value).unwrap_or_else(|| error.path().to_string());
             let why = error.inner();
-            Stdout::Invalid(format!("not an answer of the hook contract: {field}: {why}"))
+            Stdout::Invalid(format!("it does not match the hook contract: {field}: {why}"))
         }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
             ),
         ] {
             let Stdout::Invalid(why) = parse_stdout(event, &text) else { unreachable!("{text}") };
-            let expected = format!("not an answer of the hook contract: {expected}");
+            let expected = format!("it does not match the hook contract: {expected}");
             assert!(why.starts_with(&expected), "{why}");
         }
     }

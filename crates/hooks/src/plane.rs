@@ -138,7 +138,7 @@ impl Fired {
         let mut line = match self.failed.as_slice() {
             _ if ran == 0 && skipped == 0 => return "no hook matched".to_owned(),
             _ if ran == 0 => return format!("hooks are switched off: {skipped} skipped"),
-            [] => format!("{ran} ran and said nothing against it"),
+            [] => format!("{ran} ran without objection"),
             failed => format!("{ran} ran, {} failed: {}", failed.len(), lines(failed).join("; ")),
         };
         if skipped > 0 {
@@ -279,8 +279,8 @@ impl HookPlane {
             } else if event == HookEvent::PreToolUse && fired.denies() {
                 Some("prior_block_or_deny")
             } else if judge.is_none() && matches!(entry.handler, Handler::Model { .. }) {
-                let hint = "give a model's credentials, or make it a command";
-                fail(&mut fired, entry, "did not run: there is no model to ask", hint);
+                let hint = "configure a model, or make it a command hook";
+                fail(&mut fired, entry, "did not run: no model is configured", hint);
                 Some("no_model")
             } else {
                 None
@@ -352,7 +352,7 @@ impl HookPlane {
         };
         match &entry.handler {
             Handler::Model { prompt, model, looks } => {
-                let Some(judge) = judge else { return Ran::failed("there is no model to ask") };
+                let Some(judge) = judge else { return Ran::failed("no model is configured") };
                 let limit = entry.timeout.unwrap_or_else(|| judge::patience(*looks));
                 let prompt = judge::filled(prompt, input);
                 let question = Question { prompt: &prompt, model: model.as_deref(), looks: *looks };
@@ -464,7 +464,7 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
                     false => why.as_str(),
                 };
                 let why = format!("its output is invalid: {why}");
-                fail(fired, entry, &why, "`ona schema hooks` has what a hook may print");
+                fail(fired, entry, &why, "`ona schema hooks` shows what a hook may print");
                 ran.note(&why);
             }
         },

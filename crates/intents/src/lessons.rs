@@ -31,7 +31,7 @@ const SPEAK: [&str; 24] = [
 const NEVER_RAN: [i32; 2] = [126, 127];
 
 /// A larger file is not one that ona would rewrite.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE: u64 = 16 << 20;
 
 /// Lines of the section that are lessons.
 const MAX_LESSONS: usize = 50;
@@ -141,7 +141,7 @@ pub fn learn(
     let mut chosen = None;
     for file in FILES {
         let path = inside(workspace, file)?;
-        let text = read_resolved_text(&path, LARGEST);
+        let text = read_resolved_text(&path, MAX_FILE);
         if let Some(text) = text.map_err(|error| LessonError::Read { file, error })? {
             chosen = Some((file, path, text));
             break;

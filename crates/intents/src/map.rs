@@ -26,7 +26,7 @@ pub const MAP_PATH: &str = ".orchestration/intent_map.md";
 const LOCK_PATH: &str = ".orchestration/intent_map.lock";
 
 /// A larger map is not one that ona would rewrite.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE: u64 = 16 << 20;
 
 /// As many symbols as a row names: the ones touched last.
 const MAX_SYMBOLS: usize = 12;
@@ -84,7 +84,7 @@ impl IntentMap {
 
     /// The map of a workspace as it was last written; nothing where there is none that ona could have written.
     pub fn read(workspace: &Path) -> Result<Option<Self>, MapError> {
-        let text = read_resolved_text(&inside(workspace, MAP_PATH)?, LARGEST)?;
+        let text = read_resolved_text(&inside(workspace, MAP_PATH)?, MAX_FILE)?;
         Ok(text.as_deref().and_then(page::parse))
     }
 
@@ -127,7 +127,7 @@ impl IntentMap {
         name: impl Fn(&str) -> Option<String>,
     ) -> Result<(), MapError> {
         let path = own(workspace, MAP_PATH)?;
-        let old = read_resolved_text(&path, LARGEST)?;
+        let old = read_resolved_text(&path, MAX_FILE)?;
         let new = page::render(self, old.as_deref(), name);
         if old.as_deref() != Some(new.as_str()) {
             replace(&path, new.as_bytes(), &ReplaceOptions::default())?;
@@ -149,7 +149,7 @@ pub fn record(
         std::fs::create_dir_all(dir)?;
     }
     let _held = Lock::acquire(&lock, PATIENCE)?;
-    let old = read_resolved_text(&path, LARGEST)?;
+    let old = read_resolved_text(&path, MAX_FILE)?;
     let map = match old.as_deref().and_then(page::parse) {
         Some(mut map) => {
             map.add(entry);

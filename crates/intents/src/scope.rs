@@ -17,7 +17,7 @@ pub use overlap::overlap;
 pub use place::{Outside, locate, relative};
 
 /// Longer patterns are refused.
-const LONGEST: usize = 4_096;
+const MAX_PATTERN: usize = 4_096;
 
 /// Why a pattern cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl Glob {
     /// Reads a pattern; a comment is none.
     pub fn read(text: &str) -> Result<Option<Self>, GlobError> {
         let bad = |problem| GlobError { pattern: text.to_owned(), problem };
-        if text.len() > LONGEST {
+        if text.len() > MAX_PATTERN {
             // The pattern itself would drown the message.
             let pattern = text.chars().take(60).chain("…".chars()).collect();
             return Err(GlobError { pattern, problem: GlobProblem::TooLong });

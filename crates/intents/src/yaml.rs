@@ -11,7 +11,7 @@ use std::ops::Range;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
 /// Collections within collections, at most.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A place in a file, both counted from 1, columns in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ impl Document {
                 }
                 Event::SequenceStart(style, anchor, tag)
                 | Event::MappingStart(style, anchor, tag) => {
-                    if open.len() >= DEEPEST {
+                    if open.len() >= MAX_DEPTH {
                         return Err(bad("it is nested too deep"));
                     }
                     let flow = style == StructureStyle::Flow;

@@ -74,7 +74,7 @@ impl ServerHandler for Handler {
                 Ok(result.into())
             }
             Ok(Err(UnknownTool)) => {
-                Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None))
+                Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None))
             }
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }

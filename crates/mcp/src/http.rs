@@ -156,7 +156,7 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let Ok(body) = tokio::time::timeout(MESSAGE_WITHIN, taken_in(body)).await else {
-        return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message did not come to its end\n"));
+        return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message is incomplete\n"));
     };
     let Said { id, method, params } = serde_json::from_slice(&body).unwrap_or_default();
     let answering = service.handle(Request::from_parts(parts, Full::new(body)));
@@ -262,7 +262,7 @@ fn ending_with(call: Underway, answer: Answered) -> Answered {
 
 /// What is said in place of an answer that nobody waits for.
 fn taken_back(id: &Value) -> Answered {
-    let error = json!({"code": -32_800, "message": "the call was taken back"});
+    let error = json!({"code": -32_800, "message": "the call was cancelled"});
     let said = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
     let mut answer = plain(StatusCode::OK, said);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -83,7 +83,7 @@ const SHELLS: &[&str] =
 const WITH_COMMAND_OPTION: &[&str] = &["su", "runuser", "script", "sg", "flock"];
 
 /// How deep command lines within command lines are followed.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// The name without its directory: `/bin/rm` is `rm`.
 pub(crate) fn base_name(name: &str) -> &str {
@@ -226,11 +226,11 @@ pub(crate) fn expand(script: Script) -> Script {
         script.commands.into_iter().rev().map(|command| (command, 0)).collect();
     while let Some((command, depth)) = pending.pop() {
         if command.assignments.iter().any(|one| one.name.starts_with("GIT_CONFIG")) {
-            expanded.opaque.get_or_insert("it configures git on the way".to_owned());
+            expanded.opaque.get_or_insert("it passes configuration to git".to_owned());
         }
         match inner(&command) {
             None => {}
-            Some(Some(source)) if depth < DEEPEST => {
+            Some(Some(source)) if depth < MAX_DEPTH => {
                 let mut nested = shell::parse(&source);
                 // What it sets it sets for itself.
                 let assignments = nested.commands.iter_mut().flat_map(|one| &mut one.assignments);
@@ -245,7 +245,7 @@ pub(crate) fn expand(script: Script) -> Script {
                 let name = command.name().unwrap_or_default();
                 expanded
                     .opaque
-                    .get_or_insert(format!("what `{name}` runs is not fixed in the text"));
+                    .get_or_insert(format!("what `{name}` runs is only known at run time"));
             }
         }
         expanded.commands.push(command);

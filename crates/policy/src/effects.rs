@@ -181,11 +181,11 @@ impl Effects {
         for command in &script.commands {
             let Some(first) = command.words.first() else { continue };
             let Some(name) = command.name() else {
-                self.doubt(format!("what `{}` stands for is not fixed in the text", first.source));
+                self.doubt(format!("the value of `{}` is only known at run time", first.source));
                 continue;
             };
             if commands::runs_unknown(&command.words) {
-                self.doubt(format!("what `{name}` runs is not fixed in the text"));
+                self.doubt(format!("what `{name}` runs is only known at run time"));
             }
             if !matches!(name, "cd" | "pushd" | "popd") {
                 continue;
@@ -197,7 +197,7 @@ impl Effects {
             });
             let to = to.filter(|to| name == "cd" && to != "-");
             let Some(to) = to.filter(|_| self.dirs.len() < MAX_DIRS) else {
-                self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
+                self.doubt(format!("where `{}` leads is only known at run time", command.text()));
                 continue;
             };
             // Bash takes `..` away in the text, before it follows links; `cd -P` after.
@@ -217,7 +217,7 @@ impl Effects {
         for redirect in &script.redirects {
             let Some(target) = &redirect.target.literal else {
                 self.doubt(format!(
-                    "the redirection target {} is not fixed",
+                    "the redirection target {} is only known at run time",
                     redirect.target.source
                 ));
                 continue;
@@ -226,7 +226,7 @@ impl Effects {
                 continue;
             }
             if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
-                self.doubt(format!("{target} is a connection to elsewhere"));
+                self.doubt(format!("{target} opens a network connection"));
             }
             if self.dirs.len() > 1 && !target.starts_with('/') {
                 self.doubt(format!(
@@ -331,7 +331,7 @@ impl Effects {
                         );
                     }
                     None => {
-                        self.unsure.get_or_insert(format!("{pattern} stands for too many files"));
+                        self.unsure.get_or_insert(format!("{pattern} matches too many files"));
                     }
                 },
             }

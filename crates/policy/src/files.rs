@@ -116,7 +116,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         archive(words, touched);
     }
     if SCATTERERS.contains(&name) && !packs(name, words) {
-        touched.scatters.get_or_insert(format!("which files `{name}` writes is not in the text"));
+        touched.scatters.get_or_insert(format!("which files `{name}` writes is not in the command"));
     }
     if name == "sed" {
         // `s/a/b/w file` and `w file` in a script.
@@ -247,7 +247,7 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
                 touched.files.extend(parts.into_iter().map(|part| (access, Operand::Fixed(part))));
                 touched
                     .unsure
-                    .get_or_insert(format!("which files {} stands for is not fixed", word.source));
+                    .get_or_insert(format!("which files {} matches is only known at run time", word.source));
             }
         }
     }

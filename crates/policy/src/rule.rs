@@ -26,7 +26,7 @@ pub use paths::Anchors;
 pub(crate) use paths::PathPattern;
 
 /// A rule longer than this is no rule.
-const LONGEST: usize = 10_000;
+const MAX_RULE: usize = 10_000;
 
 /// Where a rule, a hook or a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -257,8 +257,8 @@ impl Rule {
         source: Source,
         anchors: &Anchors,
     ) -> Result<(Self, Option<String>), RuleError> {
-        if text.len() > LONGEST {
-            return refuse(format!("it is longer than {LONGEST} bytes"));
+        if text.len() > MAX_RULE {
+            return refuse(format!("it is longer than {MAX_RULE} bytes"));
         }
         let text = text.trim();
         let (tool, content) = split(text)?;
@@ -269,7 +269,7 @@ impl Rule {
             (_, None) => {
                 check_tool(tool, behavior)?;
                 if !tool.contains(['_', '*']) && !TOOL_NAMES.contains(&tool) {
-                    warning = Some(format!("there is no tool `{tool}`"));
+                    warning = Some(format!("unknown tool `{tool}`"));
                 }
                 Spec::Any
             }
@@ -304,7 +304,7 @@ impl Rule {
             (tool, Some(_)) => {
                 let meant = ona_types::nearest(tool, TOOL_NAMES)
                     .map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
-                return refuse(format!("there is no tool `{tool}`{meant}"));
+                return refuse(format!("unknown tool `{tool}`{meant}"));
             }
         };
         let rule = Self {
@@ -429,7 +429,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
 fn check_tool(tool: &str, behavior: Behavior) -> Result<(), RuleError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
     if !tool.chars().all(plain) {
-        return refuse(format!("`{tool}` is no tool's name"));
+        return refuse(format!("`{tool}` is not a valid tool name"));
     }
     if behavior == Behavior::Allow && tool.contains('*') {
         // What a star would allow changes with every server that is added.

@@ -13,7 +13,7 @@ use regex::Regex;
 use serde_json::Value;
 
 /// A live value shorter than this is no secret, and would be found in every other word.
-const SHORTEST: usize = 8;
+const MIN_LEN: usize = 8;
 /// What every mask begins with.
 pub const MASK: &str = "[REDACTED:";
 
@@ -90,7 +90,7 @@ impl Redactor {
     /// A redactor that also knows these values.
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
         let mut values: Vec<String> = Vec::new();
-        for value in live.into_iter().filter(|value| value.trim().len() >= SHORTEST) {
+        for value in live.into_iter().filter(|value| value.trim().len() >= MIN_LEN) {
             // As it stands inside a JSON text.
             let escaped = Value::from(value.as_str()).to_string();
             let escaped = escaped[1..escaped.len() - 1].to_owned();
@@ -249,7 +249,7 @@ const SECRET_WORDS: [&str; 6] = ["KEY", "APIKEY", "PASS", "PAT", "PWD", "AUTH"];
 /// And parts of such words.
 const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 /// A value of small letters alone that is shorter than this is a word like others.
-const SHORTEST_WORD: usize = 16;
+const MIN_SECRET_LEN: usize = 16;
 
 /// Whether a variable holds a secret, by its name.
 pub fn holds_secret(world: &dyn World, name: &str, value: &str) -> bool {
@@ -267,9 +267,9 @@ pub fn names_secret(name: &str) -> bool {
 /// Whether a value can be taken for a secret and masked wherever it occurs. A path that exists leads to one, and is
 /// none; a common word would be found everywhere.
 pub fn can_be_secret(world: &dyn World, value: &str) -> bool {
-    let is_word = value.len() < SHORTEST_WORD && value.bytes().all(|b| b.is_ascii_lowercase());
+    let is_word = value.len() < MIN_SECRET_LEN && value.bytes().all(|b| b.is_ascii_lowercase());
     let is_path = value.starts_with('/') && world.exists(Path::new(value));
-    value.len() >= SHORTEST && !is_word && !is_path
+    value.len() >= MIN_LEN && !is_word && !is_path
 }
 
 /// The masks in a text, for whoever must not take one for what it stands for.

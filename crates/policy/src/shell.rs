@@ -99,11 +99,11 @@ pub fn parse(source: &str) -> Script {
         .ok()
         .and_then(|()| parser.parse(source, None));
     let Some(tree) = tree else {
-        return Script { opaque: Some("the shell grammar gave up".into()), ..Script::default() };
+        return Script { opaque: Some("the shell parser gave up".into()), ..Script::default() };
     };
     let mut script = Script::default();
     if tree.root_node().has_error() {
-        script.opaque = Some("the shell grammar does not understand the command".into());
+        script.opaque = Some("the shell parser does not understand the command".into());
     }
     collect(tree.root_node(), source, &mut script);
     match plain::read(source) {
@@ -114,11 +114,11 @@ pub fn parse(source: &str) -> Script {
             if !reading.agrees(&script) {
                 script
                     .opaque
-                    .get_or_insert("bash may read it otherwise than the grammar does".into());
+                    .get_or_insert("bash may parse it differently than ona does".into());
             }
         }
         Err(why) => {
-            script.opaque.get_or_insert(format!("it is not plain enough to be sure of it: {why}"));
+            script.opaque.get_or_insert(format!("it is too complex to judge safely: {why}"));
         }
     }
     script

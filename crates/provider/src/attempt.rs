@@ -199,7 +199,7 @@ async fn receive(
             let mut body = Vec::new();
             read(&mut response, &mut body, ANSWER_CAP, limit).await.map_err(Trouble::cut)?;
             let value = serde_json::from_slice(&body).map_err(|error| {
-                Trouble::cut(format!("the server's answer is no whole JSON: {error}"))
+                Trouble::cut(format!("the server's answer is not complete JSON: {error}"))
             })?;
             decoder.take_whole(&value, on)
         }
@@ -271,7 +271,7 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Troubl
         let location = headers.get(LOCATION).and_then(|place| place.to_str().ok());
         Complaint::said(match location.filter(|_| status.is_redirection()) {
             Some(place) => format!(
-                "{} answered {}: it is elsewhere, at {place}. Check the base URL",
+                "{} answered {}: the server redirects to {place}. Check the base URL",
                 line.url,
                 short(status)
             ),
@@ -319,11 +319,11 @@ async fn read(
 
 fn unreachable(line: &Line, error: reqwest::Error) -> Trouble {
     let why = describe(&error.without_url());
-    let mut trouble = Trouble::unreachable(format!("cannot ask {}: {why}", line.url));
+    let mut trouble = Trouble::unreachable(format!("the request to {} failed: {why}", line.url));
     // It will be the same certificate the next time.
     if why.contains("certificate") {
         trouble.failure.message.push_str(
-            ". If that server or a proxy on the way has a certificate of its own, name its authority's file",
+            ". If the server or a proxy uses a private certificate authority, configure its CA file",
         );
         trouble.remedy = Remedy::Fail;
     }

@@ -163,7 +163,7 @@ impl Client {
         let backoff = &self.retry.backoff;
         if let Some(wait) = wait.filter(|wait| *wait > backoff.longest_asked) {
             let seconds = wait.as_secs();
-            failure.message.push_str(&format!("; it asks to be left alone for {seconds} s"));
+            failure.message.push_str(&format!("; the server asks to wait {seconds} s"));
             return Err(AskError::Failed(failure));
         }
         if tries.retries >= self.retry.max_retries {

@@ -87,7 +87,7 @@ impl Credentials for Fixed {
 /// Stands where a secret stood.
 const MASK: &str = "[secret]";
 /// Masking a shorter text would hit innocent words.
-const SHORTEST: usize = 6;
+const MIN_LEN: usize = 6;
 
 /// Takes secrets out of texts that came from elsewhere: servers echo what they were sent.
 #[derive(Clone, Default)]
@@ -95,7 +95,7 @@ pub(crate) struct Masks(Vec<SecretString>);
 
 impl Masks {
     pub(crate) fn add(&mut self, secret: &str) {
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_LEN {
             self.0.push(secret.into());
         }
     }

@@ -237,7 +237,7 @@ impl Complaint {
     /// The trouble that an error within an answer is.
     pub(crate) fn trouble(value: &Value) -> Trouble {
         let complaint = Self::read(value)
-            .unwrap_or_else(|| Self::said("the server reported an error without saying which"));
+            .unwrap_or_else(|| Self::said("the server reported an error without a message"));
         Trouble::refused(complaint.status(), &complaint, None)
     }
 

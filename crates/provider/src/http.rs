@@ -28,7 +28,7 @@ pub enum ConfigurationError {
         reason: String,
     },
     /// The address of a proxy. It may hold a password and is not shown.
-    #[error("the value of {variable} is no proxy that can be used: {reason}")]
+    #[error("the value of {variable} is not a usable proxy: {reason}")]
     Proxy {
         /// Which one, by the variable's name.
         variable: &'static str,
@@ -56,7 +56,7 @@ pub enum ConfigurationError {
     },
     /// The credential, which is not shown.
     #[error(
-        "the credential from {0} cannot be sent: it holds a line break or another control character"
+        "the credential from {0} cannot be sent: it contains a line break or another control character"
     )]
     Credential(String),
     /// The HTTP client cannot be made.
@@ -190,7 +190,7 @@ fn address(base: &str, path: &str) -> Result<Url, ConfigurationError> {
     }
     let url = Url::parse(base_url).map_err(|error| wrong(&error.to_string()))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it holds a user name; credentials go elsewhere"));
+        return Err(wrong("it contains a user name; credentials do not belong in the URL"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("it must end with a path, without `?` or `#`"));
@@ -219,7 +219,7 @@ fn shown(url: &str) -> String {
 fn check_socket(path: &Path) -> Result<(), ConfigurationError> {
     let wrong = |reason: String| ConfigurationError::UnixSocket { path: path.to_owned(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if metadata.file_type().is_socket() { Ok(()) } else { Err(wrong("it is no socket".to_owned())) }
+    if metadata.file_type().is_socket() { Ok(()) } else { Err(wrong("it is not a socket".to_owned())) }
 }
 
 /// Adds the proxies, and says whether one of them is itself spoken to over TLS.
@@ -261,7 +261,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, ConfigurationError> {
     let wrong = |reason: String| ConfigurationError::Certificates(reason);
     let read = Certificate::from_pem_bundle(pem).map_err(|error| wrong(describe(&error)))?;
     if read.is_empty() {
-        return Err(wrong("there is no PEM certificate in them".to_owned()));
+        return Err(wrong("they contain no PEM certificate".to_owned()));
     }
     Ok(read)
 }
@@ -279,7 +279,7 @@ const PLAIN_HEADERS: [&str; 7] = [
 /// In the name of a header these say that its value is a secret.
 const SECRET_WORDS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
 /// The value of a header that does not say so is a secret only from this length on.
-const SHORTEST_UNNAMED: usize = 8;
+const MIN_UNNAMED_SECRET: usize = 8;
 
 /// What of a custom header must not be shown. A gateway's key may go by any name.
 pub fn header_secrets<'v>(name: &str, value: &'v str) -> impl Iterator<Item = &'v str> {
@@ -288,7 +288,7 @@ pub fn header_secrets<'v>(name: &str, value: &'v str) -> impl Iterator<Item = &'
     let says_so = SECRET_WORDS.iter().any(|word| name.contains(word));
     // `Bearer abc`: what follows the scheme is the secret, and may be shown without it.
     let parts = [Some(value.trim()), value.split_whitespace().next_back()];
-    let secret = move |part: &&str| says_so || (!is_plain && part.len() >= SHORTEST_UNNAMED);
+    let secret = move |part: &&str| says_so || (!is_plain && part.len() >= MIN_UNNAMED_SECRET);
     parts.into_iter().flatten().filter(secret)
 }
 
@@ -300,9 +300,9 @@ fn headers(pairs: &[(String, String)], masks: &mut Masks) -> Result<HeaderMap, C
             reason: reason.to_owned(),
         };
         let key = HeaderName::from_bytes(name.trim().as_bytes())
-            .map_err(|_| wrong("that is no header name"))?;
+            .map_err(|_| wrong("it is not a valid header name"))?;
         let mut sent = HeaderValue::from_str(value.trim())
-            .map_err(|_| wrong("its value holds a line break or another control character"))?;
+            .map_err(|_| wrong("its value contains a line break or another control character"))?;
         sent.set_sensitive(true);
         header_secrets(key.as_str(), value).for_each(|secret| masks.add(secret));
         headers.append(key, sent);
@@ -377,16 +377,16 @@ mod tests {
         the base URL `api.anthropic.com` cannot be used: it must begin with http:// or https://
         the base URL `ftp://h` cannot be used: it must begin with http:// or https://
         the base URL `http://h:99999` cannot be used: invalid port number
-        the base URL `http://…@h` cannot be used: it holds a user name; credentials go elsewhere
+        the base URL `http://…@h` cannot be used: it contains a user name; credentials do not belong in the URL
         the base URL `http://h/?…` cannot be used: it must end with a path, without `?` or `#`
         the base URL `http://…` cannot be used: invalid port number
         the base URL `h?…` cannot be used: it must begin with http:// or https://
-        the custom header `a b` cannot be sent: that is no header name
-        the custom header `x-key` cannot be sent: its value holds a line break or another control character
-        the value of https_proxy is no proxy that can be used: `socks5` proxies are not supported
-        the value of https_proxy is no proxy that can be used: empty host
-        the extra CA certificates cannot be used: there is no PEM certificate in them
-        the unix socket DIR/file cannot be used: it is no socket
+        the custom header `a b` cannot be sent: it is not a valid header name
+        the custom header `x-key` cannot be sent: its value contains a line break or another control character
+        the value of https_proxy is not a usable proxy: `socks5` proxies are not supported
+        the value of https_proxy is not a usable proxy: empty host
+        the extra CA certificates cannot be used: they contain no PEM certificate
+        the unix socket DIR/file cannot be used: it is not a socket
         the unix socket DIR/file/x cannot be used: Not a directory (os error 20)
         ");
     }

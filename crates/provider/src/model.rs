@@ -52,7 +52,7 @@ impl fmt::Display for ProviderKind {
 /// A word that is no provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no provider (claude_code_subscription, openai_compatible, lm_studio_local; case matters)"
+    "unknown provider `{0}` (expected claude_code_subscription, openai_compatible or lm_studio_local; case matters)"
 )]
 pub struct UnknownProvider(pub String);
 
@@ -229,7 +229,7 @@ fn family(wire: &str) -> &str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The provider has no such model.
-    #[error("`{name}` is no model of {provider}: it has {allowed}")]
+    #[error("unknown model `{name}` for {provider} (available: {allowed})")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -244,7 +244,7 @@ pub enum ModelError {
     )]
     NoLmStudioModel,
     /// An alias for something that is no model id.
-    #[error("`{name}` in model_aliases is no model id: those are {allowed}")]
+    #[error("`{name}` in model_aliases is not a model id (expected {allowed})")]
     UnknownAlias {
         /// The key.
         name: String,

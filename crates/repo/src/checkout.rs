@@ -12,7 +12,7 @@ use ona_files::read_text_at_most;
 use crate::index::{Tracked, read_index};
 
 /// A file that names a directory is no longer than a path.
-pub(crate) const LONGEST: u64 = 64 << 10;
+pub(crate) const MAX_LINK_FILE: u64 = 64 << 10;
 
 /// An index that is larger is not read.
 const MAX_INDEX: u64 = 100 << 20;
@@ -106,11 +106,11 @@ impl Checkout {
 fn git_dirs(top: &Path) -> Option<GitDirs> {
     let mut own = top.join(".git");
     if !own.is_dir() {
-        let text = read_text_at_most(&own, LONGEST).ok()??;
+        let text = read_text_at_most(&own, MAX_LINK_FILE).ok()??;
         // git takes line ends away and nothing else.
         own = top.join(text.trim_end_matches(['\r', '\n']).strip_prefix("gitdir: ")?);
     }
-    let common = match read_text_at_most(&own.join("commondir"), LONGEST) {
+    let common = match read_text_at_most(&own.join("commondir"), MAX_LINK_FILE) {
         Ok(Some(text)) => own.join(text.trim_end_matches(['\r', '\n'])),
         _ => own.clone(),
     };

@@ -27,7 +27,7 @@ pub use history::{
 };
 
 /// As much as one command may say, and as large as a file of the work tree may be.
-const MOST: usize = 256 << 20;
+const MAX_OUTPUT: usize = 256 << 20;
 
 /// As long as one command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -71,7 +71,7 @@ pub enum GitError {
     #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
     /// There is no such commit.
-    #[error("there is no commit `{rev}` in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
+    #[error("commit `{rev}` not found in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
     NoCommit {
         /// As it was named.
         rev: String,
@@ -82,10 +82,10 @@ pub enum GitError {
     #[error("the repository has no object {0}: it is a partial clone, or damaged")]
     NoObject(String),
     /// It says more than ona takes in.
-    #[error("`git {0}` says more than {MOST} bytes")]
+    #[error("`git {0}` printed more than {MAX_OUTPUT} bytes")]
     TooMuch(String),
     /// A file that cannot be compared.
-    #[error("{} has more than {MOST} bytes and cannot be compared", .0.display())]
+    #[error("{} is larger than {MAX_OUTPUT} bytes and cannot be compared", .0.display())]
     TooLarge(PathBuf),
     /// A file that cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
@@ -265,7 +265,7 @@ pub async fn blobs(root: &Path, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Gi
     };
     let cut = || GitError::Failed {
         command: "cat-file".to_owned(),
-        said: "its answer cannot be read".to_owned(),
+        said: "its output cannot be parsed".to_owned(),
     };
     ids.iter().map(|_| next().ok_or_else(cut)).collect()
 }
@@ -367,7 +367,7 @@ async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     if !meta.is_file() {
         return Ok(None);
     }
-    if meta.len() > MOST as u64 {
+    if meta.len() > MAX_OUTPUT as u64 {
         return Err(GitError::TooLarge(path.to_owned()));
     }
     fs::read(path).map(Some).map_err(unreadable)
@@ -453,7 +453,7 @@ async fn git_with(
         marker: None,
         stdin: stdin.to_vec(),
         timeout: PATIENCE,
-        cap: MOST,
+        cap: MAX_OUTPUT,
     };
     let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await?;
     // `env` says so where there is no git.

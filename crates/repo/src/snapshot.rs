@@ -91,10 +91,10 @@ impl OwnFiles {
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// What it was is not known.
-    #[error("what it was before was too large to be kept")]
+    #[error("its earlier content was too large to keep")]
     NotKept,
     /// Somebody could have led ona elsewhere.
-    #[error("a link is on the way to {} now", .0.display())]
+    #[error("the path to {} now contains a symlink", .0.display())]
     Link(PathBuf),
     /// It was not written.
     #[error(transparent)]
@@ -588,7 +588,7 @@ mod tests {
             [
                 "a.txt ",
                 "b.txt ",
-                "big what it was before was too large to be kept",
+                "big its earlier content was too large to keep",
                 "link ",
                 "new ",
                 "src ",

@@ -174,12 +174,12 @@ const ORPHANS: &[(&str, &str)] = &[
              AND r.entry_type = 'tool_result' AND r.tool_use_id = u.tool_use_id)",
     ),
     (
-        "sessions whose sequence has a hole",
+        "sessions with a gap in their sequence",
         "SELECT count(*) FROM (SELECT 1 FROM transcript_entries GROUP BY session_id
          HAVING max(sequence) - min(sequence) + 1 <> count(*) OR min(sequence) <> 0)",
     ),
     (
-        "transcript entries whose payload is no JSON",
+        "transcript entries whose payload is not JSON",
         "SELECT count(*) FROM transcript_entries WHERE NOT json_valid(payload_json)",
     ),
     (
@@ -195,7 +195,7 @@ const ORPHANS: &[(&str, &str)] = &[
          WHERE phase NOT IN ('idle', 'planning', 'implement', 'test', 'verify', 'done')",
     ),
     (
-        "conversations or sessions without an id that is text",
+        "conversations or sessions whose id is not text",
         "SELECT (SELECT count(*) FROM conversations WHERE typeof(id) <> 'text')
               + (SELECT count(*) FROM sessions WHERE typeof(session_id) <> 'text')",
     ),
@@ -291,7 +291,7 @@ fn missing_tables(c: &Connection) -> Result<Option<Finding>, Failure> {
             "schema",
             Level::Fail,
             format!("missing: {}", missing.join(", ")),
-            "somebody dropped them: restore a backup, or point AGENT_SDLC_DB at a new file",
+            "they were dropped: restore a backup, or point AGENT_SDLC_DB at a new file",
         )
     }))
 }
@@ -340,8 +340,8 @@ fn version(c: &Connection, into: &mut Inspection) -> Result<bool, Failure> {
             Finding::bad(
                 "schema",
                 Level::Fail,
-                format!("written by a newer ona ({found})"),
-                "use the newer ona, or point AGENT_SDLC_DB at another path",
+                format!("written by a newer version of ona ({found})"),
+                "use the newer version of ona, or point AGENT_SDLC_DB at another path",
             ),
             false,
         ),
@@ -349,7 +349,7 @@ fn version(c: &Connection, into: &mut Inspection) -> Result<bool, Failure> {
             Finding::bad(
                 "schema",
                 Level::Fail,
-                format!("not one of ona's databases: {reason}"),
+                format!("not an ona database: {reason}"),
                 "point AGENT_SDLC_DB at another path",
             ),
             false,
@@ -398,7 +398,7 @@ fn foreign_keys(c: &Connection) -> Result<Finding, Failure> {
         Finding::bad(
             "foreign keys",
             Level::Fail,
-            format!("rows that point at nothing: {}", broken.join(", ")),
+            format!("rows whose reference is missing: {}", broken.join(", ")),
             "`PRAGMA foreign_key_check` in the sqlite3 shell lists them",
         )
     })
@@ -414,12 +414,12 @@ fn orphans(c: &Connection, checks: &Checks) -> Result<Vec<Finding>, Failure> {
                 "rows",
                 Level::Warn,
                 format!("{count} {name}"),
-                "ona makes no such rows itself; they came by hand or from another program",
+                "ona never writes such rows; they were added by hand or by another program",
             ));
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::ok("rows", "no orphans, no holes"));
+        findings.push(Finding::ok("rows", "no orphans, no gaps"));
     }
     Ok(findings)
 }
@@ -484,7 +484,7 @@ mod tests {
         let all = messages.join("\n");
         assert!(all.contains("1 in transcript_entries"), "{all}");
         assert!(all.contains("1 events of unknown conversations"), "{all}");
-        assert!(all.contains("1 sessions whose sequence has a hole"), "{all}");
+        assert!(all.contains("1 sessions with a gap in their sequence"), "{all}");
 
         let text = dir.path().join("text.db");
         fs::write(&text, "plain text, and more than a hundred bytes of it\n".repeat(20)).unwrap();

@@ -63,7 +63,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
         .query_row("SELECT 1 FROM schema_meta WHERE key = 'migration'", [], |row| row.get(0))
         .optional()?;
     if migrated.is_some() && counted.is_none() {
-        return Ok(Version::Foreign("its schema_meta has lost the row `migration`".into()));
+        return Ok(Version::Foreign("its schema_meta has no row `migration`".into()));
     }
     let number = |key: &str, default: i64| -> rusqlite::Result<Result<i64, String>> {
         let value: Option<String> = connection
@@ -71,7 +71,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
             .optional()?;
         Ok(match value {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, no number")),
+            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, not a number")),
         })
     };
     Ok(match (number("schema_version", SCHEMA_VERSION)?, number("migration", 0)?) {

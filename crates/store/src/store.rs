@@ -163,7 +163,7 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
             return Err(StoreError::CannotOpen(path.to_owned(), "it is a directory".into()));
         }
         Ok(meta) if !meta.is_file() => {
-            return Err(StoreError::CannotOpen(path.to_owned(), "it is no regular file".into()));
+            return Err(StoreError::CannotOpen(path.to_owned(), "it is not a regular file".into()));
         }
         _ => {}
     }

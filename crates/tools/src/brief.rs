@@ -13,7 +13,7 @@ use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
 /// As much is shown at once.
-const LONGEST: usize = 100_000;
+const MAX_MESSAGE: usize = 100_000;
 /// As many files belong to one message.
 const MAX_FILES: usize = 20;
 
@@ -53,8 +53,8 @@ impl BuiltIn for Brief {
         if input.message.trim().is_empty() {
             return wrong("`message` is empty".to_owned());
         }
-        if input.message.len() > LONGEST {
-            return wrong(format!("`message` is longer than {LONGEST} bytes: attach a file"));
+        if input.message.len() > MAX_MESSAGE {
+            return wrong(format!("`message` is longer than {MAX_MESSAGE} bytes: attach a file"));
         }
         if input.attachments.len() > MAX_FILES {
             return wrong(format!("`attachments`: more than {MAX_FILES} files"));

@@ -17,7 +17,7 @@ use crate::tool::{BuiltIn, Refusal};
 use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
 
 /// Larger files are refused: they would be held in memory several times over.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 30;
 
 pub(crate) struct Edit;
 
@@ -90,7 +90,7 @@ impl BuiltIn for Edit {
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
-        if file.metadata().is_ok_and(|meta| meta.len() > LARGEST) {
+        if file.metadata().is_ok_and(|meta| meta.len() > MAX_FILE) {
             return Err(Refusal::rejected(format!(
                 "{shown} is larger than 1 GiB: use Bash to edit it"
             )));

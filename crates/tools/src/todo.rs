@@ -14,7 +14,7 @@ use crate::text;
 use crate::tool::{BuiltIn, Refusal};
 
 /// More than anybody keeps to.
-const MOST: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 pub(crate) struct TodoWrite;
 
@@ -55,8 +55,8 @@ impl BuiltIn for TodoWrite {
 
     fn effects(input: &TodoInput, _: &Place) -> Result<Effects, InputError> {
         let wrong = |why: String| Err(InputError::new(Self::NAME, why));
-        if input.todos.len() > MOST {
-            return wrong(format!("`todos`: {} items, and there may be {MOST}", input.todos.len()));
+        if input.todos.len() > MAX_ITEMS {
+            return wrong(format!("`todos`: {} items, and there may be {MAX_ITEMS}", input.todos.len()));
         }
         for (at, item) in input.todos.iter().enumerate() {
             for (key, text) in [("content", &item.content), ("activeForm", &item.activeForm)] {

@@ -29,7 +29,7 @@ impl Effort {
 
 /// A word that is no effort.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no effort (low, medium, high, max)")]
+#[error("unknown effort `{0}` (expected low, medium, high or max)")]
 pub struct UnknownEffort(pub String);
 
 impl FromStr for Effort {

@@ -47,7 +47,7 @@ impl fmt::Display for PermissionMode {
 
 /// A word that is no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no permission mode (default, acceptEdits, plan, dontAsk, bypassPermissions)")]
+#[error("unknown permission mode `{0}` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)")]
 pub struct UnknownMode(pub String);
 
 impl FromStr for PermissionMode {

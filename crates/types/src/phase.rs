@@ -48,7 +48,7 @@ impl fmt::Display for Phase {
 
 /// A phase name that is none of the six.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no phase (idle, planning, implement, test, verify, done)")]
+#[error("unknown phase `{0}` (expected idle, planning, implement, test, verify or done)")]
 pub struct UnknownPhase(pub String);
 
 impl FromStr for Phase {

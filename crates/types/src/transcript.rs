@@ -134,7 +134,7 @@ impl TryFrom<AnyBlock> for ContentBlock {
                 },
             ),
         };
-        block.ok_or_else(|| format!("a block of type {:?} is not whole", any.r#type))
+        block.ok_or_else(|| format!("a block of type {:?} is incomplete", any.r#type))
     }
 }
 

@@ -22,7 +22,7 @@ impl fmt::Display for PathError {
         match self {
             Self::Empty => f.write_str("the path is empty"),
             Self::Nul => f.write_str("the path contains a NUL byte"),
-            Self::Loop(link) => write!(f, "symlinks lead in a circle at {}", link.display()),
+            Self::Loop(link) => write!(f, "symlinks form a loop at {}", link.display()),
         }
     }
 }

@@ -154,7 +154,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         (|f| link(f, "/no/such/file"), "it leads out of the project, to /no/such/file"),
         (
             |f| link(f, "settings.json"),
-            "symlinks lead in a circle at project/.claude/settings.json",
+            "symlinks form a loop at project/.claude/settings.json",
         ),
         (
             |f| f.put("project/.claude", "no directory"),

@@ -90,13 +90,13 @@ fn what_cannot_be_meant_is_left_out_and_named() {
         "user: hooks[2]: `command` is missing: the hook does not run",
         "user: hooks[3]: `command` is missing: the hook does not run",
         "user: hooks[4]: `shell` must be bash, sh or powershell, not \"fish\": the hook does not run",
-        "user: hooks[5]: `timeout` must be more than 0 seconds, as a number: the usual one holds",
+        "user: hooks[5]: `timeout` must be a number of seconds greater than 0: the default is used",
         "user: hooks[6]: `type` must be command, http, prompt or agent, not `webhook`: the hook does not run",
         "user: hooks[7]: `matcher` must be a string: the hook does not run",
         "user: hooks[8]: SessionStart takes only hooks of the type command: the hook does not run",
         "user: hooks[9]: expected an object: the hook does not run",
         "user: hooks[10]: `(` is no valid pattern: it matches nothing, so the hook never runs",
-        "user: hooks[11]: `async` is not supported: the hook is waited for like any other",
+        "user: hooks[11]: `async` is not supported: ona waits for the hook",
     ];
     assert_eq!(warnings, expected);
 }
@@ -174,7 +174,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
         assert!(
             warning.starts_with("user: hooks.PreToolUse[0].hooks[0].if: ")
                 && warning.contains(why)
-                && warning.ends_with("the hook runs as if it held")
+                && warning.ends_with("the hook runs as if it matched")
                 && warning.len() < 400,
             "{warning}"
         );

@@ -12,7 +12,7 @@ use crate::trace::Ledger;
 const BLOCK: usize = 4 << 20;
 
 /// A shorter part of a name is not worth searching for.
-const SHORTEST: usize = 3;
+const MIN_LEN: usize = 3;
 
 /// From so many lines on it pays to share them among threads.
 const MANY: usize = 512;
@@ -111,7 +111,7 @@ fn needle(names: &[String]) -> Option<Regex> {
         let part = name.split(|c: char| !plain(c)).max_by_key(|part| part.len())?;
         // Of a name that is escaped somewhere only what lies in one directory is sure.
         let part = if part.len() == name.len() { part } else { part.rsplit('/').next()? };
-        if part.len() < SHORTEST {
+        if part.len() < MIN_LEN {
             return None;
         }
         // The solidus may be written `\/`.

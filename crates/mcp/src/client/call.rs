@@ -28,7 +28,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(100);
 /// How a tool is called.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// Cancelled when nobody waits for the answer any more.
+    /// Cancelled when the caller no longer waits for the answer.
     pub cancel: CancellationToken,
     /// Hears how far the call got. It must not wait for anything.
     pub progress: Option<OnProgress>,
@@ -122,7 +122,7 @@ impl Asking<'_> {
                 InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
                 InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
                 _ => {
-                    let said = "this client cannot give what the server wants to know";
+                    let said = "this client cannot answer what the server asks";
                     return Err(ServiceError::McpError(ErrorData::invalid_request(said, None)));
                 }
             };
@@ -189,7 +189,7 @@ impl Drop for Waiting {
         };
         let peer = self.peer.clone();
         let tell = async move {
-            let why = "nobody waits for the answer any more".to_owned();
+            let why = "the caller no longer waits for the answer".to_owned();
             let params = CancelledNotificationParam::new(Some(id), Some(why));
             let told = peer.send_notification(CancelledNotification::new(params).into());
             let _ = tokio::time::timeout(TELL_WITHIN, told).await;

@@ -169,11 +169,11 @@ impl Attempt<'_> {
             None => why,
         };
         if let Some(noise) = noise.heard() {
-            said.push_str(&format!("; it printed what is no MCP: `{noise}`"));
+            said.push_str(&format!("; it printed something that is not MCP: `{noise}`"));
         }
         let words = program.last_words();
         if !words.is_empty() {
-            said.push_str(&format!("; its last words: {words}"));
+            said.push_str(&format!("; its last output: {words}"));
         }
         Err(match no_greeting {
             true => Failure::NoGreeting(said),
@@ -235,7 +235,7 @@ impl Attempt<'_> {
             .map_err(|error| format!("headersHelper printed no JSON object: {error}"))?;
         let header = |(name, value): (String, Value)| match value {
             Value::String(value) => Ok((name, value)),
-            _ => Err(format!("headersHelper printed a header `{name}` that is no text").into()),
+            _ => Err(format!("headersHelper printed a header `{name}` whose value is not a string").into()),
         };
         headers.into_iter().map(header).collect()
     }
@@ -302,7 +302,7 @@ impl Greeting {
             ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
             ClientInitializeError::ExpectedInitResult(_)
             | ClientInitializeError::ExpectedInitResponse(_) => {
-                "its answer to the greeting is none".to_owned()
+                "its answer to `initialize` is not valid".to_owned()
             }
             error => chain(error),
         };
@@ -337,7 +337,7 @@ fn not_started(start: &Start<'_>, error: &std::io::Error) -> Fault {
     let Start { command, cwd, .. } = start;
     let hint = match error.kind() {
         std::io::ErrorKind::NotFound if !cwd.is_dir() => {
-            format!(" (the directory {} is not there)", cwd.display())
+            format!(" (the directory {} does not exist)", cwd.display())
         }
         std::io::ErrorKind::NotFound => " (is it installed, and on PATH?)".to_owned(),
         _ => String::new(),

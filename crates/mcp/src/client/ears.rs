@@ -141,7 +141,7 @@ fn question(request: ElicitRequestParams) -> Result<Elicitation, ErrorData> {
                     let form = ElicitForm::Page { url: page.into(), id: elicitation_id };
                     Ok(Elicitation { message, form })
                 }
-                _ => Err(invalid(format!("`{url}` is no address of a page"))),
+                _ => Err(invalid(format!("`{url}` is not the URL of a web page"))),
             }
         }
         _ => Err(invalid("this client cannot ask that".to_owned())),

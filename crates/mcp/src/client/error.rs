@@ -19,7 +19,7 @@ pub enum McpError {
     #[error(transparent)]
     WrongPermit(#[from] WrongPermit),
     /// No server is called so.
-    #[error("there is no MCP server `{name}`; there is {known}")]
+    #[error("unknown MCP server `{name}`; known: {known}")]
     UnknownServer {
         /// The name.
         name: String,
@@ -107,7 +107,7 @@ impl McpError {
                 Self::NotConnected { server: server.to_owned(), why: failure(&error) }
             }
             ServiceError::TransportClosed => {
-                let why = "the connection broke off".to_owned();
+                let why = "the connection was lost".to_owned();
                 Self::NotConnected { server: server.to_owned(), why }
             }
             ServiceError::Cancelled { .. } => Self::Cancelled,
@@ -115,7 +115,7 @@ impl McpError {
                 Self::Timeout { server: server.to_owned(), after: timeout }
             }
             ServiceError::UnexpectedResponse => {
-                no_answer("it does not fit what was asked".to_owned())
+                no_answer("it does not match the request".to_owned())
             }
             error => no_answer(error.to_string()),
         }
@@ -152,7 +152,7 @@ pub(crate) fn failure(error: &DynamicTransportError) -> String {
         Some(StreamableHttpError::UnexpectedServerResponse(said)) => said.to_string(),
         Some(StreamableHttpError::UnexpectedContentType(kind)) => {
             let kind = kind.as_deref().filter(|kind| !kind.is_empty());
-            format!("it is `{}` and no JSON", kind.unwrap_or("of no type"))
+            format!("it is `{}`, not JSON", kind.unwrap_or("of no type"))
         }
         _ => chain(&*error.error),
     }

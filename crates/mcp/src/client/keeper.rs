@@ -159,7 +159,7 @@ impl Keeper {
             tokio::select! {
                 () = self.closing.cancelled() => break (Some(Next::Close), None),
                 () = link.gone.cancelled() => {
-                    break (None, Some("the connection broke off".to_owned()));
+                    break (None, Some("the connection was lost".to_owned()));
                 }
                 command = self.commands.recv() => match command {
                     Some(Command::Broken(broken, why)) if Arc::ptr_eq(&broken, link) => {
@@ -215,7 +215,7 @@ async fn died(program: &mut Program, why: String) -> String {
     };
     let words = program.last_words();
     if !words.is_empty() {
-        said.push_str(&format!("; its last words: {words}"));
+        said.push_str(&format!("; its last output: {words}"));
     }
     said
 }
@@ -238,7 +238,7 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
                     Ok(Err(error)) => {
                         format!("its tools could not be read: {}", brief(&error.to_string()))
                     }
-                    _ => format!("it did not name its tools within {seconds} s"),
+                    _ => format!("it did not list its tools within {seconds} s"),
                 };
                 let why = match &mut program {
                     Some(program) => died(program, why).await,

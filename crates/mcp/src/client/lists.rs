@@ -135,7 +135,7 @@ impl Whose<'_> {
         let mut found = Vec::new();
         for tool in items {
             let why = match unfit(&tool) {
-                None if !seen.insert(tool.name.clone()) => Some("another one has its name"),
+                None if !seen.insert(tool.name.clone()) => Some("another tool has the same name"),
                 why => why,
             };
             match why {

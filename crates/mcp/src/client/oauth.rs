@@ -57,7 +57,7 @@ pub enum AuthorizeError {
     NotNeeded(String),
     /// The port that the browser is to come back to cannot be had.
     #[error(
-        "port {port} cannot be listened on: {why}; end what uses it, or set another callbackPort"
+        "cannot listen on port {port}: {why}; end the process that uses it, or set another callbackPort"
     )]
     Port {
         /// The port.
@@ -66,7 +66,7 @@ pub enum AuthorizeError {
         why: String,
     },
     /// The authorization server does not go along.
-    #[error("`{server}` cannot be signed in to: {why}")]
+    #[error("sign-in to `{server}` failed: {why}")]
     Refused {
         /// The server.
         server: String,
@@ -80,7 +80,7 @@ pub enum AuthorizeError {
     #[error("the sign-in was refused: {0}")]
     Denied(String),
     /// The human did not come back.
-    #[error("nobody came back from the browser within {} minutes", SIGN_IN_WITHIN.as_secs() / 60)]
+    #[error("the sign-in was not completed in the browser within {} minutes", SIGN_IN_WITHIN.as_secs() / 60)]
     TooLate,
 }
 
@@ -206,10 +206,10 @@ async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
         let response = response.map_err(|error| chain(&error.without_url()))?;
         let body = body(response, MAX_METADATA).await.map_err(|error| chain(&error))?;
         let body = body.ok_or("the answer is too large")?;
-        serde_json::from_slice(&body).map_err(|error| format!("the answer is no metadata: {error}"))
+        serde_json::from_slice(&body).map_err(|error| format!("the answer is not valid metadata: {error}"))
     };
     let told = tokio::time::timeout(METADATA_WITHIN, asked).await;
-    told.unwrap_or_else(|_| Err("there is no answer".to_owned())).map_err(failed)
+    told.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(failed)
 }
 
 /// What is known of who asks this server, ready to be used; nothing if nobody has signed in.
@@ -334,7 +334,7 @@ pub(crate) async fn sign_in(
     let page = session.get_authorization_url();
     let state = state_of(page).ok_or_else(|| AuthorizeError::Refused {
         server: server.to_owned(),
-        why: format!("`{page}` is no address of a page to sign in"),
+        why: format!("`{page}` is not the URL of a sign-in page"),
     })?;
     browser.open(page).map_err(AuthorizeError::Browser)?;
     let came = came_back(listener, &back, state);
@@ -374,7 +374,7 @@ async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<S
             Some(came) = found.recv() => return came,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                Err(error) => return Err(format!("nothing more can be heard: {error}")),
+                Err(error) => return Err(format!("no more connections can be accepted: {error}")),
             },
         };
         while connections.try_join_next().is_some() {}
@@ -413,13 +413,13 @@ fn visit(
 ) -> (&'static str, StatusCode, Option<Result<String, String>>) {
     let query = request.uri().query().unwrap_or_default();
     let Ok(url) = Url::parse(&format!("{back}?{query}")) else {
-        return ("This is no address.", StatusCode::BAD_REQUEST, None);
+        return ("Invalid URL.", StatusCode::BAD_REQUEST, None);
     };
     let value = |name: &str| {
         url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     };
     if request.uri().path() != BACK {
-        return ("There is nothing here.", StatusCode::NOT_FOUND, None);
+        return ("Not found.", StatusCode::NOT_FOUND, None);
     }
     if value("state").as_deref() != Some(state) {
         return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);

@@ -401,7 +401,7 @@ impl Pool {
             Way::Http(remote) | Way::Sse(remote) => remote,
             Way::Stdio { .. } => return Err(AuthorizeError::NotRemote(name)),
         };
-        let why = "there is no place to keep tokens in".to_owned();
+        let why = "there is no store for tokens".to_owned();
         let refused = AuthorizeError::Refused { server: name, why };
         Ok((remote, self.common.tokens.as_ref().ok_or(refused)?))
     }

@@ -39,7 +39,7 @@ pub(crate) enum SseFault {
     Auth(#[source] AuthRequiredError),
     #[error("the token could not be renewed: {0}")]
     Token(String),
-    #[error("the address names no stream of events, but `{0}`")]
+    #[error("the URL returns `{0}`, not an event stream")]
     NoStream(String),
     #[error("the stream ended before it named an address to post to")]
     NoEndpoint,

@@ -28,7 +28,7 @@ pub(crate) fn in_place_of(text: &[u8], error: &serde_json::Error) -> Option<Serv
         return None;
     }
     let why = match error.classify() {
-        Category::Data => "it is no message of JSON-RPC".to_owned(),
+        Category::Data => "it is not a JSON-RPC message".to_owned(),
         _ => error.to_string(),
     };
     let id = seen.answered().and_then(|id| serde_json::from_str::<RequestId>(&id).ok());

@@ -95,13 +95,13 @@ pub(crate) fn header_map(
     let mut map = HashMap::new();
     for (name, value) in headers {
         let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("`{name}` cannot be the name of a header"))?;
+            .map_err(|_| format!("`{name}` is not a valid header name"))?;
         if RESERVED.contains(&key.as_str()) {
             return Err(format!("the header `{name}` is MCP's own; take it out of the settings"));
         }
         // What it holds is likely a secret.
         let mut value = HeaderValue::try_from(value.trim())
-            .map_err(|_| format!("the header `{name}` has a value that HTTP cannot carry"))?;
+            .map_err(|_| format!("the header `{name}` has a value that is not valid in HTTP"))?;
         value.set_sensitive(true);
         map.insert(key, value);
     }
@@ -323,7 +323,7 @@ async fn answered(
     match parsed {
         Ok(parsed) => Ok(StreamableHttpPostResponse::Json(parsed, session)),
         Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-        Err(error) => Err(unexpected(format!("it is no message of MCP: {error}"))),
+        Err(error) => Err(unexpected(format!("it is not an MCP message: {error}"))),
     }
 }
 

@@ -73,7 +73,7 @@ fn a_conversation_that_does_not_exist_is_a_usage_error() {
     assert_eq!(ran.code, Some(2));
     insta::assert_snapshot!(ran.stderr, @r"
     error: there is no conversation `nope`
-    hint: leave --conversation out to join the latest one of this directory
+    hint: omit --conversation to join the latest conversation of this directory
     ");
     assert!(project.sql("SELECT * FROM transcript_entries").is_empty());
 }

@@ -315,7 +315,7 @@ fn by_http_a_call_ends_when_it_is_taken_back_or_its_client_goes() {
     cancelled(&session);
     let mut answer = String::new();
     call.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("the call was taken back"), "{answer}");
+    assert!(answer.contains("the call was cancelled"), "{answer}");
     // The next one gets its turn, so the first has ended.
     let glob = json!({"pattern": "*"});
     assert_eq!(http.call(&[], "Glob", &glob).0, 200);

@@ -79,7 +79,7 @@ fn each_provider_is_shown_what_a_prompt_brings() {
                 _ => vec![
                     json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PNG}")}}),
                     json!({"type": "image_url", "image_url": {"url": url}}),
-                    json!({"type": "text", "text": "[document of type application/pdf left out: this model takes no documents]"}),
+                    json!({"type": "text", "text": "[document of type application/pdf left out: this model does not accept documents]"}),
                     text,
                 ],
             };

@@ -13,7 +13,7 @@ pub(crate) fn is_glob(source: &str) -> bool {
 }
 
 /// As many files are looked at for a pattern.
-const MOST: usize = 1000;
+const MAX_MATCHES: usize = 1000;
 
 /// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
 /// Files whose names begin with a dot are left out unless the pattern begins with one; a line that has bash do
@@ -31,7 +31,7 @@ pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec
                 next.push(dir.join(part));
                 continue;
             }
-            let names = world.names(&dir, MOST - looked)?;
+            let names = world.names(&dir, MAX_MATCHES - looked)?;
             looked += names.len();
             for name in names {
                 let fits = |name: &str| {

@@ -40,7 +40,7 @@ impl Permissions {
             if unsure && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about("git")))
             {
                 return Some(
-                    "what git is told to do is not fixed in the text, and there are rules about it"
+                    "what git is told to do is only known at run time, and there are rules about it"
                         .into(),
                 );
             }
@@ -53,7 +53,7 @@ impl Permissions {
                     shape.is_some_and(|shape| programs.iter().any(|name| shape.is_about(name)))
                 };
                 if forbids(&about) {
-                    return Some("what `xargs` adds is not fixed in the text, and there are rules about what it runs".into());
+                    return Some("what `xargs` adds is only known at run time, and there are rules about what it runs".into());
                 }
             }
             if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
@@ -61,7 +61,7 @@ impl Permissions {
                 && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))
             {
                 return Some(format!(
-                    "what `{name}` is told to do is not fixed in the text, and there are rules about it"
+                    "what `{name}` is told to do is only known at run time, and there are rules about it"
                 ));
             }
         }

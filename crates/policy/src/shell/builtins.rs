@@ -1,4 +1,4 @@
-//! What bash's own commands do with the words they are given: some evaluate them, and a value could hold a command.
+//! What bash's own commands do with the words they are given: some evaluate them, and a value could contain a command.
 
 use super::plain::{Plain, is_tame};
 

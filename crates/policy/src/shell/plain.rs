@@ -44,19 +44,19 @@ pub(super) struct Reading<'s> {
 pub(super) type Plain<T> = Result<T, &'static str>;
 
 /// How deep substitutions within substitutions are followed.
-const DEEPEST: usize = 40;
+const MAX_DEPTH: usize = 40;
 
 /// Reads a command line; an error says why it is not plain.
 pub(super) fn read(source: &str) -> Plain<Reading<'_>> {
     if source.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it holds control characters");
+        return Err("it contains control characters");
     }
     let mut reader =
         Reader { source, at: 0, heredocs: Vec::new(), depth: 0, reading: Reading::default() };
     reader.list(End::OfText)?;
     let reading = reader.reading;
     if reading.arithmetic && reading.assigns {
-        return Err("it calculates with variables that it sets, and a value could hold a command");
+        return Err("it calculates with variables that it sets, and a value could contain a command");
     }
     let more = reading.assigns || reading.sets_words;
     if reading.risky && reading.sets || reading.splits && more {
@@ -195,7 +195,7 @@ impl<'s> Reader<'s> {
         };
         while !heredoc.quoted && self.at < end {
             match self.peek() {
-                Some(b'`') => return Err("a here-document holds a backtick"),
+                Some(b'`') => return Err("a here-document contains a backtick"),
                 Some(b'\\') => {
                     self.at += 1;
                     self.step()?;
@@ -217,7 +217,7 @@ impl<'s> Reader<'s> {
 
     fn list(&mut self, end: End) -> Plain<()> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("it is nested too deeply");
         }
         loop {
@@ -230,11 +230,11 @@ impl<'s> Reader<'s> {
                     self.at += 1;
                     break;
                 }
-                Some(b')') => return Err("a parenthesis is closed that was not opened"),
+                Some(b')') => return Err("a closing parenthesis without an opening one"),
                 Some(b';') if end == End::Branch && (self.next_is(";;") || self.next_is(";&")) => {
                     break;
                 }
-                Some(b';') if self.next_is(";;") => return Err("a branch ends that did not begin"),
+                Some(b';') if self.next_is(";;") => return Err("`;;` outside a case branch"),
                 Some(b'e') if end == End::Branch && self.at_word("esac") => break,
                 Some(b';' | b'|') => self.at += 1,
                 Some(b'&') if !self.next_is("&>") => self.at += 1,
@@ -283,7 +283,7 @@ impl<'s> Reader<'s> {
                 return Err("a redirection that sets a variable");
             }
             if closed {
-                return Err("a word behind a compound command");
+                return Err("a word after a compound command");
             }
             if !words.is_empty() {
                 words.push(word);
@@ -314,7 +314,7 @@ impl<'s> Reader<'s> {
                     closed = true;
                 }
                 "esac" | "select" | "function" | "coproc" | "in" => {
-                    return Err("a compound command that is not followed");
+                    return Err("a compound command that is not supported");
                 }
                 _ => words.push(word),
             }
@@ -347,7 +347,7 @@ impl<'s> Reader<'s> {
         self.reading.sets_otherwise = true;
         let name = self.word()?;
         if !is_name(name) || !is_nobodys(name) {
-            return Err("a loop over a variable that programs heed");
+            return Err("a loop over a variable that affects programs");
         }
         self.blanks();
         if matches!(self.peek(), Some(b';' | b'\n')) {
@@ -440,7 +440,7 @@ impl<'s> Reader<'s> {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')') => {
                 Ok(&self.source[from..self.at])
             }
-            _ => Err("a word that begins behind an array"),
+            _ => Err("a word directly after an array"),
         }
     }
 
@@ -467,7 +467,7 @@ impl<'s> Reader<'s> {
         match operator {
             "<<" | "<<-" => {
                 if target.contains(['$', '`']) {
-                    return Err("a here-document whose end is not fixed");
+                    return Err("a here-document whose end marker is not fixed");
                 }
                 let quoted = target.contains(['\'', '"', '\\']);
                 let delimiter = target.replace(['\'', '"', '\\'], "");
@@ -555,7 +555,7 @@ impl<'s> Reader<'s> {
         if inner.contains('\\') {
             return Err("a backslash between backticks");
         }
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err("it is nested too deeply");
         }
         let reading = std::mem::take(&mut self.reading);
@@ -628,7 +628,7 @@ impl<'s> Reader<'s> {
         }
         if rest.starts_with(":=") || rest.starts_with('=') {
             if !is_nobodys(name) {
-                return Err("it sets a variable that programs heed");
+                return Err("it sets a variable that affects programs");
             }
             self.reading.assigns = true;
             self.reading.sets = true;

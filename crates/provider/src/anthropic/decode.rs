@@ -24,7 +24,7 @@ impl Decoder {
     pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
         let Some(data) = &event.data else { return Ok(()) };
         let value: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
+            .map_err(|error| Trouble::cut(format!("an event of the stream is not JSON: {error}")))?;
         self.0.take(value, on)
     }
 
@@ -51,7 +51,7 @@ fn events_of(message: &Value) -> Result<Vec<Value>, Trouble> {
         (message["content"].as_array(), message["stop_reason"].as_str())
     else {
         return Err(Trouble::foreign(
-            "the server's answer is JSON, but no whole message. Check the base URL",
+            "the server's answer is JSON, but not a complete message. Check the base URL",
         ));
     };
     let mut opening = message.clone();

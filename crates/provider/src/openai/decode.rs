@@ -68,7 +68,7 @@ impl Decoder {
             return Ok(());
         }
         let chunk: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
+            .map_err(|error| Trouble::cut(format!("an event of the stream is not JSON: {error}")))?;
         if event.name == "error" {
             return Err(Complaint::trouble(&chunk));
         }
@@ -83,7 +83,7 @@ impl Decoder {
     ) -> Result<(), Trouble> {
         if !answer["choices"].is_array() && answer["error"].is_null() {
             return Err(Trouble::foreign(
-                "the server's answer is JSON, but no completion. Check the base URL",
+                "the server's answer is JSON, but not a completion. Check the base URL",
             ));
         }
         self.take_chunk(answer, "message", on)

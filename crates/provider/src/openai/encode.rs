@@ -259,7 +259,7 @@ impl<'a> Piece<'a> {
 fn attached<'a>(attachment: &Attachment) -> Piece<'a> {
     let image = |url: String| Piece::ImageUrl { image_url: ImageUrl { url } };
     let left_out = |what: &str| {
-        let text = format!("[document {what} left out: this model takes no documents]");
+        let text = format!("[document {what} left out: this model does not accept documents]");
         Piece::Text { text: text.into() }
     };
     match attachment {

@@ -81,12 +81,12 @@ fn a_request_is_written_as_chat_completions_wants_it() {
     messages: {"role":"system","content":"You are ona.\n\nBe brief."}
     messages: {"role":"user","content":"Look."}
     messages: {"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{\"z\":1,\"a\":2}"}},{"id":"t2","type":"function","function":{"name":"Read","arguments":"{\"invalid_json\":\"{oops\"}"}}]}
-    messages: {"role":"tool","tool_call_id":"t1","content":"two\n[image: see the next message]\n[document of type application/pdf left out: this model takes no documents]"}
+    messages: {"role":"tool","tool_call_id":"t1","content":"two\n[image: see the next message]\n[document of type application/pdf left out: this model does not accept documents]"}
     messages: {"role":"tool","tool_call_id":"t2","content":"no"}
     messages: {"role":"user","content":[{"type":"text","text":"Image returned by the tool call t1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aWI="}},{"type":"text","text":"And?"}]}
     messages: {"role":"assistant","content":null,"tool_calls":[{"id":"t3","type":"function","function":{"name":"Read","arguments":"{}"}}]}
     messages: {"role":"tool","tool_call_id":"t3","content":"ok"}
-    messages: {"role":"user","content":"[document of type application/pdf left out: this model takes no documents]"}
+    messages: {"role":"user","content":"[document of type application/pdf left out: this model does not accept documents]"}
     tools: {"type":"function","function":{"name":"Read","description":"Reads.","parameters":{"type":"object"}}}
     max_tokens: 4096
     temperature: 0.5

@@ -101,7 +101,7 @@ pub async fn describe(root: &Path, id: &str) -> Result<Commit, GitError> {
     let text = String::from_utf8_lossy(&said);
     let words: Vec<&str> = text.trim_end().split('\0').collect();
     let [id, parents, author, at] = words[..] else {
-        let said = "its answer cannot be read".to_owned();
+        let said = "its output cannot be parsed".to_owned();
         return Err(GitError::Failed { command: "log".to_owned(), said });
     };
     Ok(Commit {

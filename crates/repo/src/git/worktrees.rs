@@ -62,7 +62,7 @@ pub async fn begun_at(path: &Path) -> Result<String, GitError> {
     let been = String::from_utf8_lossy(&been).into_owned();
     been.lines().last().map(str::to_owned).ok_or_else(|| GitError::Failed {
         command: "reflog".to_owned(),
-        said: "nothing tells at which commit it was made".to_owned(),
+        said: "the commit it was created from is unknown".to_owned(),
     })
 }
 

@@ -3,14 +3,14 @@
 use url::Url;
 
 /// A longer address is none that a person wrote, or a server takes.
-const LONGEST: usize = 8192;
+const MAX_URL: usize = 8192;
 
 /// Why an address cannot be asked. What may be a password in it is not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LinkError {
     #[error("it is no URL ({0}); write it whole, such as https://example.com/page")]
     NotAUrl(String),
-    #[error("it is longer than {LONGEST} bytes")]
+    #[error("it is longer than {MAX_URL} bytes")]
     TooLong,
     #[error("`{0}:` is not fetched, only http: and https: are")]
     Scheme(String),
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Url, LinkError> {
 
 /// Whether an address can be asked.
 pub(super) fn check(url: &Url) -> Result<(), LinkError> {
-    if url.as_str().len() > LONGEST {
+    if url.as_str().len() > MAX_URL {
         return Err(LinkError::TooLong);
     }
     if !matches!(url.scheme(), "http" | "https") {
@@ -84,7 +84,7 @@ mod tests {
             assert!(message.starts_with(expected) || message.ends_with(expected), "{message}");
             assert!(!message.contains("hunter22"));
         }
-        let long = format!("https://example.com/{}", "a".repeat(LONGEST));
+        let long = format!("https://example.com/{}", "a".repeat(MAX_URL));
         assert_eq!(parse(&long), Err(LinkError::TooLong));
     }
 

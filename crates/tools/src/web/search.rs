@@ -17,7 +17,7 @@ use crate::services::{SessionServices, WebFound, WebHit, WebQuery};
 use crate::tool::{BuiltIn, Refusal};
 
 /// A shorter query is a slip.
-const SHORTEST_QUERY: usize = 2;
+const MIN_QUERY: usize = 2;
 /// A longer one is none that a search takes.
 const MAX_QUERY: usize = 1000;
 /// The most domains in a list.
@@ -49,8 +49,8 @@ impl WebSearchInput {
     fn query(&self) -> Result<WebQuery, InputError> {
         let wrong = |reason: String| InputError::new(WebSearch::NAME, reason);
         let query = self.query.split_whitespace().collect::<Vec<_>>().join(" ");
-        if query.chars().count() < SHORTEST_QUERY {
-            return Err(wrong(format!("`query` must have at least {SHORTEST_QUERY} characters")));
+        if query.chars().count() < MIN_QUERY {
+            return Err(wrong(format!("`query` must have at least {MIN_QUERY} characters")));
         }
         if query.len() > MAX_QUERY {
             return Err(wrong(format!("`query` is longer than {MAX_QUERY} bytes")));

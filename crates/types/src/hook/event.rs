@@ -107,7 +107,7 @@ impl fmt::Display for HookEvent {
 
 /// A name that is none of the 27.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no hook event")]
+#[error("unknown hook event `{0}`")]
 pub struct UnknownEvent(pub String);
 
 impl FromStr for HookEvent {
