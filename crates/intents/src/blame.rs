@@ -73,11 +73,11 @@ pub enum Unknown {
 impl std::fmt::Display for Unknown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NeverTraced => f.write_str("no trace entry speaks of this file"),
+            Self::NeverTraced => f.write_str("no trace entry mentions this file"),
             Self::BeforeTrace => f.write_str("it was there before the first trace entry"),
             Self::Outside => f.write_str("no trace entry wrote it"),
             Self::Ambiguous => {
-                f.write_str("the file holds this line more often than the trace explains")
+                f.write_str("the file contains this line more often than the trace explains")
             }
             Self::NotLocated(id) => write!(f, "entry {id} changed the file without saying where"),
         }

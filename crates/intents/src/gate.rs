@@ -173,7 +173,7 @@ pub fn valid<'i>(id: &str, intents: &'i Intents) -> Result<&'i Intent, Refusal> 
         Found::One(intent) => intent,
         Found::None => return Err(invalid(None)),
         Found::Several(one, other) => {
-            let why = format!("it is there twice, at {} and at {}", one.place, other.place);
+            let why = format!("it is defined twice, at {} and at {}", one.place, other.place);
             return Err(invalid(Some(why)));
         }
     };
@@ -266,7 +266,7 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
         let pattern = match scope.holds(&path) {
             Held::By(pattern) => pattern.to_owned(),
             Held::Excluded(pattern) => {
-                return Err(violation(Some(format!("`{pattern}` takes it out"))));
+                return Err(violation(Some(format!("`{pattern}` excludes it"))));
             }
             Held::No => return Err(violation(None)),
         };

@@ -78,7 +78,7 @@ impl Ignore {
             let (entry, comment) = split(line);
             if comment.is_some_and(speaks_of_bypass) {
                 self.warnings.push(format!(
-                    "{file} line {line_number}: the comment speaks of bypassing approval; entries here only block"
+                    "{file} line {line_number}: the comment mentions bypassing approval; entries here only block"
                 ));
             }
             if !entry.is_empty() {
@@ -96,7 +96,7 @@ impl Ignore {
         if text.starts_with('!') {
             // What would take something out again would widen.
             self.warnings.push(format!(
-                "{file} line {line}: `{text}` is left out: nothing can be taken out again"
+                "{file} line {line}: `{text}` is ignored: entries cannot be negated"
             ));
             return;
         }

@@ -114,7 +114,7 @@ impl Linter<'_> {
         let place = intent.place;
         if !is_intent_id(&intent.id) {
             let message = format!(
-                "the id `{}` is not like INT-001: upper-case letters, a dash, digits",
+                "the id `{}` does not look like INT-001: upper-case letters, a dash, digits",
                 intent.id
             );
             self.add(Severity::Warning, "id_pattern", place, Some(intent), message);
@@ -154,7 +154,7 @@ impl Linter<'_> {
         let mut positive = false;
         for item in &intent.owned_scope {
             if !seen.insert(item.text.as_str()) {
-                let message = format!("the pattern `{}` is there twice", item.text);
+                let message = format!("the pattern `{}` occurs twice", item.text);
                 self.add(Severity::Warning, "duplicate_pattern", item.place, Some(intent), message);
             }
             match Glob::read(&item.text) {
@@ -190,7 +190,7 @@ impl Linter<'_> {
         }
         if let (false, Some(first)) = (positive, intent.owned_scope.first()) {
             let message =
-                "every pattern takes files out, and none puts any in: nothing is in scope";
+                "every pattern excludes files and none includes any: nothing is in scope";
             self.add(Severity::Warning, "empty_scope", first.place, Some(intent), message);
         }
         self.own_files(intent);
@@ -198,14 +198,14 @@ impl Linter<'_> {
 
     fn pattern(&mut self, intent: &Intent, item: &Item, glob: &Glob) {
         if glob.is_directory() {
-            let message = format!("`{0}` is taken for `{0}**`; write that", item.text);
+            let message = format!("`{0}` is read as `{0}**`; write that", item.text);
             self.add(Severity::Warning, "directory_pattern", item.place, Some(intent), message);
         }
         // What is done or given up may well speak of files that are gone.
         let open = intent.status().is_open();
         let matches_nothing = |files: &[String]| !files.iter().any(|file| glob.matches(file));
         if open && self.files.is_some_and(matches_nothing) {
-            let message = format!("`{}` matches no file there is", item.text);
+            let message = format!("`{}` matches no existing file", item.text);
             self.add(Severity::Warning, "matches_nothing", item.place, Some(intent), message);
         }
     }
@@ -217,7 +217,7 @@ impl Linter<'_> {
         let item = intent.owned_scope.iter().find(|item| item.text == pattern);
         let place = item.map_or(intent.place, |item| item.place);
         let message = format!(
-            "`{pattern}` holds {INTENTS_FILE}: work for {} can widen its own scope",
+            "`{pattern}` includes {INTENTS_FILE}: work for {} can widen its own scope",
             intent.id
         );
         self.add(Severity::Warning, "scope_holds_intents", place, Some(intent), message);

@@ -57,7 +57,7 @@ pub enum MapError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Another process is at it. The map is a view: it can be made anew at any time.
-    #[error("the intent map was not brought up to date: {0}")]
+    #[error("the intent map was not updated: {0}")]
     Lock(#[from] LockError),
     /// What is there cannot be read.
     #[error("{MAP_PATH}: {0}")]

@@ -165,11 +165,11 @@ impl Refusal {
             Self::InvalidIntent { id, .. } if id.trim().is_empty() => {
                 "No intent id is given.".into()
             }
-            Self::InvalidIntent { id, why: None, .. } => format!("There is no intent {id}."),
+            Self::InvalidIntent { id, why: None, .. } => format!("Unknown intent {id}."),
             Self::InvalidIntent { id, why: Some(why), .. } => {
                 format!("The intent {id} cannot be used: {why}.")
             }
-            Self::MissingIntents => "There is no .orchestration/active_intents.yaml.".into(),
+            Self::MissingIntents => ".orchestration/active_intents.yaml does not exist.".into(),
             Self::IntentParseFailed { why } => {
                 format!(".orchestration/active_intents.yaml cannot be used: {why}")
             }
@@ -195,7 +195,7 @@ impl Refusal {
                 format!("The write names the intent {given}, but {selected} is selected.")
             }
             Self::ScopeValidationFailed { id, why } => {
-                format!("Whether this is in the scope of {id} cannot be told: {why}.")
+                format!("It cannot be determined whether this is in the scope of {id}: {why}.")
             }
             Self::ScopeViolation { file, id, why: None, .. } => {
                 format!("Scope violation: {file} is not in {id}'s owned_scope")

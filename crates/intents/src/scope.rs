@@ -67,17 +67,17 @@ impl fmt::Display for GlobProblem {
         f.write_str(match self {
             Self::Empty => "it names nothing",
             Self::TooLong => "it is longer than 4096 bytes",
-            Self::TooMany => "its braces stand for more than 1000 patterns",
+            Self::TooMany => "its braces expand to more than 1000 patterns",
             Self::Extglob => "groups like `+(a|b)` are not supported: use braces, `{a,b}`",
             Self::PartialGlobstar => {
-                "`**` has to be a whole name: write `**/*.ts` instead of `**.ts`"
+                "`**` must be a whole name: write `**/*.ts` instead of `**.ts`"
             }
             Self::PosixClass => {
                 "classes like `[[:alpha:]]` are not supported: use ranges, `[a-zA-Z]`"
             }
             Self::UnclosedClass => "a `[` has no `]`: write `\\[` for the character",
             Self::Absolute => "it begins with `/`, but patterns are relative to the workspace",
-            Self::Dot => "`.` is no name in any path: leave out `./`",
+            Self::Dot => "`.` is not a file name: remove `./`",
             Self::LeadsOut => "`..` leads out of the workspace",
         })
     }

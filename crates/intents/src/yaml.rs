@@ -106,7 +106,7 @@ impl Document {
                 Event::DocumentStart(..) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(bad("a second document begins here; there has to be one"));
+                        return Err(bad("a second document begins here; only one is allowed"));
                     }
                 }
                 Event::Scalar(value, style, anchor, tag) => {
@@ -116,14 +116,14 @@ impl Document {
                     document.attach(&mut open, id);
                 }
                 Event::Alias(anchor) => {
-                    let target = anchors.get(&anchor).ok_or_else(|| bad("an alias of nothing"))?;
+                    let target = anchors.get(&anchor).ok_or_else(|| bad("unknown alias"))?;
                     let id = document.add(Kind::Alias(*target), &span, false, false);
                     document.attach(&mut open, id);
                 }
                 Event::SequenceStart(style, anchor, tag)
                 | Event::MappingStart(style, anchor, tag) => {
                     if open.len() >= MAX_DEPTH {
-                        return Err(bad("it is nested too deep"));
+                        return Err(bad("it is nested too deeply"));
                     }
                     let flow = style == StructureStyle::Flow;
                     let decorated = anchor != 0 || tag.is_some();
@@ -183,7 +183,7 @@ impl Document {
             if let Some(name) = self.text(*key)
                 && !seen.insert(name)
             {
-                let message = format!("the key `{name}` is there twice");
+                let message = format!("duplicate key `{name}`");
                 return Err(YamlError { place: self.nodes[*key].place, message });
             }
         }

@@ -26,20 +26,20 @@ pub(crate) struct Agent;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentInput {
-    /// What it is to do, in three to five words.
+    /// The task, in three to five words.
     description: String,
-    /// What it is to do, with everything it has to know: it sees nothing of this conversation.
+    /// The task, with everything the agent has to know: it does not see this conversation.
     prompt: String,
-    /// Which kind of agent; the default is that of the agent of this name, else general-purpose.
+    /// The agent type; the default is the type of the agent with this `name`, otherwise general-purpose.
     subagent_type: Option<String>,
-    /// The model, where another than its own is wanted.
+    /// The model, if not the agent type's own.
     model: Option<String>,
-    /// Go on meanwhile; you are told when it has ended.
+    /// Run in the background; you are told when it has ended.
     #[serde(default, deserialize_with = "lenient_bool")]
     run_in_background: Option<bool>,
-    /// What it is called; a call with the name of one that has ended goes on with that one.
+    /// The agent's name; a call with the name of an agent that has ended continues that agent.
     name: Option<String>,
-    /// Taken, and without effect: there are no teams.
+    /// Accepted and ignored: there are no teams.
     #[schemars(skip)]
     #[allow(dead_code, reason = "hosts send it")]
     team_name: Option<String>,
@@ -57,9 +57,9 @@ enum Isolation {
 
 impl BuiltIn for Agent {
     const NAME: &'static str = "Agent";
-    const DESCRIPTION: &'static str = "Has another agent do a part of the work, with a context and tools of its own, \
-        and gives you what it says at its end. Use it for searches that would fill your context, and for parts that \
-        stand alone; several calls in one answer work side by side. It can start no agents itself.";
+    const DESCRIPTION: &'static str = "Starts another agent for a part of the work, with its own context and tools, \
+        and returns its final answer. Use it for searches that would fill your context, and for parts that \
+        are independent; several calls in one answer run in parallel. It cannot start agents itself.";
     const FACTS: Facts = Facts {
         rules: RuleSubject::Field { key: "subagent_type", default: GENERAL, arguments: None },
         starts_agents: true,
@@ -82,7 +82,7 @@ impl BuiltIn for Agent {
                 || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
         {
             return wrong(format!(
-                "`name`: `{}` is none: up to 64 letters, digits, `-` and `_`",
+                "`name`: `{}` is not valid: use up to 64 letters, digits, `-` and `_`",
                 shown(name)
             ));
         }
@@ -95,11 +95,11 @@ impl BuiltIn for Agent {
     }
 
     fn more_about(services: &dyn SessionServices) -> String {
-        let mut text = "\nThe types of agents:".to_owned();
+        let mut text = "\nAgent types:".to_owned();
         for agent in services.agent_types() {
             let about: String = agent.description.chars().take(MAX_DESCRIPTION).collect();
             if text.len() + about.len() > MAX_LISTING {
-                text.push_str("\n(and others, which `ona agents` lists)");
+                text.push_str("\n(`ona agents` lists more)");
                 break;
             }
             text.push_str(&format!("\n- {}: {about}", agent.name));

@@ -14,16 +14,16 @@ pub enum AttachError {
     #[error("its data is not base64: {0}")]
     NotBase64(String),
     /// It is no picture of a kind that models take.
-    #[error("its data is no PNG, JPEG, GIF or WebP picture")]
+    #[error("its data is not a PNG, JPEG, GIF or WebP picture")]
     NoPicture,
     /// It is one, but cannot be used.
     #[error("{0}")]
     Unusable(String),
     /// It is no PDF.
-    #[error("its data is no PDF, the one kind of document that is taken in base64")]
+    #[error("its data is not a PDF, the only document type accepted in base64")]
     NoPdf,
     /// It is larger than a model takes.
-    #[error("it has {0} bytes; a document may have {MAX_ATTACHMENT}")]
+    #[error("it has {0} bytes; the limit for a document is {MAX_ATTACHMENT}")]
     TooLarge(usize),
 }
 

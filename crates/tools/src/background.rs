@@ -57,7 +57,7 @@ impl TaskSpec {
 pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
     if let Some(why) = cx.settings.no_background {
         return Err(Refusal::rejected(format!(
-            "there are no background tasks: {why}. Run the command in the foreground"
+            "background tasks are not available: {why}. Run the command in the foreground"
         )));
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| {

@@ -155,7 +155,7 @@ pub(crate) fn start_dir(cx: &ToolContext<'_>) -> (PathBuf, Vec<String>) {
         return (cx.place.cwd.clone(), Vec::new());
     }
     let gone = cx.place.cwd.display();
-    (project.clone(), vec![format!("{gone} is gone: started in {}", project.display())])
+    (project.clone(), vec![format!("{gone} no longer exists: started in {}", project.display())])
 }
 
 /// A shell to be started, with the files it reads and writes for us.

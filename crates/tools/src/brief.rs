@@ -42,7 +42,7 @@ enum Status {
 
 impl BuiltIn for Brief {
     const NAME: &'static str = "Brief";
-    const DESCRIPTION: &'static str = "Shows the user a message at once, while you go on working: something they \
+    const DESCRIPTION: &'static str = "Shows the user a message immediately, while you continue working: something they \
         should know before you are done, or a file they asked for. Markdown is rendered. Your final answer needs no \
         Brief.";
     const FACTS: Facts = Facts { speaks_to_user: true, ..Facts::plain(Hints::ADDS) };
@@ -74,7 +74,7 @@ impl BuiltIn for Brief {
             let path = ona_files::resolve(&cx.place.cwd, file)
                 .map_err(|error| Refusal::rejected(format!("`attachments`: {error}")))?;
             if !path.is_file() {
-                let why = format!("{} is no file: nothing was shown", path.display());
+                let why = format!("{} is not a file: nothing was shown", path.display());
                 return Err(Refusal::rejected(why));
             }
             files.push(path);

@@ -17,7 +17,7 @@ pub(crate) enum HelperError {
     Refused(String),
     #[error("reading it took longer than {} s", .0.as_secs_f64())]
     TooSlow(Duration),
-    #[error("it is broken in a way that crashed its reader")]
+    #[error("it is damaged, and reading it crashed")]
     Crashed,
     #[error("interrupted")]
     Interrupted,

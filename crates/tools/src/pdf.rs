@@ -24,7 +24,7 @@ pub enum PdfError {
     )]
     NotARange(String),
     /// The range names page 0.
-    #[error("there is no page 0 in `{0}`; pages count from 1")]
+    #[error("`{0}` names page 0; pages start at 1")]
     PageZero(String),
     /// The last page comes before the first.
     #[error("the page range `{0}` runs backwards; give the first page, then the last")]

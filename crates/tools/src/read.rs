@@ -143,7 +143,7 @@ fn look(
     let start = reader.start(64 * 1024).map_err(|error| unreadable(path, &error))?;
     let is_pdf = start.starts_with(b"%PDF-");
     if input.pages.is_some() && !is_pdf {
-        return Err(Refusal::rejected(format!("{} is no PDF: leave `pages` out", path.display())));
+        return Err(Refusal::rejected(format!("{} is not a PDF: omit `pages`", path.display())));
     }
     let looked = if let Some(format) = picture::sniff(start) {
         Looked::Shown(show_picture(path, &mut reader, size, format)?)

@@ -26,7 +26,7 @@ pub(crate) struct ListInput {
 
 impl BuiltIn for ListMcpResources {
     const NAME: &'static str = "ListMcpResources";
-    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description. What has a uriTemplate instead of an address is read at any address of that shape.";
+    const DESCRIPTION: &'static str = "Lists the resources of one MCP server, or of all: URI, name, type, description. A resource with a uriTemplate instead of a URI can be read at any URI that matches the template.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ListInput;
 
@@ -51,9 +51,9 @@ impl BuiltIn for ListMcpResources {
                 && !matches!(status.state, ServerState::Connected | ServerState::Disabled)
         });
         let away: Vec<String> =
-            away.map(|status| format!("The MCP server {} is not there", status.name)).collect();
+            away.map(|status| format!("The MCP server {} is not available", status.name)).collect();
         if resources.is_empty() && templates.is_empty() && away.is_empty() {
-            return Ok(ToolOutput::success("There is nothing to read"));
+            return Ok(ToolOutput::success("No resources found"));
         }
         let listed = resources.iter().map(|one| {
             json!({
@@ -87,7 +87,7 @@ pub(crate) struct ReadInput {
 
 impl BuiltIn for ReadMcpResource {
     const NAME: &'static str = "ReadMcpResource";
-    const DESCRIPTION: &'static str = "Reads something that an MCP server has. Text comes back as it is; anything else is put into a file.";
+    const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Text is returned as it is; anything else is saved to a file.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ReadInput;
 
@@ -132,5 +132,5 @@ fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
 }
 
 fn none() -> Refusal {
-    Refusal::rejected("there is no MCP server in this session")
+    Refusal::rejected("this session has no MCP server")
 }

@@ -31,14 +31,14 @@ pub enum SchemaError {
     NotJson(String),
     /// Models can only be asked for objects.
     #[error(
-        "it must be an object that says \"type\": \"object\", the one type a model can be asked for"
+        "it must be an object with \"type\": \"object\", the only type that is supported"
     )]
     NotForObjects,
     /// It refers to something that is elsewhere.
-    #[error("it refers to `{0}`, and nothing is fetched")]
+    #[error("it refers to `{0}`, and external references are not supported")]
     Elsewhere(String),
     /// It breaks the rules of its own language.
-    #[error("it is no JSON Schema: {0}")]
+    #[error("it is not a JSON Schema: {0}")]
     Invalid(String),
 }
 
@@ -112,8 +112,8 @@ impl Tool for StructuredOutput {
     }
 
     fn description(&self) -> &str {
-        "Gives your final answer, in the shape that the user's program needs. Call it when everything else \
-         is done, and by itself. An answer that does not fit comes back with what is wrong; correct that and \
+        "Gives your final answer in the form that the user's program needs. Call it alone, when everything else \
+         is done. If the answer does not match the schema, you get the errors; correct them and \
          call it again."
     }
 
@@ -136,7 +136,7 @@ impl Tool for StructuredOutput {
                 return ToolOutput::internal(wrong.to_string());
             }
             match self.check(input) {
-                Ok(()) => ToolOutput::success("The answer fits, and was taken."),
+                Ok(()) => ToolOutput::success("The answer matches the schema and was accepted."),
                 Err(error) => ToolOutput::rejected(error.to_string()),
             }
         })

@@ -44,8 +44,8 @@ pub(crate) struct OutputInput {
 
 impl BuiltIn for TaskOutput {
     const NAME: &'static str = "TaskOutput";
-    const DESCRIPTION: &'static str = "Tells how a background task stands, a command's or an agent's, and what it has \
-        printed so far. It waits for the end unless block is false. You are told when a task ends; there is no need \
+    const DESCRIPTION: &'static str = "Shows the status of a background task (a command or an agent) and what it has \
+        printed so far. It waits for the end unless block is false. You are told when a task ends; do not poll \
         to ask again and again.";
     const FACTS: Facts = Facts::plain(Hints::READS);
     type Input = OutputInput;
@@ -64,7 +64,7 @@ impl BuiltIn for TaskOutput {
             let task = find(&input.task_id, cx)?;
             if task.whose == Whose::Itself {
                 return Err(Refusal::rejected(format!(
-                    "the task {} is you: it has no end to wait for before you end",
+                    "the task {} is you: you cannot wait for your own end",
                     task.id
                 )));
             }
@@ -121,7 +121,7 @@ impl StopInput {
 impl BuiltIn for TaskStop {
     const NAME: &'static str = "TaskStop";
     const DESCRIPTION: &'static str =
-        "Ends a background task, a command's or an agent's, with everything it has started.";
+        "Ends a background task (a command or an agent) and everything it has started.";
     const FACTS: Facts = Facts::plain(Hints::CHANGES.once());
     type Input = StopInput;
 
@@ -134,14 +134,14 @@ impl BuiltIn for TaskStop {
         let task = find(input.id().unwrap_or_default(), cx)?;
         if let Some(end) = &task.end {
             return Err(Refusal::rejected(format!(
-                "the task {} does not run any more: {}",
+                "the task {} is no longer running: {}",
                 task.id,
                 state(Some(end))
             )));
         }
         if task.whose != Whose::Own {
             return Err(Refusal::rejected(format!(
-                "the task {} is not yours to end: an agent ends what it has started itself. Say at your end what should \
+                "the task {} is not yours: an agent can only end tasks it has started. Say in your final answer what should \
                  become of it",
                 task.id
             )));
@@ -172,8 +172,8 @@ fn find(id: &str, cx: &ToolContext<'_>) -> Result<TaskView, Refusal> {
     let running: Vec<String> =
         running.iter().map(|task| format!("{} ({})", task.id, task.command)).collect();
     Err(Refusal::rejected(match running.is_empty() {
-        true => format!("there is no task `{id}`, and none is running"),
-        false => format!("there is no task `{id}`; running are {}", running.join(", ")),
+        true => format!("unknown task `{id}`; no task is running"),
+        false => format!("unknown task `{id}`; running: {}", running.join(", ")),
     }))
 }
 

@@ -47,8 +47,8 @@ enum Status {
 
 impl BuiltIn for TodoWrite {
     const NAME: &'static str = "TodoWrite";
-    const DESCRIPTION: &'static str = "Keeps the list of what is to be done in this session, which the user sees. \
-        Give the whole list each time: it replaces the one before. Use it for work of three steps or more; have one \
+    const DESCRIPTION: &'static str = "Keeps the to-do list of this session, which the user sees. \
+        Give the whole list each time: it replaces the previous list. Use it for work of three steps or more; have one \
         item in_progress at a time, and mark an item completed as soon as it is, not before.";
     const FACTS: Facts = Facts::plain(Hints::ADDS.once());
     type Input = TodoInput;
@@ -56,7 +56,7 @@ impl BuiltIn for TodoWrite {
     fn effects(input: &TodoInput, _: &Place) -> Result<Effects, InputError> {
         let wrong = |why: String| Err(InputError::new(Self::NAME, why));
         if input.todos.len() > MAX_ITEMS {
-            return wrong(format!("`todos`: {} items, and there may be {MAX_ITEMS}", input.todos.len()));
+            return wrong(format!("`todos`: {} items; limit: {MAX_ITEMS}", input.todos.len()));
         }
         for (at, item) in input.todos.iter().enumerate() {
             for (key, text) in [("content", &item.content), ("activeForm", &item.activeForm)] {

@@ -140,7 +140,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::select! {
         biased;
         done = tokio::task::spawn_blocking(work) => {
-            done.map_err(|error| Refusal::Internal(format!("the tool broke off: {error}")))?
+            done.map_err(|error| Refusal::Internal(format!("the tool crashed: {error}")))?
         }
         () = cancel.cancelled() => Err(Refusal::Internal("interrupted".to_owned())),
     }

@@ -34,7 +34,7 @@ pub(crate) struct SearchInput {
 
 impl BuiltIn for ToolSearch {
     const NAME: &'static str = "ToolSearch";
-    const DESCRIPTION: &'static str = "Finds tools that you are not shown yet, and shows them to you: you can call \
+    const DESCRIPTION: &'static str = "Finds tools that are not loaded yet, and loads them: you can call \
         them from your next answer on. Search by what a tool is for, such as `create github issue`, or load by name \
         with `select:mcp__server__tool`.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS) };
@@ -55,7 +55,7 @@ impl BuiltIn for ToolSearch {
         let Some(pool) = services.servers().filter(|_| !services.deferred().is_empty()) else {
             return String::new();
         };
-        let mut text = "\nThere are tools of these servers:".to_owned();
+        let mut text = "\nThese servers have tools:".to_owned();
         for status in pool.statuses().iter().filter(|status| status.tools > 0) {
             text.push_str(&format!(
                 "\n- {} ({PREFIX}{}__*, {} tools)",
@@ -68,7 +68,7 @@ impl BuiltIn for ToolSearch {
     async fn run(input: SearchInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let tools = cx.services.deferred();
         if tools.is_empty() {
-            return Ok(ToolOutput::success("There are no tools beside those you are shown"));
+            return Ok(ToolOutput::success("There are no more tools to load"));
         }
         if let Some(names) = input.query.strip_prefix(SELECT) {
             return select(names, &tools);
@@ -92,9 +92,9 @@ fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
         let near: Vec<&str> = near.iter().map(|tool| tool.name.as_str()).collect();
         let hint = match near.is_empty() {
             true => String::new(),
-            false => format!("; near it are {}", near.join(", ")),
+            false => format!("; similar: {}", near.join(", ")),
         };
-        return Err(Refusal::rejected(format!("there is no tool `{}`{hint}", missing.join(", "))));
+        return Err(Refusal::rejected(format!("unknown tool `{}`{hint}", missing.join(", "))));
     }
     Ok(shown(&found, tools.len(), &missing))
 }
@@ -102,7 +102,7 @@ fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
 fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
     if found.is_empty() {
         return ToolOutput::success(format!(
-            "None of {of} tools fits: try other words, or fewer of them"
+            "None of {of} tools matches: try other words, or fewer"
         ));
     }
     let mut lines = vec![format!("{} of {of} tools, which you can call now:", found.len())];
@@ -112,7 +112,7 @@ fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
         lines.push(format!("- {}: {about}", tool.name));
     }
     if !missing.is_empty() {
-        lines.push(format!("There is no {}", missing.join(", ")));
+        lines.push(format!("Not found: {}", missing.join(", ")));
     }
     let names = found.iter().map(|tool| tool.name.clone()).collect();
     ToolOutput::success(lines.join("\n")).with_change(Change::ToolsLoaded(names))

@@ -95,7 +95,7 @@ pub(crate) async fn search(
 ) -> Result<ToolOutput, Refusal> {
     let _stop_if_dropped = halt.cancel.clone().drop_guard();
     let done = tokio::task::spawn_blocking(move || work(&halt)).await;
-    done.map_err(|error| Refusal::Internal(format!("the search broke off: {error}")))?
+    done.map_err(|error| Refusal::Internal(format!("the search crashed: {error}")))?
         .map(ToolOutput::success)
 }
 

@@ -67,7 +67,7 @@ impl BuiltIn for Write {
         let known = known(cx, &path)?;
         if known.seen != Seen::Whole {
             return Err(Refusal::rejected(format!(
-                "{shown} has been seen only in part ({}): read the rest before overwriting all of it, \
+                "{shown} has been read only in part ({}): read the rest before overwriting all of it, \
                  or use Edit",
                 known.seen
             )));
@@ -160,7 +160,7 @@ pub(crate) fn refused(path: &Path, error: ReplaceError) -> Refusal {
              then repeat the change"
         ),
         ReplaceError::Exists => {
-            format!("Stale File: {shown} exists by now; nothing was written. Read it first")
+            format!("Stale File: {shown} exists now; nothing was written. Read it first")
         }
         ReplaceError::Locked => {
             format!("{shown} is locked by another process; nothing was written. Try again")

@@ -85,7 +85,7 @@ fn beyond_comments(file: &Versions<'_>) -> Option<String> {
         (Some(was), Some(is)) => contrast(&text(was.text), &text(is.text)),
         (Some(was), None) => format!("`{}` is gone", short(&text(was.text))),
         (None, Some(is)) => format!("`{}` is new", short(&text(is.text))),
-        (None, None) => "its structure is another".to_owned(),
+        (None, None) => "its structure changed".to_owned(),
     };
     Some(format!("code changed at line {line}: {change}"))
 }

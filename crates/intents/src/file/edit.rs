@@ -22,22 +22,22 @@ pub enum EditError {
     #[error("there is more than one intent {0}")]
     Ambiguous(String),
     /// There is one already.
-    #[error("there is an intent {0} already")]
+    #[error("the intent {0} already exists")]
     Exists(String),
     /// An id nobody could name.
-    #[error("`{0}` is no id: use letters, digits, `-`, `_` and `.`, like INT-001")]
+    #[error("`{0}` is not a valid id: use letters, digits, `-`, `_` and `.`, like INT-001")]
     BadId(String),
     /// A text with characters that cannot be shown.
-    #[error("the text for `{0}` holds control characters")]
+    #[error("the text for `{0}` contains control characters")]
     Control(String),
     /// An anchor is on it or around it, so that a change would show elsewhere too.
     #[error("`{0}` is shared through an anchor: change it by hand")]
     Shared(String),
     /// It is something else than the change is about.
-    #[error("`{0}` is not what it should be (a text, or a list of texts): change it by hand")]
+    #[error("`{0}` must be a string or a list of strings: change it by hand")]
     Shape(String),
     /// The text is laid out in a way ona does not dare to touch.
-    #[error("the file is laid out so that ona cannot change it safely: change it by hand")]
+    #[error("ona cannot change a file with this layout safely: change it by hand")]
     Layout,
 }
 

@@ -34,7 +34,7 @@ pub enum LoadError {
     #[error("it is not a regular file")]
     NotAFile,
     /// A symlink leads out of the workspace.
-    #[error("it leads out of the workspace, to {}", .0.display())]
+    #[error("it points outside the workspace, to {}", .0.display())]
     LeadsOut(PathBuf),
     /// Its path names nothing.
     #[error("{0}")]

@@ -65,7 +65,7 @@ impl HookPolicy {
             return Classified::destructive(format!("the command line cannot be read: {why}"));
         }
         if effects.commands.is_empty() {
-            return Classified::destructive("there is no command in it");
+            return Classified::destructive("it contains no command");
         }
         let segments: Vec<String> = effects.commands.iter().map(segment).collect();
         for pattern in &self.destructive {

@@ -25,7 +25,7 @@ impl fmt::Display for Outside {
         match self {
             Self::Elsewhere(path) => write!(f, "{} is outside the workspace", path.display()),
             Self::Root => f.write_str("the path is the workspace itself"),
-            Self::NotText(path) => write!(f, "{} is no valid text", path.display()),
+            Self::NotText(path) => write!(f, "{} is not valid UTF-8", path.display()),
             Self::Nowhere(error) => write!(f, "{error}"),
         }
     }

@@ -36,7 +36,7 @@ pub enum BadLine {
     #[error("it is not a JSON record: {0}")]
     NotJson(String),
     /// JSON of another kind.
-    #[error("it is JSON, but no trace record")]
+    #[error("it is JSON, but not a trace record")]
     NotATrace,
     /// Longer than any record.
     #[error("it is longer than {0} bytes")]

@@ -39,7 +39,7 @@ const CUT_ERROR: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// A symlink on the way leads out of the workspace.
-    #[error("{path} leads out of the workspace, to {}; the trace is not written through it", real.display())]
+    #[error("{path} points outside the workspace, to {}; the trace is not written through it", real.display())]
     LeadsOut {
         /// As named, from the workspace.
         path: String,

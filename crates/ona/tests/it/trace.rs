@@ -136,7 +136,7 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
             "the line it names as the one before it is missing",
         ),
         ([lines[0], lines[1], "{\"broken\":", lines[2], lines[3]].join("\n"), 3, "it is not JSON"),
-        ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but no trace record"),
+        ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but not a trace record"),
     ] {
         project.file(LEDGER, bad + "\n");
         let ran = ona(&project, &["trace", "verify"]);

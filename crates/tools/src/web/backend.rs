@@ -15,8 +15,8 @@ use crate::services::{WebFound, WebHit, WebQuery};
 pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
 
 /// Said where nobody can be asked.
-pub(super) const NOT_SET: &str = "there is nobody to ask: this session's provider does not search the web by itself, \
-    and the setting webSearch.backend names no backend. The operator can set it to searxng (with webSearch.url), to brave \
+pub(super) const NOT_SET: &str = "no search backend is configured: this session's provider has no web search, \
+    and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
     (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
     `ona config set --scope user webSearch.backend brave`";
 
@@ -104,14 +104,14 @@ impl<'w> Backend<'w> {
         }
         let Some(given) = setting(settings, "url").or(*default) else {
             return Err(format!(
-                "the setting webSearch.backend is {name}, and webSearch.url does not say where it is: set it to the \
+                "the setting webSearch.backend is {name}, but webSearch.url is not set: set it to the \
                  address of your instance, such as http://localhost:8888"
             ));
         };
         let base = base(given).map_err(|why| format!("the setting webSearch.url: {why}"))?;
         if key.is_some() && !is_safe(&base) {
             return Err(format!(
-                "the setting webSearch.url: the key of {name} would be sent by http, for all on the way to read; use \
+                "the setting webSearch.url: the key of {name} would be sent over unencrypted http; use \
                  https"
             ));
         }
@@ -127,7 +127,7 @@ impl<'w> Backend<'w> {
         let request = self.request(query, &self.client(web)?)?;
         let failed = |error: reqwest::Error| {
             format!(
-                "{} at {} cannot be asked: {}",
+                "{} at {} cannot be reached: {}",
                 self.name(),
                 self.url,
                 describe(&error.without_url())
@@ -148,7 +148,7 @@ impl<'w> Backend<'w> {
         }
         let answer: Value = serde_json::from_slice(&body).map_err(|error| {
             format!(
-                "{} at {} answered no JSON ({error}): check webSearch.url",
+                "{} at {} did not answer with JSON ({error}): check webSearch.url",
                 self.name(),
                 self.url
             )
@@ -206,7 +206,7 @@ impl<'w> Backend<'w> {
         let key = self.key.map(ExposeSecret::expose_secret).unwrap_or_default();
         let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).map_err(|_| {
             let name = self.name();
-            format!("the key of {name} holds a line break or another control character")
+            format!("the key of {name} contains a line break or another control character")
         })?;
         value.set_sensitive(true);
         Ok(value)
@@ -223,7 +223,7 @@ impl<'w> Backend<'w> {
             (Kind::Brave, 401 | 403 | 422) => "; check BRAVE_API_KEY",
             (Kind::Tavily, 401 | 403) => "; check TAVILY_API_KEY",
             (_, 404) => "; check webSearch.url",
-            (_, 429) => "; its limit is reached for now",
+            (_, 429) => "; its rate limit is reached",
             _ => "",
         };
         format!("{} at {} answered {status}{said}{hint}", self.name(), self.url)
@@ -290,7 +290,7 @@ fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
         };
         // Not the value: it may hold a password.
         let proxy = scope(value).map_err(|error| {
-            format!("{variable} is no proxy: {}", describe(&error.without_url()))
+            format!("{variable} is not a valid proxy: {}", describe(&error.without_url()))
         })?;
         proxies.push(proxy.no_proxy(direct.clone()));
     }

@@ -58,22 +58,22 @@ pub(super) enum GetError {
     Transport { url: Url, why: String },
     #[error("{url} answered {status}{complaint}")]
     Status { url: Url, status: StatusCode, complaint: String },
-    #[error("{url} answered {status} without saying where to")]
+    #[error("{url} answered {status} without a redirect target")]
     NoLocation { url: Url, status: StatusCode },
-    #[error("{url} redirects to an address that is not followed: {why}")]
+    #[error("{url} redirects to a URL that is not followed: {why}")]
     BadLocation { url: Url, why: LinkError },
-    #[error("{url} redirects in a circle, back to {to}")]
+    #[error("{url} redirects in a loop, back to {to}")]
     Circle { url: Box<Url>, to: Box<Url> },
     #[error("{0} redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects(Url),
     #[error(
-        "{url} is {what}, which is not read here: WebFetch reads HTML, text, JSON and PDF. Have the file downloaded \
+        "{url} is {what}, which WebFetch cannot read: it reads HTML, text, JSON and PDF. Download the file \
          where it is needed"
     )]
     Unreadable { url: Url, what: String },
     #[error("{url} came compressed as `{encoding}`, though only gzip was asked for")]
     Encoded { url: Url, encoding: String },
-    #[error("{0} is a PDF of more than {MAX_BODY} bytes, the most that is read")]
+    #[error("{0} is a PDF larger than the limit of {MAX_BODY} bytes")]
     TooLarge(Url),
     #[error("{0}")]
     SetUp(String),
@@ -187,7 +187,7 @@ async fn take(url: Url, response: Response) -> Result<Body, GetError> {
     let (bytes, cut) = body(&url, response, MAX_BODY).await?;
     if kind == Kind::Unsaid {
         let Some(found) = page::sniffed(&bytes, !cut) else {
-            let what = "no text, and its server does not say what else".to_owned();
+            let what = "binary data without a content type".to_owned();
             return Err(GetError::Unreadable { url, what });
         };
         kind = found;

@@ -8,15 +8,15 @@ const MAX_URL: usize = 8192;
 /// Why an address cannot be asked. What may be a password in it is not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LinkError {
-    #[error("it is no URL ({0}); write it whole, such as https://example.com/page")]
+    #[error("it is not a valid URL ({0}); write the full URL, such as https://example.com/page")]
     NotAUrl(String),
     #[error("it is longer than {MAX_URL} bytes")]
     TooLong,
-    #[error("`{0}:` is not fetched, only http: and https: are")]
+    #[error("`{0}:` is not supported, only http: and https: are")]
     Scheme(String),
-    #[error("it holds a user name or a password; leave them out: credentials do not go into URLs")]
+    #[error("it contains a user name or a password; remove them: credentials do not belong in URLs")]
     Credentials,
-    #[error("it names no host")]
+    #[error("it has no host")]
     NoHost,
 }
 
@@ -78,7 +78,7 @@ mod tests {
             ("https://me@example.com/", "credentials do not go into URLs"),
             ("https://me:hunter22@example.com/", "credentials do not go into URLs"),
             ("https://:hunter22@example.com/", "credentials do not go into URLs"),
-            ("https://./", "it names no host"),
+            ("https://./", "it has no host"),
         ] {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.starts_with(expected) || message.ends_with(expected), "{message}");

@@ -36,12 +36,12 @@ impl Names for SystemNames {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotPublic {
     #[error(
-        "{host} leads to {address}, which is {what}: only public addresses are fetched. The operator can open it \
+        "{host} resolves to {address}, which is {what}: only public addresses are fetched. The operator can allow it \
          with the setting webFetch.allowPrivateHosts"
     )]
     Leads { host: String, address: IpAddr, what: &'static str },
     #[error(
-        "{address} is {what}: only public addresses are fetched. The operator can open it with the setting \
+        "{address} is {what}: only public addresses are fetched. The operator can allow it with the setting \
          webFetch.allowPrivateHosts"
     )]
     Is { address: IpAddr, what: &'static str },

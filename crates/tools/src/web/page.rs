@@ -175,7 +175,7 @@ pub fn markdown(html: &str) -> Result<String, String> {
             converter.convert(html).map_err(|error| error.to_string())
         });
         let converter = converter.map_err(|error| error.to_string())?;
-        converter.join().map_err(|_| "the converter broke off".to_owned())?
+        converter.join().map_err(|_| "the converter crashed".to_owned())?
     })
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn read(
         Kind::Text | Kind::Unsaid => {
             let text = decode(&body, content_type, kind);
             if text.contains('\0') {
-                let why = "its server calls it text, and it holds bytes that no text has";
+                let why = "its server declares it as text, but it contains binary data";
                 return Err(HelperError::Refused(why.to_owned()));
             }
             Ok(bounded(text, false))

@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const V4: &[([u8; 4], u32, &str)] = &[
     ([0, 0, 0, 0], 8, "this machine"),
     ([10, 0, 0, 0], 8, "a private network"),
-    ([100, 64, 0, 0], 10, "a provider's own network"),
+    ([100, 64, 0, 0], 10, "a provider's internal network"),
     ([127, 0, 0, 0], 8, "this machine"),
-    ([168, 63, 129, 16], 32, "a cloud's own services"),
+    ([168, 63, 129, 16], 32, "a cloud's internal services"),
     ([169, 254, 0, 0], 16, "link-local, where clouds keep their metadata"),
     ([172, 16, 0, 0], 12, "a private network"),
     ([192, 0, 0, 0], 24, "reserved for protocols"),
