@@ -1,7 +1,7 @@
 //! What every HTTP client of ona shares: the TLS library behind it, and the reader of event streams.
 //!
 //! [`client`] is the only way to a `reqwest` client: the library panics where nobody chose a TLS provider, so the
-//! choice is made here, and clippy refuses `reqwest::Client::builder` elsewhere.
+//! choice is made here, and clippy rejects `reqwest::Client::builder` elsewhere.
 
 pub mod sse;
 

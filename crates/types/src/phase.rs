@@ -46,7 +46,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// A phase name that is none of the six.
+/// An unknown phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown phase `{0}` (expected idle, planning, implement, test, verify or done)")]
 pub struct UnknownPhase(pub String);

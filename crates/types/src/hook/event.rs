@@ -105,7 +105,7 @@ impl fmt::Display for HookEvent {
     }
 }
 
-/// A name that is none of the 27.
+/// An unknown event name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown hook event `{0}`")]
 pub struct UnknownEvent(pub String);
