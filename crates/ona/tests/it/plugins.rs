@@ -292,7 +292,7 @@ fn a_plugin_is_checked_part_by_part() {
     let ran = ona(&project, &["plugin", "validate", path]);
     assert_eq!(ran.code, Some(1));
     for part in [
-        "hooks.Nope: there is no such event",
+        "hooks.Nope: unknown event",
         "bad.md: `description` is missing",
         "2 problems found",
     ] {

@@ -191,7 +191,7 @@ fn every_change_that_no_trace_explains_is_listed() {
     assert_eq!(ona(&project, &["trace", "reconcile", "--since", "HEAD~1"]).code, Some(1));
     assert_eq!(
         fails(&project, 2, &["trace", "reconcile", "--since", "nowhere"]),
-        "error: there is no commit `nowhere` in this repository\nhint: `git log` shows what there is\n"
+        "error: commit `nowhere` not found in this repository\nhint: `git log` shows what there is\n"
     );
     // What decides over changes is no exception, but for what `init` wrote.
     project.file(".orchestration/.intentignore", "INT-002\n");

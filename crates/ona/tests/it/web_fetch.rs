@@ -94,10 +94,10 @@ fn a_pdf_is_read_by_its_text() {
 fn what_is_no_text_is_refused_with_its_type() {
     let project = open();
     for (content_type, body, expected) in [
-        ("image/png", &b"\x89PNG"[..], "is image/png, which is not read here"),
+        ("image/png", &b"\x89PNG"[..], "is image/png, which WebFetch cannot read"),
         ("application/zip", b"PK", "is application/zip"),
-        ("application/octet-stream", b"\x00\x01\x02", "is no text"),
-        ("text/plain", b"\x00\x01\x02", "bytes that no text has"),
+        ("application/octet-stream", b"\x00\x01\x02", "binary data without a content type"),
+        ("text/plain", b"\x00\x01\x02", "contains binary data"),
     ] {
         let site = Site::page(content_type, body);
         let content = project.refused("WebFetch", input(&site.url("/")));
@@ -177,7 +177,7 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
     let content = project.ok("WebFetch", input(&site.url("/inside")));
     assert!(content.contains("\nhttp://169.254.169.254/latest\n"), "told, not followed: {content}");
     for (path, expected) in [
-        ("/circle", "redirects in a circle"),
+        ("/circle", "redirects in a loop"),
         ("/0", "redirects more than 10 times"),
         ("/nowhere", "without saying where to"),
         ("/file", "`file:` is not fetched"),
@@ -192,7 +192,7 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
 fn a_url_that_cannot_be_meant_is_refused_before_anything_is_asked() {
     let project = open();
     for (url, expected) in [
-        ("", "`url`: it is no URL"),
+        ("", "`url`: it is not a valid URL"),
         ("example.com/x", "write it whole"),
         ("file:///etc/passwd", "`file:` is not fetched"),
         ("javascript:alert(1)", "`javascript:` is not fetched"),
@@ -263,7 +263,7 @@ fn hosts_that_are_none_are_told_of() {
     user_settings(&project, &settings);
     let ran = run(&mut project.eval_command("Glob", &json!({"pattern": "*"})));
     for expected in [
-        "webFetch.allowPrivateHosts[0]: `http://localhost:3000` is no host",
+        "webFetch.allowPrivateHosts[0]: `http://localhost:3000` is not a valid host",
         "webFetch.allowPrivateHosts[1]: invalid type: integer `3`",
         "webFetch.summarize: invalid type: string \"no\"",
     ] {
