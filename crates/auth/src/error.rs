@@ -1,14 +1,14 @@
-//! What can go wrong with a vault, and what to do about it. Nothing that was kept is ever lost by it.
+//! Errors of a vault, and what to do about them. No error loses a stored secret.
 
 use std::io;
 use std::path::PathBuf;
 
 use ona_files::{LockError, ReplaceError};
 
-/// Why a vault could not be opened, read or written. What was in it is as it was.
+/// Why a vault could not be opened, read or written. Its content is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// Somebody else could have put anything there.
+    /// Another user owns it and could have changed it.
     #[error(
         "{} belongs to user {uid}, but you are {own}: its owner could change it. Move it away, or run as its owner",
         path.display()
@@ -16,9 +16,9 @@ pub enum VaultError {
     NotOurs {
         /// The file or directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner.
         uid: u32,
-        /// Who asks.
+        /// The current user.
         own: u32,
     },
     /// Others could have read it.
@@ -38,10 +38,10 @@ pub enum VaultError {
     /// A link, a pipe, or something else that is not a file.
     #[error("{} is not a regular file: move it away", .0.display())]
     NotAFile(PathBuf),
-    /// Something else stands in the place of the directory.
+    /// The path is not a directory.
     #[error("{} is not a directory: move it away", .0.display())]
     NotADirectory(PathBuf),
-    /// There are secrets and no key to them.
+    /// There are secrets, but their key is missing.
     #[error(
         "{} is missing, and {} cannot be read without it: restore it from a backup, or move the vault away to start over",
         key.display(),
@@ -53,7 +53,7 @@ pub enum VaultError {
         /// What it is the key to.
         vault: PathBuf,
     },
-    /// The key file holds something else.
+    /// The key file does not contain a key.
     #[error("{} does not contain a 32-byte key: restore it from a backup", .0.display())]
     BadKey(PathBuf),
     /// It was changed, cut off, or sealed with another key.
@@ -63,13 +63,13 @@ pub enum VaultError {
         .0.display()
     )]
     Damaged(PathBuf),
-    /// A later ona's.
+    /// Written by a newer version of ona.
     #[error("{} was written by a newer version of ona: use that version", .0.display())]
     Newer(PathBuf),
-    /// No secret can be called so.
+    /// Not a valid name for a secret.
     #[error("`{}` is not a valid secret name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
     BadName(String),
-    /// More than a vault takes.
+    /// Larger than the limit of a vault.
     #[error("the vault would be larger than its limit of {} KiB", .0 / 1024)]
     TooLarge(usize),
     /// Another process keeps it locked, or it cannot be locked.

@@ -215,7 +215,7 @@ impl<'f> Backward<'f> {
     }
 
     fn read_more(&mut self) -> io::Result<usize> {
-        // The chunk doubles, so a long line costs linear time.
+        // Reads as much as is held already, so a long line costs linear time.
         let want = (self.held.len().max(CHUNK) as u64).min(self.unread);
         let size = usize::try_from(want).unwrap_or(CHUNK);
         let mut chunk = vec![0; size];

@@ -1,4 +1,4 @@
-//! Hooks as settings write them: three shapes, one order.
+//! Reads hooks from settings: three shapes, one order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct HookEntry {
     pub matcher: Matcher,
     /// What it does.
     pub handler: Handler,
-    /// What must hold of the call besides.
+    /// The additional condition on the call (`if`).
     pub condition: Condition,
     /// How long it may take, if it says.
     pub timeout: Option<Duration>,
@@ -60,7 +60,7 @@ pub enum Condition {
     None,
     /// A permission rule that must match the call, as written.
     Rule(String),
-    /// As written; no rule can be made of it, so it counts as holding.
+    /// As written; it is not a valid rule, so it counts as matching.
     Unreadable(String),
 }
 
@@ -142,7 +142,7 @@ impl Shell {
 /// What is wrong with a hook, as settings write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookWarning {
-    /// Whose it is.
+    /// The owner.
     pub source: Source,
     /// Its key, as in `hooks.PreToolUse[0].hooks[1]`.
     pub place: String,
@@ -155,14 +155,14 @@ pub struct HookWarning {
 impl fmt::Display for HookWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, place, why, left_out } = self;
-        // Whoever wrote a guard must not take it for one that acts.
+        // The author of a guard must learn that it does not run.
         let so = if *left_out { ": the hook does not run" } else { "" };
         write!(f, "{source}: {place}: {why}{so}")
     }
 }
 
-/// Reads the hooks of settings, in order of the layers, and numbers them. Entries that cannot be meant
-/// are left out; why is in the second list.
+/// Reads the hooks of settings, in order of the layers, and numbers them. Invalid entries
+/// are left out; the second list says why.
 pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
     let mut reader = Reader { entries: Vec::new(), warnings: Vec::new() };
     for layer in layers {
@@ -173,7 +173,7 @@ pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
             entry.env.clone_from(&layer.env);
         }
     }
-    // S0 §5.2: neighbours that are the same run once. One that is switched off takes nobody's place.
+    // S0 §5.2: identical neighbours run once. A disabled hook does not count as a neighbour.
     reader.entries.dedup_by(|next, kept| next.identity() == kept.identity());
     for (ordinal, entry) in (0..).zip(&mut reader.entries) {
         entry.ordinal = ordinal;
@@ -298,7 +298,7 @@ impl Reader {
             Some(value) => {
                 match value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds < 1e6) {
                     Some(seconds) => Some(Duration::from_secs_f64(seconds)),
-                    // A guard should not fall silent over a number.
+                    // A wrong timeout must not disable a guard.
                     None => {
                         let why = "`timeout` must be a number of seconds greater than 0: the default is used";
                         self.warn(source, place, why);
@@ -344,7 +344,7 @@ impl Reader {
         });
     }
 
-    /// A guard whose condition cannot be read should rather run once too often.
+    /// A guard whose condition cannot be parsed should rather run too often.
     fn condition(
         &mut self,
         source: &Source,
@@ -387,7 +387,7 @@ fn anywhere() -> Anchors {
     Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() }
 }
 
-/// As much of a text as fits into a message: the beginning of its first line.
+/// A text shortened for a message: the beginning of its first line.
 pub(crate) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {

@@ -51,7 +51,7 @@ pub(crate) async fn post(
         return Ran::failed(format!("{url} is not in allowedHttpHookUrls"))
             .hint("add it there, or remove the hook");
     }
-    // Whoever answers must not choose where the input and the headers go next.
+    // The server must not choose where the input and the headers go next.
     let client = ona_http::client().redirect(redirect::Policy::none());
     let client = match client.timeout(limit).no_gzip().build() {
         Ok(client) => client,
@@ -108,14 +108,14 @@ fn broken(error: &reqwest::Error, url: &str, limit: Duration) -> Ran {
     Ran::failed(describe(error)).hint("check that its server is running and reachable")
 }
 
-/// The whole chain: reqwest's own message leaves the cause out.
+/// The whole chain of causes, which reqwest's own message leaves out.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// `$NAME` and `${NAME}` filled in, for the names that may be: others stay as they are, so that no
-/// secret leaves by a header nobody meant it for.
+/// secret leaves in a header that was not meant for it.
 fn filled(value: &str, allowed: &[String], host: &HookHost) -> String {
     let mut out = String::new();
     let mut rest = value;

@@ -9,15 +9,15 @@ use regress::Regex;
 
 use crate::config::shortened;
 
-/// A pattern longer than this is not read: the engine recurses over a pattern, alternative by alternative.
+/// A longer pattern is not compiled: the engine recurses over a pattern, alternative by alternative.
 const MAX_PATTERN_LEN: usize = 2_000;
-/// A query longer than this is held against a pattern only with its beginning.
+/// Only this many characters of a query are matched against a pattern.
 const MAX_QUERY: usize = 512;
 /// Enough stack for the engine to recurse over the longest pattern, many times over.
 const STACK: usize = 16 << 20;
 /// How long it may take to read a pattern, which is done once.
 const TIME_TO_READ: Duration = Duration::from_secs(2);
-/// ECMAScript patterns may backtrace for ever; this is how long one may take.
+/// The time limit for one match: ECMAScript patterns may backtrack forever.
 const TIME_TO_MATCH: Duration = Duration::from_millis(250);
 
 /// What a hook's `matcher` matches.
@@ -33,8 +33,8 @@ pub enum Matcher {
     Pattern(Regex),
     /// No valid pattern: matches nothing.
     Nothing,
-    /// It cannot be told what it matches, for this reason. It matches everything: the hook may be the
-    /// one that says no.
+    /// Unknown, for this reason. It matches everything: the hook may be the
+    /// one that denies.
     Unjudged(&'static str),
 }
 
@@ -62,8 +62,8 @@ impl Matcher {
         }
     }
 
-    /// Whether it matches. A pattern that does not come to an end counts as a match: the hook it
-    /// guards may be the one that says no.
+    /// Whether it matches. A pattern that runs out of time counts as a match: the hook it
+    /// guards may be the one that denies.
     pub fn matches(&self, query: &str) -> bool {
         match self {
             Self::Any | Self::Unjudged(_) => true,
@@ -82,7 +82,7 @@ impl Matcher {
 
 impl Matcher {
     /// Of a matcher for tools' names, why it or a part of it matches none of ona's own; `text` is how it is
-    /// written. What may be meant for a server's tool is left in peace.
+    /// written. Matchers that may be meant for an MCP server's tool are not reported.
     pub(crate) fn missed_tool(&self, text: &str) -> Option<String> {
         let hint = |meant: &str| format!("did you mean `{meant}`?");
         let (what, hint) = match self {
@@ -131,7 +131,7 @@ fn corrected<W: AsRef<str>>(words: &[W]) -> String {
     words.join("|")
 }
 
-/// What may be meant by a text that matches no tool.
+/// A suggestion for a text that matches no tool.
 fn meant_by(text: &str) -> Option<String> {
     if let Some((tool, rest)) = text.split_once('(')
         && is_tool(tool)

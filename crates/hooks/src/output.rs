@@ -4,7 +4,7 @@ use ona_types::hook::{HookEvent, SyncOutput};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// No answer has more fields; of one that does, not every field is tried.
+/// The most fields that are tried to find the invalid one.
 const MAX_FIELDS: usize = 20;
 
 /// A hook's standard output, read.
@@ -14,7 +14,7 @@ pub enum Stdout {
     Plain(String),
     /// An answer.
     Answer(Box<SyncOutput>),
-    /// It looks like an answer and is none, for this reason. It decides nothing.
+    /// It looks like an answer but is invalid, for this reason. It decides nothing.
     Invalid(String),
 }
 

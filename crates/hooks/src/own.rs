@@ -1,7 +1,7 @@
 //! ona's own gate in the settings of another agent: `ona hook claude_code`.
 //!
 //! `ona init` writes it there, and ona reads the same files. Its own agent's calls pass the gate anyway, so such a
-//! hook is never run by ona: it would judge every call twice. What is never run needs no trust either.
+//! hook is never run by ona: it would judge every call twice. A hook that never runs needs no trust either.
 
 use std::path::Path;
 

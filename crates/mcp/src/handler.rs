@@ -224,6 +224,6 @@ mod tests {
         let broken = client.call_tool(CallToolRequestParams::new("panics")).await.unwrap_err();
         assert!(broken.to_string().contains("panic"), "{broken}");
         let unknown = client.call_tool(CallToolRequestParams::new("other")).await.unwrap_err();
-        assert!(unknown.to_string().contains("there is no tool `other`"), "{unknown}");
+        assert!(unknown.to_string().contains("unknown tool `other`"), "{unknown}");
     }
 }

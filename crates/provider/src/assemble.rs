@@ -1,4 +1,4 @@
-//! An answer put together from stream events in the shape of the Anthropic API.
+//! Assembles an answer from stream events in the shape of the Anthropic API.
 //!
 //! Both codecs lead here: Anthropic's stream is in that shape, OpenAI's is translated into it. So there is
 //! one place where an answer is declared whole, where ids are made unique, and where a listener hears of
@@ -67,7 +67,7 @@ impl Assembly {
         }
     }
 
-    /// Whether the listener has heard of this answer.
+    /// Whether the listener has received events of this answer.
     pub(crate) fn started(&self) -> bool {
         self.started
     }
@@ -180,7 +180,7 @@ impl Assembly {
         }
     }
 
-    /// The id itself where it can serve, else a fresh one: a result must lead to one call.
+    /// The id itself if it is unique, otherwise a fresh one: each result must belong to one call.
     fn unique(&mut self, id: Option<&str>) -> ToolUseId {
         let given = id.filter(|id| !id.is_empty() && !self.ids.contains(*id));
         let id = given.map_or_else(ToolUseId::generate, ToolUseId::from_existing);
@@ -188,7 +188,7 @@ impl Assembly {
         id
     }
 
-    /// Figures are totals so far; those that are not there keep their value.
+    /// Figures are running totals; missing ones keep their value.
     fn count(&mut self, usage: &Value) {
         let figures = [
             ("input_tokens", &mut self.usage.input_tokens),
@@ -273,7 +273,7 @@ impl Assembly {
             ("signature_delta", Building::Opaque(value)) => {
                 append(value, "signature", &delta["signature"]);
             }
-            // A kind that came after this was written; there is no telling what it means.
+            // An unknown kind, newer than this code.
             _ => {}
         }
         Ok(())

@@ -17,13 +17,13 @@ use crate::message::Answer;
 use crate::model::ProviderKind;
 use crate::{anthropic, openai, retry};
 
-/// What is read of an answer that comes in one piece.
+/// The limit for an answer that is not streamed.
 const ANSWER_CAP: usize = 64 << 20;
-/// What is read of a refusal.
+/// The limit for an error response.
 const REFUSAL_CAP: usize = 64 << 10;
 /// How long to wait for more when the answer is whole: usage, or a word that this was all.
 const AFTERWORD: Duration = Duration::from_secs(10);
-/// How long the end of a response is waited for, in the background, so that the connection can be used again.
+/// How long to wait in the background for the end of a response, so that the connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A decoder of either kind.
@@ -85,7 +85,7 @@ impl Decoder {
     }
 }
 
-/// The answer that a stream amounts to, with no server behind it; nothing if it is not whole. For the fuzz
+/// The answer in a recorded stream, without a server; `None` if it is incomplete. For the fuzz
 /// target: whatever a server may send can be tried without one.
 #[doc(hidden)]
 pub fn read_stream(provider: ProviderKind, chunks: &[&[u8]]) -> Option<Answer> {
@@ -104,7 +104,7 @@ pub fn read_stream(provider: ProviderKind, chunks: &[&[u8]]) -> Option<Answer> {
     decoder.finish(on).ok()
 }
 
-/// The headers of a request. `None` if the credential holds what no header can.
+/// The headers of a request. `None` if the credential contains a character that is not allowed in a header.
 pub(crate) fn headers(
     provider: ProviderKind,
     credential: &Credential,
@@ -249,17 +249,17 @@ async fn follow(
         }
         pushed.map_err(|error| Trouble::cut(error.to_string()))?;
     }
-    // Only a connection that was read to the end can be used for the next question.
+    // Only a connection that was read to the end can be reused for the next request.
     tokio::spawn(timeout(DRAIN, async move { while let Ok(Some(_)) = response.chunk().await {} }));
     Ok(())
 }
 
-/// What the server says instead of an answer.
+/// Reads an error response.
 async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Trouble {
     let status = response.status();
     let headers = response.headers().clone();
     let content_type = content_type(&response);
-    // The status says enough if the rest cannot be had.
+    // The status is enough if the body cannot be read.
     let mut body = Vec::new();
     let _ = read(&mut response, &mut body, REFUSAL_CAP, limit).await;
     let value: Option<Value> = serde_json::from_slice(&body).ok();
@@ -294,7 +294,7 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Troubl
     trouble
 }
 
-/// Reads a body, up to a cap; what was read before an error is there too.
+/// Reads a body, up to a cap; keeps what was read before an error.
 async fn read(
     response: &mut Response,
     body: &mut Vec<u8>,
@@ -320,7 +320,7 @@ async fn read(
 fn unreachable(line: &Line, error: reqwest::Error) -> Trouble {
     let why = describe(&error.without_url());
     let mut trouble = Trouble::unreachable(format!("the request to {} failed: {why}", line.url));
-    // It will be the same certificate the next time.
+    // A retry would meet the same certificate.
     if why.contains("certificate") {
         trouble.failure.message.push_str(
             ". If the server or a proxy uses a private certificate authority, configure its CA file",

@@ -11,7 +11,7 @@ use ona_files::read_text_at_most;
 
 use crate::index::{Tracked, read_index};
 
-/// A file that names a directory is no longer than a path.
+/// The limit for a file that contains a path.
 pub(crate) const MAX_LINK_FILE: u64 = 64 << 10;
 
 /// An index that is larger is not read.
@@ -54,7 +54,7 @@ impl Checkout {
         &self.top
     }
 
-    /// The directories of its repository, if they can be made out.
+    /// The directories of its repository, if they can be found.
     pub fn git(&self) -> Option<&GitDirs> {
         self.git.as_ref()
     }
@@ -78,7 +78,7 @@ impl Checkout {
         read_index(&fs::read(index).ok()?, hash, &self.top)
     }
 
-    /// When the index was last written. What a file had been seen to be at that very moment may have changed since
+    /// When the index was last written. A file that changed within that very moment may have changed again
     /// without showing.
     pub fn indexed(&self) -> Option<SystemTime> {
         fs::metadata(self.git.as_ref()?.own.join("index")).ok()?.modified().ok()

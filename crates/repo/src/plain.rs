@@ -1,5 +1,5 @@
-//! Whether git, asked in a checkout, only does what it is asked: whether nothing in the repository makes it run
-//! something, or look elsewhere.
+//! Whether git is safe to run in a checkout: whether nothing in the repository makes it run
+//! programs or read elsewhere.
 
 use std::collections::HashSet;
 use std::fs;
@@ -51,7 +51,7 @@ impl Checkout {
     }
 }
 
-/// As much of a repository is looked through.
+/// The limit for the entries of a repository that are checked.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Whether a repository has links in it: git would show what they lead to. Objects are named by what is in them,
@@ -110,7 +110,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("user", &["name", "email", "signingkey", "useconfigonly"]),
 ];
 
-/// Whether a configuration says only what is known to be harmless, in the plain form in which git itself writes it.
+/// Whether a configuration contains only keys known to be harmless, in the plain form that git itself writes.
 fn is_plain_config(text: &str) -> bool {
     let mut section = String::new();
     text.to_ascii_lowercase().lines().map(str::trim).all(|line| {

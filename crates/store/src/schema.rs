@@ -35,7 +35,7 @@ pub(crate) enum Version {
     Empty,
     /// Ona's, at this migration.
     Migration(i64),
-    /// A later ona's.
+    /// Written by a newer version of ona.
     Newer(String),
     /// Somebody else's, and why we think so.
     Foreign(String),

@@ -28,7 +28,7 @@ pub struct ModelCall {
     pub duration_ms: i64,
     /// What it used.
     pub used: Usage,
-    /// What that costs, where the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: Option<f64>,
     /// Why it ended.
     pub stop_reason: String,
@@ -47,7 +47,7 @@ pub struct Spent {
     pub duration_ms: i64,
     /// Tokens.
     pub used: Usage,
-    /// What that costs, where the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: f64,
 }
 

@@ -32,7 +32,7 @@ pub use page::{HTML_TEXT, markdown};
 pub use private::{PrivateHost, PrivateHostError};
 pub(crate) use search::WebSearch;
 
-/// What every request calls itself.
+/// The user agent of every request.
 const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
 /// S0 §7.1: as much of a page or of a list of hits is shown.
@@ -117,7 +117,7 @@ fn capped(mut content: String) -> String {
     content
 }
 
-/// The whole chain: reqwest's own message leaves the cause out.
+/// The whole chain of causes, which reqwest's own message leaves out.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

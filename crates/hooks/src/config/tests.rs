@@ -160,7 +160,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     let table = [
         (json!("Bash(rm *"), "it does not end in `)`"),
         (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
-        (json!("Bsh(rm *)"), "there is no tool `Bsh`: did you mean `Bash`?"),
+        (json!("Bsh(rm *)"), "unknown tool `Bsh`: did you mean `Bash`?"),
         (json!("x".repeat(20_000)), "longer than"),
         (json!(5), "it is no string"),
         (json!(["Bash"]), "it is no string"),
@@ -187,7 +187,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     ]);
     let (entries, warnings) = collected(hooks);
     let expected = [
-        "user: hooks[0].if: there is no tool `Bsh`",
+        "user: hooks[0].if: unknown tool `Bsh`",
         "user: hooks[1].if: Stop is about no tool call, so the hook never runs",
     ];
     assert_eq!(warnings, expected);

@@ -80,7 +80,7 @@ pub enum McpError {
     Protocol {
         /// The code of JSON-RPC.
         code: i32,
-        /// What it says.
+        /// The decoded text.
         message: String,
     },
 }

@@ -25,7 +25,7 @@ use super::web::{Web, bare, body, challenge};
 
 /// Messages that wait to be taken in; the server waits while there are so many.
 const MAX_WAITING: usize = 16;
-/// What is read of an answer that says no.
+/// The limit for the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// Why a message could not be sent, or no stream was to be had.

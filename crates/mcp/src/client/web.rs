@@ -34,7 +34,7 @@ use super::unread::in_place_of;
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Hops to other places of the same server.
 const MAX_REDIRECTS: usize = 5;
-/// What is read of an answer that says no.
+/// The limit for the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
 const EVENTS: &str = "text/event-stream";

@@ -486,7 +486,7 @@ fn what_is_no_rule_says_why() {
     assert!(rule(Deny, &"a".repeat(100_000)).unwrap_err().to_string().contains("longer than"));
     let anchors = Surroundings::test().anchors();
     let (_, warning) = Rule::parse("Bsh", Deny, Source::of(Scope::User), &anchors).unwrap();
-    assert_eq!(warning.as_deref(), Some("there is no tool `Bsh`"));
+    assert_eq!(warning.as_deref(), Some("unknown tool `Bsh`"));
 }
 
 proptest! {

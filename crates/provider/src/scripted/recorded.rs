@@ -12,7 +12,7 @@ pub struct Recorded {
     pub path: String,
     /// The headers, with their names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; `null` if it is no JSON.
+    /// The body; `null` if it is not JSON.
     pub body: Value,
 }
 

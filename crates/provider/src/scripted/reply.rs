@@ -113,7 +113,7 @@ impl Reply {
         Self::status(status, json!({"type": "error", "error": error}))
     }
 
-    /// A page of HTML, as from a server that is no model.
+    /// A page of HTML, as from a server that is not a model server.
     pub fn html(status: u16, page: impl Into<String>) -> Self {
         Self::page(status, "text/html; charset=utf-8", page.into())
     }
@@ -258,7 +258,7 @@ impl Reply {
         self.with(|reply| reply.fault = Some(Fault::CutMidEvent))
     }
 
-    /// Puts an event that is no JSON into the middle.
+    /// Puts an event that is not JSON into the middle.
     #[must_use]
     pub fn not_json(self) -> Self {
         self.with(|reply| reply.fault = Some(Fault::NotJson))

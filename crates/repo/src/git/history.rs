@@ -72,7 +72,7 @@ pub async fn line_commits(root: &Path, path: &str) -> Result<Vec<Option<String>>
     Ok(commits)
 }
 
-/// Who git says is at work here, as `Name <address>`; none if nobody told it.
+/// The user that git is configured for here, as `Name <address>`; `None` if it is not set.
 pub async fn identity(root: &Path) -> Result<Option<String>, GitError> {
     let outcome = git(root, &["var", "GIT_COMMITTER_IDENT"], &[]).await?;
     let line = first_line(&outcome.stdout.bytes);
