@@ -140,7 +140,7 @@ pub enum Event {
     },
     /// A hook's message to the user.
     HookMessage {
-        /// The decoded text.
+        /// What it says.
         text: String,
     },
     /// A problem that stops nothing.
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_was_done_one_time_was_done_once() {
         let said = |most| Ending::MaxTurns { most }.problem().unwrap();
-        assert_eq!(said(1), "the model was asked once, which is the limit");
-        assert_eq!(said(2), "the model was asked 2 times, which is the limit");
+        assert_eq!(said(1), "limit reached: the model was called once");
+        assert_eq!(said(2), "limit reached: the model was called 2 times");
     }
 }

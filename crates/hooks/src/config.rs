@@ -142,7 +142,7 @@ impl Shell {
 /// What is wrong with a hook, as settings write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookWarning {
-    /// The owner.
+    /// The layer of settings they come from.
     pub source: Source,
     /// Its key, as in `hooks.PreToolUse[0].hooks[1]`.
     pub place: String,

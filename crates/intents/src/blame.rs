@@ -66,7 +66,7 @@ pub enum Unknown {
     Outside,
     /// Entries wrote such a line, but the file holds it more often than they did.
     Ambiguous,
-    /// The entry with this id changed the file without saying where, and the line may be its own.
+    /// The entry with this id changed the file, but does not say where, and the line may be its own.
     NotLocated(String),
 }
 
@@ -79,7 +79,7 @@ impl std::fmt::Display for Unknown {
             Self::Ambiguous => {
                 f.write_str("the file contains this line more often than the trace explains")
             }
-            Self::NotLocated(id) => write!(f, "entry {id} changed the file without saying where"),
+            Self::NotLocated(id) => write!(f, "entry {id} changed the file, but does not say where"),
         }
     }
 }

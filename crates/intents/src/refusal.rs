@@ -59,7 +59,7 @@ pub enum Refusal {
     },
     /// A write does not say of which class it is, or names one that may not be.
     MissingMutationClass {
-        /// The decoded text.
+        /// What it says.
         given: Option<String>,
         /// What it may say.
         classes: Vec<String>,

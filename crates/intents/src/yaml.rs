@@ -355,7 +355,7 @@ mod tests {
             ("a:\n\t- b\n", 2, "tab"),
             ("a: 1\n b: 2\n", 2, "mapping"),
             ("a: *x\n", 1, "anchor"),
-            ("a: {b: 1, b: 2}", 1, "`b` is there twice"),
+            ("a: {b: 1, b: 2}", 1, "duplicate key `b`"),
             ("a: 1\n---\nb: 2", 2, "second document"),
         ] {
             let error = Document::read(text).unwrap_err();

@@ -105,7 +105,7 @@ pub async fn serve_http(
                 }
             };
             if let Err(error) = ended {
-                debug!(target: "ona::mcp", %error, "a connection broke off");
+                debug!(target: "ona::mcp", %error, "a connection was lost");
             }
         });
     }

@@ -107,7 +107,7 @@ pub struct Answer {
 
 /// There is no tool of this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such tool")]
+#[error("unknown tool")]
 pub struct UnknownTool;
 
 /// A call of a tool that is offered.
@@ -153,6 +153,6 @@ pub enum ServeError {
     #[error("the connection failed: {0}")]
     Transport(#[from] std::io::Error),
     /// A part of the server itself ended by a panic.
-    #[error("the server broke off: {0}")]
+    #[error("the server stopped: {0}")]
     Broken(String),
 }

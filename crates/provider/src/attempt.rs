@@ -233,7 +233,7 @@ async fn follow(
             _ if decoder.whole() => return Ok(()),
             Ok(Err(error)) => {
                 let why = describe(&error.without_url());
-                return Err(Trouble::cut(format!("the stream of {} broke off: {why}", line.url)));
+                return Err(Trouble::cut(format!("the stream of {} was cut off: {why}", line.url)));
             }
             Err(_) => return Err(Trouble::cut(silent(line, limit))),
         };
@@ -303,7 +303,7 @@ async fn read(
 ) -> Result<(), String> {
     let all = async {
         while let Some(chunk) = response.chunk().await.map_err(|error| {
-            format!("the server's answer broke off: {}", describe(&error.without_url()))
+            format!("the server's answer was cut off: {}", describe(&error.without_url()))
         })? {
             let room = cap - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);

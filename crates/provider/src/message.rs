@@ -168,7 +168,7 @@ pub enum Block {
     /// A block that only its provider understands, such as signed thinking. It goes back to that
     /// provider unchanged, and to no other.
     Opaque {
-        /// The owner.
+        /// The provider it belongs to.
         provider: ProviderKind,
         /// The block.
         value: Value,

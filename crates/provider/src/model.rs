@@ -149,7 +149,7 @@ pub(crate) const LEAST_THINKING: u32 = 1024;
 /// A model that can be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The owner.
+    /// The provider it belongs to.
     pub provider: ProviderKind,
     /// Its id in settings.
     pub id: &'static str,
@@ -339,11 +339,11 @@ mod tests {
     fn anything_else_is_refused_with_what_there_is() {
         insta::assert_snapshot!(
             wire(ClaudeCodeSubscription, "gpt_4o").unwrap_err(),
-            @"`gpt_4o` is no model of claude_code_subscription: it has claude_opus_4 (opus), claude_sonnet_4 (sonnet), claude_3_5_haiku (haiku)"
+            @"unknown model `gpt_4o` for claude_code_subscription (available: claude_opus_4 (opus), claude_sonnet_4 (sonnet), claude_3_5_haiku (haiku))"
         );
         insta::assert_snapshot!(
             wire(OpenAiCompatible, "GPT_4O").unwrap_err(),
-            @"`GPT_4O` is no model of openai_compatible: it has gpt_4o, gpt_4o_mini, o3, o3_mini"
+            @"unknown model `GPT_4O` for openai_compatible (available: gpt_4o, gpt_4o_mini, o3, o3_mini)"
         );
         for unset in [None, Some(""), Some("  ")] {
             let id = "lm_studio_server_routed";

@@ -40,7 +40,7 @@ pub struct Memory {
 /// A memory as it stands in the record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRow {
-    /// The decoded text.
+    /// What it says.
     #[serde(flatten)]
     pub memory: Memory,
     /// How often it was written, the first time included.

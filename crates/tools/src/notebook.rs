@@ -108,7 +108,7 @@ mod tests {
             ("[]", "this is not a Jupyter notebook: its JSON has no `nbformat` number"),
             ("{\"nbformat\": 3, \"worksheets\": []}", "the notebook has nbformat 3, and only 4"),
             ("{\"nbformat\": 4}", "this is not a Jupyter notebook: its JSON has no `cells` array"),
-            ("{\"nbformat\": 4, \"cells\": [7]}", "cell 0 (from 0) is no object"),
+            ("{\"nbformat\": 4, \"cells\": [7]}", "cell 0 (from 0) is not an object"),
         ] {
             let shown = render(text).unwrap_err().to_string();
             assert!(shown.starts_with(expected), "{shown}");

@@ -220,7 +220,7 @@ mod tests {
             ("1,3", "`1,3` is not a page range"),
             ("1-2-3", "`1-2-3` is not a page range"),
             ("99999999999", "`99999999999` is not a page range"),
-            ("0-3", "there is no page 0 in `0-3`; pages count from 1"),
+            ("0-3", "`0-3` names page 0; pages start at 1"),
             ("5-3", "the page range `5-3` runs backwards"),
             ("1-21", "`1-21` is more than 20 pages; ask for at most 20 at a time"),
             ("1-4294967295", "`1-4294967295` is more than 20 pages"),

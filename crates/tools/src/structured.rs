@@ -27,7 +27,7 @@ const MAX_ERROR_LEN: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Not even JSON.
-    #[error("it is no JSON: {0}")]
+    #[error("it is not JSON: {0}")]
     NotJson(String),
     /// Models can only be asked for objects.
     #[error(
@@ -156,25 +156,25 @@ mod tests {
     #[test]
     fn a_schema_that_cannot_be_used_says_why() {
         for (schema, expected) in [
-            ("{", "it is no JSON: EOF"),
-            ("[]", "the one type a model can be asked for"),
-            ("true", "the one type a model can be asked for"),
-            (r#"{"type": "array"}"#, "the one type a model can be asked for"),
-            (r#"{"type": "object", "properties": []}"#, "it is no JSON Schema: `/properties`: "),
-            (r#"{"type": "object", "required": "a"}"#, "it is no JSON Schema: `/required`: "),
+            ("{", "it is not JSON: EOF"),
+            ("[]", "the only type that is supported"),
+            ("true", "the only type that is supported"),
+            (r#"{"type": "array"}"#, "the only type that is supported"),
+            (r#"{"type": "object", "properties": []}"#, "it is not a JSON Schema: `/properties`: "),
+            (r#"{"type": "object", "required": "a"}"#, "it is not a JSON Schema: `/required`: "),
             (
                 r#"{"type": "object", "properties": {"a": {"pattern": "("}}}"#,
-                "it is no JSON Schema: ",
+                "it is not a JSON Schema: ",
             ),
             (
                 r#"{"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}"#,
-                "it refers to `https://example.com/a.json`, and nothing is fetched",
+                "it refers to `https://example.com/a.json`, and external references are not supported",
             ),
             (
                 r#"{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}"#,
-                "it refers to `file:///etc/passwd`, and nothing is fetched",
+                "it refers to `file:///etc/passwd`, and external references are not supported",
             ),
-            (r##"{"type": "object", "$ref": "#/$defs/nowhere"}"##, "it is no JSON Schema: "),
+            (r##"{"type": "object", "$ref": "#/$defs/nowhere"}"##, "it is not a JSON Schema: "),
         ] {
             let said = refusal(schema);
             assert!(said.contains(expected), "{schema}: {said}");

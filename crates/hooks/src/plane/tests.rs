@@ -266,7 +266,7 @@ async fn bad_hooks_do_no_harm() {
     assert_eq!(flood.len(), 4_194_304 + "\n[SDLC_OUTPUT_TRUNCATED]\n".len());
     assert_eq!(fired.rows[2].stdout_text.as_deref(), Some("half \u{fffd}"));
     assert!(fired.warnings.iter().any(|warning| warning.contains("not one JSON value")));
-    assert!(fired.warnings.iter().any(|warning| warning.contains("`async` is no answer")));
+    assert!(fired.warnings.iter().any(|warning| warning.contains("`async` is not supported")));
 }
 
 #[tokio::test]
@@ -346,15 +346,15 @@ async fn every_failure_names_the_hook_its_place_and_what_to_do() {
     let commands = [
         ("no-such-command", "exited 127: ", "(its command was not found: check its path and PATH)"),
         ("./guard.sh", "exited 126: ", "(its command is not executable: `chmod +x` it)"),
-        ("echo '{ oops'", "its output is invalid: not one JSON value", "(`ona schema hooks` has"),
+        ("echo '{ oops'", "its output is invalid: not one JSON value", "(`ona schema hooks` shows"),
         (unnamed, "hookSpecificOutput lacks \"hookEventName\":\"PreToolUse\"", "(`ona schema"),
         ("kill -9 $$", "failed: [killed by signal 9]", ""),
         ("exit 3", "exited 3 (it decides nothing: to block, a hook exits 2)", ""),
     ];
     let urls = [
         (answering.as_str(), "answered 500 Internal Server Error: broken", "(only a 2xx answer"),
-        ("http://127.0.0.1:1/", "Connection refused", "(see that its server runs"),
-        ("http://example.com/", "not among allowedHttpHookUrls", "(add it there, or remove"),
+        ("http://127.0.0.1:1/", "Connection refused", "(check that its server is running"),
+        ("http://example.com/", "not in allowedHttpHookUrls", "(add it there, or remove"),
     ];
     let hooks = commands.iter().map(|(command, ..)| hook(command));
     let hooks: Vec<Value> = hooks.chain(urls.iter().map(|(url, ..)| http(url))).collect();
@@ -513,7 +513,7 @@ async fn http_hooks_post_and_are_answered() {
     let elsewhere =
         json!([{"hook_event_name": "PreToolUse", "type": "http", "url": "http://127.0.0.1:1/"}]);
     let (fired, _dir) = limited.fire(elsewhere, pre("ls")).await;
-    assert!(fired.warnings[0].contains("not among allowedHttpHookUrls"), "{fired:?}");
+    assert!(fired.warnings[0].contains("not in allowedHttpHookUrls"), "{fired:?}");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ pub enum EditError {
     #[error(transparent)]
     Yaml(#[from] YamlError),
     /// There is no such intent.
-    #[error("there is no intent {0}")]
+    #[error("unknown intent {0}")]
     NoIntent(String),
     /// There are two.
     #[error("there is more than one intent {0}")]

@@ -25,7 +25,7 @@ const STILL_WARM: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// There is none.
-    #[error("there is no {INTENTS_FILE}")]
+    #[error("{INTENTS_FILE} does not exist")]
     Missing,
     /// It is too large.
     #[error("the file is larger than {} MiB", .0 >> 20)]

@@ -80,7 +80,7 @@ pub enum McpError {
     Protocol {
         /// The code of JSON-RPC.
         code: i32,
-        /// The decoded text.
+        /// What it says.
         message: String,
     },
 }

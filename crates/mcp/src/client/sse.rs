@@ -146,7 +146,7 @@ impl SseTransport {
                             return;
                         }
                     }
-                    None => debug!(target: "ona::mcp", "an event is no message"),
+                    None => debug!(target: "ona::mcp", "an event is not a message"),
                 }
             }
         });

@@ -242,7 +242,7 @@ async fn what_is_no_answer_fails_its_call_at_once() {
     let pool = settled(vec![server]).await;
     for (tool, part) in [
         ("busy", "HTTP 503"),
-        ("page", "it is `text/html` and no JSON"),
+        ("page", "it is `text/html`, not JSON"),
         ("garbled", "it is not an MCP message: recursion limit exceeded"),
         ("events", "what it sent cannot be read: key must be a string"),
     ] {

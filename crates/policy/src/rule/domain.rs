@@ -15,7 +15,7 @@ impl DomainPattern {
         };
         let host = normal(host);
         if host.is_empty() || host.contains(['/', ' ', '@']) || host.split('.').any(str::is_empty) {
-            return refuse(format!("`{host}` is no host"));
+            return refuse(format!("`{host}` is not a valid host"));
         }
         Ok(Self(labels(&host)))
     }

@@ -120,7 +120,7 @@ fn declares(words: &[&str]) -> Plain<Meaning> {
             None => (*word, None),
         };
         if !is_plain_name(name) || is_evaluated(name) {
-            return Err("it sets a variable whose name is not fixed, or that bash evaluates");
+            return Err("it sets a variable whose name is only known at run time, or that bash evaluates");
         }
         let Some(value) = value else { continue };
         if options.contains(['a', 'A']) || value.contains('(') {
@@ -137,7 +137,7 @@ fn names(words: &[&str]) -> Plain<Meaning> {
     let is_known = |word: &&str| is_fixed(word) && !word.contains('[') && !is_evaluated(word);
     match words.iter().all(is_known) {
         true => Ok(Meaning { sets: true, sets_wild: true, ..Meaning::default() }),
-        false => Err("it names a variable that is not fixed"),
+        false => Err("it uses a variable whose name is only known at run time"),
     }
 }
 
@@ -166,7 +166,7 @@ fn tests(words: &[&str], bare: &[&str]) -> Plain<Meaning> {
     let subscript = |word: &&str| word.contains('[');
     let unsafe_words = bare.iter().any(|word| !is_fixed(word) || subscript(word));
     if bare.iter().any(|word| matches!(*word, "-v" | "-R")) && unsafe_words {
-        return Err("it names a variable that is not fixed");
+        return Err("it uses a variable whose name is only known at run time");
     }
     let near =
         |at: usize, operators: &[&str]| bare.get(at).is_some_and(|word| operators.contains(word));

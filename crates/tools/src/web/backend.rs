@@ -316,11 +316,11 @@ mod tests {
         let none = Web::default();
         for (settings, web, expected) in [
             (json!({"backend": "google"}), &none, "the backends are searxng, brave, tavily"),
-            (json!({"backend": "searxng"}), &none, "webSearch.url does not say where it is"),
+            (json!({"backend": "searxng"}), &none, "webSearch.url is not set"),
             (
                 json!({"backend": "searxng", "url": "nope"}),
                 &none,
-                "the setting webSearch.url: it is no URL",
+                "the setting webSearch.url: it is not a valid URL",
             ),
             (json!({"backend": "brave"}), &none, "BRAVE_API_KEY is not set"),
             (json!({"backend": "tavily"}), &none, "TAVILY_API_KEY is not set"),

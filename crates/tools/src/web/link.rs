@@ -68,13 +68,13 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_named() {
         for (text, expected) in [
-            ("", "it is no URL"),
-            ("example.com", "it is no URL"),
-            ("http://", "it is no URL"),
-            ("http://a b/", "it is no URL"),
-            ("ftp://example.com/", "`ftp:` is not fetched"),
-            ("file:///etc/passwd", "`file:` is not fetched"),
-            ("data:text/html,x", "`data:` is not fetched"),
+            ("", "it is not a valid URL"),
+            ("example.com", "it is not a valid URL"),
+            ("http://", "it is not a valid URL"),
+            ("http://a b/", "it is not a valid URL"),
+            ("ftp://example.com/", "`ftp:` is not supported"),
+            ("file:///etc/passwd", "`file:` is not supported"),
+            ("data:text/html,x", "`data:` is not supported"),
             ("https://me@example.com/", "credentials do not go into URLs"),
             ("https://me:hunter22@example.com/", "credentials do not go into URLs"),
             ("https://:hunter22@example.com/", "credentials do not go into URLs"),

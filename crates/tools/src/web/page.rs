@@ -33,7 +33,7 @@ pub(super) struct Page {
     pub(super) kind: &'static str,
     /// How many bytes came, decompressed.
     pub(super) bytes: usize,
-    /// The decoded text.
+    /// Its text.
     pub(super) text: String,
     /// There was more of it than is taken.
     pub(super) cut: bool,

@@ -79,7 +79,7 @@ mod tests {
         for text in ["", " ", "http://localhost", "localhost/x", "a b", "*.internal", "localhost:0"]
         {
             let refused = PrivateHost::parse(text).unwrap_err().to_string();
-            assert!(refused.contains("is no host"), "{refused}");
+            assert!(refused.contains("is not a valid host"), "{refused}");
         }
         for text in ["localhost:x", "localhost:99999", "me@localhost", "[::1", "localhost:"] {
             PrivateHost::parse(text).unwrap_err();

@@ -229,8 +229,8 @@ mod tests {
                 json!({"query": "ab", "allowed_domains": ["https://a.example"]}),
                 "write the domain alone",
             ),
-            (json!({"query": "ab", "blocked_domains": ["*.example"]}), "is no domain"),
-            (json!({"query": "ab", "blocked_domains": [""]}), "is no domain"),
+            (json!({"query": "ab", "blocked_domains": ["*.example"]}), "is not a domain"),
+            (json!({"query": "ab", "blocked_domains": [""]}), "is not a domain"),
             (json!({"query": "ab", "blocked_domains": vec!["a.b"; 65]}), "more than 64 domains"),
             (
                 json!({"query": "ab", "allowed_domains": ["a.b"], "blocked_domains": ["c.d"]}),

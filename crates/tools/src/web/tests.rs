@@ -101,7 +101,7 @@ async fn a_name_that_leads_elsewhere_the_second_time_does_not_get_past_the_check
         panic!("it was let through");
     };
     let refused = refused.downcast::<NotPublic>().unwrap();
-    assert!(refused.to_string().starts_with("rebound.test leads to 127.0.0.1"), "{refused}");
+    assert!(refused.to_string().starts_with("rebound.test resolves to 127.0.0.1"), "{refused}");
 }
 
 #[tokio::test]
