@@ -1,8 +1,8 @@
 //! The client: the servers that ona is connected to, and what they offer.
 //!
 //! A [`Pool`] connects the servers it is given ([`crate::ServerSpec`]), each by a task of its own, and keeps them
-//! connected. What a server sends is bounded in size and in number, what it does is bounded in time; one that misbehaves
-//! harms nobody but itself.
+//! connected. What a server sends is limited in size and number, and every operation in time; a misbehaving server
+//! harms only itself.
 
 mod bound;
 mod call;

@@ -1,4 +1,4 @@
-//! A tool set as `rmcp` wants it.
+//! Adapts a [`ToolSet`] to the `rmcp` library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tracing::debug;
 
 use crate::{Answer, Call, Progress, ToolSet, ToolSpec, UnknownTool};
 
-/// Steps that wait to be sent to a client; what comes while so many do is left out.
+/// The limit for progress steps that wait to be sent; further ones are dropped.
 const MAX_STEPS: usize = 64;
-/// How long an answer waits for steps that were said before it.
+/// How long an answer waits for earlier progress steps.
 const STEPS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Answers requests of one client.
@@ -81,8 +81,8 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Tells a client how far its call got, if it wants to know. It never waits: what a slow client does not take in is left
-/// out.
+/// Reports the progress of a call to a client that wants it. It never waits: steps that a slow client does not read are
+/// dropped.
 #[derive(Debug)]
 pub struct Reporter(Option<mpsc::Sender<Progress>>);
 
@@ -105,7 +105,7 @@ impl Reporter {
         (Self(Some(sender)), Some(forwarding))
     }
 
-    /// Says how far the call got. Each step has to be further than the one before.
+    /// Reports progress. Each step has to be further than the one before.
     pub fn report(&self, step: Progress) {
         if let Some(sender) = &self.0 {
             let _ = sender.try_send(step);

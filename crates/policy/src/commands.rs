@@ -1,4 +1,4 @@
-//! What is known of particular commands: which run others, which touch the files they name.
+//! Knowledge about particular commands: which run others, which touch the files they name.
 
 use crate::shell::{self, Command, Script, Word};
 
@@ -104,7 +104,7 @@ pub(crate) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
     let mut next = 1;
     while let Some(option) = literal(next).filter(|word| word.starts_with('-')) {
         next += match (wrapper, option) {
-            // `command -v` looks a command up, it runs none; xargs with options runs who knows what.
+            // `command -v` only looks up a command; what xargs with options runs is unknown.
             ("command" | "xargs", _) => return None,
             ("nice", "-n") | ("timeout", "-s" | "-k") | ("stdbuf", "-i" | "-o" | "-e") => 2,
             _ => 1,
@@ -176,7 +176,7 @@ pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
             Some(_) if !all => {}
             Some(option) if GIT_RISKS.contains(&option) => starts.push(start + 2),
             Some(option) if option.contains('=') => starts.push(start + 1),
-            // Nobody knows whether it takes a value.
+            // Unknown option: it may take a value.
             Some(_) => starts.extend([start + 1, start + 2]),
         }
         if starts.len() > 64 {
@@ -186,7 +186,7 @@ pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
     found
 }
 
-/// Variables that change how a program talks, not what it does.
+/// Variables that change a program's output, not what it does.
 const SAFE_VARIABLES: &[&str] = &[
     "NODE_ENV",
     "LANG",

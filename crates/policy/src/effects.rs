@@ -10,9 +10,9 @@ pub use crate::files::{Access, Skips};
 use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
 
-/// Command lines longer than this are not taken apart; they count as opaque.
+/// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
-/// A command line that may be in more places than this is not followed.
+/// The limit for the directories a command line may be in; beyond it, it is not followed.
 const MAX_DIRS: usize = 16;
 
 /// The effects a tool declares for one input.
@@ -32,7 +32,7 @@ pub struct Effects {
     pub trees: Vec<Tree>,
     /// What git does with files that it tracks: in which checkouts, and below what.
     pub tracked: Vec<TrackedFiles>,
-    /// What programs that are not known are given, and could take for a file: the program, and the file.
+    /// Arguments of unknown programs that could be files: the program, and the file.
     pub given: Vec<(String, Target)>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,

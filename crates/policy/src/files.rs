@@ -1,6 +1,6 @@
-//! Which files a shell command touches, as far as what is known of the command tells.
+//! Which files a shell command touches, as far as the command is known.
 //!
-//! This serves rules that forbid: rather a file too many than one too few. What a program does with files
+//! This is for rules that forbid: rather one file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
 mod git;
@@ -39,7 +39,7 @@ pub(crate) struct Touched {
     pub(crate) trees: Vec<Tree>,
     /// What git does with files that it tracks.
     pub(crate) tracked: Vec<Tracked>,
-    /// What a program that is not known is given, and could take for a file: the program, and the word.
+    /// Arguments of an unknown program that could be files: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
     /// It takes the names of files from its input, and does this with them.
     pub(crate) fed: Option<Access>,
@@ -140,7 +140,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     }
 }
 
-/// Every word could be a file to a program nobody knows.
+/// For an unknown program every word could be a file.
 fn give(name: &str, words: &[Word], touched: &mut Touched) {
     for word in words {
         let text = word.literal.as_deref().unwrap_or(&word.source);
@@ -207,7 +207,7 @@ fn in_script(script: &str) -> impl Iterator<Item = &str> {
         .filter(|file| !file.is_empty())
 }
 
-/// As many parts of a word are looked at.
+/// The limit for the parts of a word that are checked.
 const MAX_PIECES: usize = 64;
 
 /// What in a word could be a file: the whole, and what stands behind and between `=`, `@`, `:` and `,`, and the

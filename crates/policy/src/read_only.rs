@@ -1,4 +1,4 @@
-//! Commands that only read are free. This says when one does: by a closed table of options that make it do
+//! Commands that only read need no permission. This decides which do: by a closed table of options that make a command do
 //! more, on the words as the program gets them.
 
 mod own;

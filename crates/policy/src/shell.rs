@@ -1,4 +1,4 @@
-//! A command line taken apart by the bash grammar.
+//! Parses a command line with the bash grammar.
 //!
 //! Every simple command is found wherever it stands: behind `&&`, in a pipeline, a loop, a function
 //! body, `$( )`, backticks or `<( )`. Here-document text is not taken for commands, commands
@@ -124,8 +124,8 @@ pub fn parse(source: &str) -> Script {
     script
 }
 
-/// Depth first, so that commands come in the order of the text. An explicit stack: nesting is the
-/// author's to choose, the thread's stack is not theirs to overflow. Each node comes with its parent,
+/// Depth first, so that commands come in the order of the text. With an explicit stack, because deep
+/// nesting must not overflow the thread's stack. Each node comes with its parent,
 /// which the tree would have to search for.
 fn collect(root: Node<'_>, source: &str, script: &mut Script) {
     let mut stack = vec![(root, None)];

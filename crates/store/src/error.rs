@@ -1,4 +1,4 @@
-//! What can go wrong with the record, and what to do about it.
+//! Errors of the record, and what to do about them.
 
 use std::path::{Path, PathBuf};
 
@@ -32,13 +32,13 @@ pub enum StoreError {
     /// The disk is full.
     #[error("no space left to write {}: {}", .0.display(), .1)]
     Full(PathBuf, String),
-    /// The system did not take what was to be written: a quota, a limit on files' sizes, or a failing disk.
+    /// Writing failed: a quota, a file size limit, or a failing disk.
     #[error("{} could not be written: {}", .0.display(), .1)]
     NotTaken(PathBuf, String),
     /// Another process kept it locked for the whole of `busy_timeout`.
     #[error("{} stayed locked by another process for {} s", .0.display(), .1)]
     Busy(PathBuf, u64),
-    /// Another process works with it, and what was asked for would stop that.
+    /// Another process uses it, and the operation would block that process.
     #[error("{} is in use by {}", .0.display(), .1)]
     AtWork(PathBuf, String),
     /// The file is damaged.
@@ -58,16 +58,16 @@ pub enum StoreError {
         /// The session.
         session: String,
     },
-    /// Somebody drives the session.
+    /// A process drives the session.
     #[error("the session {0} is in use")]
     SessionInUse(String),
     /// A session has no entry with this number.
     #[error("session {1} has no entry {0}")]
     UnknownEntry(i64, String),
-    /// The call's outcome was recorded already, by whoever found it interrupted.
+    /// The call's result is already recorded, by the process that found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
-    /// Somebody wrote the largest sequence number there is into a transcript.
+    /// The transcript has reached the largest sequence number, which only a hand-made row can do.
     #[error("the transcript of session {0} has no sequence number left")]
     Exhausted(String),
     /// Anything else SQLite says.
@@ -89,7 +89,7 @@ fn brief(error: &rusqlite::Error) -> String {
 }
 
 impl StoreError {
-    /// Sorts an error of SQLite's by what the operator can do about it.
+    /// Classifies an error of SQLite by what the operator can do about it.
     pub(crate) fn sort(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         let reason = error.to_string();

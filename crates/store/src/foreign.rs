@@ -1,4 +1,4 @@
-//! Calls of other agents, of which ona hears twice: before they run and after. Whoever waits for the answer waits for
+//! Calls of other agents, which report to ona twice: before they run and after. The host waits for the answer and so for
 //! the disk, so each time everything goes into one commit.
 
 use ona_types::hook::HookInvocation;
@@ -14,7 +14,7 @@ use crate::tool_calls::{
     CallOutcome, CallStart, GateRow, event, finish, keep_answer, keep_hook, start, touch,
 };
 
-/// The origins of sessions that are other agents': ona keeps them, and goes on with none.
+/// The origins of other agents' sessions: ona records them, and resumes none.
 pub(crate) const OTHERS: [&str; 3] = ["claude_code", "codex", "mcp"];
 
 /// Whether a session of this origin is another agent's.
@@ -37,7 +37,7 @@ pub struct ForeignCall<'a> {
     pub refused: Option<&'a CallOutcome<'a>>,
 }
 
-/// What the record is told of a hook.
+/// What is recorded about a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct HeardHook<'a> {
     /// The hook itself.
@@ -47,7 +47,7 @@ pub struct HeardHook<'a> {
 }
 
 impl Store {
-    /// Leaves what was committed in the log when this process ends; whoever opens the record next finds it there. A
+    /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
     /// process that lives for one commit would spend more on folding the log into the file than on all the rest.
     pub fn leave_log(&self) -> Result<(), StoreError> {
         let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;

@@ -1,4 +1,4 @@
-//! What is done at every start, at every call and to tell the story of one costs the same however large the record is.
+//! Tests that a start, a call and `ona why` cost the same however large the record is.
 //!
 //! Counted, not timed: SQLite calls back at the turns of its loops, so whatever looks at each row of a table that grows
 //! is seen.

@@ -46,7 +46,7 @@ impl Finding {
         Self { check, level: Level::Ok, message: message.into(), hint: None }
     }
 
-    /// Something to know or to mend.
+    /// A warning or an error.
     pub fn bad(check: &'static str, level: Level, message: impl Into<String>, hint: &str) -> Self {
         Self { check, level, message: message.into(), hint: Some(hint.to_owned()) }
     }
@@ -70,7 +70,7 @@ pub struct RunningCall {
 pub struct Inspection {
     /// One finding a check.
     pub findings: Vec<Finding>,
-    /// Calls without an outcome; whether their owners live is for the caller to find out.
+    /// Calls without a result; the caller checks whether their owners are alive.
     pub running: Vec<RunningCall>,
     /// Background tasks that have not ended, likewise.
     pub tasks: Vec<UnfinishedTask>,
@@ -89,7 +89,7 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// Who wants to know how far an inspection is: called again and again while it works.
+/// A progress callback, called repeatedly during an inspection.
 #[derive(Clone, Default)]
 pub struct Watch(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -134,7 +134,7 @@ impl Checks {
     }
 }
 
-/// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
+/// Rows with a missing reference, or transcripts with a gap: a name and a query that counts them.
 const ORPHANS: &[(&str, &str)] = &[
     (
         "events of unknown conversations",
@@ -222,7 +222,7 @@ pub fn inspect(path: &Path, watch: &Watch) -> Inspection {
 fn look(path: &Path, watch: &Watch, into: &mut Inspection) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Ok(_) => {}
-        // A link that leads nowhere is no missing file: nothing could be created there.
+        // A dangling link is not a missing file: nothing could be created there.
         Err(error)
             if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() =>
         {

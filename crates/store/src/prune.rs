@@ -1,4 +1,4 @@
-//! Removing old sessions, and saying so: one event tells how many went, since when they were idle, and who asked.
+//! Removes old sessions; one event records how many, since when they were idle, and who requested it.
 //!
 //! It goes in batches, each one commit, so that other processes wait for none of it for long. The event is written with
 //! the first batch and counts on with every further one: whatever ends the process between two of them, the record is
@@ -24,18 +24,18 @@ const BATCH_ENTRIES: usize = 5_000;
 /// The key under which it stands when old sessions were last removed because a setting says so, in milliseconds since 1970.
 const CLEANED_UP: &str = "cleaned_up_ms";
 
-/// Which sessions are to go, and on whose word.
+/// Which sessions to remove, and who requested it.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune<'a> {
     /// Those in which nothing has happened since then, in milliseconds since 1970.
     pub before_ms: i64,
     /// The session of this process, which stays.
     pub keep: Option<&'a SessionId>,
-    /// Who asked, for the event.
+    /// Who requested it, for the event.
     pub asked_by: &'a str,
 }
 
-/// A session that would go.
+/// A session that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Prunable {
     /// Its id.
@@ -50,10 +50,10 @@ pub struct Prunable {
     pub entries: i64,
 }
 
-/// What would go, and what is old enough and stays.
+/// What would be removed, and what is old enough but stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Selected {
-    /// The sessions that would go.
+    /// The sessions that would be removed.
     pub sessions: Vec<Prunable>,
     /// Old sessions that stay: somebody drives them, or something of theirs still runs or lies in a worktree.
     pub in_use: Vec<String>,
@@ -81,7 +81,7 @@ impl Pruned {
     }
 }
 
-/// A session with those of the agents that it has started. They go together, or not at all.
+/// A session with those of the agents that it has started. They are removed together, or not at all.
 type Tree = Vec<Member>;
 
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ impl Store {
                 })
                 .optional()?;
             let last: Option<i64> = last.and_then(|last| last.parse().ok());
-            // A clock that was set back must not put it off for ever.
+            // A clock that was set back must not postpone it forever.
             Ok(last.is_none_or(|last| now_ms < last || now_ms - last >= every_ms))
         };
         if !self.read(is_due)? {
@@ -268,7 +268,7 @@ fn is_in_use(
     Ok(false)
 }
 
-/// Removes a tree, unless it has come to life since it was selected. What went.
+/// Removes a tree, unless it was used since it was selected. Returns what was removed.
 fn remove_tree(
     tx: &Transaction<'_>,
     tree: &Tree,

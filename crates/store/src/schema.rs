@@ -37,7 +37,7 @@ pub(crate) enum Version {
     Migration(i64),
     /// Written by a newer version of ona.
     Newer(String),
-    /// Somebody else's, and why we think so.
+    /// Another program's database, with the reason.
     Foreign(String),
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
     })
 }
 
-/// Refuses what is not ours to write; says at which migration the rest stands.
+/// Refuses a foreign database; returns the migration of ona's own.
 fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, Failure> {
     let path = store.path().to_owned();
     match version(connection)? {
@@ -100,7 +100,7 @@ fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, F
     }
 }
 
-/// Refuses what is not ours before anything is changed.
+/// Refuses a foreign database before anything is changed.
 pub(crate) fn refuse_others(store: &Store) -> Result<(), StoreError> {
     store.read(|connection| migration_of(connection, store)).map(drop)
 }

@@ -70,7 +70,7 @@ impl Store {
         self.read(|c| story(c, tool_use_id))
     }
 
-    /// Calls whose ids begin so, for whoever typed only a part; of all calls the newest.
+    /// Calls whose ids start with this text, the newest first.
     pub fn calls_like(&self, prefix: &str, most: i64) -> Result<Vec<String>, StoreError> {
         self.read(|c| {
             // A fork has the calls of its origin as well.
@@ -128,7 +128,7 @@ impl Store {
     }
 }
 
-/// What somebody wrote by hand need not be JSON.
+/// Hand-made rows need not be JSON.
 fn json_or_text(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

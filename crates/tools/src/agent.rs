@@ -1,4 +1,4 @@
-//! Agent: another agent does a part of the work, in a session of its own.
+//! Agent: starts another agent for a part of the work, in its own session.
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
@@ -13,10 +13,10 @@ use crate::input::{InputError, lenient_bool};
 use crate::services::{AgentOrder, ServiceError, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
-/// The agent for everything.
+/// The general-purpose agent type.
 pub(crate) const GENERAL: &str = "general-purpose";
 
-/// The model is told this much of what a type of agent is for, and of all of them together, in characters: files of a
+/// Limits in characters for the description of one agent type and for the whole listing: files of a
 /// repository must not fill the context.
 const MAX_DESCRIPTION: usize = 1_000;
 const MAX_LISTING: usize = 20_000;
@@ -107,8 +107,8 @@ impl BuiltIn for Agent {
         text
     }
 
-    /// A call with the name of an agent that exists, and without a type, means that agent's type: rules and hooks judge
-    /// what would work.
+    /// A call with an existing agent's name and without a type gets that agent's type, so that rules and hooks judge
+    /// the type that will run.
     fn complete(input: &mut Value, services: &dyn SessionServices) {
         if input.get("subagent_type").is_none_or(Value::is_null)
             && let Some(name) = input.get("name").and_then(Value::as_str)

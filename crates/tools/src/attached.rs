@@ -1,4 +1,4 @@
-//! Pictures and documents that somebody attaches to a prompt, made ready for a model as Read's are.
+//! Pictures and documents attached to a prompt, prepared for a model as Read does it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,16 +13,16 @@ pub enum AttachError {
     /// It is not in base64.
     #[error("its data is not base64: {0}")]
     NotBase64(String),
-    /// It is no picture of a kind that models take.
+    /// It is not a picture in a supported format.
     #[error("its data is not a PNG, JPEG, GIF or WebP picture")]
     NoPicture,
     /// It is one, but cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// It is no PDF.
+    /// It is not a PDF.
     #[error("its data is not a PDF, the only document type accepted in base64")]
     NoPdf,
-    /// It is larger than a model takes.
+    /// It is larger than the limit.
     #[error("it has {0} bytes; the limit for a document is {MAX_ATTACHMENT}")]
     TooLarge(usize),
 }

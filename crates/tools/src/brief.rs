@@ -12,9 +12,9 @@ use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
-/// As much is shown at once.
+/// The limit for one message, in bytes.
 const MAX_MESSAGE: usize = 100_000;
-/// As many files belong to one message.
+/// The limit for the files of one message.
 const MAX_FILES: usize = 20;
 
 pub(crate) struct Brief;

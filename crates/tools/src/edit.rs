@@ -1,4 +1,4 @@
-//! Edit: one exact string for another.
+//! Edit: replaces an exact string in a file.
 
 use std::io::Read as _;
 
@@ -122,7 +122,7 @@ impl BuiltIn for Edit {
     }
 }
 
-/// What was seen whole stays so; of a part, the lines have moved.
+/// A file that was seen whole stays so; of a part, the line numbers have moved.
 pub(crate) fn after_edit(seen: &Seen) -> Seen {
     match seen {
         Seen::Whole => Seen::Whole,
@@ -140,7 +140,7 @@ struct Change {
 }
 
 impl Change {
-    /// Finds what to replace; says why if it is not clear.
+    /// Finds the place to replace; an error says why it is not unique.
     fn plan(old: &str, input: &EditInput) -> Result<Self, String> {
         if input.old_string.is_empty() {
             if !old.is_empty() {

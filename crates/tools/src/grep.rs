@@ -30,15 +30,15 @@ use crate::write::target;
 
 use worker::{Batch, Worker};
 
-/// The most bytes of an answer.
+/// The limit for an answer, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
-/// What of those is kept for the words around the entries.
+/// The part of that reserved for the text around the entries.
 const FRAME_BYTES: usize = 512;
-/// No entry is longer: a path of 4096 bytes, a line cut to size, its number and a marker.
+/// The upper bound of one entry: a path of 4096 bytes, a cut line, its number and a marker.
 const MAX_ENTRY: usize = 32 * 1024;
-/// The most memory one file may take while it is searched.
+/// The memory limit for searching one file.
 const MAX_HEAP: usize = 256 * 1024 * 1024;
-/// The most files a thread takes at a time.
+/// How many files a thread takes at a time.
 const MAX_FILES: usize = 32;
 
 pub(crate) struct Grep;
@@ -168,8 +168,8 @@ impl Query {
         })
     }
 
-    /// Whether so much output fills any answer, whatever comes after it. One entry more than is
-    /// returned is asked for, so that the answer knows whether it is the whole one.
+    /// Whether this much output fills the answer. One entry more than is
+    /// returned is needed, so that the answer can say whether it is complete.
     fn is_full(&self, entries: usize, bytes: usize) -> bool {
         let skipped = self.offset.saturating_mul(MAX_ENTRY);
         entries > self.offset.saturating_add(self.limit)
@@ -255,7 +255,7 @@ impl Query {
         }
     }
 
-    /// The entries asked for, and what there is to say about the others.
+    /// The requested entries, with a note about the others.
     fn text(&self, found: &Batch) -> String {
         let (offset, all) = (self.offset, found.entries);
         let (unit, none) = match self.mode {

@@ -1,5 +1,5 @@
-//! This very program, started again to read what could crash its reader: a hostile document takes that process
-//! down, and nothing else.
+//! Reads documents in a child process of this program: a hostile document may crash the reader, but then only that
+//! process ends.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,7 +33,7 @@ impl HelperError {
     }
 }
 
-/// Has a hidden command of the program read `document` within `limit`, since a tricky one may keep its reader busy for
+/// Runs a hidden command of the program to read `document` within `limit`, since a hostile one may loop for
 /// ever; keeps `cap` bytes of what it prints.
 pub(crate) async fn read_aside(
     cx: &ToolContext<'_>,

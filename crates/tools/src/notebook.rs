@@ -60,7 +60,7 @@ fn language(root: &Value) -> &str {
     name.or_else(|| metadata["kernelspec"]["language"].as_str()).unwrap_or("python")
 }
 
-/// What each cell is called: its id or, where it has none of its own, its place.
+/// The name of each cell: its id or, without one, its position.
 fn labels(cells: &[Value]) -> Vec<String> {
     let mut seen = HashSet::from([""]);
     let ids = cells.iter().map(|cell| cell["id"].as_str().filter(|id| seen.insert(id)));

@@ -11,7 +11,7 @@ use crate::facts::{Asks, Facts};
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
-/// A plan is read by a human before it is approved.
+/// The limit for a plan, in bytes: a human has to read it.
 const MAX_PLAN: usize = 200_000;
 
 pub(crate) struct EnterPlanMode;
@@ -45,9 +45,9 @@ pub(crate) struct ExitPlanMode;
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case, reason = "the keys are written so")]
 pub(crate) struct ExitInput {
-    /// The plan, in Markdown: what will be done and how it is seen that it is done.
+    /// The plan, in Markdown: what will be done, and how the result is verified.
     plan: String,
-    /// Taken, and without effect: an approved plan allows no command.
+    /// Accepted and ignored: an approved plan allows no command.
     #[serde(default)]
     #[allow(dead_code, reason = "hosts send it")]
     allowedPrompts: Option<Vec<serde_json::Value>>,
@@ -58,7 +58,7 @@ impl BuiltIn for ExitPlanMode {
     const DESCRIPTION: &'static str = "Submits the complete plan for the user to approve. If it is approved, the work begins; \
         otherwise you are told what to change, or that no user was there to read it: then say what you would do and \
         stop.";
-    /// Nothing certifies itself: no rule, mode or hook stands in for whoever answers for the work.
+    /// No rule, mode or hook may approve a plan in place of the responsible human.
     const FACTS: Facts =
         Facts { asks: Asks::AHuman, main_agent_only: true, ..Facts::plain(Hints::ADDS) };
     type Input = ExitInput;

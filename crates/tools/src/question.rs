@@ -1,6 +1,6 @@
-//! AskUserQuestion: the model wants the user to choose.
+//! AskUserQuestion: the model asks the user to choose.
 //!
-//! The answers are filled in by whoever asks the user, before the tool runs; the tool only tells them.
+//! The front end fills in the answers before the tool runs; the tool only reports them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::input::{InputError, lenient_bool};
 use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
 
-/// As long a header may be.
+/// The limit for a header, in characters.
 const MAX_HEADER: usize = 12;
 
 pub(crate) struct AskUserQuestion;
@@ -148,7 +148,7 @@ impl BuiltIn for AskUserQuestion {
         Ok(Effects::default())
     }
 
-    /// Answers are the user's to give, or a hook's.
+    /// Answers come from the user or a hook, never from the model.
     fn complete(input: &mut Value, services: &dyn SessionServices) {
         if let Some(input) = input.as_object_mut().filter(|_| !services.is_operators_call()) {
             for key in ["answers", "annotations"] {

@@ -1,8 +1,8 @@
-//! Read: a file as the model can take it in.
+//! Read: shows a file to the model.
 //!
 //! Text comes as numbered lines in a window, pictures as attachments, PDFs page by page, notebooks cell
-//! by cell, anything else as a hex dump. Whatever was shown, the hash of the whole file is handed to the
-//! record, so that a later write can tell whether it still is that file.
+//! by cell, anything else as a hex dump. In every case the hash of the whole file goes to the
+//! record, so that a later write can check whether the file has changed.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -26,17 +26,17 @@ use crate::tool::{BuiltIn, Refusal, blocking};
 use crate::write::{existing, resolve, target, unreadable};
 use crate::{notebook, pdf, picture};
 
-/// How many lines a read shows if it does not say.
+/// The default number of lines.
 const DEFAULT_LINES: u64 = 2000;
-/// How many rows of a hex dump it shows.
+/// The default number of rows of a hex dump.
 const DEFAULT_ROWS: u64 = 256;
 /// Pictures, PDFs and notebooks are held in memory; larger ones are refused.
 const MAX_DOCUMENT: u64 = 32 << 20;
 /// PDFs up to this size also go to the model as they are.
 pub(crate) const MAX_ATTACHMENT: usize = 20 << 20;
-/// A tricky PDF may keep its reader busy for ever.
+/// The time limit for a PDF: a hostile one may loop forever.
 const PDF_TIMEOUT: Duration = Duration::from_secs(60);
-/// The hidden command by which the program reads a PDF for itself.
+/// The hidden command that reads a PDF in a child process.
 pub const PDF_TEXT: &str = "pdf-text";
 
 pub(crate) struct Read;
@@ -105,7 +105,7 @@ impl BuiltIn for Read {
     }
 }
 
-/// What looking at a file came to; a PDF needs a child process to be read.
+/// The result of a first look at a file; a PDF needs a child process to be read.
 enum Looked {
     Shown(Shown),
     Pdf(Vec<u8>),
@@ -360,7 +360,7 @@ fn show_picture(
     Ok(Shown { content, attachments: vec![image], seen: Seen::Whole })
 }
 
-/// A notebook that cannot be read as one is shown as the text it is: that is how it gets repaired.
+/// A notebook that cannot be parsed is shown as text, so that it can be repaired.
 fn show_notebook(
     path: &Path,
     reader: &mut Reader,

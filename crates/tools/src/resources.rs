@@ -1,4 +1,4 @@
-//! ListMcpResources and ReadMcpResource: what MCP servers have to read.
+//! ListMcpResources and ReadMcpResource: the resources of MCP servers.
 
 use ona_mcp::{Hints, McpError, ServerState};
 use ona_policy::{Effects, RuleFacts};
@@ -45,7 +45,7 @@ impl BuiltIn for ListMcpResources {
         let refused = |error: McpError| Refusal::rejected(error.to_string());
         let resources = pool.resources(server).map_err(refused)?;
         let templates = pool.templates(server).map_err(refused)?;
-        // What they have is not known: that is not the same as nothing.
+        // Their resources are unknown, which is not the same as none.
         let away = pool.statuses().into_iter().filter(|status| {
             server.is_none()
                 && !matches!(status.state, ServerState::Connected | ServerState::Disabled)
@@ -100,7 +100,7 @@ impl BuiltIn for ReadMcpResource {
         Ok(Effects::default())
     }
 
-    /// What the server has not listed is asked about like its tools: an address can say anything.
+    /// A resource that the server has not listed is asked about like its tools: a URI can contain anything.
     fn also_ruled_as(input: &ReadInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
         let listed = services.servers().and_then(|pool| {
             let resources = pool.resources(Some(&input.server)).ok()?;
@@ -120,7 +120,7 @@ impl BuiltIn for ReadMcpResource {
     }
 }
 
-/// Rules about a server hold for what is read of it.
+/// Rules about a server apply to its resources.
 fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
     AlsoRuled {
         name: format!("{PREFIX}{}__resources", ona_mcp::slug(server)),

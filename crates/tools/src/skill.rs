@@ -1,4 +1,4 @@
-//! Skill: the model takes up instructions that somebody wrote down.
+//! Skill: the model loads written instructions and follows them.
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
@@ -63,7 +63,7 @@ impl BuiltIn for Skill {
         agent_type.map(ruled).into_iter().collect()
     }
 
-    /// Instructions alone do nothing: what comes of them passes the gate, call by call. A skill that does not exist says
+    /// Instructions alone do nothing: the calls that follow pass the gate. A skill that does not exist says
     /// so itself.
     fn needs_no_question(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
         let known = services.skill_view(input.name());

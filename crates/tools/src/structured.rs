@@ -1,5 +1,5 @@
-//! The tool by which a model gives its answer where the operator wants it in a shape of their own
-//! (`--json-schema`). It exists only in a session that was started with such a shape.
+//! The tool by which a model gives a structured answer that matches the operator's schema
+//! (`--json-schema`). It exists only in a session that was started with a schema.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ use crate::tool::{Running, Tool};
 /// The tool's name.
 pub const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
-/// So many faults of an answer are told at once.
+/// How many errors of an answer are reported at once.
 const MAX_ERRORS: usize = 10;
-/// So much is told of each: it may repeat the whole answer.
+/// The limit for each error message, which may repeat the whole answer.
 const MAX_ERROR_LEN: usize = 300;
 
-/// A schema that no answer can be held against.
+/// Why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Not even JSON.
@@ -37,12 +37,12 @@ pub enum SchemaError {
     /// It refers to something that is elsewhere.
     #[error("it refers to `{0}`, and external references are not supported")]
     Elsewhere(String),
-    /// It breaks the rules of its own language.
+    /// It is not a valid JSON Schema.
     #[error("it is not a JSON Schema: {0}")]
     Invalid(String),
 }
 
-/// A shape for answers, and the tool that takes them.
+/// A schema for answers, and the tool that accepts them.
 pub struct StructuredOutput {
     schema: Value,
     validator: Validator,
@@ -91,7 +91,7 @@ impl StructuredOutput {
     }
 }
 
-/// What is wrong with a value that should fit a schema; nothing where it fits, or nothing can be held against the schema.
+/// The errors of a value against a schema; none if it matches, or if the schema cannot be used.
 pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
     let validator = jsonschema::options().offline().build(schema).ok()?;
     validator.iter_errors(value).next().map(|error| fault(&error))

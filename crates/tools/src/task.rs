@@ -1,4 +1,4 @@
-//! TaskOutput and TaskStop: what goes on in the background, and its end.
+//! TaskOutput and TaskStop: read and end background tasks.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::services::{TaskView, Whose};
 use crate::tool::{BuiltIn, Refusal};
 
-/// As much of the end of an output is told; the rest is in its file.
+/// How much of the end of an output is shown, in bytes; the rest is in its file.
 const TOLD: u64 = 100_000;
-/// How long is waited if the call does not say.
+/// The default wait, in milliseconds.
 const WAIT_MS: u64 = 30_000;
-/// And at most.
+/// The upper limit.
 const MAX_WAIT_MS: u64 = 600_000;
-/// The record is asked this often whether a task has ended: its supervisor is another process.
+/// How often the record is polled for the end of a task: its supervisor is another process.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 pub(crate) struct TaskOutput;
@@ -184,7 +184,7 @@ fn kind(kind: TaskKind) -> &'static str {
     }
 }
 
-/// How a task stands, in words.
+/// The status of a task, in words.
 pub(crate) fn state(end: Option<&TaskEnd>) -> String {
     match end {
         None => "running".to_owned(),
@@ -193,9 +193,9 @@ pub(crate) fn state(end: Option<&TaskEnd>) -> String {
     }
 }
 
-/// The end of a file, at most so many bytes of it, and how many come before that.
+/// The last `most` bytes of a file, and how many bytes come before them.
 pub fn end_of(path: &Path, most: u64) -> std::io::Result<(String, u64)> {
-    // Whoever writes there may have put something else in its place: a link, or a pipe that nobody writes to.
+    // The command may have replaced the file by a link or a pipe.
     let mut file = ona_files::open(path, Links::Refuse)
         .map_err(std::io::Error::other)?
         .ok_or(std::io::ErrorKind::NotFound)?;

@@ -1,4 +1,4 @@
-//! TodoWrite: the session's list of things to do, always given whole.
+//! TodoWrite: the session's to-do list, always given as a whole.
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
@@ -13,7 +13,7 @@ use crate::services::{ServiceError, SessionServices};
 use crate::text;
 use crate::tool::{BuiltIn, Refusal};
 
-/// More than anybody keeps to.
+/// The limit for the items of a list.
 const MAX_ITEMS: usize = 200;
 
 pub(crate) struct TodoWrite;
@@ -109,8 +109,8 @@ impl BuiltIn for TodoWrite {
     }
 }
 
-/// The items with their ids: that of one which was on the list before, in the same words, or a new one. Of several in the
-/// same words those are the same that have come as far.
+/// The items with their ids. An item that was on the list before, in the same words, keeps its id. Among several in the
+/// same words, those with the same status are matched.
 fn numbered(items: Vec<Item>, before: &[Todo], call: &TaskId) -> Vec<Todo> {
     let mut left: Vec<&Todo> = before.iter().filter(|todo| !todo.id.is_empty()).collect();
     let mut todos: Vec<Todo> = items.into_iter().map(Todo::from).collect();

@@ -1,4 +1,4 @@
-//! ToolSearch: finds tools that are not shown to the model, and has them shown.
+//! ToolSearch: finds tools that are not loaded for the model, and loads them.
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
@@ -13,11 +13,11 @@ use crate::mcp::PREFIX;
 use crate::services::{Deferred, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
-/// As many are loaded if the call does not say.
+/// The default number of loaded tools.
 const FOUND: u64 = 5;
-/// And at most.
+/// The upper limit.
 const MAX_FOUND: u64 = 50;
-/// A query that begins so names tools.
+/// The prefix of a query that names tools.
 const SELECT: &str = "select:";
 
 pub(crate) struct ToolSearch;
@@ -118,7 +118,7 @@ fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
     ToolOutput::success(lines.join("\n")).with_change(Change::ToolsLoaded(names))
 }
 
-/// What a hit is worth: in the name, at the beginning of a word of the name, in the description.
+/// The weights of a hit: in the name, at the beginning of a word of the name, in the description.
 const IN_NAME: f64 = 4.0;
 const BEGINS_NAME: f64 = 2.0;
 const IN_DESCRIPTION: f64 = 1.0;
@@ -165,15 +165,15 @@ pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Defe
     ranked.into_iter().take(most).map(|(_, tool)| tool).collect()
 }
 
-/// How a word stands to one that is wanted.
+/// How well a word matches a wanted one.
 enum Fit {
     Not,
     Begins,
     Whole,
 }
 
-/// Holds a word, of any case, against one in lower case. There may be thousands of tools: nothing is allocated for what
-/// is plain.
+/// Compares a word of any case with one in lower case. There may be thousands of tools, so nothing is allocated for
+/// ASCII.
 fn fit(word: &str, wanted: &str) -> Fit {
     if !word.is_ascii() {
         let word = word.to_lowercase();
@@ -195,7 +195,7 @@ fn fit(word: &str, wanted: &str) -> Fit {
     }
 }
 
-/// The words of a text as they stand; `createIssue` and `create_issue` are two.
+/// The words of a text; `createIssue` and `create_issue` have two each.
 fn for_words(text: &str, mut hear: impl FnMut(&str)) {
     if text.is_ascii() {
         return for_plain_words(text, hear);

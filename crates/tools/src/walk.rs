@@ -212,12 +212,12 @@ pub(crate) mod testing {
         }
     }
 
-    /// Nothing may not be shown.
+    /// Nothing is hidden.
     pub(crate) fn nothing_hidden() -> Hides {
         std::sync::Arc::new(|_| false)
     }
 
-    /// A halt that does not come.
+    /// A halt that never happens.
     pub(crate) fn patient() -> Halt {
         Halt::new(&CancellationToken::new(), Duration::MAX)
     }

@@ -1,7 +1,7 @@
 //! The web, as WebFetch and WebSearch see it.
 //!
-//! Whatever comes from there is material: it is bounded in size and time, turned into text, and never obeyed. Where a
-//! request goes is decided here alone: a name is looked up once, every address it leads to is checked, and the
+//! Web content is data: it is limited in size and time, turned into text, and never obeyed. Where a
+//! request goes is decided here alone: a name is resolved once, every resulting address is checked, and the
 //! connection is made to one of exactly those (`names`).
 
 mod backend;
@@ -35,7 +35,7 @@ pub(crate) use search::WebSearch;
 /// The user agent of every request.
 const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
-/// S0 §7.1: as much of a page or of a list of hits is shown.
+/// S0 §7.1: the limit for a page or a list of hits, in bytes.
 const MAX_CONTENT: usize = 1_048_576;
 
 /// What the operator's environment gives for the web.
@@ -45,8 +45,8 @@ pub struct WebAccess {
     pub brave_key: Option<SecretString>,
     /// The key for Tavily's search.
     pub tavily_key: Option<SecretString>,
-    /// What lies between here and a search backend. Pages are never fetched through it: it would look names up by
-    /// itself, and the check of their addresses would mean nothing.
+    /// The proxies to a search backend. Pages are never fetched through them: a proxy would resolve names by
+    /// itself and bypass the address check.
     pub proxies: WebProxies,
     /// A PEM file with certificates to trust besides the system's.
     pub extra_ca: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Write: a file's whole content at once.
+//! Write: creates or overwrites a whole file.
 
 use std::fs::{self, File};
 use std::io;
@@ -112,7 +112,7 @@ pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
     })
 }
 
-/// A mask stands where a secret was when the file was shown. It must not take the secret's place in the file.
+/// A mask replaced a secret when the file was shown. It must not overwrite the secret in the file.
 pub(crate) fn no_mask(path: &Path, new: &str, old: impl FnOnce() -> String) -> Result<(), Refusal> {
     if secrets::masks(new).next().is_none() {
         return Ok(());

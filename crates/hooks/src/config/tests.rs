@@ -110,7 +110,7 @@ fn an_address_or_header_that_cannot_be_used_is_found_when_it_is_read() {
         (http("file:///x", json!({})), "`url`: `file:///x` must begin with http://"),
         (http("http://", json!({})), "`url`: `http://` is not a valid URL (empty host"),
         (http("http://x/", json!({"a b": "c"})), "`headers`: `a b` is not a valid header name"),
-        (http("http://x/", json!({"": "c"})), "`headers`: `` is no name"),
+        (http("http://x/", json!({"": "c"})), "`headers`: `` is not a valid header name"),
         (http("http://x/", json!({"a": "b\nc"})), "`headers.a` contains a character that is not allowed"),
         (http("http://x/", json!({"a": 1})), "`headers.a` must be a string"),
         (http("http://x/", json!([1])), "`headers` must be an object"),
@@ -188,7 +188,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     let (entries, warnings) = collected(hooks);
     let expected = [
         "user: hooks[0].if: unknown tool `Bsh`",
-        "user: hooks[1].if: Stop is about no tool call, so the hook never runs",
+        "user: hooks[1].if: Stop has no tool call, so the hook never runs",
     ];
     assert_eq!(warnings, expected);
     assert_eq!(entries[1].condition, Condition::Rule("Bash".into()));

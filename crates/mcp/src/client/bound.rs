@@ -1,7 +1,7 @@
-//! Messages off a wire, none of them larger than it may be.
+//! Splits a byte stream into messages, with a size limit.
 //!
-//! A server may send what it likes, and send it without end. Here its bytes are cut into messages; one that gets too
-//! large is not kept. If it was the answer to a request, an error takes its place, so that whoever waits for it hears why.
+//! A server may send anything, without end. Here its bytes are split into messages; one that gets too
+//! large is not kept. If it was the answer to a request, an error replaces it, so that the caller learns why.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,11 +13,11 @@ use futures_util::Stream;
 use hyper::body::Bytes;
 use tracing::debug;
 
-/// The largest message that is taken from a server.
+/// The limit for a message from a server, in bytes.
 pub(crate) const MAX_RESPONSE: usize = 16 << 20;
 /// The code of the error that takes the place of a message that was too large. Servers' own codes are above.
 pub(crate) const TOO_LARGE: i32 = -32_998;
-/// What is kept of the first thing a server says that is no message.
+/// How much of the first non-message output is kept, in bytes.
 const MAX_NOISE_LEN: usize = 200;
 /// The longest id and the longest key that are looked at.
 const MAX_WORD: usize = 64;
@@ -31,7 +31,7 @@ pub(crate) enum Frame {
     Event,
 }
 
-/// The first thing a server said that is no message, for whoever wonders about it.
+/// The first output of a server that is not a message, for diagnosis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noise(Arc<Mutex<Option<String>>>);
 
@@ -192,7 +192,7 @@ fn could_be_message(line: &[u8]) -> bool {
     matches!(line.trim_ascii().first(), Some(b'{' | b'['))
 }
 
-/// Looks for the `id` of a message that goes by, without keeping it.
+/// Finds the `id` of a message while it passes, without keeping the message.
 #[derive(Default)]
 pub(crate) struct Scan {
     depth: usize,

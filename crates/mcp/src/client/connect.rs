@@ -1,4 +1,4 @@
-//! From what is known of a server to a connection with it.
+//! Connects to a server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -36,9 +36,9 @@ use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long the command that prints headers may take.
 const HELPER_WITHIN: Duration = Duration::from_secs(10);
-/// How long a server that is let go may take to hear that nobody waits for its answers.
+/// How long cancelling open calls may take when a connection is closed.
 const TELL_WITHIN: Duration = Duration::from_millis(200);
-/// How long the library may take to let go of a connection.
+/// How long the library may take to close a connection.
 const LET_GO_WITHIN: Duration = Duration::from_secs(2);
 
 /// What all connections of a pool have in common.
@@ -61,16 +61,16 @@ pub(crate) struct Link {
     pub(crate) stale: Arc<Stale>,
     /// How many of the server's questions are before the human.
     pub(crate) asking: watch::Receiver<usize>,
-    /// What a program printed that is no message.
+    /// What a program printed that is not a message.
     pub(crate) noise: Noise,
-    /// Tells the server of calls that nobody waits for any more.
+    /// Sends cancellations to the server.
     pub(crate) telling: TaskTracker,
 }
 
 impl Link {
     /// Ends the connection, and the program behind it.
     pub(crate) async fn end(&self, program: Option<Program>) {
-        // A server that goes on with what nobody waits for would do it for nothing, or worse.
+        // Without a cancellation the server would continue work that is no longer wanted.
         self.telling.close();
         let _ = tokio::time::timeout(TELL_WITHIN, self.telling.wait()).await;
         self.running.cancellation_token().cancel();
@@ -81,10 +81,10 @@ impl Link {
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The server wants to know who asks, and how it said so.
+    /// The server requires a sign-in; with its challenge.
     NeedsAuth(Option<String>),
     /// Anything else.
     Failed(String),
@@ -104,7 +104,7 @@ pub(crate) async fn connect(
 ) -> Result<(Link, Option<Program>), Fault> {
     let attempt = Attempt { spec, common, deadline };
     match attempt.make(ClientLifecycleMode::Initialize).await {
-        // It may know only the protocol that has no such greeting.
+        // It may support only the older protocol.
         Err(Failure::NoGreeting(why)) => {
             let preferred_versions = vec![ProtocolVersion::LATEST];
             let newer = attempt.make(ClientLifecycleMode::Discover { preferred_versions }).await;
@@ -115,12 +115,12 @@ pub(crate) async fn connect(
     }
 }
 
-/// The way to a server at an address, its headers, and who asks.
+/// The HTTP client for a server, its headers, and its sign-in.
 type Reach = (Web, HashMap<HeaderName, HeaderValue>, Option<AuthorizationManager>);
 
 /// How an attempt failed.
 enum Failure {
-    /// The server does not know how it was greeted.
+    /// The server does not support this way to initialize.
     NoGreeting(String),
     /// Anything else.
     Fault(Fault),
@@ -250,7 +250,7 @@ impl Attempt<'_> {
         format!("it gave no answer within {seconds} s")
     }
 
-    /// Greets the server.
+    /// Initializes the connection.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
         transport: T,
@@ -281,16 +281,16 @@ impl Attempt<'_> {
     }
 }
 
-/// Why a greeting came to nothing.
+/// Why `initialize` failed.
 #[derive(Default)]
 struct Greeting {
     why: String,
-    /// The server wants to know who asks.
+    /// The server requires a sign-in.
     needs_auth: bool,
     challenge: Option<String>,
     /// The other end was closed.
     closed: bool,
-    /// The server does not know the greeting.
+    /// The server does not support `initialize`.
     no_greeting: bool,
 }
 

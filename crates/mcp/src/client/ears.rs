@@ -1,6 +1,6 @@
-//! What a server may ask of ona while it is connected: where the roots are, and what the human says.
+//! Requests from a server to ona: the roots, and questions to the human.
 //!
-//! Sampling is not offered: a model is asked by ona alone.
+//! Sampling is not offered: servers cannot call the model.
 #![allow(
     deprecated,
     reason = "the newest protocol does without roots; servers of today ask for them"
@@ -21,7 +21,7 @@ use url::Url;
 
 use super::callbacks::{ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
 
-/// Questions of one server that wait for the human; more are put away at once.
+/// The limit for open questions of one server; further ones are dismissed at once.
 const MAX_QUESTIONS: usize = 8;
 
 /// A directory that servers may work in.
@@ -41,7 +41,7 @@ pub(crate) struct Ears {
     pub(crate) server: String,
     pub(crate) callbacks: Arc<dyn ServerCallbacks>,
     pub(crate) roots: Roots,
-    /// How many questions of this server are before the human: a call's time stands still meanwhile.
+    /// How many questions of this server wait for the human: a call's time does not run meanwhile.
     pub(crate) asking: watch::Sender<usize>,
     pub(crate) turn: Semaphore,
 }

@@ -1,4 +1,4 @@
-//! What a server offers: tools, prompts, resources. Lists come in pages, and end somewhere.
+//! Reads what a server offers: tools, prompts and resources, page by page and with limits.
 
 use std::collections::HashSet;
 
@@ -26,11 +26,11 @@ pub(crate) const MAX_TEXT: usize = 2 << 10;
 const MAX_NAME: usize = 256;
 /// What is shown of a name.
 const SHOWN_NAME: usize = 80;
-/// As many tools that are left out are told of.
+/// The limit for warnings about tools that are left out.
 const MAX_WARNINGS: usize = 20;
 /// The largest schema of a tool, in bytes: each is sent to the model with every question.
 const MAX_SCHEMA: usize = 256 << 10;
-/// The most that a tool may ask for its results, in characters.
+/// The upper limit for a tool's own result limit, in characters.
 const MAX_RESULT_CHARS: u64 = 500_000;
 /// Where a tool says how long its results may be.
 const RESULT_CHARS: &str = "anthropic/maxResultSizeChars";
@@ -42,7 +42,7 @@ pub struct McpTool {
     pub server: String,
     /// What the server calls it.
     pub name: String,
-    /// What models know it by: `mcp__<server>__<tool>`.
+    /// Its name for models: `mcp__<server>__<tool>`.
     pub full_name: String,
     /// What humans know it by.
     pub title: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) struct Whose<'a> {
 }
 
 impl Whose<'_> {
-    /// The server's tools, and what is said of those that no model could be offered: they are left out.
+    /// The server's tools, and warnings about those that are left out because no model could use them.
     pub(crate) async fn tools(self) -> Result<(Vec<McpTool>, Vec<String>), McpError> {
         let request = |params| ClientRequest::ListToolsRequest(with(params));
         let Listed { items, mut left_out } = self.list::<Tool>("tools", request).await?;
@@ -171,8 +171,8 @@ impl Whose<'_> {
         Ok(found.items.into_iter().map(|template| self.template(template)).collect())
     }
 
-    /// All pages of a list, or as many as are taken of one that does not end. It is read thing by thing: one that is
-    /// none costs the others nothing.
+    /// All pages of a list, up to a limit. It is parsed item by item: an invalid item
+    /// does not affect the others.
     async fn list<T: DeserializeOwned>(
         self,
         key: &str,
@@ -194,7 +194,7 @@ impl Whose<'_> {
                 list.add(thing);
             }
             match page.get("nextCursor").and_then(Value::as_str) {
-                // A cursor that comes again would go on for ever.
+                // A repeated cursor would loop forever.
                 Some(next) if list.items.len() < MAX_ITEMS && cursors.insert(next.to_owned()) => {
                     cursor = Some(next.to_owned());
                 }
@@ -263,7 +263,7 @@ impl Whose<'_> {
     }
 }
 
-/// Things of a list, and what is said of those that are none.
+/// The items of a list, and warnings about invalid ones.
 struct Listed<T> {
     items: Vec<T>,
     left_out: Vec<String>,

@@ -1,7 +1,7 @@
-//! What servers' tools are called to a model: `mcp__<server>__<tool>`.
+//! The names of servers' tools for a model: `mcp__<server>__<tool>`.
 //!
-//! Providers take 64 characters of `[A-Za-z0-9_-]`; servers call their tools what they like. Names are made of what
-//! servers say alone, never of when they say it: the same servers give the same names in every session.
+//! Providers accept 64 characters of `[A-Za-z0-9_-]`; servers name their tools freely. Names depend only on what
+//! servers say, never on the order: the same servers give the same names in every session.
 
 use std::collections::BTreeMap;
 

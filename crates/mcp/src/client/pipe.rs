@@ -22,7 +22,7 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// `noise` hears the first line that is no message.
+    /// `noise` receives the first line that is not a message.
     pub(crate) fn new(output: ChildStdout, input: ChildStdin, noise: &Noise) -> Self {
         let lines = ReaderStream::new(output);
         Self {

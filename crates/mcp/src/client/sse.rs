@@ -1,4 +1,4 @@
-//! HTTP+SSE, as protocol 2024-11-05 has it: one stream of events from the server, and an address that it names to post
+//! HTTP+SSE of protocol 2024-11-05: one event stream from the server, and a URL that it names to post
 //! messages to.
 
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ const MAX_WAITING: usize = 16;
 /// The limit for the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// Why a message could not be sent, or no stream was to be had.
+/// Why a message could not be sent, or the stream not opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SseFault {
     #[error(transparent)]

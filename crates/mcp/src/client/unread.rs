@@ -1,8 +1,8 @@
-//! Messages that cannot be read: whoever waits for one hears so at once.
+//! Unreadable messages: the waiting request fails at once.
 //!
-//! An answer that is no JSON-RPC, or nested deeper than anything is, would be dropped by the library, and its call would
-//! wait for its whole time. Here an error takes its place. What never was a message, a line of a log for instance, is
-//! left out, and nobody's call suffers for it.
+//! An answer that is not JSON-RPC, or nested too deeply, would be dropped by the library, and its call would
+//! wait for its whole time limit. Here an error replaces it. Output that never was a message, such as a log line, is
+//! ignored.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, RequestId, ServerJsonRpcMessage};
@@ -14,7 +14,7 @@ use super::bound::Scan;
 /// that is waited for. Servers' own codes are above.
 pub(crate) const UNREADABLE: i32 = -32_997;
 
-/// Reads a message; what cannot be read becomes an error for who waits for it, or nothing if nobody can be waiting.
+/// Parses a message; an unreadable one becomes an error for the waiting request, or `None` if none can be waiting.
 pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     serde_json::from_slice(text).or_else(|error| in_place_of(text, &error).ok_or(())).ok()
@@ -36,7 +36,7 @@ pub(crate) fn in_place_of(text: &[u8], error: &serde_json::Error) -> Option<Serv
     Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREADABLE), said, None), id))
 }
 
-/// Whether a text begins like a list of messages: a line of a log begins with `[` as well, but not so.
+/// Whether a text begins like a batch of messages, and not like a log line that also starts with `[`.
 fn holds_more(text: &[u8]) -> bool {
     let inner = text.trim_ascii_start().strip_prefix(b"[");
     matches!(inner.and_then(|inner| inner.trim_ascii_start().first()), Some(b'[' | b'{'))

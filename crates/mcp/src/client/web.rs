@@ -1,4 +1,4 @@
-//! Streamable HTTP, with answers that are no larger than they may be.
+//! Streamable HTTP, with size limits for answers.
 //!
 //! The library reads a plain JSON answer to its end, however long it is, and events with a parser of its own. Here
 //! both are bounded, and events are read as everywhere in ona.
@@ -63,7 +63,7 @@ impl Web {
     }
 }
 
-/// An error of HTTP without the address it happened at, but for the server's name: who uses it may stand in the rest.
+/// An HTTP error without the URL, except for the host: the rest may contain credentials.
 pub(crate) fn bare(error: reqwest::Error) -> reqwest::Error {
     let place = error.url().and_then(|url| Url::parse(&url.origin().ascii_serialization()).ok());
     match place {
@@ -76,7 +76,7 @@ fn client_error(error: reqwest::Error) -> StreamableHttpError<reqwest::Error> {
     StreamableHttpError::Client(bare(error))
 }
 
-/// A redirect is followed within the server only, and only if the message goes with it: headers are for nobody else.
+/// A redirect is followed only within the same server, and only if it keeps the body: headers must not go elsewhere.
 fn within_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps_message = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT]
         .contains(&attempt.status());
@@ -108,18 +108,18 @@ pub(crate) fn header_map(
     Ok(map)
 }
 
-/// Whether settings say already who asks.
+/// Whether the settings already contain credentials.
 pub(crate) fn says_who(headers: &HashMap<HeaderName, HeaderValue>) -> bool {
     headers.contains_key(&AUTHORIZATION)
 }
 
-/// The challenge of a server that wants to know who asks.
+/// The challenge of a server that requires a sign-in.
 pub(crate) fn challenge(headers: &HeaderMap) -> AuthRequiredError {
     let said = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
     AuthRequiredError::new(said.unwrap_or("Bearer").to_owned())
 }
 
-/// A body, as long as it is not too long; nothing if it is.
+/// A body, up to the limit; `None` if it is larger.
 pub(crate) async fn body(response: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut chunks = response.bytes_stream();
     let mut body = Vec::new();

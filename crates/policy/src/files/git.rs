@@ -39,7 +39,7 @@ pub(super) fn git(words: &[Word], touched: &mut Touched) {
         touched.unsure.get_or_insert("`git` takes names from its input".to_owned());
     }
     if any(&["config"]) && !begins(&["--get", "--list", "-l", "get", "list"]) {
-        // Wherever it goes, one of these names is the file's.
+        // One of these names is the file, whatever the direction.
         for file in [".git/config", ".gitconfig"] {
             touched.files.push((Access::Writes, Operand::Fixed(file.to_owned())));
         }

@@ -1,4 +1,4 @@
-//! Calls that may be what a rule forbids, though none can be held against them. Somebody has to look.
+//! Calls that may do what a rule forbids, although no rule matches them for certain. A human has to decide.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ use crate::path::Target;
 use crate::rule::{Rule, Scope};
 use crate::wildcard;
 
-/// As many files are looked at for a command that goes through a directory.
+/// The limit for the files that are checked for a command that walks a directory.
 const MAX_FILES: usize = 50_000;
 
 impl Permissions {
-    /// Why the call may be something that a rule forbids, though none could be held against it.
+    /// Why the call may do what a rule forbids, although no rule matches it for certain.
     pub(super) fn unclear(&self, call: &Call<'_>) -> Option<String> {
         let written: Vec<&Rule> = self
             .of(Behavior::Deny)
@@ -27,7 +27,7 @@ impl Permissions {
             .filter(|rule| rule.source.scope != Scope::Builtin)
             .collect();
         let forbids = |of_kind: &dyn Fn(&Rule) -> bool| written.iter().any(|rule| of_kind(rule));
-        // Bypassing means that only what somebody wrote down counts; but that does.
+        // In bypass mode only written rules count, but those do.
         let bypassed = self.mode == PermissionMode::BypassPermissions;
         let opaque = call.effects.opaque.as_ref();
         if let Some(why) = opaque.filter(|_| !bypassed || forbids(&|rule| !rule.is_bare())) {

@@ -1,4 +1,4 @@
-//! Texts that hold nothing of the environment, though they hold variables.
+//! Texts with variables whose values come from the command line itself, not from the environment.
 
 use crate::shell::Command;
 

@@ -38,7 +38,7 @@ impl DomainPattern {
     }
 }
 
-/// Case and a trailing dot say nothing.
+/// Case and a trailing dot do not matter.
 fn normal(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     host.strip_suffix('.').unwrap_or(&host).to_owned()

@@ -21,7 +21,7 @@ pub struct Anchors {
     pub home: PathBuf,
 }
 
-/// The shape of a path below a directory.
+/// A pattern for paths below a directory.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     base: PathBuf,
@@ -91,7 +91,7 @@ impl PathPattern {
                     set.build().ok()
                 })
                 .as_ref()
-                // What parsed and does not compile can only be too large: it hits, and covers nothing.
+                // A pattern that parses but does not compile is too large: it denies, and allows nothing.
                 .is_none_or(|set| set.is_match(below)),
         }
     }

@@ -9,7 +9,7 @@ pub(super) struct Meaning {
     pub(super) sets: bool,
     /// And to values that are not plain text.
     pub(super) sets_wild: bool,
-    /// It would evaluate a variable's value if that were made for it.
+    /// It may evaluate a variable's value as code.
     pub(super) risky: bool,
     /// The same, if the value were more than one word, or an operator.
     pub(super) splits: bool,
@@ -62,7 +62,7 @@ pub(super) fn is_evaluated(name: &str) -> bool {
     EVALUATED.contains(&name)
 }
 
-/// What a command means; an error says why that cannot be told.
+/// What a command means; an error says why that is unknown.
 pub(super) fn meaning(words: &[&str]) -> Plain<Meaning> {
     // Quoting does not change what a builtin does, nor does `command` before it.
     let bare: Vec<String> = words.iter().map(|word| word.replace(['\'', '"', '\\'], "")).collect();

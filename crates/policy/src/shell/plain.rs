@@ -24,15 +24,15 @@ pub(super) struct Reading<'s> {
     sets: bool,
     /// And to values that are not plain text.
     assigns: bool,
-    /// A variable's value would be evaluated if it were made for it.
+    /// A variable's value may be evaluated as code.
     risky: bool,
-    /// It would, if it were more than one word.
+    /// The same, if the value has more than one word.
     splits: bool,
     /// Some value is more than one word, or could be an operator.
     sets_words: bool,
     /// A variable's value would be taken for a list, where the variable that is set is one.
     lists: bool,
-    /// Some are.
+    /// Some variables are lists.
     arrays: bool,
     /// A here-document or here-string feeds a command.
     pub(super) here: bool,
@@ -644,7 +644,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Whether a variable is one that neither bash nor other programs look at: those have capital letters, or are
+/// Whether neither bash nor other programs use a variable: those have capital letters, or are
 /// about proxies.
 pub(crate) fn is_nobodys(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

@@ -1,4 +1,4 @@
-//! Which memories come first: how well the words fit, and how much a memory has proved worth.
+//! Ranks memories: by how well the words match, and by how useful a memory has been.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ const ATTENTION_STEP: f64 = 0.05;
 /// that stands in more says little, and ranking them all would take longer the more there are.
 const MAX_RANKED: usize = 300;
 
-/// Further words of a query are not looked at.
+/// The limit for the words of a query.
 const MAX_WORDS: usize = 32;
 
 /// A memory that was found.
@@ -57,7 +57,7 @@ struct Candidate {
     worth: Worth,
 }
 
-/// What a memory is worth whatever is looked for.
+/// The part of a memory's score that does not depend on the query.
 #[derive(Clone, Copy)]
 struct Worth {
     attention: f64,
@@ -96,7 +96,7 @@ impl Store {
         if let Some(found) = self.read(|c| search(c, &words, within, most, now))? {
             return Ok(found);
         }
-        // Somebody wrote to the tables and left the index as it was.
+        // The tables were changed by hand without the index.
         self.write(index::rebuild)?;
         Ok(self.read(|c| search(c, &words, within, most, now))?.unwrap_or_default())
     }

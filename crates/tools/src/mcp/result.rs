@@ -1,4 +1,4 @@
-//! What a server answered, as a result: text within bounds, pictures beside it, everything else in files.
+//! Turns a server's answer into a result: text up to a limit, pictures as attachments, everything else in files.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn of_call(
     for part in outcome.parts {
         match part {
             ContentPart::Text(text) => texts.push(text),
-            // What is no picture would be refused by the provider, now and in every later question.
+            // The provider would refuse an invalid picture, now and in every later request.
             ContentPart::Image { media_type, data } => match attach_picture(&data) {
                 Ok(picture) => {
                     texts.push(format!("[a picture, {media_type}]"));
@@ -122,7 +122,7 @@ fn ending(mime: &str) -> String {
     if plain { inner.to_owned() } else { "bin".to_owned() }
 }
 
-/// Text within a limit; the whole is in a file.
+/// Text up to a limit; the full text is in a file.
 pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> String {
     if text.char_indices().nth(limit).is_none() {
         return text;

@@ -14,7 +14,7 @@ use crate::services::{WebFound, WebHit, WebQuery};
 /// The backends there are.
 pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
 
-/// Said where nobody can be asked.
+/// The message if no backend is available.
 pub(super) const NOT_SET: &str = "no search backend is configured: this session's provider has no web search, \
     and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
     (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
@@ -22,9 +22,9 @@ pub(super) const NOT_SET: &str = "no search backend is configured: this session'
 
 /// How many pages are asked for.
 const MAX_HITS: usize = 10;
-/// As much of an answer is taken.
+/// The limit for an answer, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
-/// As much of a backend's words about an error is passed on.
+/// The limit for a backend's error message.
 const MAX_ERROR_CHARS: usize = 300;
 
 /// A backend, ready to be asked.
@@ -69,7 +69,7 @@ fn address(base: &Url, path: &str) -> Url {
     url
 }
 
-/// Whether nobody else can listen on the way.
+/// Whether the connection cannot be eavesdropped on.
 fn is_safe(url: &Url) -> bool {
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -159,7 +159,7 @@ impl<'w> Backend<'w> {
     fn client(&self, web: &Web) -> Result<reqwest::Client, String> {
         let mut builder = ona_http::client()
             .no_proxy()
-            // The key is not for wherever that leads.
+            // The key must not go to another host.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .user_agent(USER_AGENT);

@@ -13,8 +13,8 @@ const MAX_PAGES: usize = 64;
 /// The most bytes of text that are kept.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a page is known by: its address as it was asked, and whether the operator had opened the host by then. One
-/// that is closed again is not served from here either.
+/// The key of a page: its URL, and whether the operator allowed the host at that time. A host
+/// that is no longer allowed is not served from the cache either.
 pub(super) type Key = (String, bool);
 
 /// The pages, oldest first.
@@ -34,7 +34,7 @@ impl Cache {
         self.pages.iter().find(|(known, ..)| known == key).map(|(.., page)| Arc::clone(page))
     }
 
-    /// Keeps a page; the oldest go where there is no room.
+    /// Stores a page; the oldest are dropped if there is no room.
     pub(super) fn put(&mut self, key: Key, page: &Arc<Page>, now: Instant) {
         if let Some(at) = self.pages.iter().position(|(known, ..)| *known == key)
             && let Some((.., old)) = self.pages.remove(at)

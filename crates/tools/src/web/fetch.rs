@@ -1,4 +1,4 @@
-//! WebFetch: a page, read for a question.
+//! WebFetch: fetches a page and answers a question about it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::services::SessionServices;
 use crate::text::count;
 use crate::tool::{BuiltIn, Refusal};
 
-/// As much of a page is given to the model that reads it.
+/// The limit for the part of a page that the model reads, in bytes.
 const MAX_READ: usize = 200_000;
 
 pub(crate) struct WebFetch;
@@ -106,7 +106,7 @@ struct FetchSettings {
 impl FetchSettings {
     fn of(settings: &Value) -> Self {
         let hosts = settings["allowPrivateHosts"].as_array().into_iter().flatten();
-        // What is no host was told of when the settings were read.
+        // Invalid hosts were reported when the settings were read.
         let private = hosts.filter_map(|host| PrivateHost::parse(host.as_str()?).ok());
         Self {
             summarize: settings["summarize"].as_bool().unwrap_or(true),
@@ -174,7 +174,7 @@ async fn shown(
     let is_part = page.cut || part.len() < page.text.len();
     // Where it stands is a part of what it says: links in it are short for more.
     match cx.services.digest(prompt, &format!("{}\n\n{part}", page.url)).await {
-        // A page that was fetched is not lost because there is nobody to read it.
+        // Without a model the fetched page itself is shown.
         None => Ok(itself(page, "; no model is configured to answer the prompt")),
         Some(Ok(answer)) if answer.trim().is_empty() => {
             Ok(itself(page, "; the model gave no answer to the prompt"))

@@ -1,4 +1,4 @@
-//! One page, asked for: redirects, limits, and what can go wrong.
+//! Fetches one page: redirects, limits and errors.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::page::{self, Kind};
 use super::private::PrivateHost;
 use super::{USER_AGENT, Web, describe};
 
-/// As much of a body is taken, decompressed: what counts is what has to be held.
+/// The limit for a body after decompression, in bytes.
 const MAX_BODY: usize = 10 << 20;
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 10;
-/// As much of a server's words about an error is passed on.
+/// The limit for a server's error message.
 const MAX_ERROR_CHARS: usize = 1000;
-/// Said where nothing could be reached though the environment names a proxy.
+/// Added to the error if the environment names a proxy.
 const WITHOUT_PROXY: &str = " (pages are fetched without the proxy that the environment names: it would look up \
                              names by itself, past the check of their addresses)";
 /// Markdown, where a server has it; text before pictures.
@@ -29,7 +29,7 @@ const WANTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 #[derive(Debug)]
 pub(super) enum Got {
     Page(Body),
-    /// The page is at another host, which somebody else has to agree to.
+    /// The page is at another host, which needs a new permission.
     Elsewhere {
         from: Url,
         to: Url,
@@ -49,7 +49,7 @@ pub(super) struct Body {
     pub(super) cut: bool,
 }
 
-/// Why there is no page.
+/// Why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GetError {
     #[error(transparent)]
@@ -79,7 +79,7 @@ pub(super) enum GetError {
     SetUp(String),
 }
 
-/// Asks for a page, and follows it as long as it stays at its host.
+/// Fetches a page, and follows redirects on the same host.
 pub(super) async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Result<Got, GetError> {
     let mut url = start.clone();
     let mut been: Vec<Url> = Vec::new();

@@ -1,11 +1,11 @@
-//! An address as somebody wrote it: whether it can be asked, and which host it names.
+//! Checks a URL from the user or the model: whether it may be fetched, and which host it names.
 
 use url::Url;
 
-/// A longer address is none that a person wrote, or a server takes.
+/// The limit for a URL, in bytes.
 const MAX_URL: usize = 8192;
 
-/// Why an address cannot be asked. What may be a password in it is not repeated.
+/// Why a URL cannot be fetched. A possible password in it is not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LinkError {
     #[error("it is not a valid URL ({0}); write the full URL, such as https://example.com/page")]
@@ -50,8 +50,7 @@ pub(super) fn host(url: &Url) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// The address that is asked: by https, but for hosts that the operator has opened, and without the part that is
-/// only for readers.
+/// The URL that is fetched: with https, except for hosts that the operator has allowed, and without the fragment.
 pub(super) fn asked(mut url: Url, is_private: bool) -> Url {
     url.set_fragment(None);
     if url.scheme() == "http" && !is_private {
@@ -75,9 +74,9 @@ mod tests {
             ("ftp://example.com/", "`ftp:` is not supported"),
             ("file:///etc/passwd", "`file:` is not supported"),
             ("data:text/html,x", "`data:` is not supported"),
-            ("https://me@example.com/", "credentials do not go into URLs"),
-            ("https://me:hunter22@example.com/", "credentials do not go into URLs"),
-            ("https://:hunter22@example.com/", "credentials do not go into URLs"),
+            ("https://me@example.com/", "credentials do not belong in URLs"),
+            ("https://me:hunter22@example.com/", "credentials do not belong in URLs"),
+            ("https://:hunter22@example.com/", "credentials do not belong in URLs"),
             ("https://./", "it has no host"),
         ] {
             let message = parse(text).unwrap_err().to_string();

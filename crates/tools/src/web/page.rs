@@ -1,4 +1,4 @@
-//! What came back from the web, as text a model can read.
+//! Turns a response into text that a model can read.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use htmd::HtmlToMarkdown;
@@ -15,11 +15,11 @@ pub const HTML_TEXT: &str = "html-text";
 
 /// The stack the converter gets. Memory is taken only for what is used of it.
 const STACK: usize = 256 << 20;
-/// Elements whose content nobody reads.
+/// Elements whose content is not text.
 const SKIPPED: [&str; 6] = ["script", "style", "svg", "template", "iframe", "object"];
 /// How far into a page its own word about its encoding stands (HTML's rule).
 const PRESCAN: usize = 1024;
-/// As much of a PDF's text is taken from its reader, in JSON.
+/// The limit for a PDF's text from its reader, in JSON.
 const MAX_PDF_TEXT: usize = 32 << 20;
 
 /// A page, read.
@@ -35,7 +35,7 @@ pub(super) struct Page {
     pub(super) bytes: usize,
     /// Its text.
     pub(super) text: String,
-    /// There was more of it than is taken.
+    /// It was cut at the limit.
     pub(super) cut: bool,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn promised(content_type: Option<&str>) -> Result<Kind, String> {
     })
 }
 
-/// What the bytes are, where nobody said; nothing where they are no text.
+/// Guesses the kind from the bytes; `None` if they are not text.
 pub(super) fn sniffed(body: &[u8], whole: bool) -> Option<Kind> {
     if body.starts_with(b"%PDF-") {
         return Some(Kind::Pdf);

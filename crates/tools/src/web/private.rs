@@ -1,4 +1,4 @@
-//! Hosts that the operator has opened though they are not public: `webFetch.allowPrivateHosts`.
+//! Private hosts that the operator allows: `webFetch.allowPrivateHosts`.
 
 use std::net::Ipv6Addr;
 

@@ -1,5 +1,5 @@
-//! Which addresses are the public internet's. What is not may be this machine, its network, or a cloud's own
-//! services, which answer whoever reaches them.
+//! Which addresses are public. Other addresses may be this machine, its network, or a cloud's internal
+//! services, which trust every client that reaches them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,7 +26,7 @@ const V4: &[([u8; 4], u32, &str)] = &[
 /// All of IPv6 that is given out.
 const V6_PUBLIC: ([u16; 8], u32) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// What of it is not public all the same.
+/// The exceptions in it that are not public.
 const V6: &[([u16; 8], u32, &str)] = &[
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "reserved for protocols"),
     ([0x2001, 0x0db8, 0, 0, 0, 0, 0, 0], 32, "for documentation only"),

@@ -16,13 +16,13 @@ use crate::input::InputError;
 use crate::services::{SessionServices, WebFound, WebHit, WebQuery};
 use crate::tool::{BuiltIn, Refusal};
 
-/// A shorter query is a slip.
+/// The minimum length of a query.
 const MIN_QUERY: usize = 2;
-/// A longer one is none that a search takes.
+/// The maximum length of a query, in bytes.
 const MAX_QUERY: usize = 1000;
 /// The most domains in a list.
 const MAX_DOMAINS: usize = 64;
-/// As much is shown of what a page says.
+/// The limit for a page's snippet.
 const MAX_SNIPPET: usize = 500;
 
 pub(crate) struct WebSearch;
@@ -121,7 +121,7 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
     let (by, found) = match (cx.services.search(query).await, is_set(&settings)) {
         (Some(Ok(found)), _) => ("provider", found),
         (Some(Err(why)), false) => return Err(Refusal::rejected(format!("no search: {why}"))),
-        // Whoever has a backend as well need not do without.
+        // If the provider's search fails, a configured backend is used.
         (_, true) => {
             let backend = Backend::of(&settings, &cx.host.web).map_err(Refusal::Rejected)?;
             let limit = cx.settings.web_timeout;
