@@ -287,11 +287,7 @@ impl Reader {
             Err(why) => return self.leave_out(source, place, &why),
         };
         if entry.get("async") == Some(&Value::Bool(true)) {
-            self.warn(
-                source,
-                place,
-                "`async` is not supported: ona waits for the hook",
-            );
+            self.warn(source, place, "`async` is not supported: ona waits for the hook");
         }
         let timeout = match entry.get("timeout") {
             None | Some(Value::Null) => None,

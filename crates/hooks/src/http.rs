@@ -15,7 +15,9 @@ pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), Strin
     let shown = shortened(url);
     let whole = "write the full URL, such as https://host/path";
     match Url::parse(url) {
-        Err(error) => return Err(format!("`url`: `{shown}` is not a valid URL ({error}); {whole}")),
+        Err(error) => {
+            return Err(format!("`url`: `{shown}` is not a valid URL ({error}); {whole}"));
+        }
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             return Err(format!("`url`: `{shown}` must begin with http:// or https://"));
         }
@@ -63,7 +65,8 @@ pub(crate) async fn post(
         match HeaderValue::from_str(&filled(value, allowed_env, host)) {
             Ok(value) => request = request.header(name, value),
             Err(_) => {
-                let why = format!("its header {name} is not valid once its variables are filled in");
+                let why =
+                    format!("its header {name} is not valid once its variables are filled in");
                 return Ran::failed(why).hint("one of them may end in a line break");
             }
         }
@@ -100,7 +103,8 @@ pub(crate) async fn post(
 /// There was no answer, or not all of one.
 fn broken(error: &reqwest::Error, url: &str, limit: Duration) -> Ran {
     if error.is_timeout() {
-        let why = format!("[timed out after {} ms without an answer from {url}]", limit.as_millis());
+        let why =
+            format!("[timed out after {} ms without an answer from {url}]", limit.as_millis());
         let failed =
             Ran::failed(why).hint("give it a longer `timeout`, or see why its server is slow");
         return Ran { timed_out: true, ..failed };

@@ -40,7 +40,9 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         _ => {}
     }
     if value.get("async").is_some_and(Value::is_boolean) {
-        return Stdout::Invalid("`async` is not supported: ona waits for hooks (S0 §5.8)".to_owned());
+        return Stdout::Invalid(
+            "`async` is not supported: ona waits for hooks (S0 §5.8)".to_owned(),
+        );
     }
     match serde_path_to_error::deserialize::<_, SyncOutput>(&value) {
         Ok(answer) => Stdout::Answer(Box::new(answer)),

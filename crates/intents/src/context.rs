@@ -1,12 +1,12 @@
-//! What a model is told of the intent it works for: the `<intent_context>` block (S2 §2.4, S4).
+//! The `<intent_context>` block: what a model is told about its intent (S2 §2.4, S4).
 
 use std::fmt::Write;
 
 use crate::file::Intent;
 
-/// S2: 4,000 tokens, which it takes for 16 KB of text.
+/// S2: 4,000 tokens, counted as 16 KB of text.
 pub const BUDGET: usize = 16_000;
-/// S2: the most recent entries of the trace.
+/// S2: how many of the most recent trace entries are included.
 const MAX_ENTRIES: usize = 20;
 /// A single text longer than this is cut.
 const MAX_TEXT: usize = 2_000;
@@ -33,7 +33,7 @@ pub struct RelatedFile {
     pub last_modified: Option<String>,
 }
 
-/// The block. Entries come in the order of the trace, the oldest first; related files the most telling first.
+/// The block. Entries come in the order of the trace, the oldest first; related files the most relevant first.
 /// Never longer than [`BUDGET`] bytes: the oldest entries go first, then the last of the files, and only then
 /// criteria, constraints and patterns.
 pub fn intent_context(intent: &Intent, files: &[RelatedFile], trace: &[TraceEntry]) -> String {

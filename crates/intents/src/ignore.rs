@@ -51,14 +51,14 @@ pub enum IgnoreError {
 pub struct Ignore {
     /// The lines that say so.
     pub entries: Vec<Entry>,
-    /// What is odd, in words.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What could not be read: more may be meant to be blocked than is.
+    /// Errors: more may be blocked than is known.
     pub errors: Vec<IgnoreError>,
 }
 
 impl Ignore {
-    /// Reads both files of a workspace; one that is not there says nothing.
+    /// Reads both files of a workspace; a missing file is empty.
     pub fn load(root: &Path) -> Self {
         let mut all = Self::default();
         for file in IGNORE_FILES {
@@ -94,7 +94,7 @@ impl Ignore {
             return;
         }
         if text.starts_with('!') {
-            // What would take something out again would widen.
+            // A negated entry would widen the scope.
             self.warnings.push(format!(
                 "{file} line {line}: `{text}` is ignored: entries cannot be negated"
             ));

@@ -1,4 +1,4 @@
-//! Lessons (S4): a check that failed is noted where the next session reads it.
+//! Lessons (S4): records a failed check where the next session reads it.
 //!
 //! A command counts as a check when a word of one of its simple commands is one of [`WORDS`], in whole: `cidr`
 //! is not `ci`, and a file named `tests.txt` is not a test. Whether it failed is said by its exit code alone.
@@ -30,7 +30,7 @@ const SPEAK: [&str; 24] = [
 /// The shell found no such command, or could not start it: nothing was checked, so nothing failed.
 const NEVER_RAN: [i32; 2] = [126, 127];
 
-/// A larger file is not one that ona would rewrite.
+/// The limit for a file that ona rewrites, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// Lines of the section that are lessons.
@@ -54,10 +54,10 @@ pub struct Lesson<'a> {
     pub output: &'a str,
 }
 
-/// What became of a command.
+/// The result for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// It is no check, or did not fail.
+    /// It is not a check, or did not fail.
     Nothing,
     /// The same failure of the same command is listed already.
     Known,

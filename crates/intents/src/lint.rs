@@ -1,4 +1,4 @@
-//! What is wrong, or looks wrong, with a file of intents: `ona intent lint`.
+//! `ona intent lint`: errors and warnings about a file of intents.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,7 +15,7 @@ const MAX_COMPARED: usize = 1_000;
 pub enum Severity {
     /// The file, or an intent of it, cannot be used.
     Error,
-    /// It can, but hardly as it is meant.
+    /// It can be used, but probably not as intended.
     Warning,
 }
 
@@ -189,8 +189,7 @@ impl Linter<'_> {
             }
         }
         if let (false, Some(first)) = (positive, intent.owned_scope.first()) {
-            let message =
-                "every pattern excludes files and none includes any: nothing is in scope";
+            let message = "every pattern excludes files and none includes any: nothing is in scope";
             self.add(Severity::Warning, "empty_scope", first.place, Some(intent), message);
         }
         self.own_files(intent);
@@ -201,7 +200,7 @@ impl Linter<'_> {
             let message = format!("`{0}` is read as `{0}**`; write that", item.text);
             self.add(Severity::Warning, "directory_pattern", item.place, Some(intent), message);
         }
-        // What is done or given up may well speak of files that are gone.
+        // A finished or abandoned intent may name files that no longer exist.
         let open = intent.status().is_open();
         let matches_nothing = |files: &[String]| !files.iter().any(|file| glob.matches(file));
         if open && self.files.is_some_and(matches_nothing) {
@@ -210,7 +209,7 @@ impl Linter<'_> {
         }
     }
 
-    /// Whoever may change the intents may change every scope, the own one too.
+    /// An intent that may change the file of intents can change every scope, including its own.
     fn own_files(&mut self, intent: &Intent) {
         let Ok(scope) = intent.scope() else { return };
         let Held::By(pattern) = scope.holds(INTENTS_FILE) else { return };

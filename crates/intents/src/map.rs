@@ -1,7 +1,7 @@
 //! `.orchestration/intent_map.md`: which files each intent has touched.
 //!
 //! A view of the ledger, between two markers. What people write outside the markers stays. After one mutation
-//! [`IntentMap::add`] brings it up to date without reading the ledger again; [`IntentMap::of_ledger`] makes it anew.
+//! [`IntentMap::add`] updates it without reading the ledger again; [`IntentMap::of_ledger`] rebuilds it.
 
 mod import;
 mod page;
@@ -22,13 +22,13 @@ use crate::trace::{Ledger, LedgerError, MutationClass, PATIENCE, TraceEntry, ins
 /// Where the map is, from the workspace.
 pub const MAP_PATH: &str = ".orchestration/intent_map.md";
 
-/// Held while the map is brought up to date: two processes must not take each other's rows out.
+/// The lock for updates: two processes must not remove each other's rows.
 const LOCK_PATH: &str = ".orchestration/intent_map.lock";
 
-/// A larger map is not one that ona would rewrite.
+/// The limit for a map that ona rewrites, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// As many symbols as a row names: the ones touched last.
+/// How many symbols a row names: the ones touched last.
 const MAX_SYMBOLS: usize = 12;
 
 /// What an intent last did to a file.
@@ -56,7 +56,7 @@ pub enum MapError {
     /// It lies outside the workspace, or is a link.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Another process is at it. The map is a view: it can be made anew at any time.
+    /// Another process is updating it. The map is a view: it can be rebuilt at any time.
     #[error("the intent map was not updated: {0}")]
     Lock(#[from] LockError),
     /// What is there cannot be read.

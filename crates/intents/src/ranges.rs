@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp};
 
 use crate::trace::{LineRange, ModifiedRange};
 
-/// How long two versions are compared for the smallest difference. After that the rest is one coarser hunk.
+/// The time limit for the smallest difference between two versions. After that the rest is one coarser hunk.
 const DEADLINE: Duration = Duration::from_millis(300);
 
 /// A file with more lines than this in its versions is compared only at its ends.

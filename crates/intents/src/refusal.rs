@@ -1,20 +1,20 @@
-//! What a call is told that may not go on: structured, so that a model can recover by itself (S4).
+//! Refusals of a call: structured, so that a model can recover by itself (S4).
 
 use serde_json::{Map, Value, json};
 
 use crate::file::LoadError;
 
-/// What blocks the trace: no list, so nobody can take it off one.
+/// The blocker of the trace: a fixed rule, not an entry of a list.
 pub const TRACE_IS_ONAS: &str = "ona itself: the trace is only ever appended to";
 
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The id is blank, unknown, or there twice.
+    /// The id is blank, unknown, or a duplicate.
     InvalidIntent {
         /// The id.
         id: String,
-        /// More about it, where there is more to say.
+        /// Details, if there are any.
         why: Option<String>,
         /// Those that could be selected.
         available: Vec<String>,
@@ -57,7 +57,7 @@ pub enum Refusal {
         /// The selected intent.
         selected: String,
     },
-    /// A write does not say of which class it is, or names one that may not be.
+    /// A write does not name its class, or names one that is not allowed.
     MissingMutationClass {
         /// What it says.
         given: Option<String>,
@@ -71,7 +71,7 @@ pub enum Refusal {
         /// The selected one.
         selected: String,
     },
-    /// It cannot be told what would be touched, or what the scope is.
+    /// The touched files, or the scope, are unknown.
     ScopeValidationFailed {
         /// The intent.
         id: String,
@@ -101,7 +101,7 @@ pub enum Refusal {
         /// What was found.
         found: String,
     },
-    /// Another gate's no.
+    /// A refusal by another gate.
     Gate {
         /// Which kind.
         kind: GateKind,

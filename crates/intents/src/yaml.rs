@@ -28,7 +28,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Text that is no YAML ona can use, and where.
+/// Text that is not usable YAML, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct YamlError {
@@ -88,7 +88,7 @@ struct Open {
 }
 
 impl Document {
-    /// Reads a text that holds one document or none.
+    /// Parses a text with one document or none.
     pub(crate) fn read(text: &str) -> Result<Self, YamlError> {
         let mut document = Self::default();
         let mut anchors: HashMap<usize, Id> = HashMap::new();
@@ -176,7 +176,7 @@ impl Document {
         Ok(())
     }
 
-    /// Of two keys of the same name nobody can say which counts.
+    /// Duplicate keys are an error: it is unclear which one counts.
     fn unique(&self, pairs: &[(Id, Id)]) -> Result<(), YamlError> {
         let mut seen = HashSet::new();
         for (key, _) in pairs {
@@ -313,7 +313,7 @@ fn place(span: &Span) -> Place {
     Place { line: span.start.line(), column: span.start.col() + 1 }
 }
 
-/// The parser speaks of what it looked for; a tab is what is there.
+/// A clearer message for a tab, where the parser only names what it expected.
 fn explained(text: &str, place: Place, info: &str) -> String {
     let line = text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
     let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();

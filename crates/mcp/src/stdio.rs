@@ -16,8 +16,7 @@ pub async fn serve_stdio(
     cancel: CancellationToken,
 ) -> Result<(), ServeError> {
     let (input, output) = stdio_pipes();
-    let transport =
-        AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
+    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
     let running = match serve_server_with_ct(Handler { tools }, transport, cancel).await {
         Ok(running) => running,
         // A client that goes away before it has said anything has done nothing wrong.

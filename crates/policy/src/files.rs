@@ -116,7 +116,9 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         archive(words, touched);
     }
     if SCATTERERS.contains(&name) && !packs(name, words) {
-        touched.scatters.get_or_insert(format!("which files `{name}` writes is not in the command"));
+        touched
+            .scatters
+            .get_or_insert(format!("which files `{name}` writes is not in the command"));
     }
     if name == "sed" {
         // `s/a/b/w file` and `w file` in a script.
@@ -245,9 +247,10 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
                 // A part of it may be telling: `~/.bashrc`, `"$d"/.git/config`.
                 let parts = fixed_parts(&word.source);
                 touched.files.extend(parts.into_iter().map(|part| (access, Operand::Fixed(part))));
-                touched
-                    .unsure
-                    .get_or_insert(format!("which files {} matches is only known at run time", word.source));
+                touched.unsure.get_or_insert(format!(
+                    "which files {} matches is only known at run time",
+                    word.source
+                ));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Commands that only read need no permission. This decides which do: by a closed table of options that make a command do
-//! more, on the words as the program gets them.
+//! Commands that only read need no permission. This decides which do: by a closed table of the options that make a
+//! command do more, on the words as the program gets them.
 
 mod own;
 mod table;

@@ -112,9 +112,7 @@ pub fn parse(source: &str) -> Script {
             script.here = reading.here;
             script.sets_otherwise = reading.sets_otherwise;
             if !reading.agrees(&script) {
-                script
-                    .opaque
-                    .get_or_insert("bash may parse it differently than ona does".into());
+                script.opaque.get_or_insert("bash may parse it differently than ona does".into());
             }
         }
         Err(why) => {

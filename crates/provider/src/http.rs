@@ -219,7 +219,11 @@ fn shown(url: &str) -> String {
 fn check_socket(path: &Path) -> Result<(), ConfigurationError> {
     let wrong = |reason: String| ConfigurationError::UnixSocket { path: path.to_owned(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if metadata.file_type().is_socket() { Ok(()) } else { Err(wrong("it is not a socket".to_owned())) }
+    if metadata.file_type().is_socket() {
+        Ok(())
+    } else {
+        Err(wrong("it is not a socket".to_owned()))
+    }
 }
 
 /// Adds the proxies, and says whether one of them is itself spoken to over TLS.

@@ -114,7 +114,9 @@ impl StoreError {
             Self::NotADatabase(_) | Self::Foreign(..) => {
                 "point AGENT_SDLC_DB at another path; `ona --init-db` creates the file"
             }
-            Self::Newer { .. } => "use the newer version of ona, or point AGENT_SDLC_DB at another path",
+            Self::Newer { .. } => {
+                "use the newer version of ona, or point AGENT_SDLC_DB at another path"
+            }
             Self::ReadOnly(..) => {
                 "make the file and its directory writable (SQLite keeps -wal and -shm beside it)"
             }
@@ -122,9 +124,7 @@ impl StoreError {
                 "check that the directory exists and is writable, and that the path is not itself a directory"
             }
             Self::Full(..) => "free some space, then try again",
-            Self::NotTaken(..) => {
-                "check disk space, quota and `ulimit -f`, then try again"
-            }
+            Self::NotTaken(..) => "check disk space, quota and `ulimit -f`, then try again",
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }

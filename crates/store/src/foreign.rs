@@ -1,5 +1,5 @@
-//! Calls of other agents, which report to ona twice: before they run and after. The host waits for the answer and so for
-//! the disk, so each time everything goes into one commit.
+//! Calls of other agents, which report to ona twice: before they run and after. The host waits for ona's answer, so
+//! each time everything goes into one commit.
 
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};

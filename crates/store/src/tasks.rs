@@ -64,7 +64,7 @@ impl Store {
         self.write(|tx| finish(tx, task, end))
     }
 
-    /// Marks the session's tasks whose supervisor `is_gone` as ended, since their end will not be recorded. Returns them.
+    /// Marks the session's tasks whose supervisor `is_gone` as ended, since nobody will record it. Returns them.
     pub fn settle_tasks(
         &self,
         session: &SessionId,

@@ -106,10 +106,7 @@ impl BuiltIn for AskUserQuestion {
         let wrong = |why: String| Err(InputError::new(Self::NAME, why));
         let questions = &input.questions;
         if !(1..=4).contains(&questions.len()) {
-            return wrong(format!(
-                "`questions`: {}; one to four are allowed",
-                questions.len()
-            ));
+            return wrong(format!("`questions`: {}; one to four are allowed", questions.len()));
         }
         for (at, question) in questions.iter().enumerate() {
             if question.question.trim().is_empty() {

@@ -402,8 +402,7 @@ async fn show_pdf(
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
     let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
     // The bytes go back and forth: what was hashed is what is read.
-    let read =
-        read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
+    let read = read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
     let read = read.map_err(|why| match why.is_internal() {
         true => Refusal::Internal(why.to_string()),
         false => refuse(why.to_string()),

@@ -30,9 +30,7 @@ pub enum SchemaError {
     #[error("it is not JSON: {0}")]
     NotJson(String),
     /// Models can only be asked for objects.
-    #[error(
-        "it must be an object with \"type\": \"object\", the only type that is supported"
-    )]
+    #[error("it must be an object with \"type\": \"object\", the only type that is supported")]
     NotForObjects,
     /// It refers to something that is elsewhere.
     #[error("it refers to `{0}`, and external references are not supported")]

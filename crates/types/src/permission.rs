@@ -47,7 +47,9 @@ impl fmt::Display for PermissionMode {
 
 /// An unknown permission mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown permission mode `{0}` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)")]
+#[error(
+    "unknown permission mode `{0}` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)"
+)]
 pub struct UnknownMode(pub String);
 
 impl FromStr for PermissionMode {

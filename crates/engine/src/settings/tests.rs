@@ -152,10 +152,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         ),
         (|f| link(f, "../../secret.json"), "it leads out of the project, to secret.json"),
         (|f| link(f, "/no/such/file"), "it leads out of the project, to /no/such/file"),
-        (
-            |f| link(f, "settings.json"),
-            "symlinks form a loop at project/.claude/settings.json",
-        ),
+        (|f| link(f, "settings.json"), "symlinks form a loop at project/.claude/settings.json"),
         (
             |f| f.put("project/.claude", "no directory"),
             "it cannot be read: Not a directory (os error 20)",

@@ -105,13 +105,19 @@ fn what_cannot_be_meant_is_left_out_and_named() {
 fn an_address_or_header_that_cannot_be_used_is_found_when_it_is_read() {
     let http = |url: &str, headers: Value| json!([{"hook_event_name": "Stop", "type": "http", "url": url, "headers": headers}]);
     for (hooks, why) in [
-        (http("not an address", json!({})), "`url`: `not an address` is not a valid URL (relative URL"),
+        (
+            http("not an address", json!({})),
+            "`url`: `not an address` is not a valid URL (relative URL",
+        ),
         (http("localhost:80/x", json!({})), "`url`: `localhost:80/x` must begin with http://"),
         (http("file:///x", json!({})), "`url`: `file:///x` must begin with http://"),
         (http("http://", json!({})), "`url`: `http://` is not a valid URL (empty host"),
         (http("http://x/", json!({"a b": "c"})), "`headers`: `a b` is not a valid header name"),
         (http("http://x/", json!({"": "c"})), "`headers`: `` is not a valid header name"),
-        (http("http://x/", json!({"a": "b\nc"})), "`headers.a` contains a character that is not allowed"),
+        (
+            http("http://x/", json!({"a": "b\nc"})),
+            "`headers.a` contains a character that is not allowed",
+        ),
         (http("http://x/", json!({"a": 1})), "`headers.a` must be a string"),
         (http("http://x/", json!([1])), "`headers` must be an object"),
         (

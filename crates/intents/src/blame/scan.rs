@@ -14,7 +14,7 @@ const BLOCK: usize = 4 << 20;
 /// A shorter part of a name is not worth searching for.
 const MIN_LEN: usize = 3;
 
-/// From so many lines on it pays to share them among threads.
+/// From this many lines on, threads are used.
 const MANY: usize = 512;
 
 /// A line, and the byte of the ledger it starts at.

@@ -28,7 +28,7 @@ impl Digest {
     }
 }
 
-/// No file has more lines; a damaged record may claim any number.
+/// The limit for line numbers: a damaged record may claim any number.
 const MAX_LINES: usize = 1 << 31;
 
 /// Reads a text as something else, without keeping it.

@@ -4,7 +4,7 @@ use super::{Versions, files, infer};
 use crate::syntax::{Signature, Syntax, code_tokens, public_signatures, same_code};
 use crate::trace::{ClassMismatch, MutationClass};
 
-/// As much of a signature or token as a message shows.
+/// The limit for a signature or token in a message.
 const SHOWN: usize = 80;
 
 /// As much of what two of them share as is shown before the place where they differ.

@@ -18,13 +18,13 @@ pub enum EditError {
     /// There is no such intent.
     #[error("unknown intent {0}")]
     NoIntent(String),
-    /// There are two.
+    /// The id occurs twice.
     #[error("there is more than one intent {0}")]
     Ambiguous(String),
-    /// There is one already.
+    /// The intent already exists.
     #[error("the intent {0} already exists")]
     Exists(String),
-    /// An id nobody could name.
+    /// The id is not valid.
     #[error("`{0}` is not a valid id: use letters, digits, `-`, `_` and `.`, like INT-001")]
     BadId(String),
     /// A text with characters that cannot be shown.
@@ -33,10 +33,10 @@ pub enum EditError {
     /// An anchor is on it or around it, so that a change would show elsewhere too.
     #[error("`{0}` is shared through an anchor: change it by hand")]
     Shared(String),
-    /// It is something else than the change is about.
+    /// The value has the wrong type.
     #[error("`{0}` must be a string or a list of strings: change it by hand")]
     Shape(String),
-    /// The text is laid out in a way ona does not dare to touch.
+    /// The layout of the text cannot be changed safely.
     #[error("ona cannot change a file with this layout safely: change it by hand")]
     Layout,
 }

@@ -30,13 +30,13 @@ pub enum LoadError {
     /// It is too large.
     #[error("the file is larger than {} MiB", .0 >> 20)]
     TooLarge(u64),
-    /// A directory, a pipe or a device stands in its place.
+    /// It is a directory, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
-    /// A symlink leads out of the workspace.
+    /// A symlink points outside the workspace.
     #[error("it points outside the workspace, to {}", .0.display())]
     LeadsOut(PathBuf),
-    /// Its path names nothing.
+    /// Its path cannot be resolved.
     #[error("{0}")]
     Path(PathError),
     /// It is not UTF-8.
@@ -53,7 +53,7 @@ pub enum LoadError {
 impl From<io::Error> for LoadError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // A directory on the way that is none counts as missing too.
+            // A file in the place of a parent directory counts as missing too.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
             _ => Self::Io(error.to_string()),
         }

@@ -13,7 +13,7 @@ pub(super) const ID_KEYS: &[&str] = &["id", "intent_id"];
 pub(super) const NAME_KEYS: &[&str] = &["name", "title"];
 
 impl Intents {
-    /// Reads a file's text. What is odd becomes a warning; only what is no YAML, or no list of intents, is an
+    /// Parses a file's text. Oddities become warnings; only invalid YAML, or a missing list of intents, is an
     /// error.
     pub fn read(text: &str) -> Result<Self, YamlError> {
         let document = Document::read(text)?;
@@ -25,7 +25,7 @@ impl Intents {
         Ok(reader.intents)
     }
 
-    /// The same, but a status nobody knows is an error.
+    /// The same, but an unknown status is an error.
     pub fn read_strict(text: &str) -> Result<Self, YamlError> {
         let intents = Self::read(text)?;
         let unknown = |warning: &&Warning| warning.kind == WarningKind::UnknownStatus;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::HookPolicy;
 
-/// What a call does to the workspace, as far as can be told before it runs (S4).
+/// What a call does to the workspace, as far as is known before it runs (S4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// It only reads.
@@ -30,7 +30,7 @@ impl Class {
     }
 }
 
-/// A class, and why it is that.
+/// A class with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classified {
     /// The class.

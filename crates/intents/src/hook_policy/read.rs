@@ -109,7 +109,9 @@ impl Reader<'_> {
         for name in &policy.mcp_readonly {
             if !super::classify::is_mcp_pattern(name) {
                 let why = "expected `mcp__server__tool`, with `*` in the tool's part only";
-                policy.warnings.push(format!("mcp.readonly_tools: `{name}` is not a tool name: {why}"));
+                policy
+                    .warnings
+                    .push(format!("mcp.readonly_tools: `{name}` is not a tool name: {why}"));
             }
         }
         for class in policy.mutation_classes.iter().flatten() {

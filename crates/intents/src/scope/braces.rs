@@ -2,7 +2,7 @@
 
 use super::GlobProblem;
 
-/// More patterns than this are a mistake or an attack.
+/// The limit for the patterns of one expansion.
 const MAX_EXPANSIONS: usize = 1_000;
 /// Braces within braces, at most.
 const MAX_DEPTH: usize = 32;

@@ -1,4 +1,4 @@
-//! Whether two scopes speak of the same files.
+//! Whether two scopes overlap.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -125,7 +125,7 @@ fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
 }
 
 /// Whether the tokens stand for the name. A star gives back one character at a time, and only the last star
-/// does, so no name can make it run away.
+/// does, so the time is bounded.
 pub(super) fn matches(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);

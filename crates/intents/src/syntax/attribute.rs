@@ -4,7 +4,7 @@ use super::tree::{Found, Syntax};
 use crate::ranges::prefixed_hash;
 use crate::trace::{AstNode, AstStatus, ModifiedRange};
 
-/// As many symbols as one range names, as in the public writers.
+/// The limit for the symbols of one range, as in the public writers.
 const MAX_NODES: usize = 12;
 
 /// Sets `ast_status` and `ast_nodes` of the ranges of one file, whose new content is `source`. A file that is

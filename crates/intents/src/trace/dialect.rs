@@ -29,7 +29,7 @@ impl Dialect {
     }
 }
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
     /// Not JSON, or not of the types the fields have.

@@ -24,7 +24,7 @@ pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
 /// never in their way.
 const LOCK_PATH: &str = ".orchestration/agent_trace.lock";
 
-/// S2 §3.3: a second try after this long, and then the entry is given up.
+/// S2 §3.3: one retry after this long, then the entry is dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
@@ -38,7 +38,7 @@ const CUT_ERROR: usize = 64 << 10;
 /// Why there is no ledger here.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// A symlink on the way leads out of the workspace.
+    /// A symlink on the path points outside the workspace.
     #[error("{path} points outside the workspace, to {}; the trace is not written through it", real.display())]
     LeadsOut {
         /// As named, from the workspace.
@@ -83,7 +83,7 @@ impl From<jsonl::AppendError> for AppendError {
     }
 }
 
-/// What became of an entry.
+/// The result of appending an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Its number in the chain.
@@ -215,7 +215,7 @@ struct Link {
 }
 
 impl End {
-    /// Reads back to the last line of ona's. Foreign lines on the way are none of the chain's business.
+    /// Reads back to the last line of ona's. Foreign lines do not belong to the chain.
     fn of(ledger: &Appender) -> Result<Self, AppendError> {
         let mut end = Self { seq: 0, hash: None, torn: Vec::new() };
         let mut lines = ledger.backward()?;

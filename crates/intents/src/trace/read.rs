@@ -16,7 +16,7 @@ use super::record::TraceEntry;
 pub struct ReadLine {
     /// Counted from 1.
     pub number: u64,
-    /// What it says, or why it says nothing.
+    /// The record, or why the line is not one.
     pub entry: Result<(Dialect, TraceEntry), BadLine>,
 }
 

@@ -147,7 +147,7 @@ pub struct TraceEntry {
     /// Who says so.
     #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub mutation_class_source: Option<ClassSource>,
-    /// Set when the class that was claimed does not fit the change.
+    /// Set when the claimed class does not match the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation_class_mismatch: Option<ClassMismatch>,
     /// What the scope check said.
@@ -168,7 +168,7 @@ pub struct TraceEntry {
     pub related_requirements: Vec<String>,
     /// What changed, one for every hunk.
     pub modified_ranges: Vec<ModifiedRange>,
-    /// What was odd: `concurrent_modification`, …
+    /// Warnings: `concurrent_modification`, …
     pub warnings: Vec<String>,
     /// The conversation the session belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Walking the chain.
+//! Verifies the hash chain of the ledger.
 //!
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
 //! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two

@@ -235,7 +235,10 @@ impl Attempt<'_> {
             .map_err(|error| format!("headersHelper printed no JSON object: {error}"))?;
         let header = |(name, value): (String, Value)| match value {
             Value::String(value) => Ok((name, value)),
-            _ => Err(format!("headersHelper printed a header `{name}` whose value is not a string").into()),
+            _ => {
+                Err(format!("headersHelper printed a header `{name}` whose value is not a string")
+                    .into())
+            }
         };
         headers.into_iter().map(header).collect()
     }

@@ -206,7 +206,8 @@ async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
         let response = response.map_err(|error| chain(&error.without_url()))?;
         let body = body(response, MAX_METADATA).await.map_err(|error| chain(&error))?;
         let body = body.ok_or("the answer is too large")?;
-        serde_json::from_slice(&body).map_err(|error| format!("the answer is not valid metadata: {error}"))
+        serde_json::from_slice(&body)
+            .map_err(|error| format!("the answer is not valid metadata: {error}"))
     };
     let told = tokio::time::timeout(METADATA_WITHIN, asked).await;
     told.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(failed)

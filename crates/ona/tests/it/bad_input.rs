@@ -101,7 +101,10 @@ fn a_database_from_a_newer_version_is_refused() {
     project.ok("Bash", json!({"command": "true"}));
     project.sql("UPDATE schema_meta SET value = '99' WHERE key = 'migration'");
     let ran = run(&mut project.eval_command("Bash", &json!({"command": "touch done"})));
-    assert!(usage(&ran).contains("was written by a newer version of ona (migration 99; this version supports"));
+    assert!(
+        usage(&ran)
+            .contains("was written by a newer version of ona (migration 99; this version supports")
+    );
     assert!(!project.path("done").exists());
 }
 
@@ -305,8 +308,7 @@ fn odd_rows_made_by_hand_are_tolerated() {
     project.ok("Bash", json!({"command": "true"}));
     let doctor = run(&mut project.ona(["doctor"]));
     assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
-    for part in
-        ["payload is not JSON", "of an unknown type", "whose id is not text", "with a gap"]
+    for part in ["payload is not JSON", "of an unknown type", "whose id is not text", "with a gap"]
     {
         assert!(doctor.stdout.contains(part), "{part}: {}", doctor.stdout);
     }

@@ -272,9 +272,7 @@ fn the_end_of_a_command_in_the_background_is_told_once() {
     let last = server.requests().last().unwrap().body["messages"].to_string();
     assert_eq!(last.matches("[background command").count(), 1, "{last}");
     assert!(last.contains("exited with code 3"), "{last}");
-    assert!(
-        project.refused("TaskOutput", json!({"task_id": "nobody"})).contains("unknown task")
-    );
+    assert!(project.refused("TaskOutput", json!({"task_id": "nobody"})).contains("unknown task"));
     assert!(project.refused("TaskStop", json!({"task_id": id})).contains("is no longer running"));
     assert!(project.refused("TaskStop", json!({})).contains("`task_id` is missing"));
 }

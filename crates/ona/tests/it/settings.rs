@@ -116,7 +116,11 @@ fn a_model_that_no_start_would_take_is_not_set() {
         ("model", "foo", none),
         ("model_config.model_id", "foo", "`foo` is no model\n"),
         ("model_config", r#"{"model_id": "foo"}"#, none),
-        ("model_config.provider", "openai", "unknown provider `openai` (expected claude_code_subscription, "),
+        (
+            "model_config.provider",
+            "openai",
+            "unknown provider `openai` (expected claude_code_subscription, ",
+        ),
         ("model_aliases.foo", "x", "`foo` in model_aliases is not a model id"),
         ("model_aliases", r#"{"opus": ""}"#, "the alias of `opus` is empty"),
     ] {

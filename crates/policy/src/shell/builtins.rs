@@ -120,7 +120,9 @@ fn declares(words: &[&str]) -> Plain<Meaning> {
             None => (*word, None),
         };
         if !is_plain_name(name) || is_evaluated(name) {
-            return Err("it sets a variable whose name is only known at run time, or that bash evaluates");
+            return Err(
+                "it sets a variable whose name is only known at run time, or that bash evaluates",
+            );
         }
         let Some(value) = value else { continue };
         if options.contains(['a', 'A']) || value.contains('(') {

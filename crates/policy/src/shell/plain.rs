@@ -56,7 +56,9 @@ pub(super) fn read(source: &str) -> Plain<Reading<'_>> {
     reader.list(End::OfText)?;
     let reading = reader.reading;
     if reading.arithmetic && reading.assigns {
-        return Err("it calculates with variables that it sets, and a value could contain a command");
+        return Err(
+            "it calculates with variables that it sets, and a value could contain a command",
+        );
     }
     let more = reading.assigns || reading.sets_words;
     if reading.risky && reading.sets || reading.splits && more {

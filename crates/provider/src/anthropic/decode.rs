@@ -23,8 +23,9 @@ impl Decoder {
 
     pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
         let Some(data) = &event.data else { return Ok(()) };
-        let value: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is not JSON: {error}")))?;
+        let value: Value = serde_json::from_str(data).map_err(|error| {
+            Trouble::cut(format!("an event of the stream is not JSON: {error}"))
+        })?;
         self.0.take(value, on)
     }
 

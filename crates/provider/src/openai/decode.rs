@@ -67,8 +67,9 @@ impl Decoder {
             self.done = true;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is not JSON: {error}")))?;
+        let chunk: Value = serde_json::from_str(data).map_err(|error| {
+            Trouble::cut(format!("an event of the stream is not JSON: {error}"))
+        })?;
         if event.name == "error" {
             return Err(Complaint::trouble(&chunk));
         }

@@ -98,7 +98,10 @@ async fn a_page_instead_of_an_answer_names_the_address() {
 async fn an_answer_of_something_else_is_not_asked_for_again() {
     for provider in BOTH {
         for (reply, expected) in [
-            (Reply::status(200, json!({"status": "up"})), "the server's answer is JSON, but not a "),
+            (
+                Reply::status(200, json!({"status": "up"})),
+                "the server's answer is JSON, but not a ",
+            ),
             (
                 Reply::page(200, "text/plain", "Welcome.\n"),
                 "text/plain where JSON was expected: \"Welcome.\"",

@@ -276,7 +276,10 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_explained() {
         for (change, expected) in [
-            (change(None, Mode::Replace, None, ""), "`cell_id` is missing: name the cell to replace"),
+            (
+                change(None, Mode::Replace, None, ""),
+                "`cell_id` is missing: name the cell to replace",
+            ),
             (change(None, Mode::Delete, None, ""), "`cell_id` is missing: name the cell to delete"),
             (change(None, Mode::Insert, None, ""), "a new cell needs a `cell_type`"),
             (

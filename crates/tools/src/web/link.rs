@@ -14,7 +14,9 @@ pub(super) enum LinkError {
     TooLong,
     #[error("`{0}:` is not supported, only http: and https: are")]
     Scheme(String),
-    #[error("it contains a user name or a password; remove them: credentials do not belong in URLs")]
+    #[error(
+        "it contains a user name or a password; remove them: credentials do not belong in URLs"
+    )]
     Credentials,
     #[error("it has no host")]
     NoHost,

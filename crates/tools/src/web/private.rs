@@ -15,7 +15,9 @@ pub struct PrivateHost {
 
 /// Why a text names no such host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a valid host: write a name or an address, with or without a port, such as localhost:8080")]
+#[error(
+    "`{0}` is not a valid host: write a name or an address, with or without a port, such as localhost:8080"
+)]
 pub struct PrivateHostError(String);
 
 impl PrivateHost {
