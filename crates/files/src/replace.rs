@@ -85,7 +85,7 @@ impl Default for ReplaceOptions {
 }
 
 impl ReplaceOptions {
-    /// Only if there is no such file.
+    /// Only if the file does not exist.
     pub fn new_file() -> Self {
         Self { expect: Expect::Nothing, ..Self::default() }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Ran {
     pub(crate) timed_out: bool,
     /// The user did not wait for it.
     pub(crate) interrupted: bool,
-    /// More came of a stream than is kept.
+    /// The stream was longer than the limit.
     pub(crate) stdout_cut: bool,
     pub(crate) stderr_cut: bool,
     /// What to do about it if it failed.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// The agents that ona judges by way of their hooks.
 pub const HOSTS: [&str; 2] = ["claude_code", "codex"];
 
-/// The option of `ona hook` that somebody may have added.
+/// The option of `ona hook` that the user may have added.
 const RULES: &str = "--rules";
 
 /// The host whose calls a command line has judged, if it is what `ona init` writes and nothing else besides.

@@ -96,7 +96,7 @@ pub struct Fired {
     pub permission: Option<Behavior>,
     /// Who made that decision, and the reason given.
     pub decided_by: Option<(i64, String)>,
-    /// Exit 2, and where it is no decision about a call also `decision: block`: ordinal and what was said.
+    /// Exit 2, and for events without a decision about a call also `decision: block`: ordinal and message.
     pub blocks: Vec<(i64, String)>,
     /// The input to run instead.
     pub updated_input: Option<Map<String, Value>>,
@@ -293,7 +293,7 @@ impl HookPlane {
                 );
                 row.skipped_reason = skipped;
                 fired.rows.push(row);
-                // It has judged the call: nobody switched it off.
+                // It has judged the call already: it is not disabled.
                 fired.skipped += usize::from(reason != OWN_GATE);
                 continue;
             }
@@ -532,7 +532,7 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
         Some(Decision::Block) if event == HookEvent::PreToolUse => {
             decide(fired, ordinal, Behavior::Deny, why(answer.reason));
         }
-        // There is no block to a question, only a no.
+        // A question cannot be blocked, only answered with no.
         Some(Decision::Block) if event == HookEvent::PermissionRequest => {
             let message = Some(why(answer.reason));
             answer_request(fired, RequestDecision::Deny { message, interrupt: None });
@@ -626,7 +626,7 @@ fn join(said: Option<String>, more: Option<String>) -> Option<String> {
     }
 }
 
-/// Deny over allow, whatever the order; of equals the first is the answer, whole. Whoever wants the turn
+/// Deny over allow, whatever the order; of equals the first one counts. Any hook that wants the turn
 /// stopped with a no is heard in any case.
 fn answer_request(fired: &mut Fired, said: RequestDecision) {
     match (&mut fired.request, said) {

@@ -1,6 +1,6 @@
 //! What every HTTP client of ona shares: the TLS library behind it, and the reader of event streams.
 //!
-//! [`client`] is the only way to a `reqwest` client: the library panics where nobody chose a TLS provider, so the
+//! [`client`] is the only way to a `reqwest` client: the library panics if no TLS provider was chosen, so the
 //! choice is made here, and clippy rejects `reqwest::Client::builder` elsewhere.
 
 pub mod sse;

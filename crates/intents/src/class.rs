@@ -21,7 +21,7 @@ use crate::ranges::hunks;
 use crate::syntax::{Syntax, only_moved, only_renamed, public_signatures, same_code};
 use crate::trace::{ClassMismatch, ClassSource, MutationClass};
 
-/// A file before and after. None: there is no such file.
+/// A file before and after. `None`: the file does not exist.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions<'a> {
     /// From the workspace, with `/`.

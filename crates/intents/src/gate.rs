@@ -227,7 +227,7 @@ fn metadata(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
     Err(Refusal::MissingMutationClass { given: class, classes })
 }
 
-/// S2 step 3: every file is in the scope, and none is one that nobody may touch.
+/// S2 step 3: every file is in the scope, and none is protected.
 fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal> {
     let failed = |why: String| Refusal::ScopeValidationFailed { id: intent.id.clone(), why };
     let targets = match request.targets {
@@ -253,7 +253,7 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
             Outside::NotText(_) => failed(outside.to_string()),
             other => violation(Some(other.to_string())),
         })?;
-        // A link to a blocked name is no way around the list, nor is a blocked link.
+        // Links cannot bypass the list: both the link and its target are checked.
         let names = [Some(path.clone()), relative(request.root, &target.named).ok()];
         for name in names.into_iter().flatten() {
             if holds_trace(&name) {

@@ -16,7 +16,7 @@ pub const IGNORE_FILES: [&str; 2] = [".orchestration/.intentignore", ".intentign
 pub struct Entry {
     /// The id or the glob, as it is written.
     pub text: String,
-    /// The file it stands in.
+    /// Its file.
     pub file: &'static str,
     /// The line, from 1.
     pub line: usize,

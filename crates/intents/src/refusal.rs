@@ -19,7 +19,7 @@ pub enum Refusal {
         /// Those that could be selected.
         available: Vec<String>,
     },
-    /// There is no file of intents.
+    /// The file of intents does not exist.
     MissingIntents,
     /// The file of intents cannot be used.
     IntentParseFailed {

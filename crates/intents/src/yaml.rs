@@ -199,7 +199,7 @@ impl Document {
         &self.nodes[id]
     }
 
-    /// What a node stands for.
+    /// The node itself, or the target of an alias.
     fn meant(&self, id: Id) -> &Node {
         match self.nodes[id].kind {
             // An alias names a node, and a node is never an alias: nothing to go round in.

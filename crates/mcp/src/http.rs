@@ -182,7 +182,7 @@ async fn answer(
             let call = calls.begin(session, &id);
             tokio::select! {
                 answer = answering => ending_with(call, answer),
-                // Where nobody hears the library any more, it ends the call.
+                // If its receiver is dropped, the library ends the call.
                 () = call.cancel.cancelled() => taken_back(&id),
             }
         }

@@ -219,7 +219,7 @@ pub(crate) fn has_safe_assignments(command: &Command) -> bool {
     })
 }
 
-/// Adds what stands in command lines within the command line: `bash -c '…'` and `eval …`.
+/// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.
 pub(crate) fn expand(script: Script) -> Script {
     let mut expanded = Script { commands: Vec::new(), ..script };
     let mut pending: Vec<(Command, usize)> =
@@ -422,7 +422,7 @@ fn script_operand(word: Option<&Word>, takes_text: bool) -> Option<Option<String
     }
 }
 
-/// Whether a file's name stands for standard input, or another descriptor.
+/// Whether a file name means standard input or another descriptor.
 fn is_input(file: &str) -> bool {
     matches!(file, "-" | "+") || file.starts_with("/dev/") || file.starts_with("/proc/")
 }

@@ -150,7 +150,7 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
     }
 }
 
-/// What `tar` is told of files: the archive, which it may write; and lists of names.
+/// The files that `tar` is given: the archive, which it may write; and lists of names.
 fn archive(words: &[Word], touched: &mut Touched) {
     let first = words.first().and_then(|word| word.literal.as_deref()).unwrap_or_default();
     let bundled = !first.starts_with('-') && first.contains('f');
@@ -178,7 +178,7 @@ fn packs(name: &str, words: &[Word]) -> bool {
     name.ends_with("tar") && letters.contains(['c', 't']) && !letters.contains('x')
 }
 
-/// What `xargs` does with the files it is told of.
+/// What `xargs` does with the files from its input.
 fn fed(words: &[Word]) -> Access {
     let run = words.iter().find(|word| !word.source.starts_with('-'));
     let run = run.and_then(|word| word.literal.as_deref()).map_or("echo", base_name);

@@ -167,7 +167,7 @@ pub(crate) async fn exchange(
     debug!(target: "ona::api", status, whole = result.is_ok(), ms = ms(), "has heard it");
     result.and_then(|()| decoder.finish(on)).map_err(|mut trouble| {
         trouble.heard = heard;
-        // An error after a 200 may stand for another status; a broken stream for none.
+        // An error after a 200 may correspond to another status; a broken stream to none.
         if trouble.remedy == Remedy::Fail {
             trouble.failure.status.get_or_insert(status);
         }

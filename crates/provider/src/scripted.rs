@@ -124,7 +124,7 @@ impl Server {
                 runtime.block_on(async {
                     tokio::select! {
                         () = until.cancelled() => {}
-                        // Without a listener there is nothing to do, and nobody to tell.
+                        // Without a listener there is nothing to do.
                         _ = accept(listener, state) => {}
                     }
                 });

@@ -61,7 +61,7 @@ fn explained(code: &str) -> String {
     known.map_or_else(|| code.to_owned(), |(_, meaning)| format!("{meaning} ({code})"))
 }
 
-/// What came of the searches of one answer.
+/// The results of the searches of one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Searched {
     /// The pages, in the order they were found, each once.

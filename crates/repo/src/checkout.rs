@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(found.top(), top);
         assert_eq!(found.git().unwrap().own, top.join(".git"));
         assert!(!found.is_linked());
-        // Nobody can say where this one's repository is, and it is a checkout all the same.
+        // Its repository is unknown, but it is a checkout nevertheless.
         fs::write(top.join("a/b/.git"), "nonsense").unwrap();
         let broken = Checkout::of(&top.join("a/b/c")).unwrap();
         assert_eq!((broken.top(), broken.git()), (&*top.join("a/b"), None));

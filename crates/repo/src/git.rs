@@ -70,7 +70,7 @@ pub enum GitError {
     /// The directory is not in a checkout.
     #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
-    /// There is no such commit.
+    /// The commit does not exist.
     #[error("commit `{rev}` not found in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
     NoCommit {
         /// As it was named.
@@ -120,7 +120,7 @@ pub struct Changed {
     pub modes: Option<(u32, u32)>,
 }
 
-/// A file before and now. None: there is no such file. A submodule is what `git diff` shows of it, a line with its
+/// A file before and now. `None`: the file does not exist. A submodule is what `git diff` shows of it, a line with its
 /// commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {

@@ -178,7 +178,7 @@ mod tests {
         // Another repository inside: git would obey that one's configuration too.
         git(&top, &["submodule", "add", "-q", "../other", "inner"]);
         assert!(!Checkout::of(&top).unwrap().is_plain());
-        // A file in the place of `.git` that leads elsewhere.
+        // `.git` is a file that points elsewhere.
         let linked = dir.path().join("linked");
         fs::create_dir(&linked).unwrap();
         fs::write(linked.join(".git"), format!("gitdir: {}/.git\n", other.display())).unwrap();

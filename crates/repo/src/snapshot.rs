@@ -291,7 +291,7 @@ impl Change {
         }
     }
 
-    /// Whether it may be run now and could not before, or the other way round, and the like.
+    /// Whether its permissions changed, such as the executable bit.
     pub fn mode_changed(&self) -> bool {
         matches!(self.modes, (Some(then), Some(now)) if then & 0o7777 != now & 0o7777)
             && self.old != Side::Absent

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 
 /// How long a stream is still read after the child has ended: a process it left behind may keep the pipe
-/// open for ever.
+/// open forever.
 const PIPE_GRACE: Duration = Duration::from_millis(100);
 
 /// A program to run.

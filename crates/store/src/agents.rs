@@ -87,7 +87,7 @@ impl Store {
         Ok(seat)
     }
 
-    /// An agent goes on, or has ended its turn.
+    /// Records that an agent continues, or how its turn ended.
     pub fn agent_ended(&self, session: &SessionId, ending: Option<&str>) -> Result<(), StoreError> {
         self.write(|tx| {
             tx.execute(

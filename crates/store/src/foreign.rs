@@ -33,7 +33,7 @@ pub struct ForeignCall<'a> {
     pub gate: &'a [GateRow],
     /// What the second hook has to know.
     pub found: &'a Value,
-    /// What came of it, if it was refused.
+    /// The result, if it was refused.
     pub refused: Option<&'a CallOutcome<'a>>,
 }
 
@@ -166,7 +166,7 @@ impl Store {
         Ok(found.and_then(|found| serde_json::from_str(&found).ok()))
     }
 
-    /// Commits what came of a call, if it is to be known, and the hook that told of it. What the first hook found is
+    /// Commits the result of a call, if it is known, and the hook that reported it. What the first hook found is
     /// used up.
     pub fn foreign_after(
         &self,

@@ -31,7 +31,7 @@ struct Record {
 impl Record {
     fn of(sessions: usize, entries: usize) -> Self {
         let store = Store::in_memory().unwrap();
-        // The latest of ona's own here is older than all others, so that whoever looks for it passes them.
+        // The latest session of ona's own is older than all others, so that a search for it passes them.
         let seat = session(&store, HERE, "headless", "own", entries);
         let parent = session(&store, HERE, "headless", "parent", entries);
         for n in 0..sessions {

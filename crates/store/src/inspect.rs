@@ -72,9 +72,9 @@ pub struct Inspection {
     pub findings: Vec<Finding>,
     /// Calls without a result; the caller checks whether their owners are alive.
     pub running: Vec<RunningCall>,
-    /// Background tasks that have not ended, likewise.
+    /// Background tasks that have not ended, to be checked in the same way.
     pub tasks: Vec<UnfinishedTask>,
-    /// Worktrees of agents of which nobody has seen the end, likewise.
+    /// Worktrees of agents whose end is not recorded, to be checked in the same way.
     pub worktrees: Vec<LeftWorktree>,
 }
 

@@ -37,7 +37,7 @@ pub struct Memory {
     pub project_scope: Option<String>,
 }
 
-/// A memory as it stands in the record.
+/// A memory in the record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRow {
     /// What it says.
@@ -161,7 +161,7 @@ pub struct MemoryChange {
 pub enum Changed {
     /// It was made, or there was nothing to make.
     Done,
-    /// There is no such memory.
+    /// The memory does not exist.
     Missing,
     /// An agent may not change what a human wrote.
     NotTheirs,

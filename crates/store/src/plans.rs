@@ -40,7 +40,7 @@ pub enum PlanMoved {
     NotADraft(PlanRow),
     /// The conversation is in another phase.
     NotInPlanning(PlanRow),
-    /// There is no such plan.
+    /// The plan does not exist.
     Unknown,
 }
 

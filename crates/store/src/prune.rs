@@ -55,7 +55,7 @@ pub struct Prunable {
 pub struct Selected {
     /// The sessions that would be removed.
     pub sessions: Vec<Prunable>,
-    /// Old sessions that stay: somebody drives them, or something of theirs still runs or lies in a worktree.
+    /// Old sessions that stay: they are in use, or have a running task or a worktree.
     pub in_use: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ impl Store {
         let mut told = None;
         self.for_good(|| {
             while left.peek().is_some() {
-                // What a commit that failed would have removed has not been.
+                // A failed commit has removed nothing.
                 let mut next = done.clone();
                 told = self.write(|tx| {
                     for tree in left.by_ref() {
@@ -224,8 +224,8 @@ fn old_trees(c: &Connection, prune: &Prune<'_>) -> Result<Vec<Tree>, Failure> {
     Ok(trees.into_values().filter(goes).collect())
 }
 
-/// When something last happened in a session `s`: by its own word or by that of its last entry, whichever is later.
-/// Where that is no time at all, it is now.
+/// The last activity in a session `s`: its own time or that of its last entry, whichever is later.
+/// If that is not a valid time, it counts as now.
 fn last_active() -> String {
     format!(
         "max(coalesce({LAST_ACTIVE}, {never_old}), coalesce((
@@ -235,7 +235,7 @@ fn last_active() -> String {
     )
 }
 
-/// Whether a session of the tree is driven, has a call or a task that goes on, or a worktree that is still there.
+/// Whether a session of the tree is in use, has a running call or task, or an existing worktree.
 fn is_in_use(
     c: &Connection,
     tree: &Tree,
@@ -286,7 +286,7 @@ fn remove_tree(
             .prepare_cached(&sql)?
             .query_row([member.session.as_str()], |row| row.get(0))
             .optional()?;
-        // Somebody else may have deleted it.
+        // Another process may have deleted it.
         if last_active_ms.is_none_or(|last| last >= prune.before_ms) {
             return Ok(gone);
         }
@@ -360,7 +360,7 @@ fn tell(
         tx.execute("UPDATE events SET detail = ?2 WHERE id = ?1", (id, detail.to_string()))?;
         return Ok(told);
     }
-    // The operator's word stands in no conversation.
+    // A request by the operator belongs to no conversation.
     event_of(tx, &ConversationId::from_existing(""), None, "sessions.pruned", &detail)?;
     Ok(Some(tx.last_insert_rowid()))
 }

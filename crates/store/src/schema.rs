@@ -116,7 +116,7 @@ pub(crate) fn expected_names() -> rusqlite::Result<Vec<(String, String)>> {
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Creates or completes the tables, each file of them once, whoever else is opening the database.
+/// Creates or completes the tables, each migration once, even if other processes open the database too.
 pub(crate) fn bring_up_to_date(store: &Store) -> Result<(), StoreError> {
     // Looking first keeps the common start free of a write lock.
     if store.read(|connection| migration_of(connection, store))? == Some(LATEST_MIGRATION) {

@@ -17,7 +17,7 @@ pub struct NewSession<'a> {
     pub project_dir: &'a str,
     /// The conversation it belongs to, which is made if there is none of this id; a new one if it is not said.
     pub conversation: Option<&'a ConversationId>,
-    /// Its id, if somebody chose one.
+    /// Its id, if the caller chooses one.
     pub id: Option<&'a SessionId>,
     /// `headless`, `interactive`, `subagent`, or the host whose session it is.
     pub origin: &'a str,
@@ -201,7 +201,7 @@ impl Store {
         })
     }
 
-    /// Sessions, the latest first, at most so many; of one directory, or of all.
+    /// Sessions, the latest first, up to a limit; of one directory, or of all.
     pub fn sessions(
         &self,
         project_dir: Option<&str>,

@@ -27,7 +27,7 @@ pub struct CallStory {
     pub hooks: Vec<HookStory>,
     /// Decisions where there was something to ask: the decision and its reason.
     pub decisions: Vec<(String, Value)>,
-    /// What came of it: the text and whether it failed; nothing if it has not ended.
+    /// The result: the text and whether it failed; `None` if it has not ended.
     pub result: Option<(String, bool)>,
     /// The class and further facts, from the event of its end.
     pub finished: Option<Value>,
@@ -65,7 +65,7 @@ pub struct LogLine {
 }
 
 impl Store {
-    /// The story of a call; nothing if there is no such call.
+    /// The story of a call; `None` if the call is unknown.
     pub fn story(&self, tool_use_id: &str) -> Result<Option<CallStory>, StoreError> {
         self.read(|c| story(c, tool_use_id))
     }

@@ -202,7 +202,7 @@ pub(crate) fn started(
     call: &ToolUseId,
     task: &TaskStarted,
 ) -> Result<(), Failure> {
-    // A supervisor may be slower than whoever deletes the session: nothing of it comes back.
+    // The session may have been deleted before its supervisor reports: no row may reappear.
     tx.execute(
         "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path, kind)
          SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",

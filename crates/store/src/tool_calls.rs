@@ -207,7 +207,7 @@ pub(crate) fn start(
     event(tx, seat, "tool.started", &detail)
 }
 
-/// Everything that came of a call.
+/// The complete outcome of a call.
 pub(crate) fn finish(
     tx: &Transaction<'_>,
     seat: &Seat,

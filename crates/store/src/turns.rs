@@ -89,7 +89,7 @@ impl Store {
         })
     }
 
-    /// Shows the part of a session's transcript that the model is told of: from the last compaction on, all of
+    /// Shows the part of a session's transcript that the model sees: from the last compaction on, all of
     /// it where there was none.
     pub fn view_live(
         &self,

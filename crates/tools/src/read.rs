@@ -178,7 +178,7 @@ impl Reader {
         Ok(&self.start)
     }
 
-    /// Hands over what is left in pieces.
+    /// Passes the rest on in pieces.
     fn each(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let start = std::mem::take(&mut self.start);
         let mut hasher = std::mem::take(&mut self.hasher).update(&start);

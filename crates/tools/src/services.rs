@@ -82,7 +82,7 @@ pub struct WebHit {
     pub snippet: String,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebFound {
     /// The pages, best first.

@@ -16,7 +16,7 @@ pub enum EditError {
     /// The path is empty.
     #[error("no key is given")]
     NoKey,
-    /// The path goes on where there is no object.
+    /// The path continues below a value that is not an object.
     #[error("line {line} column {column}: {path} is not an object")]
     NotAnObject {
         /// As a person would write it, such as `hooks.Stop[0]`.
@@ -26,7 +26,7 @@ pub enum EditError {
         /// Counted from 1.
         column: usize,
     },
-    /// The path goes on where there is no array.
+    /// The path continues below a value that is not an array.
     #[error("line {line} column {column}: {path} is not an array")]
     NotAnArray {
         /// As a person would write it, such as `hooks.Stop[0]`.

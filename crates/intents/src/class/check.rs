@@ -145,7 +145,7 @@ fn cancel(gone: &mut Vec<Signature>, came: &mut Vec<Signature>) {
     *gone = left;
 }
 
-/// What became of what, both cut so that the place where they differ is seen.
+/// The old and the new text, both cut so that their difference is visible.
 fn contrast(old: &str, new: &str) -> String {
     let alike = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     // From the beginning as long as the difference is well within what is shown.

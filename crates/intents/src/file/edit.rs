@@ -15,7 +15,7 @@ pub enum EditError {
     /// It cannot be read as it is.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// There is no such intent.
+    /// The intent does not exist.
     #[error("unknown intent {0}")]
     NoIntent(String),
     /// The id occurs twice.

@@ -28,7 +28,7 @@ pub enum WriteError {
     /// Another writer keeps it locked, or it cannot be locked.
     #[error("{INTENTS_FILE}: {0}")]
     Lock(#[from] LockError),
-    /// It was not replaced: somebody else has just changed it, or the file system refuses.
+    /// It was not replaced: it has just been changed by someone else, or the file system refuses.
     #[error("{INTENTS_FILE}: {0}")]
     Replace(#[from] ReplaceError),
     /// The file system refuses.

@@ -182,7 +182,7 @@ impl HookPolicy {
     }
 }
 
-/// A command as it is held against a list: what is set in front of it is a part of it, for it can change all of it.
+/// A command as it is compared with a list: assignments before it are part of it, because they can change it.
 fn segment(command: &ona_policy::shell::Command) -> String {
     let assignments = command.assignments.iter().map(|set| format!("{}={} ", set.name, set.value));
     assignments.collect::<String>() + &command.text()

@@ -1,4 +1,4 @@
-//! `{a,b}` and `{1..3}`: the patterns a pattern with braces stands for, by the rules of bash that minimatch takes over.
+//! Brace expansion, `{a,b}` and `{1..3}`, by bash's rules as minimatch implements them.
 
 use super::GlobProblem;
 
@@ -14,7 +14,7 @@ struct Char {
     quoted: bool,
 }
 
-/// Every pattern without braces that `pattern` stands for. Empty ones are left out.
+/// Every expansion of `pattern`. Empty ones are left out.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, GlobProblem> {
     // Without a pair nothing is opened up, and backslashes stay what they are to the matcher.
     if pattern.rfind('}') < pattern.find('{').or(Some(usize::MAX)) {

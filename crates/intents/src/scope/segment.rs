@@ -2,7 +2,7 @@
 
 use super::GlobProblem;
 
-/// What stands for characters within one name.
+/// A part of a pattern within one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// This character.
@@ -15,7 +15,7 @@ pub(super) enum Token {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
-/// What stands for names.
+/// A part of a pattern between slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// `**`: any number of names.

@@ -163,7 +163,7 @@ impl<'s> Syntax<'s> {
                 );
                 field("name").filter(|_| function)
             }
-            // A mention of a type is no definition of it.
+            // A mention of a type is not a definition.
             "struct_specifier" | "union_specifier" | "enum_specifier" | "class_specifier" => {
                 field("name").filter(|_| field("body").is_some())
             }

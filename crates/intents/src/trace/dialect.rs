@@ -1,4 +1,4 @@
-//! The records that may stand in the ledger, brought into one form.
+//! The record formats that may occur in the ledger, converted into one form.
 
 use serde_json::{Map, Value};
 

@@ -35,7 +35,7 @@ const MAX_ENTRY: usize = 4 << 20;
 const CUT_RANGES: usize = 1_000;
 const CUT_ERROR: usize = 64 << 10;
 
-/// Why there is no ledger here.
+/// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// A symlink on the path points outside the workspace.
@@ -46,7 +46,7 @@ pub enum LedgerError {
         /// Where it leads.
         real: PathBuf,
     },
-    /// A symlink stands where the file should be, and would have ona write into somebody else's.
+    /// The file is a symlink, which could make ona write into another file.
     #[error("{path} is a symbolic link; nothing is written through it")]
     Link {
         /// As named, from the workspace.

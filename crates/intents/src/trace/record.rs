@@ -8,7 +8,7 @@ use crate::words::{lenient, words};
 /// The value of `schema` in ona's own lines.
 pub const SCHEMA: &str = "ona.trace/1";
 
-/// A warning: somebody else changed the file between the check and the write (S2 §2.3).
+/// A warning: the file was changed by someone else between the check and the write (S2 §2.3).
 pub const CONCURRENT_MODIFICATION: &str = "concurrent_modification";
 /// A warning: hashes of lines and symbols were left out, the entry was too long.
 pub const DETAILS_DROPPED: &str = "details_dropped";
@@ -78,7 +78,7 @@ words! {
         PatchFile = "PATCH_FILE",
         /// Replaced a part.
         EditFile = "EDIT_FILE",
-        /// Made something that is no text.
+        /// Made something that is not text.
         GenerateAsset = "GENERATE_ASSET",
         /// Anything else that changes files.
         Mutate = "MUTATE",

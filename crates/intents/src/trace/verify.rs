@@ -43,7 +43,7 @@ pub struct Verification {
     pub bad: u64,
     /// The first of them.
     pub first_bad: Option<Finding>,
-    /// The hash of the last line of ona's. Whoever keeps it elsewhere sees also whether the end was cut off.
+    /// The hash of the last line of ona's. A copy of it elsewhere also shows whether the end was cut off.
     pub head: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Walk {
         }
         let expected = match (before, prev) {
             (Some(before), _) => before + 1,
-            // A copy of a first line is no second beginning.
+            // A copy of a first line does not start a second chain.
             (None, None) if again => return Err("it repeats an earlier line".to_owned()),
             (None, None) => 1,
             (None, Some(prev)) => {

@@ -19,7 +19,7 @@ pub(crate) const MAX_RESPONSE: usize = 16 << 20;
 pub(crate) const TOO_LARGE: i32 = -32_998;
 /// How much of the first non-message output is kept, in bytes.
 const MAX_NOISE_LEN: usize = 200;
-/// The longest id and the longest key that are looked at.
+/// The limit for an id or a key, in bytes.
 const MAX_WORD: usize = 64;
 
 /// How messages end.
@@ -161,7 +161,7 @@ impl Cutter {
     fn end(&mut self) {
         let mut message = std::mem::take(&mut self.kept);
         if self.frame == Frame::Event && message.ends_with(b"\r") {
-            // Whoever reads this would wait for what may follow a carriage return.
+            // The parser would wait for what may follow a carriage return.
             message.push(b'\n');
         }
         match self.lost.take() {

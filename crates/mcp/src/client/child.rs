@@ -114,7 +114,7 @@ impl Program {
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// How it ended, once its output has; nothing if it goes on.
+    /// How it ended, once its output has ended; `None` if it is still running.
     pub(crate) async fn ending(&mut self) -> Option<ExitStatus> {
         let ended = tokio::time::timeout(WORDS_WITHIN, self.child.wait()).await.ok()?.ok();
         let _ = tokio::time::timeout(WORDS_WITHIN, &mut self.listening).await;

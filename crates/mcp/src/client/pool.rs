@@ -37,7 +37,7 @@ const MAX_COMMANDS: usize = 16;
 pub struct PoolOptions {
     /// Directories that servers may work in.
     pub roots: Vec<Root>,
-    /// Where tokens are kept; without, nobody can sign in.
+    /// The store for tokens; without it, signing in is not possible.
     pub tokens: Option<Arc<dyn TokenStore>>,
     /// Servers that are connected only on request.
     pub disabled: HashSet<String>,
@@ -253,7 +253,7 @@ impl Pool {
         self.look_after(server, &link, read)
     }
 
-    /// What a prompt stands for. Arguments are texts.
+    /// The messages of a prompt. Arguments are strings.
     pub async fn prompt(
         &self,
         server: &str,

@@ -23,7 +23,7 @@ use super::oauth::Tokens;
 use super::unread::read;
 use super::web::{Web, bare, body, challenge};
 
-/// Messages that wait to be taken in; the server waits while there are so many.
+/// The limit for queued messages; the server waits when it is reached.
 const MAX_WAITING: usize = 16;
 /// The limit for the body of an error response.
 const MAX_ERROR_BODY: usize = 64 << 10;

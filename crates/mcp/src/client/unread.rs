@@ -23,7 +23,7 @@ pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 /// What takes the place of a message that cannot be read, for this reason.
 pub(crate) fn in_place_of(text: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
     let seen = Scan::of(text);
-    // A question, or news: nobody waits for it.
+    // A request or notification of the server: no call waits for it.
     if seen.is_request || !(seen.speaks || holds_more(text)) {
         return None;
     }

@@ -10,7 +10,7 @@ use ona_types::Behavior;
 use super::{RuleError, refuse};
 use crate::path::Target;
 
-/// What the anchors of a rule's paths stand for.
+/// The directories behind the anchors of a rule's paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchors {
     /// `/p`: the directory the settings belong to.
@@ -28,7 +28,7 @@ pub(crate) struct PathPattern {
     shape: Shape,
 }
 
-/// Most patterns are plain names, and held against a path name by name. Only what has wildcards is
+/// Most patterns are plain names, and compared with a path name by name. Only a pattern with wildcards is
 /// compiled, and only when it is first asked: a session has dozens of rules and asks few of them.
 #[derive(Clone, Debug)]
 enum Shape {

@@ -1,6 +1,6 @@
 //! A second, stricter reading of a command line.
 //!
-//! The grammar is not bash's own, and where the two disagree somebody could hide a command from the rules.
+//! The grammar is not bash's own, and where the two disagree, a command could be hidden from the rules.
 //! This reader knows only the plain part of the language, character for character as bash's manual has it,
 //! and gives up on everything else. Only what both read alike counts as read.
 
@@ -9,7 +9,7 @@ mod arithmetic;
 use super::builtins::{self, Meaning};
 use super::{Command, Script};
 
-/// What was read, as it stands in the text.
+/// The parsed parts, as written.
 #[derive(Debug, Default)]
 pub(super) struct Reading<'s> {
     /// The words of every simple command.
@@ -167,7 +167,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Whether what stands before is no part of a word: only there `#` begins a comment.
+    /// Whether a new word can begin here: only there `#` starts a comment.
     fn at_boundary(&self) -> bool {
         let before = self.source.as_bytes()[..self.at].last();
         before.is_none_or(|byte| b" \t\n;|&()".contains(byte))

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
 use crate::wire;
 
-/// What stands before the messages.
+/// The fields before the messages.
 #[derive(Serialize)]
 struct Before<'a> {
     model: &'a str,
 }
 
-/// And after them.
+/// The fields after the messages.
 #[derive(Serialize)]
 struct After<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -34,7 +34,7 @@ impl Recorded {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// All text of the last message, in either protocol: what the user said, or what came of a tool.
+    /// All text of the last message, in either protocol: the user's prompt, or tool results.
     pub fn last_said(&self) -> String {
         let last = self.body["messages"].as_array().and_then(|messages| messages.last());
         let mut texts = Vec::new();

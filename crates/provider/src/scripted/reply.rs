@@ -53,7 +53,7 @@ pub(super) enum Piece {
         text: String,
         url: String,
     },
-    /// A search that the server makes itself, and what came of it; Anthropic only.
+    /// A search that the server makes itself, with its results; Anthropic only.
     Search {
         id: String,
         query: String,
@@ -286,7 +286,7 @@ impl Reply {
         self.pieces.iter().filter(|piece| matches!(piece, Piece::Search { .. })).count()
     }
 
-    /// Why it stops, if nobody said otherwise.
+    /// The default stop reason.
     pub(super) fn reason(&self) -> &str {
         let usual = if self.calls() { "tool_use" } else { "end_turn" };
         self.stop_reason.as_deref().unwrap_or(usual)

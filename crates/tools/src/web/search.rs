@@ -181,7 +181,7 @@ fn shown(query: &WebQuery, hits: &[&WebHit], remarks: &str) -> String {
     shown
 }
 
-/// On one line, and not too long: what a page says must not look like the list it stands in.
+/// On one line and shortened: the text of a page must not look like part of the list.
 fn flat(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_SNIPPET) {
@@ -190,7 +190,7 @@ fn flat(text: &str) -> String {
     }
 }
 
-/// What came of a search, from a backend's list.
+/// The result of a search, from a backend's list.
 pub(super) fn found(hits: Vec<WebHit>) -> WebFound {
     WebFound { hits, remarks: String::new() }
 }
