@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::http;
 use crate::judge;
 use crate::matcher::Matcher;
-use crate::own;
+use crate::own_gate;
 
 /// A hook, ready to be fired.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct HookEntry {
 impl HookEntry {
     /// Whether it is ona's own gate, which judges the call already.
     pub fn is_own_gate(&self) -> bool {
-        matches!(&self.handler, Handler::Command { command, .. } if own::host_of(command).is_some())
+        matches!(&self.handler, Handler::Command { command, .. } if own_gate::host_of(command).is_some())
     }
 
     fn identity(&self) -> (HookEvent, &str, &Handler, &Condition, bool, &[(OsString, OsString)]) {

@@ -14,7 +14,7 @@ mod http;
 mod judge;
 mod matcher;
 mod output;
-pub mod own;
+pub mod own_gate;
 mod plane;
 
 pub use config::{Condition, Handler, HookEntry, HookLayer, HookWarning, Shell, collect};

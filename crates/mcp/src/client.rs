@@ -10,7 +10,6 @@ mod callbacks;
 mod child;
 mod connect;
 mod content;
-mod ears;
 mod error;
 mod events;
 mod keeper;
@@ -21,6 +20,7 @@ mod pipe;
 mod pool;
 mod reading;
 mod server;
+mod server_requests;
 mod sse;
 mod stale;
 mod tap;
@@ -32,11 +32,11 @@ pub use callbacks::{
     Browser, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks, TokenStore, token_key,
 };
 pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent};
-pub use ears::Root;
 pub use error::McpError;
 pub use lists::{McpPrompt, McpResource, McpTemplate, McpTool, PromptArgument};
 pub use names::{slug, tool_name};
 pub use oauth::AuthorizeError;
 pub use pool::{Pool, PoolOptions, ServerStatus};
 pub use server::{Retry, ServerInfo, ServerState};
+pub use server_requests::Root;
 pub use tap::OnProgress;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use ona_types::ToolUseId;
 use serde_json::{Value, json};
 
-use crate::failure::{Complaint, Trouble};
+use crate::failure::{Complaint, FailedAttempt};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Block, StopReason, ToolInput};
 use crate::model::ProviderKind;
@@ -78,7 +78,11 @@ impl Assembly {
     }
 
     /// Takes the next event. What is of an unknown type is passed on and otherwise left alone.
-    pub(crate) fn take(&mut self, mut event: Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    pub(crate) fn take(
+        &mut self,
+        mut event: Value,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         let kind = event["type"].as_str().unwrap_or_default().to_owned();
         if kind == "error" {
             return Err(Complaint::trouble(&event));
@@ -92,7 +96,7 @@ impl Assembly {
             self.id = text(&event["message"]["id"]);
             self.model = text(&event["message"]["model"]);
         } else if !self.started && kind != "ping" {
-            return Err(Trouble::cut(format!("the stream begins with `{kind}`")));
+            return Err(FailedAttempt::cut(format!("the stream begins with `{kind}`")));
         }
         on(Live::Raw(&event));
         match kind.as_str() {
@@ -115,9 +119,9 @@ impl Assembly {
     }
 
     /// The answer, if it is whole.
-    pub(crate) fn finish(self) -> Result<Answer, Trouble> {
+    pub(crate) fn finish(self) -> Result<Answer, FailedAttempt> {
         if !self.stopped {
-            return Err(Trouble::cut("the stream ended before the answer did"));
+            return Err(FailedAttempt::cut("the stream ended before the answer did"));
         }
         let provider = self.provider;
         let citations = self.citations();
@@ -206,10 +210,10 @@ impl Assembly {
         }
     }
 
-    fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let index = index(event)?;
         if self.blocks.iter().any(|(known, _)| *known == index) {
-            return Err(Trouble::cut(format!("block {index} of the stream begins twice")));
+            return Err(FailedAttempt::cut(format!("block {index} of the stream begins twice")));
         }
         let block = &event["content_block"];
         let building = match block["type"].as_str() {
@@ -239,7 +243,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let index = index(event)?;
         if event["delta"]["type"] == "citations_delta" {
             self.cite(index, &event["delta"]["citation"]);
@@ -247,7 +251,7 @@ impl Assembly {
         // The newest block is the one that grows.
         let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
         let Some((_, block)) = block else {
-            return Err(Trouble::cut(format!("block {index} of the stream never began")));
+            return Err(FailedAttempt::cut(format!("block {index} of the stream never began")));
         };
         let delta = &event["delta"];
         match (delta["type"].as_str().unwrap_or_default(), block) {
@@ -280,8 +284,8 @@ impl Assembly {
     }
 }
 
-fn index(event: &Value) -> Result<u64, Trouble> {
-    event["index"].as_u64().ok_or_else(|| Trouble::cut("a block of the stream has no index"))
+fn index(event: &Value) -> Result<u64, FailedAttempt> {
+    event["index"].as_u64().ok_or_else(|| FailedAttempt::cut("a block of the stream has no index"))
 }
 
 fn text(value: &Value) -> String {

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::credential::Credentials;
-use crate::failure::{AskError, Failure, FailureWord, Remedy, Trouble};
+use crate::failure::{AskError, FailedAttempt, Failure, FailureWord, Remedy};
 use crate::http::{ConfigurationError, Line, Transport};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Request};
@@ -97,7 +97,7 @@ impl Client {
         request: &Request<'_>,
         stream: bool,
         on: &mut Listener<'_>,
-    ) -> Result<Result<Answer, Trouble>, AskError> {
+    ) -> Result<Result<Answer, FailedAttempt>, AskError> {
         let credential = self.credentials.credential().await?;
         let headers = attempt::headers(self.provider, &credential, stream, &self.line.headers)
             .ok_or_else(|| ConfigurationError::Credential(self.credentials.source().to_owned()))?;
@@ -122,11 +122,11 @@ impl Client {
     /// Applies the remedy for a failed attempt; an error if there is none.
     async fn recover(
         &self,
-        trouble: Trouble,
+        trouble: FailedAttempt,
         tries: &mut Tries,
         on: &mut Listener<'_>,
     ) -> Result<(), AskError> {
-        let Trouble { mut failure, remedy, heard } = trouble;
+        let FailedAttempt { mut failure, remedy, heard } = trouble;
         debug!(
             target: "ona::api", remedy = ?remedy, status = failure.status, why = %failure.message, "fails",
         );

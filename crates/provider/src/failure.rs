@@ -110,7 +110,7 @@ impl AskError {
 
 /// A failed attempt, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct FailedAttempt {
     pub(crate) failure: Failure,
     pub(crate) remedy: Remedy,
     /// Whether the listener has received events of the attempt.
@@ -133,7 +133,7 @@ pub(crate) enum Remedy {
     DropStreamOptions,
 }
 
-impl Trouble {
+impl FailedAttempt {
     /// The connection was never made or gave no answer.
     pub(crate) fn unreachable(message: String) -> Self {
         let failure =
@@ -234,11 +234,11 @@ impl Complaint {
         Some(Self { marks, message })
     }
 
-    /// The trouble that an error within an answer is.
-    pub(crate) fn trouble(value: &Value) -> Trouble {
+    /// The failed attempt for an error within an answer.
+    pub(crate) fn trouble(value: &Value) -> FailedAttempt {
         let complaint = Self::read(value)
             .unwrap_or_else(|| Self::said("the server reported an error without a message"));
-        Trouble::refused(complaint.status(), &complaint, None)
+        FailedAttempt::refused(complaint.status(), &complaint, None)
     }
 
     /// An error with a message only.

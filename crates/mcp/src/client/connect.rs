@@ -24,10 +24,10 @@ use tokio_util::task::TaskTracker;
 use super::bound::{MAX_RESPONSE, Noise};
 use super::callbacks::{ServerCallbacks, TokenStore};
 use super::child::{Groups, Program, Start};
-use super::ears::{Ears, Roots};
 use super::error::{brief, chain, failure};
 use super::oauth::{Tokens, signed_in};
 use super::pipe::Pipe;
+use super::server_requests::{Roots, ServerRequests};
 use super::sse::{SseFault, SseTransport, Way as SseWay};
 use super::stale::Stale;
 use super::tap::{Listeners, Tap};
@@ -54,7 +54,7 @@ pub(crate) struct Common {
 
 /// A connection.
 pub(crate) struct Link {
-    pub(crate) running: RunningService<RoleClient, Ears>,
+    pub(crate) running: RunningService<RoleClient, ServerRequests>,
     /// Cancelled when it is over.
     pub(crate) gone: CancellationToken,
     pub(crate) listeners: Listeners,
@@ -263,7 +263,7 @@ impl Attempt<'_> {
         let stale = Arc::<Stale>::default();
         let tap = Tap::new(transport, listeners.clone(), Arc::clone(&stale), gone.clone());
         let (sender, asking) = watch::channel(0);
-        let ears = Ears {
+        let requests = ServerRequests {
             server: self.spec.name.clone(),
             callbacks: Arc::clone(&self.common.callbacks),
             roots: Arc::clone(&self.common.roots),
@@ -271,7 +271,7 @@ impl Attempt<'_> {
             turn: Semaphore::new(1),
         };
         let greeting =
-            serve_client_with_lifecycle_and_ct(ears, tap, mode, CancellationToken::new());
+            serve_client_with_lifecycle_and_ct(requests, tap, mode, CancellationToken::new());
         match tokio::time::timeout_at(self.deadline, greeting).await {
             Ok(Ok(running)) => {
                 let noise = Noise::default();

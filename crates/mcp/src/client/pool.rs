@@ -16,13 +16,13 @@ use super::callbacks::{Browser, ServerCallbacks, TokenStore, token_key};
 use super::child::Groups;
 use super::connect::{Common, Link};
 use super::content::{CallOutcome, PromptMessage, ResourceContent};
-use super::ears::Root;
 use super::error::McpError;
 use super::keeper::Keeper;
 use super::lists::{McpPrompt, McpResource, McpTemplate, McpTool};
 use super::names::slugs;
 use super::oauth::{AuthorizeError, sign_in};
 use super::server::{Command, News, Retry, Server, ServerInfo, ServerState};
+use super::server_requests::Root;
 use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long all servers together may take to end.

@@ -5,7 +5,7 @@ use ona_types::{Attachment, ToolUseId};
 use serde_json::{Value, json};
 
 use super::{Decoder, encode};
-use crate::failure::{Remedy, Trouble};
+use crate::failure::{FailedAttempt, Remedy};
 use crate::live::{Live, lines};
 use crate::message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
@@ -128,7 +128,7 @@ fn a_choice_of_tools_is_passed_on() {
     assert!(body(&request, true, true).get("tool_choice").is_none());
 }
 
-fn decode(chunks: &[Value]) -> (Result<Answer, Trouble>, Vec<String>) {
+fn decode(chunks: &[Value]) -> (Result<Answer, FailedAttempt>, Vec<String>) {
     let mut heard = Vec::new();
     let mut on = |live: Live<'_>| match live {
         Live::Raw(event) => heard.push(event.to_string()),

@@ -37,7 +37,7 @@ pub struct Root {
 pub(crate) type Roots = Arc<Mutex<Vec<Root>>>;
 
 /// Answers one server.
-pub(crate) struct Ears {
+pub(crate) struct ServerRequests {
     pub(crate) server: String,
     pub(crate) callbacks: Arc<dyn ServerCallbacks>,
     pub(crate) roots: Roots,
@@ -46,7 +46,7 @@ pub(crate) struct Ears {
     pub(crate) turn: Semaphore,
 }
 
-impl Ears {
+impl ServerRequests {
     async fn ask(&self, asked: Elicitation) -> ElicitAnswer {
         let mut waiting = 0;
         self.asking.send_modify(|asking| {
@@ -73,7 +73,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for ServerRequests {
     fn get_info(&self) -> ClientConfig {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
