@@ -91,7 +91,7 @@ fn a_database_that_is_not_one_is_refused_untouched() {
     let doctor = run(&mut project.ona(["doctor"]));
     assert_eq!(doctor.code, Some(1), "a link in a circle is no missing file: {}", doctor.stdout);
     let mut command = project.eval_command("Bash", &call);
-    assert!(usage(&run(command.env("AGENT_SDLC_DB", "/dev/null"))).contains("no regular file"));
+    assert!(usage(&run(command.env("AGENT_SDLC_DB", "/dev/null"))).contains("not a regular file"));
     assert!(!project.path("done").exists());
 }
 

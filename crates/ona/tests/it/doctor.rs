@@ -77,7 +77,7 @@ fn lost_tables_and_versions_are_found() {
     for (damage, part) in [
         ("DROP TABLE file_views", "missing: file_views"),
         ("DROP TABLE plans", "missing: plans"),
-        ("DELETE FROM schema_meta", "schema_meta has lost the row `migration`"),
+        ("DELETE FROM schema_meta", "schema_meta has no row `migration`"),
     ] {
         let project = project();
         project.ok("Bash", json!({"command": "true"}));

@@ -296,7 +296,7 @@ fn lint_says_where_and_how_bad() {
     let lint = ona(&project, &["intent", "lint"]);
     assert_eq!(lint.code, Some(0));
     assert!(
-        lint.stdout.contains("`src/**` matches no file there is [matches_nothing]"),
+        lint.stdout.contains("`src/**` matches no existing file [matches_nothing]"),
         "{}",
         lint.stdout
     );

@@ -98,6 +98,6 @@ fn a_picture_alone_is_a_prompt_and_one_that_is_none_is_left_out() {
     let broken =
         json!([block("image", "image/png", "bm90aGluZw=="), {"type": "text", "text": "x"}]);
     let ran = shown(&mut anthropic(&project, &server, &[]), &broken);
-    assert!(ran.stderr.contains("no PNG, JPEG, GIF or WebP"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not a PNG, JPEG, GIF or WebP"), "{}", ran.stderr);
     assert_eq!(server.requests().len(), 1);
 }

@@ -221,7 +221,7 @@ fn a_schema_that_cannot_be_used_is_told_before_anything_is_sent() {
         (r#"{"type":"object","required":1}"#, "it is not a JSON Schema: `/required`"),
         (
             r#"{"type":"object","properties":{"a":{"$ref":"https://example.com/x"}}}"#,
-            "`https://example.com/x`, and nothing is fetched",
+            "`https://example.com/x`, and external references are not supported",
         ),
     ] {
         let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--json-schema", schema]));

@@ -128,12 +128,12 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
         (
             [lines[0], &changed, lines[2], lines[3]].join("\n"),
             2,
-            "its content does not give its entry_hash",
+            "its entry_hash does not match its content",
         ),
         (
             [lines[0], lines[2], lines[3]].join("\n"),
             2,
-            "the line it names as the one before it is missing",
+            "the previous line that it names is missing",
         ),
         ([lines[0], lines[1], "{\"broken\":", lines[2], lines[3]].join("\n"), 3, "it is not JSON"),
         ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but not a trace record"),

@@ -179,8 +179,8 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
     for (path, expected) in [
         ("/circle", "redirects in a loop"),
         ("/0", "redirects more than 10 times"),
-        ("/nowhere", "without saying where to"),
-        ("/file", "`file:` is not fetched"),
+        ("/nowhere", "without a redirect target"),
+        ("/file", "`file:` is not supported"),
         ("/secret", "user name or a password"),
     ] {
         let content = project.refused("WebFetch", input(&site.url(path)));
@@ -194,9 +194,9 @@ fn a_url_that_cannot_be_meant_is_refused_before_anything_is_asked() {
     for (url, expected) in [
         ("", "`url`: it is not a valid URL"),
         ("example.com/x", "write it whole"),
-        ("file:///etc/passwd", "`file:` is not fetched"),
-        ("javascript:alert(1)", "`javascript:` is not fetched"),
-        ("https://me:hunter22-hunter22@example.com/", "credentials do not go into URLs"),
+        ("file:///etc/passwd", "`file:` is not supported"),
+        ("javascript:alert(1)", "`javascript:` is not supported"),
+        ("https://me:hunter22-hunter22@example.com/", "credentials do not belong in URLs"),
     ] {
         let content = project.refused("WebFetch", input(url));
         assert!(content.contains(expected), "{content}");
@@ -306,7 +306,7 @@ fn floods_are_cut_and_say_so() {
         }
     });
     let content = project.refused("WebFetch", input(&large.url("/")));
-    assert!(content.contains("is a PDF of more than 10485760 bytes"), "{content}");
+    assert!(content.contains("is a PDF larger than the limit of 10485760 bytes"), "{content}");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_page_that_would_crash_its_reader_crashes_only_that() {
     let report = ona_testkit::report(command.env("ONA_WEB_TIMEOUT_MS", "4000"));
     let said = &report.content;
     assert!(report.is_error && said.contains("cannot be read: "), "{said}");
-    assert!(said.contains("crashed its reader") || said.contains("longer than 4 s"), "{said}");
+    assert!(said.contains("reading it crashed") || said.contains("longer than 4 s"), "{said}");
     assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
 }
 
@@ -420,11 +420,7 @@ fn without_a_model_or_without_its_answer_nothing_is_silent() {
     user_settings(&project, &json!({"webFetch": {"allowPrivateHosts": ["127.0.0.1"]}}));
     let site = Site::page("text/plain", "the page");
     let ran = run(&mut project.eval_command("WebFetch", &input(&site.url("/"))));
-    assert!(
-        ran.stdout.contains("no model is set up that could answer the prompt"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("no model is configured to answer the prompt"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the page"), "{}", ran.stdout);
     assert!(ran.stderr.contains("warning: WebFetch asks no model: claude"), "{}", ran.stderr);
 
