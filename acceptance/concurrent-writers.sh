@@ -10,4 +10,4 @@ done
 for pid in "${pids[@]}"; do wait "$pid" || fail "a writer failed"; done
 same "$(cat "$ACCEPT_TMP"/out-* | grep -c '"is_error":false')" 20
 same "$(sql 'SELECT count(*), count(DISTINCT sequence), min(sequence), max(sequence) FROM transcript_entries')" '42|42|0|41'
-has "$(ona doctor)" 'no orphans, no holes'
+has "$(ona doctor)" 'no orphans, no gaps'

@@ -119,7 +119,7 @@ case $1 in
   absent) # §3.2
     rm -r .orchestration
     done_ "$(write lib/a x)"
-    has "$(call SelectActiveIntent '{"intent_id":"INT-001"}')" 'there is no tool'
+    has "$(call SelectActiveIntent '{"intent_id":"INT-001"}')" 'unknown tool'
     [ ! -e .orchestration ] || fail 'it was made'
     ;;
   fails-parse) # §3.3, first row; DESIGN §3

@@ -25,7 +25,7 @@ for host in 127.0.0.1 2130706433 0x7f000001 localhost '[::1]' 169.254.169.254; d
   has "$said" 'only public addresses are fetched'
   has "$said" '"is_error":true'
 done
-has "$(fetch 'https://me:pass-of-this-test@example.com/' 2> /dev/null)" 'credentials do not go into URLs'
+has "$(fetch 'https://me:pass-of-this-test@example.com/' 2> /dev/null)" 'credentials do not belong in URLs'
 
 mkdir -p "$HOME/.config/ona"
 echo '{"webFetch": {"summarize": false, "allowPrivateHosts": ["127.0.0.1"]}}' > "$HOME/.config/ona/settings.json"

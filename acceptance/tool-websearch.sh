@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/lib/model.sh"
 
 said=$(call WebSearch '{"query":"rust"}' 2> /dev/null)
-has "$said" 'webSearch.backend names no backend'
+has "$said" 'webSearch.backend is not set'
 has "$said" '"is_error":true'
 has "$(call WebSearch '{"query":"rust","allowed_domains":["a.b"],"blocked_domains":["c.d"]}' 2> /dev/null)" 'not both'
 

@@ -1,4 +1,4 @@
-//! Files that are one user's alone: made so, checked before they are believed, replaced whole.
+//! Private files of one user: created private, checked before use, replaced atomically.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, Read as _};
@@ -12,11 +12,11 @@ use zeroize::Zeroizing;
 
 use crate::error::VaultError;
 
-/// What files have, and what directories have.
+/// The modes of files and of directories.
 const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 
-/// How long another process is waited for.
+/// How long to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> VaultError {
@@ -24,7 +24,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> VaultError {
     move |error| VaultError::Io { path, error }
 }
 
-/// Makes a directory if it is missing, and checks that it is ours alone.
+/// Creates a directory if it is missing, and checks that only this user can access it.
 pub(crate) fn directory(path: &Path) -> Result<(), VaultError> {
     match fs::metadata(path) {
         Ok(_) => {}
@@ -40,7 +40,7 @@ pub(crate) fn directory(path: &Path) -> Result<(), VaultError> {
     ours(path, &meta, DIRECTORY, geteuid().as_raw())
 }
 
-/// Refuses what is another user's, or open to others.
+/// Refuses a file that belongs to another user or that others can access.
 fn ours(path: &Path, meta: &Metadata, wanted: u32, own: u32) -> Result<(), VaultError> {
     if meta.uid() != own {
         return Err(VaultError::NotOurs { path: path.to_owned(), uid: meta.uid(), own });
@@ -52,7 +52,7 @@ fn ours(path: &Path, meta: &Metadata, wanted: u32, own: u32) -> Result<(), Vault
     Ok(())
 }
 
-/// What a file that is ours alone holds, and at most `most` bytes of it; nothing if there is none.
+/// The content of a private file, up to `most` bytes; `None` if it does not exist.
 pub(crate) fn read(path: &Path, most: usize) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
     let bad = |error| match error {
         ReadError::Io(error) => failed(path)(error),
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path, most: usize) -> Result<Option<Zeroizing<Vec<u8>>
     Ok(Some(bytes))
 }
 
-/// Puts a file in place of another, or of none: whole and on the disk, or not at all.
+/// Creates or replaces a file atomically and durably.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
     let options =
         ReplaceOptions { mode: Mode::Private, make_parents: false, ..ReplaceOptions::default() };
@@ -75,7 +75,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
         .map_err(|error| VaultError::Write { path: path.to_owned(), error })
 }
 
-/// Waits for the lock of whoever changes the vault.
+/// Waits for the lock that guards changes of the vault.
 pub(crate) fn lock(path: &Path) -> Result<Lock, VaultError> {
     Ok(Lock::acquire_private(path, PATIENCE)?)
 }

@@ -1,29 +1,29 @@
-//! What can go wrong with a vault, and what to do about it. Nothing that was kept is ever lost by it.
+//! Errors of a vault, and what to do about them. No error loses a stored secret.
 
 use std::io;
 use std::path::PathBuf;
 
 use ona_files::{LockError, ReplaceError};
 
-/// Why a vault could not be opened, read or written. What was in it is as it was.
+/// Why a vault could not be opened, read or written. Its content is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// Somebody else could have put anything there.
+    /// Another user owns it and could have changed it.
     #[error(
-        "{} belongs to user {uid}, and you are {own}: whoever owns it could change it. Move it away, or run as its owner",
+        "{} belongs to user {uid}, but you are {own}: its owner could change it. Move it away, or run as its owner",
         path.display()
     )]
     NotOurs {
         /// The file or directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner.
         uid: u32,
-        /// Who asks.
+        /// The current user.
         own: u32,
     },
     /// Others could have read it.
     #[error(
-        "{} is open to other users (mode {mode:03o}): change what was in it, then `chmod {wanted:03o} {}`",
+        "{} is accessible to other users (mode {mode:03o}): replace the secrets in it, then `chmod {wanted:03o} {}`",
         path.display(),
         path.display()
     )]
@@ -38,12 +38,12 @@ pub enum VaultError {
     /// A link, a pipe, or something else that is not a file.
     #[error("{} is not a regular file: move it away", .0.display())]
     NotAFile(PathBuf),
-    /// Something else stands in the place of the directory.
+    /// The path is not a directory.
     #[error("{} is not a directory: move it away", .0.display())]
     NotADirectory(PathBuf),
-    /// There are secrets and no key to them.
+    /// There are secrets, but their key is missing.
     #[error(
-        "{} is missing, and without it {} cannot be read: put it back from a backup, or move the vault away to begin anew",
+        "{} is missing, and {} cannot be read without it: restore it from a backup, or move the vault away to start over",
         key.display(),
         vault.display()
     )]
@@ -53,30 +53,30 @@ pub enum VaultError {
         /// What it is the key to.
         vault: PathBuf,
     },
-    /// The key file holds something else.
-    #[error("{} holds no key of 32 bytes: put it back from a backup", .0.display())]
+    /// The key file does not contain a key.
+    #[error("{} does not contain a 32-byte key: restore it from a backup", .0.display())]
     BadKey(PathBuf),
     /// It was changed, cut off, or sealed with another key.
     #[error(
-        "{} cannot be unsealed: it was changed or cut off, or its key is another one. It is left as it is; put it or its \
-         key back from a backup, or move it away to begin anew",
+        "{} cannot be decrypted: it was changed or truncated, or the key does not match. It is left unchanged; restore it or its \
+         key from a backup, or move it away to start over",
         .0.display()
     )]
     Damaged(PathBuf),
-    /// A later ona's.
-    #[error("{} was written by a newer ona: use that one", .0.display())]
+    /// Written by a newer version of ona.
+    #[error("{} was written by a newer version of ona: use that version", .0.display())]
     Newer(PathBuf),
-    /// No secret can be called so.
-    #[error("`{}` cannot be a secret's name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
+    /// Not a valid name for a secret.
+    #[error("`{}` is not a valid secret name: it must have 1 to 200 bytes and no control characters", .0.escape_debug())]
     BadName(String),
-    /// More than a vault takes.
-    #[error("the vault would be larger than {} KiB: secrets are short", .0 / 1024)]
+    /// Larger than the limit of a vault.
+    #[error("the vault would be larger than its limit of {} KiB", .0 / 1024)]
     TooLarge(usize),
     /// Another process keeps it locked, or it cannot be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The system gave no random bytes.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system's random number generator failed: {0}")]
     NoRandom(String),
     /// A file was not replaced.
     #[error("{}: {error}", path.display())]

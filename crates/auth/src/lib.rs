@@ -3,11 +3,11 @@
 //! A [`Vault`] keeps named secrets in one encrypted file, for credentials that must outlive a process where the system
 //! has no keyring. They never go into the record.
 //!
-//! What it protects from: the key stands in a file of its own, so a copy or a backup of the vault alone is of no use, a
-//! changed byte is noticed, and other users can read neither. It does not protect from whoever runs programs as the same
-//! user: what can read the one file can read the other.
+//! What it protects from: the key is in a separate file, so a copy or a backup of the vault alone is useless, a
+//! changed byte is noticed, and other users can read neither. It does not protect from programs that run as the same
+//! user: they can read both files.
 //!
-//! It knows nothing of where credentials come from, which of them wins, or what they are for.
+//! It does not know where credentials come from, which of them wins, or what they are for.
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("ona-auth-doc-{}", std::process::id()));

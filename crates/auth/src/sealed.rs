@@ -1,5 +1,5 @@
 //! The form of the vault's file: a line that says what it is, a nonce, and the secrets, sealed with
-//! XChaCha20-Poly1305. A nonce of 24 random bytes never comes twice, however often the file is written.
+//! XChaCha20-Poly1305. A nonce of 24 random bytes does not repeat, however often the file is written.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 /// What every vault begins with, whatever its version.
 const NAME: &[u8] = b"ona-vault ";
-/// The first line; it is sealed too.
+/// The first line; it is authenticated too.
 const HEADER: &[u8] = b"ona-vault 1\n";
 const NONCE: usize = 24;
 
@@ -20,7 +20,7 @@ pub(crate) type Key = Zeroizing<[u8; 32]>;
 /// The secrets by their names.
 pub(crate) type Secrets = BTreeMap<String, SecretString>;
 
-/// Why a text cannot be unsealed.
+/// Why a file cannot be unsealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsealable {
     /// It was changed, cut off, or sealed with another key.
@@ -43,7 +43,7 @@ pub(crate) fn seal(secrets: &Secrets, key: &Key) -> Result<Vec<u8>, String> {
     let payload = Payload { msg: &plain, aad: HEADER };
     let sealed = cipher(key)
         .encrypt(&XNonce::from(*nonce), payload)
-        .map_err(|_| "the secrets cannot be sealed".to_owned())?;
+        .map_err(|_| "the secrets cannot be encrypted".to_owned())?;
     Ok([HEADER, nonce.as_slice(), &sealed].concat())
 }
 
@@ -68,7 +68,7 @@ fn cipher(key: &Key) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new((&**key).into())
 }
 
-/// Each name and each secret with its length before it. The room is taken at once: a buffer that grows leaves copies.
+/// Each name and each secret, prefixed with its length. The buffer is allocated once: growing it would leave copies.
 fn written(secrets: &Secrets) -> Zeroizing<Vec<u8>> {
     let mut plain = Zeroizing::new(Vec::with_capacity(size(secrets)));
     for (name, secret) in secrets {

@@ -1,4 +1,4 @@
-//! The vault: named secrets in one sealed file, its key in another, and a lock for who changes it.
+//! The vault: named secrets in one sealed file, its key in another, and a lock for changes.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ const VAULT: &str = "vault";
 const KEY: &str = "vault.key";
 const LOCK: &str = "vault.lock";
 
-/// All secrets together, and a file, may be this large.
-const LARGEST: usize = 1024 * 1024;
-const LONGEST_NAME: usize = 200;
+/// The limit for all secrets together, and for the file.
+const MAX_VAULT: usize = 1024 * 1024;
+const MAX_NAME: usize = 200;
 
 /// Named secrets on the disk. It keeps none in memory: every call reads the file, so that what another process has put
 /// there is seen.
@@ -27,7 +27,7 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Opens the vault in a directory, which is made if it is missing, with mode 0700. Nothing else is made before
+    /// Opens the vault in a directory, which is created with mode 0700 if missing. Nothing else is created before
     /// the first secret is put in.
     pub fn open(dir: &Path) -> Result<Self, VaultError> {
         disk::directory(dir)?;
@@ -39,14 +39,14 @@ impl Vault {
         Ok(self.secrets()?.remove(name))
     }
 
-    /// The names of all secrets, in the order of the alphabet.
+    /// The names of all secrets, sorted.
     pub fn names(&self) -> Result<Vec<String>, VaultError> {
         Ok(self.secrets()?.into_keys().collect())
     }
 
-    /// Keeps a secret, in place of one of the same name.
+    /// Stores a secret, and replaces one of the same name.
     pub fn put(&self, name: &str, secret: &SecretString) -> Result<(), VaultError> {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(VaultError::BadName(name.to_owned()));
         }
         let _lock = self.lock()?;
@@ -74,10 +74,10 @@ impl Vault {
         disk::lock(&self.file(LOCK))
     }
 
-    /// What is in the vault. The file is replaced whole, and never before its key is there: no lock is needed.
+    /// The secrets in the vault. No lock is needed: the file is replaced atomically, and only after its key exists.
     fn secrets(&self) -> Result<Secrets, VaultError> {
         let vault = self.file(VAULT);
-        let Some(bytes) = disk::read(&vault, 2 * LARGEST)? else { return Ok(Secrets::new()) };
+        let Some(bytes) = disk::read(&vault, 2 * MAX_VAULT)? else { return Ok(Secrets::new()) };
         let key = self.key()?;
         let key =
             key.ok_or_else(|| VaultError::NoKey { key: self.file(KEY), vault: vault.clone() })?;
@@ -96,11 +96,11 @@ impl Vault {
         }
     }
 
-    /// Seals the secrets, with a new key if there is none yet. Whoever calls has the lock, and has read what is there:
-    /// secrets whose key is gone are never written over.
+    /// Seals the secrets, with a new key if there is none yet. The caller holds the lock and has read the vault:
+    /// secrets whose key is missing are never overwritten.
     fn keep(&self, secrets: &Secrets) -> Result<(), VaultError> {
-        if sealed::size(secrets) > LARGEST {
-            return Err(VaultError::TooLarge(LARGEST));
+        if sealed::size(secrets) > MAX_VAULT {
+            return Err(VaultError::TooLarge(MAX_VAULT));
         }
         let key = match self.key()? {
             Some(key) => key,
@@ -273,9 +273,9 @@ mod tests {
             assert!(matches!(error, VaultError::BadName(_)), "{error}");
         }
         put(&vault, &"n".repeat(200), "");
-        let large = SecretString::from("x".repeat(LARGEST));
+        let large = SecretString::from("x".repeat(MAX_VAULT));
         assert!(matches!(vault.put("a", &large).unwrap_err(), VaultError::TooLarge(_)));
-        put(&vault, "a", &"x".repeat(LARGEST / 2));
+        put(&vault, "a", &"x".repeat(MAX_VAULT / 2));
         assert_eq!(vault.names().unwrap().len(), 2);
     }
 

@@ -4,7 +4,7 @@
 //! is built in. So ona never starts it, and it needs no trust.
 
 use ona_files::jsonc::{EditError, Step, prune, value};
-use ona_hooks::own::is_ona;
+use ona_hooks::own_gate::is_ona;
 use serde_json::{Value, json};
 
 /// What ona's server is called.

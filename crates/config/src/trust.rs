@@ -9,7 +9,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use ona_hooks::own;
+use ona_hooks::own_gate;
 use ona_policy::{Scope, Source};
 use ona_types::trust::{TrustRecord, TrustedContent, TrustedFile};
 use ona_types::{ContentHash, canonical};
@@ -176,7 +176,7 @@ pub fn brings(layer: &Layer) -> Vec<String> {
 fn what_runs(layer: &Layer) -> Map<String, Value> {
     let runs = layer.json.iter().filter(|(key, _)| RUNS.contains(&key.as_str()));
     let runs = runs.map(|(key, value)| match key.as_str() {
-        "hooks" => (key.clone(), own::without_own(value)),
+        "hooks" => (key.clone(), own_gate::without_own(value)),
         _ => (key.clone(), value.clone()),
     });
     runs.filter(|(_, value)| !is_empty(value)).collect()

@@ -1,8 +1,8 @@
-//! JSON as people write it: with comments and trailing commas; and edits that change nothing else in it.
+//! JSON with comments and trailing commas, and edits that preserve everything else in the file.
 //!
 //! Both are blanked out and the rest is left to serde_json. Nothing moves, so a position in what it reads is the
-//! position in the file: for its messages, and for the edits, which are splices into the file's own text. Comments,
-//! order, layout and unknown keys keep their bytes. What is added is laid out like what stands around it.
+//! position in the file, both in error messages and for edits, which are splices into the file's text. Comments,
+//! order, layout and unknown keys keep their bytes. New text follows the layout around it.
 //!
 //! ```
 //! use ona_files::jsonc::{Step::Key, put};
@@ -23,7 +23,7 @@ pub enum ParseError {
     /// It cannot be parsed; the error knows line and column.
     #[error("it is not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// It can, to something else.
+    /// It is JSON, but not an object.
     #[error("its top level is not an object")]
     NotAnObject,
 }

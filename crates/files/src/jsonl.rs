@@ -1,7 +1,7 @@
 //! Files of JSON lines that are only ever appended to.
 //!
 //! A crash, or a full disk, can tear the last line. It stays as it is: the next writer ends it with a line end and
-//! puts its own line after it, and a reader sees that it is no record.
+//! appends its own line, and a reader sees that the torn line is not a record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
@@ -13,8 +13,8 @@ use nix::fcntl::OFlag;
 
 use crate::lock::{Lock, LockError};
 
-/// Longer than any record: a file that is one endless line must not fill the memory.
-pub const LONGEST_LINE: usize = 32 << 20;
+/// The limit for one line, longer than any record: a file without line ends must not fill the memory.
+pub const MAX_LINE: usize = 32 << 20;
 
 /// How much is read at once from the back.
 const CHUNK: usize = 64 << 10;
@@ -22,10 +22,10 @@ const CHUNK: usize = 64 << 10;
 /// Why nothing can be appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// The lock is not to be had.
+    /// The lock cannot be taken.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A directory, a pipe or a device stands in the place of the file.
+    /// The path is a directory, a pipe or a device.
     #[error("it is not a regular file")]
     NotRegular,
     /// The file system refuses.
@@ -33,7 +33,7 @@ pub enum AppendError {
     Io(#[from] io::Error),
 }
 
-/// A file of JSON lines that is open for one more, while no other writer is.
+/// A file of JSON lines, open to append to, with the lock that keeps other writers out.
 #[derive(Debug)]
 pub struct Appender {
     file: File,
@@ -41,9 +41,9 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens the file, which is made where it is missing, with its directory. Writers hold the lock that is the file
-    /// at `lock`, never one on the file itself: so a reader, or a writer that knows of no lock, is never in their
-    /// way. A symbolic link in the place of the file is not followed.
+    /// Opens the file; it and its directory are created if missing. Writers hold the lock file
+    /// at `lock`, not a lock on the file itself, so readers and writers that ignore the lock never block
+    /// them. A symbolic link is not followed.
     pub fn open(path: &Path, lock: &Path, patience: Duration) -> Result<Self, AppendError> {
         fs::create_dir_all(path.parent().unwrap_or(path))?;
         if lock.parent() != path.parent() {
@@ -60,12 +60,12 @@ impl Appender {
         }
     }
 
-    /// The lines that are there, the last one first.
+    /// The existing lines, the last one first.
     pub fn backward(&self) -> io::Result<Backward<'_>> {
         Backward::new(&self.file)
     }
 
-    /// Adds a line, which has no end of its own, in one write. A torn last line is ended before it.
+    /// Appends a line (given without a line end) in one write. A torn last line is ended first.
     pub fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let mut last = [b'\n'];
@@ -78,7 +78,7 @@ impl Appender {
         }
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
-        // What one write may leave unwritten follows; a torn rest is the next writer's to end.
+        // One write may be partial, so the rest follows; if that fails, the next writer ends the torn line.
         self.file.write_all(&bytes)
     }
 }
@@ -109,16 +109,16 @@ impl<R: BufRead> Forward<R> {
         Self { from, number: 0 }
     }
 
-    /// The next line, or nothing at the end.
+    /// The next line, or `None` at the end.
     pub fn next_line(&mut self) -> io::Result<Option<RawLine>> {
         let mut bytes = Vec::new();
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = MAX_LINE as u64 + 1;
         if self.from.by_ref().take(limit).read_until(b'\n', &mut bytes)? == 0 {
             return Ok(None);
         }
         self.number += 1;
         let mut ended = bytes.last() == Some(&b'\n');
-        let too_long = !ended && bytes.len() > LONGEST_LINE;
+        let too_long = !ended && bytes.len() > MAX_LINE;
         if too_long {
             bytes = Vec::new();
             ended = self.skip_to_end()?;
@@ -152,7 +152,7 @@ fn trim_end(bytes: &mut Vec<u8>, ended: bool) {
     }
 }
 
-/// Lines from the back, the last one first. Reads only as far as it is asked.
+/// Lines from the end of the file, the last one first. Reads only as far as needed.
 #[derive(Debug)]
 pub struct Backward<'f> {
     file: &'f File,
@@ -204,10 +204,10 @@ impl<'f> Backward<'f> {
                 }
                 return Ok(Some((line, ended)));
             }
-            if self.held.len() > LONGEST_LINE {
+            if self.held.len() > MAX_LINE {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("a line is longer than {LONGEST_LINE} bytes"),
+                    format!("a line is longer than {MAX_LINE} bytes"),
                 ));
             }
             searched = self.read_more()?;
@@ -215,7 +215,7 @@ impl<'f> Backward<'f> {
     }
 
     fn read_more(&mut self) -> io::Result<usize> {
-        // Twice what is held: a long line then costs in proportion to its length.
+        // Reads as much as is held already, so a long line costs linear time.
         let want = (self.held.len().max(CHUNK) as u64).min(self.unread);
         let size = usize::try_from(want).unwrap_or(CHUNK);
         let mut chunk = vec![0; size];

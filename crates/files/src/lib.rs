@@ -1,14 +1,14 @@
-//! The one way to touch a file that other programs, other processes of ona or a person may touch too.
+//! Safe access to files that other programs, other ona processes or people may change too.
 //!
-//! - [`replace`] gives a file new content in one step: after a crash there is the old content or the new.
-//! - [`Lock`] lets one process at a time change something, and never waits for ever.
-//! - [`read_at_most`] reads a regular file up to a limit: no pipe keeps it waiting, no huge file fills the memory.
-//! - [`resolve`] says which file a path really names, through `..` and symlinks.
+//! - [`replace`] replaces a file's content atomically: a crash leaves either the old content or the new.
+//! - [`Lock`] lets one process at a time change something, and waits only for a limited time.
+//! - [`read_at_most`] reads a regular file up to a limit: a pipe cannot block it, a huge file cannot fill the memory.
+//! - [`resolve`] finds the real file of a path, through `..` and symlinks.
 //! - [`jsonl`] appends to a file of JSON lines whose last line may be torn, and reads it from both ends.
-//! - [`jsonc`] changes one value of a JSON file that people keep, and no other byte of it.
+//! - [`jsonc`] changes one value of a hand-written JSON file, and no other byte of it.
 //!
-//! Not here: which paths may be touched (that is for `ona-policy` and the gate), and directories of temporary files.
-//! The errors say what is wrong; the caller knows the file's name as the user gave it, and says where.
+//! Not here: which paths may be accessed (see `ona-policy` and the gate), and temporary directories.
+//! The errors do not name the file: the caller adds its name as the user gave it.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Locks between processes. The kernel gives one back when its process ends, however it ends.
+//! Locks between processes. The kernel releases a lock when its process ends, even by a crash.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
-/// Between two looks at a lock that another process holds.
+/// The time between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_micros(500);
 
 /// Why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it for longer than the patience.
+    /// Another process held it for longer than the patience.
     #[error("another process holds the lock {} for longer than {patience:?}: wait for it, or end it", path.display())]
     Held {
         /// What is locked.
@@ -23,7 +23,7 @@ pub enum LockError {
         /// How long this process waited.
         patience: Duration,
     },
-    /// A directory, a link, a pipe or a device stands in its place.
+    /// The path is a directory, a link, a pipe or a device.
     #[error("{} is not a regular file, and cannot be a lock: remove it", .0.display())]
     NotRegular(PathBuf),
     /// The file system refuses.
@@ -43,18 +43,18 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock that is the file at `path`, which is made where it is missing.
+    /// Takes the lock file at `path`, which is created if missing.
     pub fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
         acquire(path, patience, || open_or_make(path, 0o666))
     }
 
-    /// The same; a file that is made is its owner's alone.
+    /// The same; a new lock file is accessible to its owner only.
     pub fn acquire_private(path: &Path, patience: Duration) -> Result<Self, LockError> {
         acquire(path, patience, || open_or_make(path, 0o600))
     }
 
     /// Takes the lock on a directory, so that no lock file is left in it. Not every file system can do that; where
-    /// it cannot, nothing is locked, and comparing before replacing must do.
+    /// it cannot, nothing is locked, and the comparison before replacing must suffice.
     pub fn acquire_directory(dir: &Path, patience: Duration) -> Result<Option<Self>, LockError> {
         match acquire(dir, patience, || File::open(dir)) {
             Ok(lock) => Ok(Some(lock)),
@@ -63,7 +63,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock on a file that must exist, and that nobody has replaced by another meanwhile. Gives the file.
+    /// Takes the lock on a file that must exist and has not been replaced meanwhile. Returns the file.
     pub(crate) fn existing(path: &Path, patience: Duration) -> Result<File, LockError> {
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let open = || OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
@@ -99,7 +99,7 @@ fn acquire(
         }
         match file.try_lock() {
             Ok(()) if is_still(&meta, path) => return Ok(Lock { _file: file }),
-            // Somebody removed or replaced it between opening and locking: that lock keeps nobody out.
+            // It was removed or replaced between opening and locking, so this lock protects nothing.
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => return Err(failed(error)),

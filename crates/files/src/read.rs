@@ -14,7 +14,7 @@ pub enum ReadError {
     /// A directory.
     #[error("it is a directory")]
     Directory,
-    /// A pipe, a socket or a device; or a symbolic link where none is followed.
+    /// A pipe, a socket or a device; or a symbolic link that is not followed.
     #[error("it is not a regular file")]
     NotRegular,
     /// More bytes than the limit.
@@ -47,22 +47,22 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// What to do with a symbolic link in the place of the file.
+/// What to do if the path is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// Follow it.
     Follow,
-    /// Refuse it: the path was resolved, and a link was put there since.
+    /// Refuse it: the path was already resolved, so the link was put there afterwards.
     Refuse,
 }
 
-/// Opens a regular file to read it; nothing if there is none. Never waits for the writer of a pipe.
+/// Opens a regular file to read it; `None` if it does not exist. Never waits for the writer of a pipe.
 pub fn open(path: &Path, links: Links) -> Result<Option<File>, ReadError> {
     let (look, no_follow): (fn(&Path) -> _, _) = match links {
         Links::Follow => (|path| fs::metadata(path), OFlag::empty()),
         Links::Refuse => (|path| fs::symlink_metadata(path), OFlag::O_NOFOLLOW),
     };
-    // A device may notice that it is opened, so it is looked at first.
+    // Opening a device can have effects, so its type is checked first.
     match look(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         meta => is_regular(&meta?)?,
@@ -87,7 +87,7 @@ fn is_regular(meta: &fs::Metadata) -> Result<(), ReadError> {
     }
 }
 
-/// What is left to read of an open file.
+/// The rest of an open file.
 pub fn read_open(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     // It may grow while it is read.
@@ -98,17 +98,17 @@ pub fn read_open(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-/// What a regular file holds; nothing if there is none. A symbolic link is followed.
+/// The content of a regular file; `None` if it does not exist. A symbolic link is followed.
 pub fn read_at_most(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
     open(path, Links::Follow)?.map(|file| read_open(&file, limit)).transpose()
 }
 
-/// The same, of a file that must be text.
+/// The same for a file that must be UTF-8 text.
 pub fn read_text_at_most(path: &Path, limit: u64) -> Result<Option<String>, ReadError> {
     read_at_most(path, limit)?.map(text).transpose()
 }
 
-/// The same, of a file at a path that was resolved: a link that was put there since is refused.
+/// The same for a path that was already resolved: a link that was put there afterwards is refused.
 pub fn read_resolved_text(path: &Path, limit: u64) -> Result<Option<String>, ReadError> {
     let Some(file) = open(path, Links::Refuse)? else { return Ok(None) };
     text(read_open(&file, limit)?).map(Some)
@@ -120,7 +120,7 @@ fn text(bytes: Vec<u8>) -> Result<String, ReadError> {
         .map_err(|error| ReadError::NotUtf8 { at: error.utf8_error().valid_up_to() })
 }
 
-/// The hash of what is left to read of an open file.
+/// The hash of the rest of an open file.
 pub fn hash(mut file: &File) -> io::Result<ContentHash> {
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; 64 * 1024];

@@ -1,6 +1,6 @@
 //! Replacing a file in one step, and only if it is still the file the caller knows.
 //!
-//! The new content is written aside, flushed, and then takes the place of the old: a crash leaves either the old
+//! The new content is written to a temporary file, flushed, and then renamed over the old: a crash leaves either the old
 //! content or the new. A file whose content is expected is locked from the comparison to the replacement, so of two
 //! processes that know the same content only one can write.
 
@@ -21,13 +21,13 @@ use crate::read;
 /// How long another process may hold its lock on the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a file was not replaced. It is as it was.
+/// Why a file was not replaced. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceError {
     /// Its content is not the expected one.
     #[error("it has changed since it was read: read it again")]
     Changed,
-    /// It should be new, and exists.
+    /// It should be a new file, but exists.
     #[error("it exists already")]
     Exists,
     /// Another process holds a lock on it.
@@ -38,7 +38,7 @@ pub enum ReplaceError {
     Io(#[from] io::Error),
 }
 
-/// What must be in the place of the file; else nothing is written.
+/// What must exist at the path; otherwise nothing is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// Whatever is there.
@@ -50,7 +50,7 @@ pub enum Expect {
 }
 
 impl Expect {
-    /// What was read; nothing, if there was no file.
+    /// The content that was read; `None` if there was no file.
     pub fn same_as(read: Option<&[u8]>) -> Self {
         read.map_or(Self::Nothing, |bytes| Self::Content(ContentHash::of(bytes)))
     }
@@ -59,9 +59,9 @@ impl Expect {
 /// Who may read and write the new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Mode and owner of the file that it replaces; what the umask leaves of 0666 if there is none.
+    /// Mode and owner of the file that it replaces; 0666 minus the umask for a new file.
     Keep,
-    /// Mode and owner of the file that it replaces; 0600 if there is none.
+    /// Mode and owner of the file that it replaces; 0600 for a new file.
     KeepOrPrivate,
     /// 0600, whatever was there.
     Private,
@@ -74,7 +74,7 @@ pub struct ReplaceOptions {
     pub expect: Expect,
     /// Who may read it after.
     pub mode: Mode,
-    /// Whether missing directories are made. They are removed again if the file is not written.
+    /// Whether missing directories are created. They are removed again if the file is not written.
     pub make_parents: bool,
 }
 
@@ -85,7 +85,7 @@ impl Default for ReplaceOptions {
 }
 
 impl ReplaceOptions {
-    /// Only if there is no such file.
+    /// Only if the file does not exist.
     pub fn new_file() -> Self {
         Self { expect: Expect::Nothing, ..Self::default() }
     }
@@ -96,16 +96,16 @@ impl ReplaceOptions {
     }
 }
 
-/// Gives the file at `path` this content. The path is taken as it is: a symbolic link there is replaced, not
+/// Writes this content to the file at `path`. The path is not resolved: a symbolic link there is replaced, not
 /// followed.
 pub fn replace(path: &Path, bytes: &[u8], options: &ReplaceOptions) -> Result<(), ReplaceError> {
-    // Cheap, and early: nothing is written for nothing.
+    // A cheap early check, before anything is written.
     let held = Held::check(path, &options.expect)?;
     let staged = Staged::write(path, bytes, options)?;
     staged.swap_in(held)
 }
 
-/// New content that is on the disk, beside the file it is to replace. It is gone again when it is dropped.
+/// New content on the disk, beside the file it will replace. Dropping it removes it.
 #[derive(Debug)]
 pub struct Staged {
     path: PathBuf,
@@ -116,7 +116,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Writes the content aside. Nobody sees it yet.
+    /// Writes the content to a temporary file that is not visible yet.
     pub fn write(
         path: &Path,
         bytes: &[u8],
@@ -141,7 +141,7 @@ impl Staged {
         Ok(Self { path: path.to_owned(), dir, content, expect, made })
     }
 
-    /// Puts it in the place of the file, if what is there is what was expected.
+    /// Replaces the file, if its content is what was expected.
     pub fn commit(self) -> Result<(), ReplaceError> {
         let held = Held::check(&self.path, &self.expect)?;
         self.swap_in(held)
@@ -158,13 +158,13 @@ impl Staged {
             content.rename_over(&path, &dir)?;
         }
         made.keep();
-        // The file is replaced; that not every directory can be flushed does not undo it.
+        // The file is replaced already; a directory that cannot be flushed does not undo that.
         let _ = sync_directory(&dir);
         Ok(())
     }
 }
 
-/// Makes the names in a directory durable: what was created, renamed or removed there.
+/// Flushes a directory, so that created, renamed and removed names survive a crash.
 pub fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
@@ -195,7 +195,7 @@ impl Held {
     }
 }
 
-/// Directories made on the way to a new file, the innermost first; taken away again if the file is not written.
+/// Directories created for a new file, the innermost first; removed again if the file is not written.
 #[derive(Debug)]
 struct MadeDirs(Vec<PathBuf>);
 
@@ -215,7 +215,7 @@ impl MadeDirs {
 impl Drop for MadeDirs {
     fn drop(&mut self) {
         for dir in &self.0 {
-            // Somebody else may have put something there meanwhile: then it stays.
+            // Another process may have put something there meanwhile; then the directory stays.
             if fs::remove_dir(dir).is_err() {
                 break;
             }
@@ -223,8 +223,8 @@ impl Drop for MadeDirs {
     }
 }
 
-/// A file without a name, where the file system can do that: nothing is left behind should we be killed. Elsewhere a
-/// temporary name has to do.
+/// A file without a name, if the file system supports that: nothing is left behind if ona is killed. Otherwise a
+/// file with a temporary name.
 #[derive(Debug)]
 enum Content {
     Unnamed(File),
@@ -237,7 +237,7 @@ impl Content {
         let unnamed = OpenOptions::new().write(true).mode(mode).custom_flags(flags).open(dir);
         let this = match unnamed {
             Ok(file) => Self::Unnamed(file),
-            // Not every file system has nameless files; every real trouble shows up here again.
+            // Not every file system supports this; a real error occurs again below.
             Err(_) => Self::Named(named(dir, mode)?),
         };
         this.file().write_all(bytes)?;
@@ -261,11 +261,11 @@ impl Content {
         }
     }
 
-    /// Puts it in the place of `path`.
+    /// Renames it over `path`.
     #[allow(clippy::disallowed_methods, reason = "this is where files are replaced")]
     fn rename_over(self, path: &Path, dir: &Path) -> io::Result<()> {
         match self {
-            // Linking cannot replace, so it takes a temporary name for the blink of the rename.
+            // Linking cannot replace a file, so it gets a temporary name first and is then renamed.
             Self::Unnamed(file) => {
                 let name = named(dir, 0o600)?.into_temp_path();
                 fs::remove_file(&name)?;

@@ -11,8 +11,8 @@ use std::{fs, io};
 
 use ona_types::PathError;
 
-/// As many links as the kernel follows before it gives up.
-const MOST_LINKS: usize = 40;
+/// The number of links the kernel follows before it gives up.
+const MAX_LINKS: usize = 40;
 
 /// The absolute path that `path`, taken from the directory `cwd`, really names.
 pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError> {
@@ -34,7 +34,7 @@ pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError>
         real.push(&step);
         let Some(target) = link_target(&real) else { continue };
         links += 1;
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(PathError::Loop(real));
         }
         real.pop();
@@ -48,7 +48,7 @@ pub fn resolve(cwd: &Path, path: impl AsRef<Path>) -> Result<PathBuf, PathError>
     Ok(real)
 }
 
-/// Where the link at `path` points; nothing if it is no link, is missing or may not be looked at.
+/// Where the link at `path` points; `None` if it is not a link, is missing or cannot be read.
 fn link_target(path: &Path) -> Option<PathBuf> {
     let is_link = |meta: fs::Metadata| -> io::Result<PathBuf> {
         if meta.is_symlink() {

@@ -10,31 +10,31 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{AskRequest, Event, HumanAnswer, Op};
 
-/// Hears every event of an agent in the background, beside the front-end.
+/// Receives every event of a background agent, in addition to the front end.
 pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Who stands behind a session, for what the rules say to ask.
+/// Who answers when the rules say to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Human {
-    /// The operator calls the tool directly (`--eval`): whatever would be asked is a yes.
+    /// The operator calls the tool directly (`--eval`): every question counts as answered with yes.
     Operator,
-    /// Nobody: whatever would be asked is a no.
+    /// Nobody: every question counts as answered with no.
     Nobody,
-    /// Somebody who answers [`Event::Ask`].
+    /// A human who answers [`Event::Ask`].
     Present,
 }
 
-/// What the core holds.
+/// The core's end of the channel.
 pub struct CoreEnd {
     human: Human,
-    /// Who answers what agents ask that are started here.
+    /// Who answers the questions of agents that are started here.
     agents_human: Human,
     events: mpsc::UnboundedSender<Event>,
     ops: mpsc::UnboundedReceiver<Op>,
     shared: Arc<Shared>,
-    /// The call whose agent speaks here, if one does.
+    /// The call that started the agent behind this end, if it is an agent's.
     agent_call: Option<ToolUseId>,
-    /// Hears what is told here as well.
+    /// Also receives the events sent here.
     listener: Option<Listener>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for CoreEnd {
     }
 }
 
-/// What a front-end holds to speak to the core.
+/// The front end's handle to the core.
 #[derive(Clone, Debug)]
 pub struct ClientHandle {
     ops: mpsc::UnboundedSender<Op>,
@@ -55,11 +55,11 @@ pub struct ClientHandle {
 struct Shared {
     open: Mutex<Open>,
     running: Mutex<CancellationToken>,
-    /// Nothing more begins.
+    /// Set when no further operation may start.
     over: CancellationToken,
 }
 
-/// Questions nobody has answered yet.
+/// Questions without an answer so far.
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
@@ -70,7 +70,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Both ends, and the events that the front-end reads.
+/// Creates both ends, and the events that the front end reads.
 pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<Event>) {
     let (events, receiver) = mpsc::unbounded_channel();
     let (sender, ops) = mpsc::unbounded_channel();
@@ -88,7 +88,7 @@ pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<
 }
 
 impl ClientHandle {
-    /// Hands an operation to the core. Answers, interrupts and the order to quit act at once, everything else in its turn. An
+    /// Sends an operation to the core. Answers, interrupts and quitting act at once, everything else is queued. An
     /// answer to a question that is no longer open does nothing.
     pub fn send(&self, op: Op) {
         match op {
@@ -110,17 +110,17 @@ impl ClientHandle {
 }
 
 impl CoreEnd {
-    /// Who answers what is asked here.
+    /// Who answers questions here.
     pub fn human(&self) -> Human {
         self.human
     }
 
-    /// Tells the front-end something. One that has gone away misses nothing that is not on the record.
+    /// Sends an event to the front end. If it has disconnected, nothing is lost: the record has everything.
     pub fn tell(&self, event: Event) {
         if let Some(listener) = &self.listener {
             listener(&event);
         }
-        // Whoever is asked answers by the number alone, whoever asks.
+        // A question is not wrapped: its number is unique across agents, and the answer names only that.
         let event = match (&self.agent_call, event) {
             (None, event) | (Some(_), event @ Event::Ask { .. }) => event,
             (Some(call), event) => Event::OfAgent { call: call.clone(), what: Box::new(event) },
@@ -128,7 +128,7 @@ impl CoreEnd {
         let _ = self.events.send(event);
     }
 
-    /// Tells the user of something that went wrong and stops nothing.
+    /// Warns the user about a problem that stops nothing.
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         // The front-end adds the word itself.
@@ -136,7 +136,7 @@ impl CoreEnd {
         self.tell(Event::Warning { text });
     }
 
-    /// The same front-end, for an agent that a call started. It takes no operations. One in the background has a
+    /// The same front end, for an agent that a call started. It takes no operations. A background agent has a
     /// listener, and nobody to ask.
     pub fn for_agent(&self, call: &ToolUseId, listener: Option<Listener>) -> Self {
         let human = if listener.is_some() { Human::Nobody } else { self.agents_human };
@@ -164,14 +164,14 @@ impl CoreEnd {
         }
     }
 
-    /// The same end for calls that the user has asked for directly: whatever would be asked is a yes. Agents that they
+    /// The same end for calls that the user has made directly: every question counts as a yes. Agents that they
     /// start ask as before.
     #[must_use]
     pub fn for_operator(self) -> Self {
         Self { human: Human::Operator, ..self }
     }
 
-    /// The next operation in its turn; nothing if there will be none.
+    /// The next queued operation; `None` if there will be no more.
     pub async fn next(&mut self) -> Option<Op> {
         tokio::select! {
             biased;
@@ -180,12 +180,12 @@ impl CoreEnd {
         }
     }
 
-    /// What an interrupt would end.
+    /// The token that an interrupt cancels.
     pub fn running(&self) -> CancellationToken {
         held(&self.shared.running).clone()
     }
 
-    /// Something new begins: an interrupt that ended what came before does not end this, unless it was the last.
+    /// Starts something new with a fresh token: an earlier interrupt does not end it, unless the session is to quit.
     pub fn begin(&self) -> CancellationToken {
         let mut running = held(&self.shared.running);
         if running.is_cancelled() && !self.shared.over.is_cancelled() {
@@ -213,7 +213,7 @@ impl CoreEnd {
             }
         };
         held(&self.shared.open).waiting.remove(&ask);
-        answer.unwrap_or_else(|| HumanAnswer::no("the front-end is gone"))
+        answer.unwrap_or_else(|| HumanAnswer::no("the front end has disconnected"))
     }
 }
 
@@ -266,6 +266,6 @@ mod tests {
         assert!(!core.begin().is_cancelled(), "the next thing is not interrupted");
         drop(events);
         let said = core.ask(question(), &core.begin()).await;
-        assert_eq!(said, HumanAnswer::no("the front-end is gone"));
+        assert_eq!(said, HumanAnswer::no("the front end has disconnected"));
     }
 }

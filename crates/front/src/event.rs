@@ -1,4 +1,4 @@
-//! What a front-end is told: everything that happens, and how a turn ended.
+//! Events for the front end: everything that happens, and how a turn ended.
 
 use ona_types::{ToolUseId, Usage};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::AskRequest;
 
-/// Something the front-end is told.
+/// An event for the front end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -27,19 +27,19 @@ pub enum Event {
         /// The piece.
         text: String,
     },
-    /// A piece of the model's thinking, likewise.
+    /// A piece of the model's thinking; like text, it does not count yet.
     Thinking {
         /// The piece.
         text: String,
     },
-    /// The stream event behind it, in the words of the Anthropic API whoever answers.
+    /// The underlying stream event, in the form of the Anthropic API for every provider.
     Stream {
         /// The event.
         raw: Value,
     },
-    /// What was told of the present answer is void: it begins again.
+    /// The pieces of the current answer are void: the answer starts again.
     Void,
-    /// A question to the model failed, and will be asked again after a wait.
+    /// A request to the model failed and will be retried after a wait.
     Retry {
         /// Which retry that will be, from 1.
         attempt: u32,
@@ -54,7 +54,7 @@ pub enum Event {
     },
     /// The model's whole answer, on the record.
     Answered {
-        /// As a message of the Anthropic API, whoever answered.
+        /// As a message of the Anthropic API, for every provider.
         message: Value,
     },
     /// A call is about to pass the gate.
@@ -66,7 +66,7 @@ pub enum Event {
         /// Its input as the model asked for it.
         input: Value,
     },
-    /// How far a call got, as an MCP server tells it.
+    /// Progress of a call, as an MCP server reports it.
     ToolProgress {
         /// The call.
         id: ToolUseId,
@@ -77,7 +77,7 @@ pub enum Event {
         /// What is being done.
         message: Option<String>,
     },
-    /// What came of a call, on the record.
+    /// The result of a call, on the record.
     ToolEnded {
         /// The call.
         id: ToolUseId,
@@ -92,7 +92,7 @@ pub enum Event {
     HookRan {
         /// The event.
         hook_event: String,
-        /// The event and what its matchers are held against, such as `PreToolUse:Bash`.
+        /// The event and the text for its matchers, such as `PreToolUse:Bash`.
         hook_name: String,
         /// What ran.
         command: String,
@@ -115,35 +115,35 @@ pub enum Event {
         /// How full it was.
         pre_tokens: u64,
     },
-    /// The context is no longer being compacted, whatever came of it.
+    /// Compaction has ended, with or without success.
     CompactingEnded,
     /// A turn is over, and on the record.
     TurnEnded {
         /// How.
         end: Box<TurnEnd>,
     },
-    /// The agent says something to the user beside its answer (Brief).
+    /// A message from the agent to the user outside its answer (Brief).
     Said {
         /// Markdown.
         message: String,
         /// Files that belong to it.
         attachments: Vec<String>,
-        /// `normal`, or `proactive` where nobody asked.
+        /// `normal`, or `proactive` if the user did not ask for it.
         status: String,
     },
-    /// Something that happens in an agent that a call started.
+    /// An event of an agent that a call started.
     OfAgent {
         /// The call.
         call: ToolUseId,
         /// What happens.
         what: Box<Event>,
     },
-    /// A hook has something to say to the user.
+    /// A hook's message to the user.
     HookMessage {
         /// What it says.
         text: String,
     },
-    /// Something went wrong that stops nothing.
+    /// A problem that stops nothing.
     Warning {
         /// What.
         text: String,
@@ -154,42 +154,42 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ending {
-    /// The model has said what it had to say.
+    /// The model has finished its answer.
     Done,
     /// The user interrupted it.
     Interrupted,
-    /// A hook did not let the prompt through.
+    /// A hook blocked the prompt.
     Blocked {
         /// What it said, to the user.
         reason: String,
     },
-    /// A hook or the human wants the agent to stop.
+    /// A hook or the human stopped the agent.
     Stopped {
         /// Why.
         reason: String,
     },
-    /// The model cannot be asked, or does not answer.
+    /// The model cannot be reached, or does not answer.
     Failed {
         /// The word of S0 §11.
         error: String,
         /// What went wrong.
         message: String,
     },
-    /// The model has been asked as often as it may be.
+    /// The limit of model calls is reached.
     MaxTurns {
-        /// How often that is.
+        /// The limit.
         most: u32,
     },
-    /// What may be spent is spent.
+    /// The budget is spent.
     MaxBudget {
-        /// How much that is, as the operator wrote it.
+        /// The budget, as the operator wrote it.
         most_usd: String,
     },
-    /// The model gave no answer of the shape that was asked for, as often as it may try.
+    /// The model failed to give an answer that matches the schema within the allowed attempts.
     NoAnswerThatFits {
         /// How often it tried.
         tries: u32,
-        /// What was wrong with the last.
+        /// The error of the last attempt.
         last: String,
     },
     /// The record cannot be written.
@@ -200,20 +200,20 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What went wrong, in words; nothing if it is done.
+    /// What went wrong, in words; `None` if the turn is done.
     pub fn problem(&self) -> Option<String> {
         Some(match self {
             Self::Done => return None,
             Self::Interrupted => "interrupted".to_owned(),
-            Self::Blocked { reason } => format!("a hook did not let the prompt through: {reason}"),
+            Self::Blocked { reason } => format!("a hook blocked the prompt: {reason}"),
             Self::Stopped { reason } => format!("stopped: {reason}"),
             Self::Failed { error, message } => format!("{message} ({error})"),
             Self::MaxTurns { most } => {
-                format!("the model was asked {}, which is the limit", times(*most))
+                format!("limit reached: the model was called {}", times(*most))
             }
-            Self::MaxBudget { most_usd } => format!("{most_usd} USD are spent, which is the limit"),
+            Self::MaxBudget { most_usd } => format!("limit reached: {most_usd} USD spent"),
             Self::NoAnswerThatFits { tries, last } => format!(
-                "the model tried {} and gave no answer that fits the schema; the last time: {last}",
+                "the model tried {} and gave no answer that matches the schema; last error: {last}",
                 times(*tries)
             ),
             Self::RecordLost { message } => format!("the record could not be written: {message}"),
@@ -226,33 +226,33 @@ pub fn times(number: u32) -> String {
     if number == 1 { "once".to_owned() } else { format!("{number} times") }
 }
 
-/// How a turn ended, and what it took.
+/// How a turn ended, and what it used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnd {
     /// Why it is over.
     pub ending: Ending,
     /// What the model said last.
     pub text: String,
-    /// Its answer, where one of a certain shape was asked for.
+    /// Its structured answer, if one was requested.
     pub answer: Option<Value>,
-    /// How the model's last answer ended, in the words of the Anthropic API.
+    /// The stop reason of the model's last answer, in the words of the Anthropic API.
     pub stop_reason: Option<String>,
-    /// How often the model was asked.
+    /// How often the model was called.
     pub asked: u32,
-    /// How long it all took.
+    /// The total time.
     pub duration_ms: u64,
-    /// How long the model took.
+    /// The time spent in model calls.
     pub api_ms: u64,
-    /// What was used, by model: by the turn itself, by compactions and by hooks' questions.
+    /// Usage by model: of the turn itself, of compactions and of hooks.
     pub used: Vec<ModelUsed>,
-    /// What that costs, where the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: f64,
-    /// Calls that were not let through.
+    /// Calls that were denied.
     pub denials: Vec<DeniedCall>,
 }
 
 impl TurnEnd {
-    /// How it all ended, where one turn came after another and both count as one.
+    /// Combines two consecutive turns that count as one.
     #[must_use]
     pub fn after(mut self, before: Self) -> Self {
         for used in before.used {
@@ -277,9 +277,9 @@ pub struct ModelUsed {
     pub model: String,
     /// Tokens.
     pub used: Usage,
-    /// What they cost, where the price is known.
+    /// Their cost, if the price is known.
     pub cost_usd: f64,
-    /// How often the provider has searched the web for it.
+    /// How many web searches the provider made.
     pub web_searches: u64,
 }
 
@@ -297,7 +297,7 @@ impl ModelUsed {
     }
 }
 
-/// A call that was not let through.
+/// A call that was denied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names are those of the published result")]
 pub struct DeniedCall {
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_was_done_one_time_was_done_once() {
         let said = |most| Ending::MaxTurns { most }.problem().unwrap();
-        assert_eq!(said(1), "the model was asked once, which is the limit");
-        assert_eq!(said(2), "the model was asked 2 times, which is the limit");
+        assert_eq!(said(1), "limit reached: the model was called once");
+        assert_eq!(said(2), "limit reached: the model was called 2 times");
     }
 }

@@ -1,24 +1,24 @@
-//! What a front-end wants of the core, and how the human answers.
+//! Operations that a front end sends to the core, and the human's answers.
 
 use ona_types::{Attachment, PermissionUpdate, RuleValue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Something the front-end wants of the core.
+/// An operation for the core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
-    /// The human says something: a turn begins.
+    /// A prompt from the human: a turn begins.
     Submit {
         /// What is said.
         prompt: String,
-        /// What is shown with it.
+        /// Pictures and documents that come with it.
         #[serde(default)]
         attachments: Vec<Attachment>,
     },
-    /// Goes on with a turn that was cut short, as if nothing had happened.
+    /// Resumes a turn that was cut short.
     GoOn,
-    /// Makes room in the model's context.
+    /// Compacts the model's context.
     Compact {
         /// What the summary should keep in mind.
         instructions: Option<String>,
@@ -34,7 +34,7 @@ pub enum Op {
     },
     /// Stop what is going on.
     Interrupt,
-    /// The front-end is told to end: stop what is going on, and begin nothing that was asked for before.
+    /// Quit: stop what is running, and start nothing that is still queued.
     Quit,
 }
 
@@ -47,7 +47,7 @@ pub struct AskRequest {
     pub input: Value,
     /// Why there is something to ask.
     pub reason: String,
-    /// Rules that would answer it for good.
+    /// Rules that would answer it permanently.
     pub suggestions: Vec<RuleValue>,
 }
 
@@ -55,11 +55,11 @@ pub struct AskRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "behavior", rename_all = "lowercase")]
 pub enum HumanAnswer {
-    /// Yes; with changes to keep, if it is to be yes from now on.
+    /// Yes; with changes of the permissions to keep, if it is to be yes from now on.
     Allow {
         /// Changes of the permissions.
         always: Vec<PermissionUpdate>,
-        /// What to run instead, such as the same questions with answers.
+        /// The input to run instead, such as the same questions with answers.
         #[serde(default)]
         input: Option<Value>,
     },

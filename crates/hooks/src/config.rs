@@ -1,4 +1,4 @@
-//! Hooks as settings write them: three shapes, one order.
+//! Reads hooks from settings: three shapes, one order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::http;
 use crate::judge;
 use crate::matcher::Matcher;
-use crate::own;
+use crate::own_gate;
 
 /// A hook, ready to be fired.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct HookEntry {
     pub matcher: Matcher,
     /// What it does.
     pub handler: Handler,
-    /// What must hold of the call besides.
+    /// The additional condition on the call (`if`).
     pub condition: Condition,
     /// How long it may take, if it says.
     pub timeout: Option<Duration>,
@@ -42,7 +42,7 @@ pub struct HookEntry {
 impl HookEntry {
     /// Whether it is ona's own gate, which judges the call already.
     pub fn is_own_gate(&self) -> bool {
-        matches!(&self.handler, Handler::Command { command, .. } if own::host_of(command).is_some())
+        matches!(&self.handler, Handler::Command { command, .. } if own_gate::host_of(command).is_some())
     }
 
     fn identity(&self) -> (HookEvent, &str, &Handler, &Condition, bool, &[(OsString, OsString)]) {
@@ -60,7 +60,7 @@ pub enum Condition {
     None,
     /// A permission rule that must match the call, as written.
     Rule(String),
-    /// As written; no rule can be made of it, so it counts as holding.
+    /// As written; it is not a valid rule, so it counts as matching.
     Unreadable(String),
 }
 
@@ -142,7 +142,7 @@ impl Shell {
 /// What is wrong with a hook, as settings write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookWarning {
-    /// Whose it is.
+    /// The layer of settings they come from.
     pub source: Source,
     /// Its key, as in `hooks.PreToolUse[0].hooks[1]`.
     pub place: String,
@@ -155,14 +155,14 @@ pub struct HookWarning {
 impl fmt::Display for HookWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, place, why, left_out } = self;
-        // Whoever wrote a guard must not take it for one that acts.
+        // The author of a guard must learn that it does not run.
         let so = if *left_out { ": the hook does not run" } else { "" };
         write!(f, "{source}: {place}: {why}{so}")
     }
 }
 
-/// Reads the hooks of settings, in order of the layers, and numbers them. Entries that cannot be meant
-/// are left out; why is in the second list.
+/// Reads the hooks of settings, in order of the layers, and numbers them. Invalid entries
+/// are left out; the second list says why.
 pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
     let mut reader = Reader { entries: Vec::new(), warnings: Vec::new() };
     for layer in layers {
@@ -173,7 +173,7 @@ pub fn collect(layers: &[HookLayer]) -> (Vec<HookEntry>, Vec<HookWarning>) {
             entry.env.clone_from(&layer.env);
         }
     }
-    // S0 §5.2: neighbours that are the same run once. One that is switched off takes nobody's place.
+    // S0 §5.2: identical neighbours run once. A disabled hook does not count as a neighbour.
     reader.entries.dedup_by(|next, kept| next.identity() == kept.identity());
     for (ordinal, entry) in (0..).zip(&mut reader.entries) {
         entry.ordinal = ordinal;
@@ -207,7 +207,7 @@ impl Reader {
                 for (name, groups) in events {
                     let place = format!("hooks.{name}");
                     let Ok(event) = name.parse::<HookEvent>() else {
-                        self.leave_out(source, &place, "there is no such event");
+                        self.leave_out(source, &place, "unknown event");
                         continue;
                     };
                     match groups {
@@ -287,20 +287,16 @@ impl Reader {
             Err(why) => return self.leave_out(source, place, &why),
         };
         if entry.get("async") == Some(&Value::Bool(true)) {
-            self.warn(
-                source,
-                place,
-                "`async` is not supported: the hook is waited for like any other",
-            );
+            self.warn(source, place, "`async` is not supported: ona waits for the hook");
         }
         let timeout = match entry.get("timeout") {
             None | Some(Value::Null) => None,
             Some(value) => {
                 match value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds < 1e6) {
                     Some(seconds) => Some(Duration::from_secs_f64(seconds)),
-                    // A guard should not fall silent over a number.
+                    // A wrong timeout must not disable a guard.
                     None => {
-                        let why = "`timeout` must be more than 0 seconds, as a number: the usual one holds";
+                        let why = "`timeout` must be a number of seconds greater than 0: the default is used";
                         self.warn(source, place, why);
                         None
                     }
@@ -314,14 +310,14 @@ impl Reader {
                 source,
                 place,
                 &format!(
-                    "`{}` is no valid pattern: it matches nothing, so the hook never runs",
+                    "`{}` is not a valid pattern: it matches nothing, so the hook never runs",
                     shortened(matcher)
                 ),
             ),
             Matcher::Unjudged(why) => self.warn(
                 source,
                 place,
-                &format!("`matcher` cannot be used, {why}: the hook runs whatever it says"),
+                &format!("`matcher` is ignored ({why}): the hook runs as if it matched"),
             ),
             _ => {}
         }
@@ -344,7 +340,7 @@ impl Reader {
         });
     }
 
-    /// A guard whose condition cannot be read should rather run once too often.
+    /// A guard whose condition cannot be parsed should rather run too often.
     fn condition(
         &mut self,
         source: &Source,
@@ -358,9 +354,9 @@ impl Reader {
             return Condition::None;
         };
         let place = format!("{place}.{key}");
-        let anyway = "the hook runs as if it held";
+        let anyway = "the hook runs as if it matched";
         let Some(text) = value.as_str() else {
-            self.warn(source, &place, &format!("it is no string; {anyway}"));
+            self.warn(source, &place, &format!("it is not a string; {anyway}"));
             return Condition::Unreadable(value.to_string());
         };
         if text.trim().is_empty() {
@@ -375,7 +371,7 @@ impl Reader {
             Ok((_, None)) => {}
         }
         if !event.is_tool_event() {
-            let why = format!("{event} is about no tool call, so the hook never runs");
+            let why = format!("{event} has no tool call, so the hook never runs");
             self.warn(source, &place, &why);
         }
         Condition::Rule(text.to_owned())
@@ -387,7 +383,7 @@ fn anywhere() -> Anchors {
     Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() }
 }
 
-/// As much of a text as fits into a message: the beginning of its first line.
+/// A text shortened for a message: the beginning of its first line.
 pub(crate) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {
@@ -416,7 +412,7 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
             Ok(Handler::Command { command, shell })
         }
         "http" if matches!(event, HookEvent::SessionStart | HookEvent::Setup) => {
-            Err(format!("{event} takes only hooks of the type command"))
+            Err(format!("{event} supports only hooks of type command"))
         }
         "http" => {
             let url = text(entry, "url").ok_or("`url` is missing")?.to_owned();
@@ -441,7 +437,7 @@ fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler,
         }
         kind @ ("prompt" | "agent") => {
             if !judge::may_ask(event) {
-                return Err(format!("{event} takes no hooks of the type {kind}"));
+                return Err(format!("{event} does not support hooks of type {kind}"));
             }
             let prompt = text(entry, "prompt").filter(|prompt| !prompt.trim().is_empty());
             Ok(Handler::Model {

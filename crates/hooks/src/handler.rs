@@ -16,17 +16,17 @@ pub(crate) const STREAM_CAP: usize = 4_194_304;
 /// What a stream ends in when more came.
 const TRUNCATED: &str = "\n[SDLC_OUTPUT_TRUNCATED]\n";
 
-/// What came of a hook.
+/// The result of a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// Nothing if it never ran, was killed or is no command.
+    /// `None` if it never ran, was killed or is not a command.
     pub(crate) exit_code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) timed_out: bool,
     /// The user did not wait for it.
     pub(crate) interrupted: bool,
-    /// More came of a stream than is kept.
+    /// The stream was longer than the limit.
     pub(crate) stdout_cut: bool,
     pub(crate) stderr_cut: bool,
     /// What to do about it if it failed.
@@ -46,7 +46,7 @@ impl Ran {
         Self { hint, ..self }
     }
 
-    /// A word of our own behind what the hook itself said.
+    /// Adds a note of ona's after the hook's own output.
     pub(crate) fn note(&mut self, note: &str) {
         self.stderr.push_str(&format!("[{note}]"));
     }
@@ -73,10 +73,10 @@ pub(crate) async fn run_command(
     cancel: &CancellationToken,
 ) -> Ran {
     let CommandRun { command, shell, input, cwd, limit, marker, call, env } = run;
-    // Not spawned: it would run somewhere it was not meant for.
+    // Not spawned: it would run in the wrong directory.
     if !cwd.is_dir() {
         return Ran::failed(format!("the directory {} does not exist", cwd.display()))
-            .hint("make it, or go on from another one");
+            .hint("create it, or start from another directory");
     }
     let mut last = String::from("no shell was found");
     for (program, args) in candidates(shell, command) {
@@ -98,7 +98,7 @@ pub(crate) async fn run_command(
     Ran::failed(last).hint("install its `shell`, or choose another")
 }
 
-/// Told of a hook that ended with a code that means nothing.
+/// The hint for a hook that exited with a code that has no meaning.
 pub(crate) const DECIDES_NOTHING: &str = "it decides nothing: to block, a hook exits 2";
 
 fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
@@ -115,7 +115,7 @@ fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
             // What the shell says when it cannot run the command.
             ran.hint = match code {
                 127 => "its command was not found: check its path and PATH",
-                126 => "its command may not be executed: `chmod +x` it",
+                126 => "its command is not executable: `chmod +x` it",
                 _ => DECIDES_NOTHING,
             };
         }

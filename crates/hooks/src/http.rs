@@ -13,9 +13,11 @@ use crate::plane::HookHost;
 /// Why an address and headers cannot be used, as they are written.
 pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), String> {
     let shown = shortened(url);
-    let whole = "write it whole, such as https://host/path";
+    let whole = "write the full URL, such as https://host/path";
     match Url::parse(url) {
-        Err(error) => return Err(format!("`url`: `{shown}` is no address ({error}); {whole}")),
+        Err(error) => {
+            return Err(format!("`url`: `{shown}` is not a valid URL ({error}); {whole}"));
+        }
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
             return Err(format!("`url`: `{shown}` must begin with http:// or https://"));
         }
@@ -24,12 +26,12 @@ pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), Strin
     for (name, value) in headers {
         if HeaderName::from_bytes(name.as_bytes()).is_err() {
             let name = shortened(name);
-            return Err(format!("`headers`: `{name}` is no name for a header"));
+            return Err(format!("`headers`: `{name}` is not a valid header name"));
         }
         // Variables are not filled in yet, but their names are plain.
         if HeaderValue::from_str(value).is_err() {
             return Err(format!(
-                "`headers.{name}` holds what no header can, such as a line break or a letter with an accent"
+                "`headers.{name}` contains a character that is not allowed in a header, such as a line break or an accented letter"
             ));
         }
     }
@@ -48,10 +50,10 @@ pub(crate) async fn post(
 ) -> Ran {
     let listed = |allowed: &Vec<String>| allowed.iter().any(|shape| wildcard::matches(shape, url));
     if !host.allowed_urls.as_ref().is_none_or(listed) {
-        return Ran::failed(format!("{url} is not among allowedHttpHookUrls"))
+        return Ran::failed(format!("{url} is not in allowedHttpHookUrls"))
             .hint("add it there, or remove the hook");
     }
-    // Whoever answers must not choose where the input and the headers go next.
+    // The server must not choose where the input and the headers go next.
     let client = ona_http::client().redirect(redirect::Policy::none());
     let client = match client.timeout(limit).no_gzip().build() {
         Ok(client) => client,
@@ -63,7 +65,8 @@ pub(crate) async fn post(
         match HeaderValue::from_str(&filled(value, allowed_env, host)) {
             Ok(value) => request = request.header(name, value),
             Err(_) => {
-                let why = format!("its header {name} cannot be sent as its variables fill it in");
+                let why =
+                    format!("its header {name} is not valid once its variables are filled in");
                 return Ran::failed(why).hint("one of them may end in a line break");
             }
         }
@@ -92,30 +95,31 @@ pub(crate) async fn post(
     }
     let failed = Ran::failed(format!("{url} answered {status}: {body:.200}"));
     if status.is_redirection() {
-        return failed.hint("redirects are not followed: write the last address into the hook");
+        return failed.hint("redirects are not followed: use the final URL in the hook");
     }
-    failed.hint("only a 2xx answer is heard")
+    failed.hint("only a 2xx answer counts")
 }
 
 /// There was no answer, or not all of one.
 fn broken(error: &reqwest::Error, url: &str, limit: Duration) -> Ran {
     if error.is_timeout() {
-        let why = format!("[timed out after {} ms without an answer of {url}]", limit.as_millis());
+        let why =
+            format!("[timed out after {} ms without an answer from {url}]", limit.as_millis());
         let failed =
             Ran::failed(why).hint("give it a longer `timeout`, or see why its server is slow");
         return Ran { timed_out: true, ..failed };
     }
-    Ran::failed(describe(error)).hint("see that its server runs and can be reached")
+    Ran::failed(describe(error)).hint("check that its server is running and reachable")
 }
 
-/// The whole chain: reqwest's own message leaves the cause out.
+/// The whole chain of causes, which reqwest's own message leaves out.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// `$NAME` and `${NAME}` filled in, for the names that may be: others stay as they are, so that no
-/// secret leaves by a header nobody meant it for.
+/// secret leaves in a header that was not meant for it.
 fn filled(value: &str, allowed: &[String], host: &HookHost) -> String {
     let mut out = String::new();
     let mut rest = value;

@@ -1,4 +1,4 @@
-//! Handlers that ask a model (`type: prompt` and `agent`): the question, and what the answer amounts to.
+//! Handlers that ask a model (`type: prompt` and `agent`): the question, and how its answer is read.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Question<'a> {
 /// What is to come of a question: the model's text.
 pub type Judging<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
-/// Somebody who can put a question to a model.
+/// Asks a model on behalf of hooks.
 pub trait Judge: Sync {
     /// Asks; an error says why there is no answer.
     fn judge<'a>(&'a self, question: Question<'a>) -> Judging<'a>;

@@ -1,4 +1,4 @@
-//! The hook plane (S0 §5): which hooks an event fires, in which order, and what their answers amount to.
+//! The hook plane (S0 §5): which hooks an event fires, in which order, and how their answers are merged.
 //!
 //! [`collect`] reads hooks from settings, in any of the three shapes they come in, and gives each its
 //! ordinal. [`HookPlane::fire`] runs those that match an event one at a time in that order, under the
@@ -14,7 +14,7 @@ mod http;
 mod judge;
 mod matcher;
 mod output;
-pub mod own;
+pub mod own_gate;
 mod plane;
 
 pub use config::{Condition, Handler, HookEntry, HookLayer, HookWarning, Shell, collect};

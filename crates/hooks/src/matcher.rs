@@ -9,15 +9,15 @@ use regress::Regex;
 
 use crate::config::shortened;
 
-/// A pattern longer than this is not read: the engine recurses over a pattern, alternative by alternative.
-const LONGEST_PATTERN: usize = 2_000;
-/// A query longer than this is held against a pattern only with its beginning.
-const LONGEST_QUERY: usize = 512;
+/// A longer pattern is not compiled: the engine recurses over a pattern, alternative by alternative.
+const MAX_PATTERN_LEN: usize = 2_000;
+/// Only this many characters of a query are matched against a pattern.
+const MAX_QUERY: usize = 512;
 /// Enough stack for the engine to recurse over the longest pattern, many times over.
 const STACK: usize = 16 << 20;
 /// How long it may take to read a pattern, which is done once.
 const TIME_TO_READ: Duration = Duration::from_secs(2);
-/// ECMAScript patterns may backtrace for ever; this is how long one may take.
+/// The time limit for one match: ECMAScript patterns may backtrack forever.
 const TIME_TO_MATCH: Duration = Duration::from_millis(250);
 
 /// What a hook's `matcher` matches.
@@ -33,8 +33,8 @@ pub enum Matcher {
     Pattern(Regex),
     /// No valid pattern: matches nothing.
     Nothing,
-    /// It cannot be told what it matches, for this reason. It matches everything: the hook may be the
-    /// one that says no.
+    /// Unknown, for this reason. It matches everything: the hook may be the
+    /// one that denies.
     Unjudged(&'static str),
 }
 
@@ -50,20 +50,20 @@ impl Matcher {
             Self::Word(text.to_owned())
         } else if text.contains('|') && text.chars().all(|c| is_word(c) || c == '|') {
             Self::OneOf(text.split('|').map(str::to_owned).collect())
-        } else if text.chars().count() > LONGEST_PATTERN {
+        } else if text.chars().count() > MAX_PATTERN_LEN {
             Self::Unjudged("it is longer than 2000 characters")
         } else {
             let text = text.to_owned();
             match apart(TIME_TO_READ, move || Regex::with_flags(&text, flags)) {
                 Some(Ok(pattern)) => Self::Pattern(pattern),
                 Some(Err(_)) => Self::Nothing,
-                None => Self::Unjudged("it could not be read in time"),
+                None => Self::Unjudged("it took too long to compile"),
             }
         }
     }
 
-    /// Whether it matches. A pattern that does not come to an end counts as a match: the hook it
-    /// guards may be the one that says no.
+    /// Whether it matches. A pattern that runs out of time counts as a match: the hook it
+    /// guards may be the one that denies.
     pub fn matches(&self, query: &str) -> bool {
         match self {
             Self::Any | Self::Unjudged(_) => true,
@@ -82,7 +82,7 @@ impl Matcher {
 
 impl Matcher {
     /// Of a matcher for tools' names, why it or a part of it matches none of ona's own; `text` is how it is
-    /// written. What may be meant for a server's tool is left in peace.
+    /// written. Matchers that may be meant for an MCP server's tool are not reported.
     pub(crate) fn missed_tool(&self, text: &str) -> Option<String> {
         let hint = |meant: &str| format!("did you mean `{meant}`?");
         let (what, hint) = match self {
@@ -131,7 +131,7 @@ fn corrected<W: AsRef<str>>(words: &[W]) -> String {
     words.join("|")
 }
 
-/// What may be meant by a text that matches no tool.
+/// A suggestion for a text that matches no tool.
 fn meant_by(text: &str) -> Option<String> {
     if let Some((tool, rest)) = text.split_once('(')
         && is_tool(tool)
@@ -163,7 +163,7 @@ fn any_tool(pattern: &Regex) -> bool {
 }
 
 fn bounded(pattern: &Regex, query: &str) -> bool {
-    let end = query.char_indices().nth(LONGEST_QUERY).map_or(query.len(), |(end, _)| end);
+    let end = query.char_indices().nth(MAX_QUERY).map_or(query.len(), |(end, _)| end);
     let (pattern, query) = (pattern.clone(), query[..end].to_owned());
     apart(TIME_TO_MATCH, move || pattern.find(&query).is_some()).unwrap_or(true)
 }

@@ -4,8 +4,8 @@ use ona_types::hook::{HookEvent, SyncOutput};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// No answer has more fields; of one that does, not every field is tried.
-const MOST_FIELDS: usize = 20;
+/// The most fields that are tried to find the invalid one.
+const MAX_FIELDS: usize = 20;
 
 /// A hook's standard output, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub enum Stdout {
     Plain(String),
     /// An answer.
     Answer(Box<SyncOutput>),
-    /// It looks like an answer and is none, for this reason. It decides nothing.
+    /// It looks like an answer but is invalid, for this reason. It decides nothing.
     Invalid(String),
 }
 
@@ -40,14 +40,16 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         _ => {}
     }
     if value.get("async").is_some_and(Value::is_boolean) {
-        return Stdout::Invalid("`async` is no answer: hooks are waited for (S0 §5.8)".to_owned());
+        return Stdout::Invalid(
+            "`async` is not supported: ona waits for hooks (S0 §5.8)".to_owned(),
+        );
     }
     match serde_path_to_error::deserialize::<_, SyncOutput>(&value) {
         Ok(answer) => Stdout::Answer(Box::new(answer)),
         Err(error) => {
             let field = culprit(&value).unwrap_or_else(|| error.path().to_string());
             let why = error.inner();
-            Stdout::Invalid(format!("not an answer of the hook contract: {field}: {why}"))
+            Stdout::Invalid(format!("it does not match the hook contract: {field}: {why}"))
         }
     }
 }
@@ -57,7 +59,7 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
 fn culprit(value: &Value) -> Option<String> {
     for within in ["/hookSpecificOutput/decision", "/hookSpecificOutput"] {
         let Some(fields) = value.pointer(within).and_then(Value::as_object) else { continue };
-        for field in fields.keys().take(MOST_FIELDS) {
+        for field in fields.keys().take(MAX_FIELDS) {
             let mut rest = value.clone();
             rest.pointer_mut(within)?.as_object_mut()?.remove(field);
             if SyncOutput::deserialize(&rest).is_ok() {
@@ -135,7 +137,7 @@ mod tests {
             ),
         ] {
             let Stdout::Invalid(why) = parse_stdout(event, &text) else { unreachable!("{text}") };
-            let expected = format!("not an answer of the hook contract: {expected}");
+            let expected = format!("it does not match the hook contract: {expected}");
             assert!(why.starts_with(&expected), "{why}");
         }
     }

@@ -1,4 +1,4 @@
-//! Firing an event: the hooks that match, one at a time, and what their answers amount to.
+//! Firing an event: runs the matching hooks one at a time, and merges their answers.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -39,7 +39,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Looks an environment variable up, for those who may not do so themselves.
+/// Looks up an environment variable; this crate does not read the environment itself.
 pub type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What the process around the hooks provides.
@@ -81,7 +81,7 @@ pub struct About<'a> {
     pub effects: &'a Effects,
 }
 
-/// Everything that came of one event.
+/// The combined result of one event.
 #[derive(Clone, Debug, Default)]
 pub struct Fired {
     /// A row for every run and every skip.
@@ -90,13 +90,13 @@ pub struct Fired {
     pub ran: usize,
     /// How many were skipped.
     pub skipped: usize,
-    /// Those that ran, failed and so decided nothing: ordinal and what became of them.
+    /// Hooks that ran and failed, and so decided nothing: ordinal and what happened.
     pub failed: Vec<(i64, String)>,
     /// The merged decision; deny wins over ask, ask over allow.
     pub permission: Option<Behavior>,
     /// Who made that decision, and the reason given.
     pub decided_by: Option<(i64, String)>,
-    /// Exit 2, and where it is no decision about a call also `decision: block`: ordinal and what was said.
+    /// Exit 2, and for events without a decision about a call also `decision: block`: ordinal and message.
     pub blocks: Vec<(i64, String)>,
     /// The input to run instead.
     pub updated_input: Option<Map<String, Value>>,
@@ -112,15 +112,15 @@ pub struct Fired {
     pub request: Option<RequestDecision>,
     /// A PermissionDenied hook says that the call may be tried again.
     pub retry: bool,
-    /// What a SessionStart hook has the user say first.
+    /// The first prompt that a SessionStart hook supplies.
     pub initial_message: Option<String>,
-    /// The files that hooks want to hear of from now on.
+    /// The files that hooks want to watch from now on.
     pub watch_paths: Option<Vec<String>>,
     /// What an Elicitation or ElicitationResult hook answers a server; of several the first.
     pub elicitation: Option<(ElicitationAction, Option<Map<String, Value>>)>,
     /// Where a WorktreeCreate hook has made the worktree; of several the first.
     pub worktree_path: Option<String>,
-    /// The hook that the user did not wait for.
+    /// The hook that the user interrupted.
     pub interrupted: Option<String>,
     /// The failures at full length, for the user: which hook, where it is set up, what to do.
     pub warnings: Vec<String>,
@@ -132,13 +132,13 @@ impl Fired {
         !self.blocks.is_empty() || self.permission == Some(Behavior::Deny)
     }
 
-    /// In a line, what came of hooks that decided nothing.
+    /// One line about hooks that decided nothing.
     pub fn summary(&self) -> String {
         let (ran, skipped) = (self.ran, self.skipped);
         let mut line = match self.failed.as_slice() {
             _ if ran == 0 && skipped == 0 => return "no hook matched".to_owned(),
             _ if ran == 0 => return format!("hooks are switched off: {skipped} skipped"),
-            [] => format!("{ran} ran and said nothing against it"),
+            [] => format!("{ran} ran without objection"),
             failed => format!("{ran} ran, {} failed: {}", failed.len(), lines(failed).join("; ")),
         };
         if skipped > 0 {
@@ -228,7 +228,7 @@ impl HookPlane {
             return false;
         };
         let call = Call { tool, facts: about.facts, input, effects: about.effects };
-        // As a forbidding rule: a guard should rather run once too often.
+        // Matched like a deny rule: a guard should rather run too often.
         Rule::parse(rule, Behavior::Deny, entry.source.clone(), &self.anchors)
             .is_ok_and(|(rule, _)| rule.hits(&call))
     }
@@ -279,8 +279,8 @@ impl HookPlane {
             } else if event == HookEvent::PreToolUse && fired.denies() {
                 Some("prior_block_or_deny")
             } else if judge.is_none() && matches!(entry.handler, Handler::Model { .. }) {
-                let hint = "give a model's credentials, or make it a command";
-                fail(&mut fired, entry, "did not run: there is no model to ask", hint);
+                let hint = "configure a model, or make it a command hook";
+                fail(&mut fired, entry, "did not run: no model is configured", hint);
                 Some("no_model")
             } else {
                 None
@@ -293,7 +293,7 @@ impl HookPlane {
                 );
                 row.skipped_reason = skipped;
                 fired.rows.push(row);
-                // It has judged the call: nobody switched it off.
+                // It has judged the call already: it is not disabled.
                 fired.skipped += usize::from(reason != OWN_GATE);
                 continue;
             }
@@ -352,7 +352,7 @@ impl HookPlane {
         };
         match &entry.handler {
             Handler::Model { prompt, model, looks } => {
-                let Some(judge) = judge else { return Ran::failed("there is no model to ask") };
+                let Some(judge) = judge else { return Ran::failed("no model is configured") };
                 let limit = entry.timeout.unwrap_or_else(|| judge::patience(*looks));
                 let prompt = judge::filled(prompt, input);
                 let question = Question { prompt: &prompt, model: model.as_deref(), looks: *looks };
@@ -428,14 +428,14 @@ pub fn merge_outcome(
 /// The variable that everything a hook starts carries.
 pub const HOOK_RUN: &str = "ONA_HOOK_RUN";
 
-/// How its value begins in all hooks that a process has run for a session: should the process be killed, whoever finds
-/// that finds them by it.
+/// The common prefix of its value for all hooks that a process has run for a session: if the process is killed, a later
+/// one finds them by it.
 pub fn runs_of(session: &SessionId, process: u32) -> String {
     format!("{session}-{process}-")
 }
 
-/// S0 §5.4 to §5.6: takes one hook's outcome into the whole. What is wrong with its output is noted behind
-/// its own words, so that the record has it too.
+/// S0 §5.4 to §5.6: merges one hook's result. What is wrong with its output is noted after
+/// its own output, so that the record has it too.
 fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) {
     let ordinal = entry.ordinal;
     // Of an answer that was cut, its own failure says it.
@@ -464,7 +464,7 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
                     false => why.as_str(),
                 };
                 let why = format!("its output is invalid: {why}");
-                fail(fired, entry, &why, "`ona schema hooks` has what a hook may print");
+                fail(fired, entry, &why, "`ona schema hooks` shows what a hook may print");
                 ran.note(&why);
             }
         },
@@ -480,7 +480,7 @@ fn merge(fired: &mut Fired, entry: &HookEntry, event: HookEvent, ran: &mut Ran) 
         None if ran.timed_out && event.blocks() => {
             fired.blocks.push((ordinal, format!("{} {}", named(entry), ran.stderr.trim_end())));
         }
-        // Nothing is wrong with it, and whoever interrupted knows.
+        // The user interrupted it, so there is nothing to report.
         None if ran.interrupted => {
             fired.interrupted.get_or_insert_with(|| named(entry));
         }
@@ -532,7 +532,7 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
         Some(Decision::Block) if event == HookEvent::PreToolUse => {
             decide(fired, ordinal, Behavior::Deny, why(answer.reason));
         }
-        // There is no block to a question, only a no.
+        // A question cannot be blocked, only answered with no.
         Some(Decision::Block) if event == HookEvent::PermissionRequest => {
             let message = Some(why(answer.reason));
             answer_request(fired, RequestDecision::Deny { message, interrupt: None });
@@ -626,7 +626,7 @@ fn join(said: Option<String>, more: Option<String>) -> Option<String> {
     }
 }
 
-/// Deny over allow, whatever the order; of equals the first is the answer, whole. Whoever wants the turn
+/// Deny over allow, whatever the order; of equals the first one counts. Any hook that wants the turn
 /// stopped with a no is heard in any case.
 fn answer_request(fired: &mut Fired, said: RequestDecision) {
     match (&mut fired.request, said) {

@@ -1,8 +1,8 @@
 //! What every HTTP client of ona shares: the TLS library behind it, the reader of event streams, and the addresses that
 //! may be asked.
 //!
-//! [`client`] is the only way to a `reqwest` client: the library panics where nobody chose a TLS provider, so the
-//! choice is made here, and clippy refuses `reqwest::Client::builder` elsewhere.
+//! [`client`] is the only way to a `reqwest` client: the library panics if no TLS provider was chosen, so the
+//! choice is made here, and clippy rejects `reqwest::Client::builder` elsewhere.
 
 pub mod link;
 pub mod private_host;

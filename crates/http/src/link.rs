@@ -1,27 +1,29 @@
-//! An address as somebody wrote it: whether it can be asked, and which host it names.
+//! Checks a URL from the user or the model: whether it may be fetched, and which host it names.
 
 use url::Url;
 
-/// A longer address is none that a person wrote, or a server takes.
-const LONGEST: usize = 8192;
+/// The limit for a URL, in bytes.
+const MAX_URL: usize = 8192;
 
-/// Why an address cannot be asked. What may be a password in it is not repeated.
+/// Why a URL cannot be fetched. A possible password in it is not repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// It cannot be read.
-    #[error("it is not a URL ({0}); write it whole, such as https://example.com/page")]
+    /// It cannot be parsed.
+    #[error("it is not a valid URL ({0}); write the full URL, such as https://example.com/page")]
     NotAUrl(String),
     /// It is too long.
-    #[error("it is longer than {LONGEST} bytes")]
+    #[error("it is longer than {MAX_URL} bytes")]
     TooLong,
     /// Another scheme.
-    #[error("`{0}:` is not fetched, only http: and https: are")]
+    #[error("`{0}:` is not supported, only http: and https: are")]
     Scheme(String),
-    /// It holds credentials.
-    #[error("it holds a user name or a password; leave them out: credentials do not go into URLs")]
+    /// It contains credentials.
+    #[error(
+        "it contains a user name or a password; remove them: credentials do not belong in URLs"
+    )]
     Credentials,
     /// It has no host.
-    #[error("it names no host")]
+    #[error("it has no host")]
     NoHost,
 }
 
@@ -34,7 +36,7 @@ pub fn parse(text: &str) -> Result<Url, LinkError> {
 
 /// Whether an address can be asked.
 pub fn check(url: &Url) -> Result<(), LinkError> {
-    if url.as_str().len() > LONGEST {
+    if url.as_str().len() > MAX_URL {
         return Err(LinkError::TooLong);
     }
     if !matches!(url.scheme(), "http" | "https") {
@@ -55,8 +57,7 @@ pub fn host(url: &Url) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// The address that is asked: by https, but for hosts that the operator has opened, and without the part that is
-/// only for readers.
+/// The URL that is fetched: with https, except for hosts that the operator has allowed, and without the fragment.
 pub fn asked(mut url: Url, is_private: bool) -> Url {
     url.set_fragment(None);
     if url.scheme() == "http" && !is_private {
@@ -73,23 +74,23 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_named() {
         for (text, expected) in [
-            ("", "it is not a URL"),
-            ("example.com", "it is not a URL"),
-            ("http://", "it is not a URL"),
-            ("http://a b/", "it is not a URL"),
-            ("ftp://example.com/", "`ftp:` is not fetched"),
-            ("file:///etc/passwd", "`file:` is not fetched"),
-            ("data:text/html,x", "`data:` is not fetched"),
-            ("https://me@example.com/", "credentials do not go into URLs"),
-            ("https://me:hunter22@example.com/", "credentials do not go into URLs"),
-            ("https://:hunter22@example.com/", "credentials do not go into URLs"),
-            ("https://./", "it names no host"),
+            ("", "it is not a valid URL"),
+            ("example.com", "it is not a valid URL"),
+            ("http://", "it is not a valid URL"),
+            ("http://a b/", "it is not a valid URL"),
+            ("ftp://example.com/", "`ftp:` is not supported"),
+            ("file:///etc/passwd", "`file:` is not supported"),
+            ("data:text/html,x", "`data:` is not supported"),
+            ("https://me@example.com/", "credentials do not belong in URLs"),
+            ("https://me:hunter22@example.com/", "credentials do not belong in URLs"),
+            ("https://:hunter22@example.com/", "credentials do not belong in URLs"),
+            ("https://./", "it has no host"),
         ] {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.starts_with(expected) || message.ends_with(expected), "{message}");
             assert!(!message.contains("hunter22"));
         }
-        let long = format!("https://example.com/{}", "a".repeat(LONGEST));
+        let long = format!("https://example.com/{}", "a".repeat(MAX_URL));
         assert_eq!(parse(&long), Err(LinkError::TooLong));
     }
 

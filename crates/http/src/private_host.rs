@@ -1,4 +1,4 @@
-//! Hosts that the operator has opened though they are not public: `webFetch.allowPrivateHosts`.
+//! Private hosts that the operator allows: `webFetch.allowPrivateHosts`.
 
 use std::net::Ipv6Addr;
 
@@ -15,7 +15,9 @@ pub struct PrivateHost {
 
 /// Why a text names no such host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no host: write a name or an address, and perhaps a port, such as localhost:8080")]
+#[error(
+    "`{0}` is not a valid host: write a name or an address, with or without a port, such as localhost:8080"
+)]
 pub struct PrivateHostError(String);
 
 impl PrivateHost {
@@ -79,7 +81,7 @@ mod tests {
         for text in ["", " ", "http://localhost", "localhost/x", "a b", "*.internal", "localhost:0"]
         {
             let refused = PrivateHost::parse(text).unwrap_err().to_string();
-            assert!(refused.contains("is no host"), "{refused}");
+            assert!(refused.contains("is not a valid host"), "{refused}");
         }
         for text in ["localhost:x", "localhost:99999", "me@localhost", "[::1", "localhost:"] {
             PrivateHost::parse(text).unwrap_err();

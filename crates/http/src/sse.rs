@@ -14,7 +14,7 @@
 //! # Ok::<(), ona_http::sse::TooLarge>(())
 //! ```
 
-/// The most bytes one event may have, unless said otherwise.
+/// The default limit for the size of one event, in bytes.
 pub const EVENT_CAP: usize = 16 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -24,10 +24,10 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 pub struct Event {
     /// Its `event` field; empty if it has none.
     pub name: String,
-    /// Its `data` lines, joined by line feeds. Without any the event tells nobody anything; it is only here for its
+    /// Its `data` lines, joined by line feeds. An event without data matters only for its
     /// `id` or `retry`.
     pub data: Option<String>,
-    /// Its `id` field: what a reader that reconnects names as the last it has seen.
+    /// Its `id` field: a reader that reconnects sends it as the last id it has seen.
     pub id: Option<String>,
     /// Its `retry` field: how many milliseconds a reader waits before it reconnects.
     pub retry: Option<u64>,
@@ -112,7 +112,7 @@ impl Parser {
         }
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            // A name alone is no event.
+            // A name without data is not an event.
             let says = event.data.is_some() || event.id.is_some() || event.retry.is_some();
             return says.then_some(event);
         }

@@ -1,7 +1,7 @@
 //! For each line of a file, the entry of the ledger that wrote it.
 //!
 //! The ledger keeps no content, only hashes: of the whole file before and after a change, of each segment that was
-//! put in, and 32 bits for every line of it. Two ways lead from them to a line.
+//! added, and 32 bits for every line of it. There are two ways from them to a line.
 //!
 //! **Exact.** If the file is, byte for byte, what some entry left behind, then that entry's ranges are line
 //! numbers of the file as it is. Lines in them are its own; all others are taken back through its hunks to the
@@ -11,7 +11,7 @@
 //! left are recognised by what they say. Entries whose hashes join form a stretch, and at its end it is known
 //! where each of its lines stood. Lines that exist once on both sides are paired, with the neighbours that agree;
 //! what is then left is aligned in order. A line is believed if the file does not hold it more often than the ledger
-//! explains, or if it stands beside such a line in both: a brace is nobody's on its own.
+//! explains, or if it is next to such a line in both: a lone brace proves nothing.
 //!
 //! Commits, rebases and moves of the file change neither; the file's earlier names are followed where the ledger
 //! or the caller knows them. What is left is unknown, and [`Unknown`] says why.
@@ -32,7 +32,7 @@ pub use history::History;
 use crate::ranges::{line_hash, prefixed_hash, split_lines};
 use crate::trace::{Ledger, TraceEntry};
 
-/// What is blamed.
+/// The input of a blame.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// From the workspace, with `/`.
@@ -55,31 +55,33 @@ pub enum Certainty {
     Content,
 }
 
-/// Why it is not known who wrote a line.
+/// Why the author of a line is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No entry speaks of the file.
+    /// No entry mentions the file.
     NeverTraced,
     /// The line was there before the first entry.
     BeforeTrace,
     /// No entry wrote such a line: it was changed outside the trace.
     Outside,
-    /// Entries wrote such a line, but the file holds it more often than they did.
+    /// Entries wrote such a line, but the file contains it more often than they wrote it.
     Ambiguous,
-    /// The entry with this id changed the file without saying where, and the line may be its own.
+    /// The entry with this id changed the file, but does not say where, and the line may be its own.
     NotLocated(String),
 }
 
 impl std::fmt::Display for Unknown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NeverTraced => f.write_str("no trace entry speaks of this file"),
+            Self::NeverTraced => f.write_str("no trace entry mentions this file"),
             Self::BeforeTrace => f.write_str("it was there before the first trace entry"),
             Self::Outside => f.write_str("no trace entry wrote it"),
             Self::Ambiguous => {
-                f.write_str("the file holds this line more often than the trace explains")
+                f.write_str("the file contains this line more often than the trace explains")
             }
-            Self::NotLocated(id) => write!(f, "entry {id} changed the file without saying where"),
+            Self::NotLocated(id) => {
+                write!(f, "entry {id} changed the file, but does not say where")
+            }
         }
     }
 }
@@ -89,7 +91,7 @@ impl std::fmt::Display for Unknown {
 pub enum Origin {
     /// An entry: its place in [`Blame::entries`].
     Entry(usize, Certainty),
-    /// Nobody the ledger knows.
+    /// Unknown to the ledger.
     Unknown(Unknown),
 }
 

@@ -1,4 +1,4 @@
-//! What a change is for, as far as the change itself can tell.
+//! Classifies a change: reads its class from the change, or checks a claimed class.
 //!
 //! Some classes can be read off: a file is new or gone, only comments or prose changed, the file is a
 //! configuration. The others are about meaning, and what is said here about them is a guess, recorded as
@@ -21,7 +21,7 @@ use crate::ranges::hunks;
 use crate::syntax::{Syntax, only_moved, only_renamed, public_signatures, same_code};
 use crate::trace::{ClassMismatch, ClassSource, MutationClass};
 
-/// A file before and after. None: there is no such file.
+/// A file before and after. `None`: the file does not exist.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions<'a> {
     /// From the workspace, with `/`.
@@ -39,11 +39,11 @@ pub struct Classified {
     pub class: MutationClass,
     /// Which of the two.
     pub source: ClassSource,
-    /// Set when the claim does not fit.
+    /// Set when the claim does not match the change.
     pub mismatch: Option<ClassMismatch>,
 }
 
-/// A change that is called a correction has at most this many new or old lines.
+/// The limit of new or old lines for a change to count as a bug fix.
 const SMALL_CHANGE: usize = 20;
 
 /// The class of one mutation, which may have changed several files.

@@ -1,15 +1,15 @@
-//! What a model is told of the intent it works for: the `<intent_context>` block (S2 §2.4, S4).
+//! The `<intent_context>` block: what a model is told about its intent (S2 §2.4, S4).
 
 use std::fmt::Write;
 
 use crate::file::Intent;
 
-/// S2: 4,000 tokens, which it takes for 16 KB of text.
+/// S2: 4,000 tokens, counted as 16 KB of text.
 pub const BUDGET: usize = 16_000;
-/// S2: the most recent entries of the trace.
-const MOST_ENTRIES: usize = 20;
+/// S2: how many of the most recent trace entries are included.
+const MAX_ENTRIES: usize = 20;
 /// A single text longer than this is cut.
-const LONGEST_TEXT: usize = 2_000;
+const MAX_TEXT: usize = 2_000;
 
 /// An entry of the trace, as far as the model is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct RelatedFile {
     pub last_modified: Option<String>,
 }
 
-/// The block. Entries come in the order of the trace, the oldest first; related files the most telling first.
+/// The block. Entries come in the order of the trace, the oldest first; related files the most relevant first.
 /// Never longer than [`BUDGET`] bytes: the oldest entries go first, then the last of the files, and only then
 /// criteria, constraints and patterns.
 pub fn intent_context(intent: &Intent, files: &[RelatedFile], trace: &[TraceEntry]) -> String {
@@ -50,7 +50,7 @@ pub fn intent_context(intent: &Intent, files: &[RelatedFile], trace: &[TraceEntr
         files: Part::of(files.iter().filter(in_scope).map(file_line).collect()),
         entries: Part::of(trace.iter().map(entry_line).collect()),
     };
-    let surplus = parts.entries.lines.len().saturating_sub(MOST_ENTRIES);
+    let surplus = parts.entries.lines.len().saturating_sub(MAX_ENTRIES);
     parts.entries.lines.drain(..surplus);
     let head = head(intent);
     let mut over = parts.length(&head).saturating_sub(BUDGET);
@@ -199,7 +199,7 @@ fn entry_line(entry: &TraceEntry) -> String {
 }
 
 fn text(text: &str) -> String {
-    escaped(text, LONGEST_TEXT)
+    escaped(text, MAX_TEXT)
 }
 
 /// The text as XML, cut so that it takes no more than `most` bytes once it is escaped. XML has no way to write most

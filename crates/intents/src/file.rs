@@ -1,7 +1,7 @@
 //! `.orchestration/active_intents.yaml`: the authority for what an intent may touch.
 //!
 //! Reading is tolerant ([`Intents::read`]), [`Loader`] reads the file and keeps what it read, [`update`] changes it
-//! and leaves alone whatever is not meant: comments, order, unknown keys, quotes and line endings.
+//! and preserves everything else: comments, order, unknown keys, quotes and line endings.
 
 mod add;
 mod edit;
@@ -21,13 +21,13 @@ use crate::ignore::IGNORE_FILES;
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
-pub use load::{LONGEST_FILE, LoadError, Loader};
+pub use load::{LoadError, Loader, MAX_FILE};
 pub(crate) use load::{Stamp, read_text, stamp};
 pub use model::{Found, Intent, Intents, Item, Status, Warning, WarningKind};
 pub(crate) use splice::list as yaml_list;
 pub use write::{WriteError, update};
 
-/// The file's text, for whoever looks at more than the intents in it.
+/// The file's text, for callers that need more than its intents.
 pub fn text(root: &Path) -> Result<String, LoadError> {
     read_text(root, INTENTS_FILE)
 }
@@ -37,14 +37,14 @@ pub fn now() -> String {
     crate::trace::seconds(&crate::trace::now())
 }
 
-/// Whether the workspace has intents at all: without the directory every call goes on as if there were no gate
+/// Whether the workspace has intents: without the directory this gate does not apply
 /// (S2 §3.2).
 pub fn is_governed(root: &Path) -> bool {
     root.join(DIRECTORY).is_dir()
 }
 
-/// The workspace a directory belongs to: the nearest one upwards that has intents, as far as the checkout goes. Who
-/// starts in a subdirectory is not out of the gate's sight; where there is no checkout, only the directory itself counts.
+/// The workspace of a directory: the nearest parent with intents, within the checkout. A session that
+/// starts in a subdirectory is governed too; without a checkout, only the directory itself counts.
 pub fn workspace(dir: &Path) -> Option<PathBuf> {
     let Some(top) = Checkout::top_of(dir) else {
         return is_governed(dir).then(|| dir.to_owned());
@@ -58,8 +58,8 @@ pub fn governing() -> impl Iterator<Item = &'static str> {
     [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES)
 }
 
-/// What ona itself keeps in a workspace: the trace, the map and the locks are written for every session, and are
-/// nobody's change.
+/// ona's own files in a workspace: the trace, the map and the locks are written for every session, and do
+/// not count as changes.
 pub fn own_files() -> OwnFiles {
     OwnFiles { dir: DIRECTORY.into(), governing: governing().map(PathBuf::from).collect() }
 }

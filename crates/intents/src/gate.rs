@@ -1,7 +1,7 @@
-//! May this call change these files? S2 §2.2's chain, with what S4 adds, each step in its place.
+//! Decides whether a call may change files: S2 §2.2's chain of checks, with S4's additions.
 //!
-//! A pure function: whoever calls it has read the files, knows which intent is selected and which of the targets
-//! moved since they were seen. What the gate finds, the caller records.
+//! A pure function: the caller has read the files, and knows which intent is selected and which of the targets
+//! changed since they were seen. The caller records the result.
 
 mod written;
 
@@ -36,7 +36,7 @@ pub enum CallClass {
 pub enum Targets<'a> {
     /// These files, which may be none.
     Known(&'a [Target]),
-    /// These, and others that cannot be told, for this reason.
+    /// These, and unknown others, for this reason.
     Partly(&'a [Target], &'a str),
 }
 
@@ -73,7 +73,7 @@ pub struct InScope {
     pub path: String,
     /// Where it really is.
     pub real: PathBuf,
-    /// The pattern that holds it.
+    /// The pattern that includes it.
     pub pattern: String,
 }
 
@@ -84,7 +84,7 @@ pub struct Allowed {
     pub intent: Option<String>,
     /// The files to take the hash of.
     pub files: Vec<InScope>,
-    /// Files that cannot be told before it runs: what it changed has to be looked at afterwards.
+    /// Why other files may be written: the changes have to be checked after the run.
     pub unknown: Option<String>,
     /// A human has to approve it (S4), for this reason.
     pub approval: Option<String>,
@@ -100,12 +100,12 @@ impl Allowed {
 /// The gate's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It may go on.
+    /// Allowed.
     Allow(Allowed),
-    /// It may not.
+    /// Refused.
     Refuse(Refusal),
-    /// The gate could not judge and the policy lets such calls through (S2 §3.3): with a warning, and on record as
-    /// ungoverned. This is what it could not get over.
+    /// The gate could not judge, and the policy allows such calls (S2 §3.3): with a warning, and recorded as
+    /// ungoverned. The refusal says why.
     Degraded(Refusal),
 }
 
@@ -144,7 +144,7 @@ fn usable<'a>(request: &Request<'a>) -> Result<&'a Intents, Refusal> {
     }
 }
 
-/// The steps, in order; the first that says no ends it.
+/// The checks, in order; the first refusal ends the chain.
 fn chain(request: &Request<'_>, intents: &Intents) -> Result<Allowed, Refusal> {
     let id = selected(request, intents)?;
     let intent = valid(id, intents)?;
@@ -173,7 +173,7 @@ pub fn valid<'i>(id: &str, intents: &'i Intents) -> Result<&'i Intent, Refusal> 
         Found::One(intent) => intent,
         Found::None => return Err(invalid(None)),
         Found::Several(one, other) => {
-            let why = format!("it is there twice, at {} and at {}", one.place, other.place);
+            let why = format!("it is defined twice, at {} and at {}", one.place, other.place);
             return Err(invalid(Some(why)));
         }
     };
@@ -227,11 +227,11 @@ fn metadata(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
     Err(Refusal::MissingMutationClass { given: class, classes })
 }
 
-/// S2 step 3: every file is in the scope, and none is one that nobody may touch.
+/// S2 step 3: every file is in the scope, and none is protected.
 fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal> {
     let failed = |why: String| Refusal::ScopeValidationFailed { id: intent.id.clone(), why };
     let targets = match request.targets {
-        // A tool that writes files names them; one that does not, cannot be judged.
+        // A writing tool must name its files; otherwise it cannot be judged.
         Targets::Known([]) if request.class == CallClass::Write => {
             return Err(failed("the call names no file".to_owned()));
         }
@@ -253,7 +253,7 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
             Outside::NotText(_) => failed(outside.to_string()),
             other => violation(Some(other.to_string())),
         })?;
-        // A link to a blocked name is no way around the list, nor is a blocked link.
+        // Links cannot bypass the list: both the link and its target are checked.
         let names = [Some(path.clone()), relative(request.root, &target.named).ok()];
         for name in names.into_iter().flatten() {
             if holds_trace(&name) {
@@ -266,7 +266,7 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
         let pattern = match scope.holds(&path) {
             Held::By(pattern) => pattern.to_owned(),
             Held::Excluded(pattern) => {
-                return Err(violation(Some(format!("`{pattern}` takes it out"))));
+                return Err(violation(Some(format!("`{pattern}` excludes it"))));
             }
             Held::No => return Err(violation(None)),
         };
@@ -279,12 +279,12 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
 }
 
 /// Whether a path is the trace, or a directory whose removal would take it along. What is to be trusted about changes
-/// is never itself changed by who makes them, whatever the scope says.
+/// must never be changed by the agent that makes them, whatever the scope says.
 fn holds_trace(path: &str) -> bool {
     Path::new(LEDGER_PATH).starts_with(path)
 }
 
-/// A path as whoever made the call knows it.
+/// A path as the caller knows it.
 fn shown(root: &Path, target: &Target) -> String {
     relative(root, &target.named).unwrap_or_else(|_| target.named.display().to_string())
 }

@@ -1,7 +1,7 @@
 //! `.orchestration/hook_policy.yaml`: which commands and tools are harmless, and how strict the gate is.
 //!
-//! Two public shapes are read beside ona's own; ona's is written. What cannot be understood never loosens anything:
-//! a policy that is no YAML, or holds a regular expression that is none, allows nothing without asking.
+//! Two public formats are read besides ona's own; only ona's is written. Invalid content never loosens anything:
+//! a policy that is not YAML, or contains an invalid regular expression, allows nothing without asking.
 
 mod classify;
 mod read;
@@ -23,7 +23,7 @@ pub const POLICY_FILE: &str = ".orchestration/hook_policy.yaml";
 /// What happens to writes when the gate itself cannot judge (S2 §3.3, DESIGN §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailureMode {
-    /// They go through, with a warning.
+    /// They are allowed, with a warning.
     #[default]
     Open,
     /// They are refused.
@@ -105,7 +105,7 @@ pub struct HookPolicy {
     pub write_metadata: WriteMetadata,
     /// The classes a change may have, where they are narrowed.
     pub mutation_classes: Option<Vec<String>>,
-    /// What is odd about the file, in words.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
     /// Why the file counts as one that allows nothing.
     pub broken: Option<String>,
@@ -123,8 +123,8 @@ impl HookPolicy {
         }
     }
 
-    /// One that allows nothing without asking, and goes on without judging nowhere: whoever wrote it wanted to
-    /// say something.
+    /// A policy that allows nothing without asking, and never skips judging: the author wanted to
+    /// restrict something.
     fn broken(why: String) -> Self {
         Self {
             readonly: Some(Vec::new()),

@@ -16,7 +16,7 @@ pub const IGNORE_FILES: [&str; 2] = [".orchestration/.intentignore", ".intentign
 pub struct Entry {
     /// The id or the glob, as it is written.
     pub text: String,
-    /// The file it stands in.
+    /// Its file.
     pub file: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -51,14 +51,14 @@ pub enum IgnoreError {
 pub struct Ignore {
     /// The lines that say so.
     pub entries: Vec<Entry>,
-    /// What is odd, in words.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What could not be read: more may be meant to be blocked than is.
+    /// Errors: more may be blocked than is known.
     pub errors: Vec<IgnoreError>,
 }
 
 impl Ignore {
-    /// Reads both files of a workspace; one that is not there says nothing.
+    /// Reads both files of a workspace; a missing file is empty.
     pub fn load(root: &Path) -> Self {
         let mut all = Self::default();
         for file in IGNORE_FILES {
@@ -78,7 +78,7 @@ impl Ignore {
             let (entry, comment) = split(line);
             if comment.is_some_and(speaks_of_bypass) {
                 self.warnings.push(format!(
-                    "{file} line {line_number}: the comment speaks of bypassing approval; entries here only block"
+                    "{file} line {line_number}: the comment mentions bypassing approval; entries here only block"
                 ));
             }
             if !entry.is_empty() {
@@ -94,9 +94,9 @@ impl Ignore {
             return;
         }
         if text.starts_with('!') {
-            // What would take something out again would widen.
+            // A negated entry would widen the scope.
             self.warnings.push(format!(
-                "{file} line {line}: `{text}` is left out: nothing can be taken out again"
+                "{file} line {line}: `{text}` is ignored: entries cannot be negated"
             ));
             return;
         }

@@ -1,4 +1,4 @@
-//! Lessons (S4): a check that failed is noted where the next session reads it.
+//! Lessons (S4): records a failed check where the next session reads it.
 //!
 //! A command counts as a check when a word of one of its simple commands is one of [`WORDS`], in whole: `cidr`
 //! is not `ci`, and a file named `tests.txt` is not a test. Whether it failed is said by its exit code alone.
@@ -30,14 +30,14 @@ const SPEAK: [&str; 24] = [
 /// The shell found no such command, or could not start it: nothing was checked, so nothing failed.
 const NEVER_RAN: [i32; 2] = [126, 127];
 
-/// A larger file is not one that ona would rewrite.
-const LARGEST: u64 = 16 << 20;
+/// The limit for a file that ona rewrites, in bytes.
+const MAX_FILE: u64 = 16 << 20;
 
 /// Lines of the section that are lessons.
-const MOST_LESSONS: usize = 50;
+const MAX_LESSONS: usize = 50;
 
 /// Characters of the failing line, and of the command.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 
 /// A check that failed.
 #[derive(Clone, Copy, Debug)]
@@ -54,10 +54,10 @@ pub struct Lesson<'a> {
     pub output: &'a str,
 }
 
-/// What became of a command.
+/// The result for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// It is no check, or did not fail.
+    /// It is not a check, or did not fail.
     Nothing,
     /// The same failure of the same command is listed already.
     Known,
@@ -141,7 +141,7 @@ pub fn learn(
     let mut chosen = None;
     for file in FILES {
         let path = inside(workspace, file)?;
-        let text = read_resolved_text(&path, LARGEST);
+        let text = read_resolved_text(&path, MAX_FILE);
         if let Some(text) = text.map_err(|error| LessonError::Read { file, error })? {
             chosen = Some((file, path, text));
             break;
@@ -186,7 +186,7 @@ fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
         return None;
     }
     let lessons: Vec<usize> = (first..end).filter(|at| lines[*at].starts_with("- ")).collect();
-    let surplus = (lessons.len() + 1).saturating_sub(MOST_LESSONS);
+    let surplus = (lessons.len() + 1).saturating_sub(MAX_LESSONS);
     for at in lessons.into_iter().take(surplus).rev() {
         lines.remove(at);
         end -= 1;
@@ -262,7 +262,7 @@ fn one_line(text: &str) -> String {
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(MOST_TEXT).collect()
+    words.chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Intents (S2, S4): no change without one, no line without a trace.
 //!
 //! It reads and writes the files under `.orchestration/` and knows neither sessions nor the record: which intent a
-//! session works for, and what becomes of an answer, is the engine's.
+//! session works for, and what happens to a decision, is up to the engine.
 
 pub mod blame;
 pub mod class;

@@ -1,4 +1,4 @@
-//! What is wrong, or looks wrong, with a file of intents: `ona intent lint`.
+//! `ona intent lint`: errors and warnings about a file of intents.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,14 +8,14 @@ use crate::ignore::{Ignore, is_intent_id};
 use crate::scope::{Glob, Held, Scope, overlap};
 
 /// More intents than this are not compared with each other.
-const MOST_COMPARED: usize = 1_000;
+const MAX_COMPARED: usize = 1_000;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The file, or an intent of it, cannot be used.
     Error,
-    /// It can, but hardly as it is meant.
+    /// It can be used, but probably not as intended.
     Warning,
 }
 
@@ -114,7 +114,7 @@ impl Linter<'_> {
         let place = intent.place;
         if !is_intent_id(&intent.id) {
             let message = format!(
-                "the id `{}` is not like INT-001: upper-case letters, a dash, digits",
+                "the id `{}` does not look like INT-001: upper-case letters, a dash, digits",
                 intent.id
             );
             self.add(Severity::Warning, "id_pattern", place, Some(intent), message);
@@ -154,7 +154,7 @@ impl Linter<'_> {
         let mut positive = false;
         for item in &intent.owned_scope {
             if !seen.insert(item.text.as_str()) {
-                let message = format!("the pattern `{}` is there twice", item.text);
+                let message = format!("the pattern `{}` occurs twice", item.text);
                 self.add(Severity::Warning, "duplicate_pattern", item.place, Some(intent), message);
             }
             match Glob::read(&item.text) {
@@ -189,8 +189,7 @@ impl Linter<'_> {
             }
         }
         if let (false, Some(first)) = (positive, intent.owned_scope.first()) {
-            let message =
-                "every pattern takes files out, and none puts any in: nothing is in scope";
+            let message = "every pattern excludes files and none includes any: nothing is in scope";
             self.add(Severity::Warning, "empty_scope", first.place, Some(intent), message);
         }
         self.own_files(intent);
@@ -198,26 +197,26 @@ impl Linter<'_> {
 
     fn pattern(&mut self, intent: &Intent, item: &Item, glob: &Glob) {
         if glob.is_directory() {
-            let message = format!("`{0}` is taken for `{0}**`; write that", item.text);
+            let message = format!("`{0}` is read as `{0}**`; write that", item.text);
             self.add(Severity::Warning, "directory_pattern", item.place, Some(intent), message);
         }
-        // What is done or given up may well speak of files that are gone.
+        // A finished or abandoned intent may name files that no longer exist.
         let open = intent.status().is_open();
         let matches_nothing = |files: &[String]| !files.iter().any(|file| glob.matches(file));
         if open && self.files.is_some_and(matches_nothing) {
-            let message = format!("`{}` matches no file there is", item.text);
+            let message = format!("`{}` matches no existing file", item.text);
             self.add(Severity::Warning, "matches_nothing", item.place, Some(intent), message);
         }
     }
 
-    /// Whoever may change the intents may change every scope, the own one too.
+    /// An intent that may change the file of intents can change every scope, including its own.
     fn own_files(&mut self, intent: &Intent) {
         let Ok(scope) = intent.scope() else { return };
         let Held::By(pattern) = scope.holds(INTENTS_FILE) else { return };
         let item = intent.owned_scope.iter().find(|item| item.text == pattern);
         let place = item.map_or(intent.place, |item| item.place);
         let message = format!(
-            "`{pattern}` holds {INTENTS_FILE}: work for {} can widen its own scope",
+            "`{pattern}` includes {INTENTS_FILE}: work for {} can widen its own scope",
             intent.id
         );
         self.add(Severity::Warning, "scope_holds_intents", place, Some(intent), message);
@@ -230,13 +229,13 @@ impl Linter<'_> {
             .filter(|intent| intent.status().is_open())
             .filter_map(|intent| Some((intent, intent.scope().ok()?)))
             .collect();
-        if let Some((one, _)) = open.get(MOST_COMPARED) {
+        if let Some((one, _)) = open.get(MAX_COMPARED) {
             let message = format!(
-                "there are more than {MOST_COMPARED} open intents: the scopes from here on are not compared"
+                "there are more than {MAX_COMPARED} open intents: the scopes from here on are not compared"
             );
             self.add(Severity::Warning, "too_many_to_compare", one.place, None, message);
         }
-        let open = &open[..open.len().min(MOST_COMPARED)];
+        let open = &open[..open.len().min(MAX_COMPARED)];
         for (at, (one, scope)) in open.iter().enumerate() {
             for (other, others) in &open[at + 1..] {
                 let same = one.id == other.id;

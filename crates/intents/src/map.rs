@@ -1,7 +1,7 @@
 //! `.orchestration/intent_map.md`: which files each intent has touched.
 //!
 //! A view of the ledger, between two markers. What people write outside the markers stays. After one mutation
-//! [`IntentMap::add`] brings it up to date without reading the ledger again; [`IntentMap::of_ledger`] makes it anew.
+//! [`IntentMap::add`] updates it without reading the ledger again; [`IntentMap::of_ledger`] rebuilds it.
 
 mod import;
 mod page;
@@ -22,14 +22,14 @@ use crate::trace::{Ledger, LedgerError, MutationClass, PATIENCE, TraceEntry, ins
 /// Where the map is, from the workspace.
 pub const MAP_PATH: &str = ".orchestration/intent_map.md";
 
-/// Held while the map is brought up to date: two processes must not take each other's rows out.
+/// The lock for updates: two processes must not remove each other's rows.
 const LOCK_PATH: &str = ".orchestration/intent_map.lock";
 
-/// A larger map is not one that ona would rewrite.
-const LARGEST: u64 = 16 << 20;
+/// The limit for a map that ona rewrites, in bytes.
+const MAX_FILE: u64 = 16 << 20;
 
-/// As many symbols as a row names: the ones touched last.
-const MOST_SYMBOLS: usize = 12;
+/// How many symbols a row names: the ones touched last.
+const MAX_SYMBOLS: usize = 12;
 
 /// What an intent last did to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub enum MapError {
     /// It lies outside the workspace, or is a link.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Another process is at it. The map is a view: it can be made anew at any time.
-    #[error("the intent map was not brought up to date: {0}")]
+    /// Another process is updating it. The map is a view: it can be rebuilt at any time.
+    #[error("the intent map was not updated: {0}")]
     Lock(#[from] LockError),
     /// What is there cannot be read.
     #[error("{MAP_PATH}: {0}")]
@@ -84,7 +84,7 @@ impl IntentMap {
 
     /// The map of a workspace as it was last written; nothing where there is none that ona could have written.
     pub fn read(workspace: &Path) -> Result<Option<Self>, MapError> {
-        let text = read_resolved_text(&inside(workspace, MAP_PATH)?, LARGEST)?;
+        let text = read_resolved_text(&inside(workspace, MAP_PATH)?, MAX_FILE)?;
         Ok(text.as_deref().and_then(page::parse))
     }
 
@@ -105,7 +105,7 @@ impl IntentMap {
                     row.symbols.push(node.symbol.clone());
                 }
             }
-            let surplus = row.symbols.len().saturating_sub(MOST_SYMBOLS);
+            let surplus = row.symbols.len().saturating_sub(MAX_SYMBOLS);
             row.symbols.drain(..surplus);
         }
     }
@@ -127,7 +127,7 @@ impl IntentMap {
         name: impl Fn(&str) -> Option<String>,
     ) -> Result<(), MapError> {
         let path = own(workspace, MAP_PATH)?;
-        let old = read_resolved_text(&path, LARGEST)?;
+        let old = read_resolved_text(&path, MAX_FILE)?;
         let new = page::render(self, old.as_deref(), name);
         if old.as_deref() != Some(new.as_str()) {
             replace(&path, new.as_bytes(), &ReplaceOptions::default())?;
@@ -149,7 +149,7 @@ pub fn record(
         std::fs::create_dir_all(dir)?;
     }
     let _held = Lock::acquire(&lock, PATIENCE)?;
-    let old = read_resolved_text(&path, LARGEST)?;
+    let old = read_resolved_text(&path, MAX_FILE)?;
     let map = match old.as_deref().and_then(page::parse) {
         Some(mut map) => {
             map.add(entry);

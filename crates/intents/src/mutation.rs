@@ -1,4 +1,4 @@
-//! From the files a tool changed to the entry that tells of it.
+//! Builds the trace entry for the files that a tool changed.
 
 use crate::class::{Versions, classify};
 use crate::ranges::{modified_ranges, prefixed_hash};
@@ -6,7 +6,7 @@ use crate::syntax::attribute;
 use crate::trace::{FileChange, MutationClass, TraceEntry};
 
 /// Fills in what the changed files say: `file`, `modified_ranges` with their symbols, and the class with the
-/// check of what was claimed. Who, why and whether it was allowed is the caller's to say.
+/// check of the claimed class. The caller adds who, why and whether it was allowed.
 pub fn describe(entry: &mut TraceEntry, files: &[Versions<'_>], claimed: Option<MutationClass>) {
     for file in files.iter().filter(|file| file.old != file.new) {
         let mut ranges = modified_ranges(file.path, file.old, file.new);

@@ -11,14 +11,14 @@ use similar::{Algorithm, DiffOp};
 
 use crate::trace::{LineRange, ModifiedRange};
 
-/// How long two versions are compared for the smallest difference. After that the rest is one coarser hunk.
+/// The time limit for the smallest difference between two versions. After that the rest is one coarser hunk.
 const DEADLINE: Duration = Duration::from_millis(300);
 
 /// A file with more lines than this in its versions is compared only at its ends.
-const MOST_LINES: usize = 400_000;
+const MAX_LINES: usize = 400_000;
 
 /// A range longer than this carries no hashes of its lines: they would be most of the ledger.
-const MOST_LINE_HASHES: usize = 20_000;
+const MAX_LINE_HASHES: usize = 20_000;
 
 /// Binary, as git sees it: a NUL byte near the front.
 const BINARY_LOOK: usize = 8_000;
@@ -65,7 +65,7 @@ pub fn line_hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<Hunk> {
     if old_middle.is_empty() && new_middle.is_empty() {
         return Vec::new();
     }
-    let too_many = old_middle.len() + new_middle.len() > MOST_LINES;
+    let too_many = old_middle.len() + new_middle.len() > MAX_LINES;
     if old_middle.is_empty() || new_middle.is_empty() || too_many {
         return vec![Hunk { old: old_middle, new: new_middle }];
     }
@@ -169,7 +169,7 @@ pub fn segment_hash(lines: &[&[u8]]) -> String {
 
 /// Eight digits for each line. None where there are no lines or too many.
 fn line_hashes(lines: &[&[u8]]) -> Option<String> {
-    if lines.is_empty() || lines.len() > MOST_LINE_HASHES {
+    if lines.is_empty() || lines.len() > MAX_LINE_HASHES {
         return None;
     }
     let mut digits = String::with_capacity(lines.len() * 8);

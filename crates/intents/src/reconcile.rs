@@ -1,4 +1,4 @@
-//! Changes that no trace explains.
+//! Finds changes that the trace does not explain.
 //!
 //! A file is compared with what it was at some commit. If the ledger leads from one to the other by hashes, every
 //! change of it is explained. Else each line that differs must have been written by an entry (see
@@ -43,7 +43,7 @@ pub struct Ungoverned {
     pub kind: ChangeKind,
     /// The lines of the old version that the change replaced. None for the whole file.
     pub old_range: Option<LineRange>,
-    /// The lines of the new version that nobody is known for. None for the whole file.
+    /// The lines of the new version without a known author. None for the whole file.
     pub new_range: Option<LineRange>,
     /// SHA-256 of those lines, or of the whole file.
     pub content_hash: Option<String>,
@@ -114,7 +114,7 @@ pub fn unexplained(history: &History, file: &Versions<'_>) -> Vec<Ungoverned> {
     found
 }
 
-/// Lines of a hunk that nobody is known for, in runs.
+/// Lines of a hunk without a known author, in runs.
 fn unknown_runs(hunk: &Hunk, known: &[bool]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
     for line in hunk.new.clone().filter(|line| !known[*line]) {

@@ -1,25 +1,25 @@
-//! What a call is told that may not go on: structured, so that a model can recover by itself (S4).
+//! Refusals of a call: structured, so that a model can recover by itself (S4).
 
 use serde_json::{Map, Value, json};
 
 use crate::file::LoadError;
 
-/// What blocks the trace: no list, so nobody can take it off one.
+/// The blocker of the trace: a fixed rule, not an entry of a list.
 pub const TRACE_IS_ONAS: &str = "ona itself: the trace is only ever appended to";
 
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The id is blank, unknown, or there twice.
+    /// The id is blank, unknown, or a duplicate.
     InvalidIntent {
         /// The id.
         id: String,
-        /// More about it, where there is more to say.
+        /// Details, if there are any.
         why: Option<String>,
         /// Those that could be selected.
         available: Vec<String>,
     },
-    /// There is no file of intents.
+    /// The file of intents does not exist.
     MissingIntents,
     /// The file of intents cannot be used.
     IntentParseFailed {
@@ -57,7 +57,7 @@ pub enum Refusal {
         /// The selected intent.
         selected: String,
     },
-    /// A write does not say of which class it is, or names one that may not be.
+    /// A write does not name its class, or names one that is not allowed.
     MissingMutationClass {
         /// What it says.
         given: Option<String>,
@@ -71,7 +71,7 @@ pub enum Refusal {
         /// The selected one.
         selected: String,
     },
-    /// It cannot be told what would be touched, or what the scope is.
+    /// The touched files, or the scope, are unknown.
     ScopeValidationFailed {
         /// The intent.
         id: String,
@@ -101,7 +101,7 @@ pub enum Refusal {
         /// What was found.
         found: String,
     },
-    /// Another gate's no.
+    /// A refusal by another gate.
     Gate {
         /// Which kind.
         kind: GateKind,
@@ -165,11 +165,11 @@ impl Refusal {
             Self::InvalidIntent { id, .. } if id.trim().is_empty() => {
                 "No intent id is given.".into()
             }
-            Self::InvalidIntent { id, why: None, .. } => format!("There is no intent {id}."),
+            Self::InvalidIntent { id, why: None, .. } => format!("Unknown intent {id}."),
             Self::InvalidIntent { id, why: Some(why), .. } => {
                 format!("The intent {id} cannot be used: {why}.")
             }
-            Self::MissingIntents => "There is no .orchestration/active_intents.yaml.".into(),
+            Self::MissingIntents => ".orchestration/active_intents.yaml does not exist.".into(),
             Self::IntentParseFailed { why } => {
                 format!(".orchestration/active_intents.yaml cannot be used: {why}")
             }
@@ -195,7 +195,7 @@ impl Refusal {
                 format!("The write names the intent {given}, but {selected} is selected.")
             }
             Self::ScopeValidationFailed { id, why } => {
-                format!("Whether this is in the scope of {id} cannot be told: {why}.")
+                format!("It cannot be determined whether this is in the scope of {id}: {why}.")
             }
             Self::ScopeViolation { file, id, why: None, .. } => {
                 format!("Scope violation: {file} is not in {id}'s owned_scope")

@@ -1,4 +1,4 @@
-//! Which files an intent may change: `owned_scope`, in the words of minimatch with `dot: true` (S2 §2.2).
+//! Which files an intent may change: `owned_scope`, in the syntax of minimatch with `dot: true` (S2 §2.2).
 //!
 //! `*` and `?` stay within a name, `**` as a whole name stands for any number of them, `{a,b}` and `{1..3}` are
 //! opened up, a leading `!` takes files out again, a leading `#` makes a comment. What minimatch knows beyond
@@ -17,7 +17,7 @@ pub use overlap::overlap;
 pub use place::{Outside, locate, relative};
 
 /// Longer patterns are refused.
-const LONGEST: usize = 4_096;
+const MAX_PATTERN: usize = 4_096;
 
 /// Why a pattern cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub enum GlobProblem {
     Empty,
     /// It is longer than 4,096 bytes.
     TooLong,
-    /// Its braces stand for more than 1,000 patterns.
+    /// Its braces expand to more than 1,000 patterns.
     TooMany,
     /// `+(a|b)` and its kin.
     Extglob,
@@ -40,7 +40,7 @@ pub enum GlobProblem {
     Absolute,
     /// A name in it is `.`, which no path has.
     Dot,
-    /// It leads out of the workspace.
+    /// It points outside the workspace.
     LeadsOut,
 }
 
@@ -67,17 +67,17 @@ impl fmt::Display for GlobProblem {
         f.write_str(match self {
             Self::Empty => "it names nothing",
             Self::TooLong => "it is longer than 4096 bytes",
-            Self::TooMany => "its braces stand for more than 1000 patterns",
+            Self::TooMany => "its braces expand to more than 1000 patterns",
             Self::Extglob => "groups like `+(a|b)` are not supported: use braces, `{a,b}`",
             Self::PartialGlobstar => {
-                "`**` has to be a whole name: write `**/*.ts` instead of `**.ts`"
+                "`**` must be a whole name: write `**/*.ts` instead of `**.ts`"
             }
             Self::PosixClass => {
                 "classes like `[[:alpha:]]` are not supported: use ranges, `[a-zA-Z]`"
             }
             Self::UnclosedClass => "a `[` has no `]`: write `\\[` for the character",
             Self::Absolute => "it begins with `/`, but patterns are relative to the workspace",
-            Self::Dot => "`.` is no name in any path: leave out `./`",
+            Self::Dot => "`.` is not a file name: remove `./`",
             Self::LeadsOut => "`..` leads out of the workspace",
         })
     }
@@ -106,8 +106,8 @@ impl Glob {
     /// Reads a pattern; a comment is none.
     pub fn read(text: &str) -> Result<Option<Self>, GlobError> {
         let bad = |problem| GlobError { pattern: text.to_owned(), problem };
-        if text.len() > LONGEST {
-            // The pattern itself would drown the message.
+        if text.len() > MAX_PATTERN {
+            // The pattern itself is too long for the message.
             let pattern = text.chars().take(60).chain("…".chars()).collect();
             return Err(GlobError { pattern, problem: GlobProblem::TooLong });
         }
@@ -134,7 +134,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether it takes files out (`!`).
+    /// Whether it excludes files (`!`).
     pub fn excludes(&self) -> bool {
         self.excludes
     }
@@ -209,14 +209,14 @@ fn walk(segments: &[Segment], names: &[&str]) -> bool {
     segments[segment..].iter().all(|segment| *segment == Segment::Deep)
 }
 
-/// What a scope says of a path.
+/// The decision of a scope about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held<'s> {
-    /// This pattern holds it.
+    /// This pattern includes it.
     By(&'s str),
-    /// A pattern would hold it, but this one takes it out.
+    /// A pattern includes it, but this one excludes it.
     Excluded(&'s str),
-    /// No pattern holds it.
+    /// No pattern includes it.
     No,
 }
 

@@ -1,4 +1,4 @@
-//! The handshake (S2, S4): an intent is selected, and whoever selects it is told what it is about.
+//! The handshake (S2, S4): an intent is selected, and its context is returned.
 
 use crate::context::{self, RelatedFile, intent_context};
 use crate::file::{Change, Intent, Status, TextField, change, update};
@@ -8,8 +8,8 @@ use crate::refusal::Refusal;
 use crate::trace::{Ledger, now};
 use crate::workspace::Workspace;
 
-/// As many entries of the trace are told (S2 §2.4).
-const MOST_ENTRIES: usize = 20;
+/// How many trace entries are included (S2 §2.4).
+const MAX_ENTRIES: usize = 20;
 
 /// An intent that was selected.
 #[derive(Clone, Debug)]
@@ -18,12 +18,12 @@ pub struct Selected {
     pub intent: Intent,
     /// The `<intent_context>` block.
     pub context: String,
-    /// What did not work beside it.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl Workspace {
-    /// Selects an intent: it must be one that may be worked on. One that was planned is in progress from now on.
+    /// Selects an intent, which must be open for work. A planned one becomes in progress.
     pub fn select(&self, id: &str) -> Result<Selected, Refusal> {
         let intents = self.intents().map_err(|error| Refusal::of_load(&error))?;
         let mut intent = valid(id.trim(), &intents)?.clone();
@@ -45,7 +45,7 @@ impl Workspace {
     /// What a model is told of an intent.
     pub fn context(&self, intent: &Intent, warnings: &mut Vec<String>) -> String {
         let mut trace = Vec::new();
-        match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MOST_ENTRIES)) {
+        match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MAX_ENTRIES)) {
             Ok(Ok(recent)) => {
                 let told = |entry: &crate::TraceEntry| context::TraceEntry {
                     timestamp: entry.timestamp.clone(),

@@ -1,4 +1,4 @@
-//! What a syntax tree says about a file: which symbols a change touches, which tokens are code, and which
+//! Facts from a file's syntax tree: which symbols a change touches, which tokens are code, and which
 //! signatures others can call.
 //!
 //! Eleven languages are read, and C# where the feature `c-sharp` is on. Everything is bounded: a text that is too large, takes too long or is of no known

@@ -2,10 +2,10 @@
 //!
 //! The ledger is only ever appended to. Each line of ona's carries the hash of the line of ona's before it, so
 //! that a line that was changed, taken out or moved is found by [`Ledger::verify`]. Lines of other writers (S2's
-//! record, S4's record, agent-trace) may stand in between: they are read, and are no part of the chain.
+//! record, S4's record, agent-trace) may occur in between: they are read, but are not part of the chain.
 //!
 //! A writer may be killed at any moment. What it leaves behind is at most one line without an end; the next
-//! writer ends it and names it by its hash, so that it is told apart from a line somebody damaged.
+//! writer ends it and records its hash, so that it can be told from a damaged line.
 
 mod dialect;
 mod ledger;

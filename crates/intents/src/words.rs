@@ -1,4 +1,4 @@
-//! Closed sets of words, as they stand in the files.
+//! Closed sets of words in the file formats.
 
 /// An enum whose variants are words of a file format. A word that is not in the set reads as an error, and
 /// as nothing where [`lenient`] is used, so that a foreign record loses one field and not its line.

@@ -1,4 +1,4 @@
-//! A workspace with intents: its files, read again when they change, and a call held against them.
+//! A workspace with intents: its files, read again when they change, and the judgement of calls.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub struct Judged {
     pub decision: Decision,
     /// What kind of call it is.
     pub class: CallClass,
-    /// The intents it was held against, where they could be read.
+    /// The intents it was judged by, if they could be read.
     pub intents: Option<Arc<Intents>>,
     /// How strict the gate was.
     pub policy: Arc<HookPolicy>,
@@ -82,8 +82,8 @@ impl Workspace {
         self.loader.load()
     }
 
-    /// Its policy. One that was there and is gone goes on holding: taking it away must not loosen anything for whoever
-    /// works under it.
+    /// Its policy. A removed policy stays in force for this process: removing it must not loosen anything for
+    /// a session that works under it.
     pub fn policy(&self) -> Arc<HookPolicy> {
         self.policy.get(|gone, before| match before {
             Some(before) if gone => before,

@@ -11,7 +11,7 @@ use std::ops::Range;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
 /// Collections within collections, at most.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A place in a file, both counted from 1, columns in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Text that is no YAML ona can use, and where.
+/// Text that is not usable YAML, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct YamlError {
@@ -88,7 +88,7 @@ struct Open {
 }
 
 impl Document {
-    /// Reads a text that holds one document or none.
+    /// Parses a text with one document or none.
     pub(crate) fn read(text: &str) -> Result<Self, YamlError> {
         let mut document = Self::default();
         let mut anchors: HashMap<usize, Id> = HashMap::new();
@@ -106,7 +106,7 @@ impl Document {
                 Event::DocumentStart(..) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(bad("a second document begins here; there has to be one"));
+                        return Err(bad("a second document begins here; only one is allowed"));
                     }
                 }
                 Event::Scalar(value, style, anchor, tag) => {
@@ -116,14 +116,14 @@ impl Document {
                     document.attach(&mut open, id);
                 }
                 Event::Alias(anchor) => {
-                    let target = anchors.get(&anchor).ok_or_else(|| bad("an alias of nothing"))?;
+                    let target = anchors.get(&anchor).ok_or_else(|| bad("unknown alias"))?;
                     let id = document.add(Kind::Alias(*target), &span, false, false);
                     document.attach(&mut open, id);
                 }
                 Event::SequenceStart(style, anchor, tag)
                 | Event::MappingStart(style, anchor, tag) => {
-                    if open.len() >= DEEPEST {
-                        return Err(bad("it is nested too deep"));
+                    if open.len() >= MAX_DEPTH {
+                        return Err(bad("it is nested too deeply"));
                     }
                     let flow = style == StructureStyle::Flow;
                     let decorated = anchor != 0 || tag.is_some();
@@ -176,14 +176,14 @@ impl Document {
         Ok(())
     }
 
-    /// Of two keys of the same name nobody can say which counts.
+    /// Duplicate keys are an error: it is unclear which one counts.
     fn unique(&self, pairs: &[(Id, Id)]) -> Result<(), YamlError> {
         let mut seen = HashSet::new();
         for (key, _) in pairs {
             if let Some(name) = self.text(*key)
                 && !seen.insert(name)
             {
-                let message = format!("the key `{name}` is there twice");
+                let message = format!("duplicate key `{name}`");
                 return Err(YamlError { place: self.nodes[*key].place, message });
             }
         }
@@ -199,7 +199,7 @@ impl Document {
         &self.nodes[id]
     }
 
-    /// What a node stands for.
+    /// The node itself, or the target of an alias.
     fn meant(&self, id: Id) -> &Node {
         match self.nodes[id].kind {
             // An alias names a node, and a node is never an alias: nothing to go round in.
@@ -313,7 +313,7 @@ fn place(span: &Span) -> Place {
     Place { line: span.start.line(), column: span.start.col() + 1 }
 }
 
-/// The parser speaks of what it looked for; a tab is what is there.
+/// A clearer message for a tab, where the parser only names what it expected.
 fn explained(text: &str, place: Place, info: &str) -> String {
     let line = text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
     let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -355,7 +355,7 @@ mod tests {
             ("a:\n\t- b\n", 2, "tab"),
             ("a: 1\n b: 2\n", 2, "mapping"),
             ("a: *x\n", 1, "anchor"),
-            ("a: {b: 1, b: 2}", 1, "`b` is there twice"),
+            ("a: {b: 1, b: 2}", 1, "duplicate key `b`"),
             ("a: 1\n---\nb: 2", 2, "second document"),
         ] {
             let error = Document::read(text).unwrap_err();

@@ -1,8 +1,8 @@
 //! The client: the servers that ona is connected to, and what they offer.
 //!
 //! A [`Pool`] connects the servers it is given ([`crate::ServerSpec`]), each by a task of its own, and keeps them
-//! connected. What a server sends is bounded in size and in number, what it does is bounded in time; one that misbehaves
-//! harms nobody but itself.
+//! connected. What a server sends is limited in size and number, and every operation in time; a misbehaving server
+//! harms only itself.
 
 mod bound;
 mod call;
@@ -10,7 +10,6 @@ mod callbacks;
 mod child;
 mod connect;
 mod content;
-mod ears;
 mod error;
 mod events;
 mod keeper;
@@ -21,6 +20,7 @@ mod pipe;
 mod pool;
 mod reading;
 mod server;
+mod server_requests;
 mod sse;
 mod stale;
 mod tap;
@@ -32,11 +32,11 @@ pub use callbacks::{
     Browser, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks, TokenStore, token_key,
 };
 pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent};
-pub use ears::Root;
 pub use error::McpError;
 pub use lists::{McpPrompt, McpResource, McpTemplate, McpTool, PromptArgument};
 pub use names::{slug, tool_name};
 pub use oauth::AuthorizeError;
 pub use pool::{Pool, PoolOptions, ServerStatus};
 pub use server::{Retry, ServerInfo, ServerState};
+pub use server_requests::Root;
 pub use tap::OnProgress;

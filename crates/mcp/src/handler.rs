@@ -1,4 +1,4 @@
-//! A tool set as `rmcp` wants it.
+//! Adapts a [`ToolSet`] to the `rmcp` library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tracing::debug;
 
 use crate::{Answer, Call, Progress, ToolSet, ToolSpec, UnknownTool};
 
-/// Steps that wait to be sent to a client; what comes while so many do is left out.
-const MOST_STEPS: usize = 64;
-/// How long an answer waits for steps that were said before it.
+/// The limit for progress steps that wait to be sent; further ones are dropped.
+const MAX_STEPS: usize = 64;
+/// How long an answer waits for earlier progress steps.
 const STEPS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Answers requests of one client.
@@ -74,15 +74,15 @@ impl ServerHandler for Handler {
                 Ok(result.into())
             }
             Ok(Err(UnknownTool)) => {
-                Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None))
+                Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None))
             }
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
 }
 
-/// Tells a client how far its call got, if it wants to know. It never waits: what a slow client does not take in is left
-/// out.
+/// Reports the progress of a call to a client that wants it. It never waits: steps that a slow client does not read are
+/// dropped.
 #[derive(Debug)]
 pub struct Reporter(Option<mpsc::Sender<Progress>>);
 
@@ -90,7 +90,7 @@ impl Reporter {
     /// For the call of this context, and the task that sends what is reported; that one ends with the reporter.
     fn new(context: &RequestContext<RoleServer>) -> (Self, Option<JoinHandle<()>>) {
         let Some(token) = context.meta.get_progress_token() else { return (Self(None), None) };
-        let (sender, mut steps) = mpsc::channel::<Progress>(MOST_STEPS);
+        let (sender, mut steps) = mpsc::channel::<Progress>(MAX_STEPS);
         let peer = context.peer.clone();
         let forwarding = tokio::spawn(async move {
             while let Some(step) = steps.recv().await {
@@ -105,7 +105,7 @@ impl Reporter {
         (Self(Some(sender)), Some(forwarding))
     }
 
-    /// Says how far the call got. Each step has to be further than the one before.
+    /// Reports progress. Each step has to be further than the one before.
     pub fn report(&self, step: Progress) {
         if let Some(sender) = &self.0 {
             let _ = sender.try_send(step);
@@ -224,6 +224,6 @@ mod tests {
         let broken = client.call_tool(CallToolRequestParams::new("panics")).await.unwrap_err();
         assert!(broken.to_string().contains("panic"), "{broken}");
         let unknown = client.call_tool(CallToolRequestParams::new("other")).await.unwrap_err();
-        assert!(unknown.to_string().contains("there is no tool `other`"), "{unknown}");
+        assert!(unknown.to_string().contains("unknown tool `other`"), "{unknown}");
     }
 }

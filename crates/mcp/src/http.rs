@@ -1,7 +1,7 @@
 //! Many clients, by streamable HTTP. Only ever on loopback, and never for a web page.
 //!
-//! The library keeps no state between requests, and so has nothing that a client could take back. What is under way is
-//! known here: a client is given the name of a session when it says hello, and what comes with that name is its own.
+//! The library keeps no state between requests, so it cannot cancel one. Running calls are
+//! tracked here: a client gets a session id at `initialize`, and requests with that id are its own.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,30 +29,30 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::handler::Handler;
-use crate::{LARGEST_MESSAGE, ServeError, ToolSet};
+use crate::{MAX_MESSAGE, ServeError, ToolSet};
 
 /// Where clients post to.
 const PATH: &str = "/mcp";
 /// The header that names a client's session.
 const SESSION: &str = "mcp-session-id";
-/// How a client says that it takes a call back.
+/// The notification by which a client cancels a call.
 const CANCELLED: &str = "notifications/cancelled";
 /// Connections at a time; more wait.
-const MOST_CONNECTIONS: usize = 512;
-/// Requests at a time; more wait. Who has not said yet what it wants keeps no other from being answered.
-const MOST_REQUESTS: usize = 64;
-/// How long a client may take to say what it wants.
+const MAX_CONNECTIONS: usize = 512;
+/// Requests at a time; more wait. A connection without a complete request does not count.
+const MAX_REQUESTS: usize = 64;
+/// The time limit for a request's headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
-/// How long its message may take to come.
+/// The time limit for a request's body.
 const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
-/// How long calls that are under way may go on after the end.
+/// How long running calls may continue after the shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
 type Service = StreamableHttpService<Handler, NeverSessionManager>;
 type Answered = Response<BoxBody<Bytes, Infallible>>;
 
-/// Serves on a port of 127.0.0.1, 0 for any, until it is cancelled. `listening` is told the address as soon as there is
-/// one.
+/// Serves on a port of 127.0.0.1, 0 for any, until it is cancelled. `listening` gets the address as soon as it is
+/// known.
 pub async fn serve_http(
     tools: Arc<dyn ToolSet>,
     port: u16,
@@ -69,8 +69,8 @@ pub async fn serve_http(
         config(port, cancel.clone()),
     );
     let calls = Calls::default();
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let turns = Arc::new(Semaphore::new(MOST_REQUESTS));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let turns = Arc::new(Semaphore::new(MAX_REQUESTS));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -105,7 +105,7 @@ pub async fn serve_http(
                 }
             };
             if let Err(error) = ended {
-                debug!(target: "ona::mcp", %error, "a connection broke off");
+                debug!(target: "ona::mcp", %error, "a connection was lost");
             }
         });
     }
@@ -114,7 +114,7 @@ pub async fn serve_http(
     Ok(())
 }
 
-/// The next connection, and a seat for it; nothing if it broke off at once.
+/// The next connection with its slot; `None` if it was lost at once.
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
@@ -131,14 +131,14 @@ async fn accept(
     }
 }
 
-/// No state between requests; `Host` must name this server, so that no other name that was made to lead here does, and
+/// No state between requests; `Host` must name this server, which prevents DNS rebinding, and
 /// `Origin`, which only browsers send, must be its own.
 fn config(port: u16, cancel: CancellationToken) -> StreamableHttpServerConfig {
     let own = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
     StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LARGEST_MESSAGE)
+        .with_max_request_body_bytes(MAX_MESSAGE)
         .with_allowed_origins(own.iter().map(|own| format!("http://{own}")))
         .enforce_origin_validation()
         .with_allowed_hosts(own)
@@ -156,7 +156,7 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let Ok(body) = tokio::time::timeout(MESSAGE_WITHIN, taken_in(body)).await else {
-        return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message did not come to its end\n"));
+        return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message is incomplete\n"));
     };
     let Said { id, method, params } = serde_json::from_slice(&body).unwrap_or_default();
     let answering = service.handle(Request::from_parts(parts, Full::new(body)));
@@ -172,7 +172,7 @@ async fn answer(
         }
         (CANCELLED, Some(session), _) => {
             let answer = answering.await;
-            // Not before the library has found that it comes from nobody else.
+            // Only after the library has checked the origin.
             if answer.status() == StatusCode::ACCEPTED {
                 calls.cancel(session, &params.request_id);
             }
@@ -182,7 +182,7 @@ async fn answer(
             let call = calls.begin(session, &id);
             tokio::select! {
                 answer = answering => ending_with(call, answer),
-                // Where nobody hears the library any more, it ends the call.
+                // If its receiver is dropped, the library ends the call.
                 () = call.cancel.cancelled() => taken_back(&id),
             }
         }
@@ -208,7 +208,7 @@ struct Params {
 /// What a client sends; of what is too large only so much that the library sees that.
 async fn taken_in(mut body: Incoming) -> Bytes {
     let mut taken = Vec::new();
-    while taken.len() <= LARGEST_MESSAGE
+    while taken.len() <= MAX_MESSAGE
         && let Some(Ok(frame)) = body.frame().await
     {
         if let Some(bytes) = frame.data_ref() {
@@ -218,7 +218,7 @@ async fn taken_in(mut body: Incoming) -> Bytes {
     taken.into()
 }
 
-/// Calls that are under way, by their session and the client's own name for them.
+/// Running calls, by session and the client's request id.
 #[derive(Clone, Default)]
 struct Calls(Arc<Mutex<HashMap<(String, String), CancellationToken>>>);
 
@@ -238,7 +238,7 @@ impl Calls {
     }
 }
 
-/// A call that is under way as long as this lives.
+/// A running call, as long as this value lives.
 struct Underway {
     calls: Calls,
     key: (String, String),
@@ -260,9 +260,9 @@ fn ending_with(call: Underway, answer: Answered) -> Answered {
     })
 }
 
-/// What is said in place of an answer that nobody waits for.
+/// The error in place of an answer that was cancelled.
 fn taken_back(id: &Value) -> Answered {
-    let error = json!({"code": -32_800, "message": "the call was taken back"});
+    let error = json!({"code": -32_800, "message": "the call was cancelled"});
     let said = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
     let mut answer = plain(StatusCode::OK, said);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,9 +1,9 @@
-//! MCP, both ways: tools of others for ona, and tools of ona for others.
+//! MCP, client and server: tools of MCP servers for ona, and ona's tools for other agents.
 //!
-//! A [`Pool`] connects servers and calls their tools. Whoever has tools to offer implements [`ToolSet`]; [`serve_stdio`]
-//! and [`serve_http`] speak the protocol. The library behind it (`rmcp`) moves fast and shows nowhere outside this crate.
+//! A [`Pool`] connects servers and calls their tools. To offer tools, implement [`ToolSet`]; [`serve_stdio`]
+//! and [`serve_http`] speak the protocol. The library behind it (`rmcp`) changes fast and is not exposed by this crate.
 //!
-//! It knows nothing of what the tools do, and neither prints nor reads the environment.
+//! It does not know what the tools do, and neither prints nor reads the environment.
 
 mod client;
 mod handler;
@@ -29,8 +29,8 @@ pub use http::serve_http;
 pub use spec::{CALL_TIMEOUT, OauthClient, Remote, START_TIMEOUT, ServerSpec, Way};
 pub use stdio::serve_stdio;
 
-/// The largest message that is taken in. What ona's tools are asked fits many times over.
-pub const LARGEST_MESSAGE: usize = 4 << 20;
+/// The limit for an incoming message, in bytes.
+pub const MAX_MESSAGE: usize = 4 << 20;
 
 /// Something that is awaited.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -105,9 +105,9 @@ pub struct Answer {
     pub is_error: bool,
 }
 
-/// There is no tool of this name.
+/// The tool is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such tool")]
+#[error("unknown tool")]
 pub struct UnknownTool;
 
 /// A call of a tool that is offered.
@@ -117,10 +117,10 @@ pub struct Call {
     pub name: String,
     /// What it is called with.
     pub arguments: Map<String, Value>,
-    /// Cancelled when the client takes the call back, or goes. Nobody reads the answer then, so that a tool may stop as
+    /// Cancelled when the client cancels the call or disconnects. The answer is not read then, so a tool may stop as
     /// soon as what it did is on the record.
     pub cancel: CancellationToken,
-    /// Where to say how far it got.
+    /// Reports progress.
     pub progress: Reporter,
 }
 
@@ -138,12 +138,12 @@ pub trait ToolSet: Send + Sync + 'static {
     /// The tools.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Calls one. Calls run beside each other; one that blocks a thread has to find itself one. It is awaited to its end
-    /// even if the client has taken it back.
+    /// Calls a tool. Calls run in parallel; one that blocks must use its own thread. It is awaited to its end
+    /// even if the client has cancelled it.
     fn call(self: Arc<Self>, call: Call) -> BoxFuture<'static, Result<Answer, UnknownTool>>;
 }
 
-/// Why serving ended that should not have.
+/// Why serving ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The client spoke something else than MCP.
@@ -153,6 +153,6 @@ pub enum ServeError {
     #[error("the connection failed: {0}")]
     Transport(#[from] std::io::Error),
     /// A part of the server itself ended by a panic.
-    #[error("the server broke off: {0}")]
+    #[error("the server stopped: {0}")]
     Broken(String),
 }

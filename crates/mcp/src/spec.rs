@@ -1,4 +1,4 @@
-//! A server that ona is to connect to, with everything about it decided: variables are put in, scopes are merged.
+//! The specification of a server to connect to: variables are expanded, scopes are merged.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Args;
 use ona_files::ReadError;
 use ona_files::jsonc::{self, EditError};
-use ona_hooks::own::{command_for, is_ona};
+use ona_hooks::own_gate::{command_for, is_ona};
 use ona_hosts::project::{self, Change, ChangeError};
 use ona_intents::file::DIRECTORY;
 use serde_json::{Value, json};

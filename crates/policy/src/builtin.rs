@@ -23,7 +23,7 @@ const HARMLESS_TOOLS: &[&str] = &[
     "ToolSearch",
 ];
 
-/// Directories that hold what other programs obey.
+/// Directories with files that other programs act on.
 const PROTECTED_DIRS: &[&str] =
     &[".git", ".vscode", ".idea", ".husky", ".claude", ".ona", ".orchestration", ".ssh", ".gnupg"];
 
@@ -31,7 +31,7 @@ const PROTECTED_DIRS: &[&str] =
 const OPEN_IN_CLAUDE: &[&str] =
     &["commands", "agents", "skills", "worktrees", "agent-memory", "agent-memory-local"];
 
-/// Files that other programs obey.
+/// Files that other programs act on.
 const PROTECTED_FILES: &[&str] = &[
     ".gitconfig",
     ".gitmodules",
@@ -54,7 +54,7 @@ const PROTECTED_FILES: &[&str] = &[
 pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
     let mut rules = Vec::new();
     let mut add = |text: String, behavior: Behavior, guard: Guard| {
-        // The texts are ours, so none of them is refused; a test reads them all.
+        // These texts always parse; a test checks them all.
         if let Ok((rule, _)) =
             Rule::parse(&text, behavior, Source::of(Scope::Builtin), &around.anchors())
         {
@@ -89,7 +89,7 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
     rules
 }
 
-/// A directory's name is no pattern, whatever characters it has.
+/// Escapes a directory's name, so that it is not read as a pattern.
 fn escaped(dir: &std::path::Path) -> String {
     globset::escape(&dir.to_string_lossy())
 }

@@ -1,4 +1,4 @@
-//! What is known of particular commands: which run others, which touch the files they name.
+//! Knowledge about particular commands: which run others, which touch the files they name.
 
 use crate::shell::{self, Command, Script, Word};
 
@@ -83,7 +83,7 @@ const SHELLS: &[&str] =
 const WITH_COMMAND_OPTION: &[&str] = &["su", "runuser", "script", "sg", "flock"];
 
 /// How deep command lines within command lines are followed.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// The name without its directory: `/bin/rm` is `rm`.
 pub(crate) fn base_name(name: &str) -> &str {
@@ -104,7 +104,7 @@ pub(crate) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
     let mut next = 1;
     while let Some(option) = literal(next).filter(|word| word.starts_with('-')) {
         next += match (wrapper, option) {
-            // `command -v` looks a command up, it runs none; xargs with options runs who knows what.
+            // `command -v` only looks up a command; what xargs with options runs is unknown.
             ("command" | "xargs", _) => return None,
             ("nice", "-n") | ("timeout", "-s" | "-k") | ("stdbuf", "-i" | "-o" | "-e") => 2,
             _ => 1,
@@ -176,7 +176,7 @@ pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
             Some(_) if !all => {}
             Some(option) if GIT_RISKS.contains(&option) => starts.push(start + 2),
             Some(option) if option.contains('=') => starts.push(start + 1),
-            // Nobody knows whether it takes a value.
+            // Unknown option: it may take a value.
             Some(_) => starts.extend([start + 1, start + 2]),
         }
         if starts.len() > 64 {
@@ -186,7 +186,7 @@ pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
     found
 }
 
-/// Variables that change how a program talks, not what it does.
+/// Variables that change a program's output, not what it does.
 const SAFE_VARIABLES: &[&str] = &[
     "NODE_ENV",
     "LANG",
@@ -219,18 +219,18 @@ pub(crate) fn has_safe_assignments(command: &Command) -> bool {
     })
 }
 
-/// Adds what stands in command lines within the command line: `bash -c '…'` and `eval …`.
+/// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.
 pub(crate) fn expand(script: Script) -> Script {
     let mut expanded = Script { commands: Vec::new(), ..script };
     let mut pending: Vec<(Command, usize)> =
         script.commands.into_iter().rev().map(|command| (command, 0)).collect();
     while let Some((command, depth)) = pending.pop() {
         if command.assignments.iter().any(|one| one.name.starts_with("GIT_CONFIG")) {
-            expanded.opaque.get_or_insert("it configures git on the way".to_owned());
+            expanded.opaque.get_or_insert("it passes configuration to git".to_owned());
         }
         match inner(&command) {
             None => {}
-            Some(Some(source)) if depth < DEEPEST => {
+            Some(Some(source)) if depth < MAX_DEPTH => {
                 let mut nested = shell::parse(&source);
                 // What it sets it sets for itself.
                 let assignments = nested.commands.iter_mut().flat_map(|one| &mut one.assignments);
@@ -245,7 +245,7 @@ pub(crate) fn expand(script: Script) -> Script {
                 let name = command.name().unwrap_or_default();
                 expanded
                     .opaque
-                    .get_or_insert(format!("what `{name}` runs is not fixed in the text"));
+                    .get_or_insert(format!("what `{name}` runs is only known at run time"));
             }
         }
         expanded.commands.push(command);
@@ -422,7 +422,7 @@ fn script_operand(word: Option<&Word>, takes_text: bool) -> Option<Option<String
     }
 }
 
-/// Whether a file's name stands for standard input, or another descriptor.
+/// Whether a file name means standard input or another descriptor.
 fn is_input(file: &str) -> bool {
     matches!(file, "-" | "+") || file.starts_with("/dev/") || file.starts_with("/proc/")
 }

@@ -10,10 +10,10 @@ pub use crate::files::{Access, Skips};
 use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
 
-/// Command lines longer than this are not taken apart; they count as opaque.
-const LONGEST_COMMAND: usize = 10_000;
-/// A command line that may be in more places than this is not followed.
-const MOST_DIRS: usize = 16;
+/// The limit for a command line, in bytes; a longer one counts as opaque.
+const MAX_COMMAND: usize = 10_000;
+/// The limit for the directories a command line may be in; beyond it, it is not followed.
+const MAX_DIRS: usize = 16;
 
 /// The effects a tool declares for one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Effects {
     pub trees: Vec<Tree>,
     /// What git does with files that it tracks: in which checkouts, and below what.
     pub tracked: Vec<TrackedFiles>,
-    /// What programs that are not known are given, and could take for a file: the program, and the file.
+    /// Arguments of unknown programs that could be files: the program, and the file.
     pub given: Vec<(String, Target)>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
@@ -138,9 +138,9 @@ impl Effects {
     /// and the operands of commands that are known to take files. Command lines within it, as in
     /// `bash -c '…'`, are taken apart too.
     pub fn of_shell(world: &dyn World, source: &str, cwd: &Path) -> Result<Self, PathError> {
-        if source.len() > LONGEST_COMMAND {
+        if source.len() > MAX_COMMAND {
             return Ok(Self {
-                opaque: Some(format!("the command is longer than {LONGEST_COMMAND} bytes")),
+                opaque: Some(format!("the command is longer than {MAX_COMMAND} bytes")),
                 ..Self::default()
             });
         }
@@ -181,11 +181,11 @@ impl Effects {
         for command in &script.commands {
             let Some(first) = command.words.first() else { continue };
             let Some(name) = command.name() else {
-                self.doubt(format!("what `{}` stands for is not fixed in the text", first.source));
+                self.doubt(format!("the value of `{}` is only known at run time", first.source));
                 continue;
             };
             if commands::runs_unknown(&command.words) {
-                self.doubt(format!("what `{name}` runs is not fixed in the text"));
+                self.doubt(format!("what `{name}` runs is only known at run time"));
             }
             if !matches!(name, "cd" | "pushd" | "popd") {
                 continue;
@@ -196,8 +196,8 @@ impl Effects {
                 literal => literal.map(str::to_owned),
             });
             let to = to.filter(|to| name == "cd" && to != "-");
-            let Some(to) = to.filter(|_| self.dirs.len() < MOST_DIRS) else {
-                self.doubt(format!("where `{}` leads is not fixed in the text", command.text()));
+            let Some(to) = to.filter(|_| self.dirs.len() < MAX_DIRS) else {
+                self.doubt(format!("where `{}` leads is only known at run time", command.text()));
                 continue;
             };
             // Bash takes `..` away in the text, before it follows links; `cd -P` after.
@@ -217,7 +217,7 @@ impl Effects {
         for redirect in &script.redirects {
             let Some(target) = &redirect.target.literal else {
                 self.doubt(format!(
-                    "the redirection target {} is not fixed",
+                    "the redirection target {} is only known at run time",
                     redirect.target.source
                 ));
                 continue;
@@ -226,7 +226,7 @@ impl Effects {
                 continue;
             }
             if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
-                self.doubt(format!("{target} is a connection to elsewhere"));
+                self.doubt(format!("{target} opens a network connection"));
             }
             if self.dirs.len() > 1 && !target.starts_with('/') {
                 self.doubt(format!(
@@ -331,7 +331,7 @@ impl Effects {
                         );
                     }
                     None => {
-                        self.unsure.get_or_insert(format!("{pattern} stands for too many files"));
+                        self.unsure.get_or_insert(format!("{pattern} matches too many files"));
                     }
                 },
             }

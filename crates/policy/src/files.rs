@@ -1,6 +1,6 @@
-//! Which files a shell command touches, as far as what is known of the command tells.
+//! Which files a shell command touches, as far as the command is known.
 //!
-//! This serves rules that forbid: rather a file too many than one too few. What a program does with files
+//! This is for rules that forbid: rather one file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
 mod git;
@@ -39,7 +39,7 @@ pub(crate) struct Touched {
     pub(crate) trees: Vec<Tree>,
     /// What git does with files that it tracks.
     pub(crate) tracked: Vec<Tracked>,
-    /// What a program that is not known is given, and could take for a file: the program, and the word.
+    /// Arguments of an unknown program that could be files: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
     /// It takes the names of files from its input, and does this with them.
     pub(crate) fed: Option<Access>,
@@ -116,7 +116,9 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         archive(words, touched);
     }
     if SCATTERERS.contains(&name) && !packs(name, words) {
-        touched.scatters.get_or_insert(format!("which files `{name}` writes is not in the text"));
+        touched
+            .scatters
+            .get_or_insert(format!("which files `{name}` writes is not in the command"));
     }
     if name == "sed" {
         // `s/a/b/w file` and `w file` in a script.
@@ -140,7 +142,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     }
 }
 
-/// Every word could be a file to a program nobody knows.
+/// For an unknown program every word could be a file.
 fn give(name: &str, words: &[Word], touched: &mut Touched) {
     for word in words {
         let text = word.literal.as_deref().unwrap_or(&word.source);
@@ -148,7 +150,7 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
     }
 }
 
-/// What `tar` is told of files: the archive, which it may write; and lists of names.
+/// The files that `tar` is given: the archive, which it may write; and lists of names.
 fn archive(words: &[Word], touched: &mut Touched) {
     let first = words.first().and_then(|word| word.literal.as_deref()).unwrap_or_default();
     let bundled = !first.starts_with('-') && first.contains('f');
@@ -176,7 +178,7 @@ fn packs(name: &str, words: &[Word]) -> bool {
     name.ends_with("tar") && letters.contains(['c', 't']) && !letters.contains('x')
 }
 
-/// What `xargs` does with the files it is told of.
+/// What `xargs` does with the files from its input.
 fn fed(words: &[Word]) -> Access {
     let run = words.iter().find(|word| !word.source.starts_with('-'));
     let run = run.and_then(|word| word.literal.as_deref()).map_or("echo", base_name);
@@ -199,24 +201,24 @@ fn writes(name: &str, words: &[Word]) -> bool {
 /// What in a script for `sed` or `awk` could be a file: behind a letter that reads or writes one, or in quotes.
 fn in_script(script: &str) -> impl Iterator<Item = &str> {
     let behind = script.lines().flat_map(|line| {
-        let letters = line.match_indices(['w', 'W', 'r', 'R']).take(MOST_PIECES);
+        let letters = line.match_indices(['w', 'W', 'r', 'R']).take(MAX_PIECES);
         letters.map(|(at, _)| line[at + 1..].trim())
     });
     behind
-        .chain(script.split('"').skip(1).step_by(2).take(MOST_PIECES))
+        .chain(script.split('"').skip(1).step_by(2).take(MAX_PIECES))
         .filter(|file| !file.is_empty())
 }
 
-/// As many parts of a word are looked at.
-const MOST_PIECES: usize = 64;
+/// The limit for the parts of a word that are checked.
+const MAX_PIECES: usize = 64;
 
 /// What in a word could be a file: the whole, and what stands behind and between `=`, `@`, `:` and `,`, and the
 /// value of an option that it is joined to.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let joined = option_text(text).and_then(|text| text.get(2..));
     let separators = ['=', '@', ':', ',', ';'];
-    let behind = text.match_indices(separators).take(MOST_PIECES).map(|(at, _)| &text[at + 1..]);
-    let between = text.split(separators).take(MOST_PIECES);
+    let behind = text.match_indices(separators).take(MAX_PIECES).map(|(at, _)| &text[at + 1..]);
+    let between = text.split(separators).take(MAX_PIECES);
     let whole = std::iter::once(text).filter(|text| !text.starts_with('-'));
     whole.chain(joined).chain(behind).chain(between).filter(|piece| !piece.is_empty())
 }
@@ -245,9 +247,10 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
                 // A part of it may be telling: `~/.bashrc`, `"$d"/.git/config`.
                 let parts = fixed_parts(&word.source);
                 touched.files.extend(parts.into_iter().map(|part| (access, Operand::Fixed(part))));
-                touched
-                    .unsure
-                    .get_or_insert(format!("which files {} stands for is not fixed", word.source));
+                touched.unsure.get_or_insert(format!(
+                    "which files {} matches is only known at run time",
+                    word.source
+                ));
             }
         }
     }
@@ -264,7 +267,7 @@ fn fixed_parts(source: &str) -> Vec<String> {
             let grown = alternatives
                 .iter()
                 .flat_map(|head| inner.split(',').map(move |one| format!("{head}{one}")));
-            alternatives = grown.take(MOST_PIECES).collect();
+            alternatives = grown.take(MAX_PIECES).collect();
             rest = behind;
             continue;
         }

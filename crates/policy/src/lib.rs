@@ -1,13 +1,13 @@
-//! What a tool call would touch, and what the permission rules say of it.
+//! The effects of a tool call, and the permission rules that judge them.
 //!
 //! A tool turns its input into [`Effects`]: the paths it reads and writes, the shell commands it
-//! starts, the hosts it speaks to. Whoever decides about a call looks only at those. Two things make
+//! starts, the hosts it contacts. Decisions about a call look only at those. Two things make
 //! them trustworthy: paths that were resolved, through `..` and symlinks, and [`shell::parse`],
 //! which reads a command line with a real grammar and says so when it cannot. [`Permissions`] holds
-//! the rules of S0 §5.12 and gives a [`Ruling`], with the rules that made it. [`secrets`] knows what must not
-//! be kept of what a call brought to light.
+//! the rules of S0 §5.12 and returns a [`Ruling`] with the rules behind it. [`secrets`] masks what must not
+//! be stored.
 //!
-//! The crate is pure. What it needs to know of the disk and of git it asks a [`World`].
+//! The crate is pure: it accesses the disk and git only through a [`World`].
 //!
 //! ```
 //! use ona_policy::shell;

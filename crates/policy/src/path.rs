@@ -9,7 +9,7 @@ use ona_types::World;
 /// rules look at both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Absolute, with `.` and `..` taken out of the text.
+    /// Absolute, with `.` and `..` removed lexically.
     pub named: PathBuf,
     /// Where it really leads.
     pub real: PathBuf,
@@ -29,7 +29,7 @@ impl Target {
     }
 }
 
-/// A path with `.` and `..` taken away in its text, whatever links there are.
+/// A path with `.` and `..` removed lexically, regardless of links.
 pub(crate) fn in_words(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -29,7 +29,7 @@ pub struct Surroundings {
     pub outputs: Option<PathBuf>,
     /// Files and directories that decide what is allowed, beside those known by name: writing them is asked for.
     pub protected: Vec<PathBuf>,
-    /// Who is asked about the disk and about git.
+    /// Access to the disk and git.
     pub world: &'static dyn World,
 }
 
@@ -70,7 +70,7 @@ impl Surroundings {
 pub struct Call<'a> {
     /// The tool.
     pub tool: &'a str,
-    /// What the tool says of itself.
+    /// The tool's facts for rules.
     pub facts: RuleFacts,
     /// Its input, after hooks.
     pub input: &'a Value,
@@ -85,11 +85,11 @@ pub enum By<'r> {
     Rules(Vec<&'r Rule>),
     /// No rule: the mode.
     Mode(PermissionMode),
-    /// No rule can be sure of it.
+    /// The call cannot be judged with certainty, for this reason.
     Opaque(String),
 }
 
-/// What the rules say of a call.
+/// The decision of the rules about a call.
 #[derive(Clone, Debug)]
 pub struct Ruling<'r> {
     /// The answer.
@@ -110,7 +110,7 @@ impl Permissions {
     /// The given rules with the built-in ones.
     pub fn new(given: Vec<Rule>, mode: PermissionMode, around: Surroundings) -> Self {
         let mut rules = given;
-        // Bypassing means that only what somebody wrote down counts.
+        // In bypass mode only written rules count.
         if mode != PermissionMode::BypassPermissions {
             rules.extend(builtin::rules(&around));
         }
@@ -154,7 +154,7 @@ impl Permissions {
         cwd.clone_into(&mut self.around.cwd);
     }
 
-    /// Whether a rule denies the tool as such, so that the model need not be told of it.
+    /// Whether a rule denies the whole tool, so that it is not offered to the model.
     pub fn denies_tool(&self, tool: &str, facts: RuleFacts) -> bool {
         self.of(Behavior::Deny).any(|rule| rule.is_bare() && rule.names(tool, facts.subject))
     }
@@ -185,7 +185,7 @@ impl Permissions {
         for behavior in [Behavior::Deny, Behavior::Ask] {
             if let Some(rule) = self.of(behavior).find(|rule| rule.hits(call)) {
                 let by_mode = self.by_mode(call);
-                // A protected path is no better off than others where the mode says no.
+                // If the mode denies, a protected path is denied too.
                 if rule.source.scope == Scope::Builtin && by_mode == Behavior::Deny {
                     return Ruling { behavior: by_mode, by: By::Mode(self.mode) };
                 }
@@ -265,7 +265,7 @@ impl Permissions {
         let mut used: Vec<&Rule> = Vec::new();
         let mut only_reads = false;
         for command in &effects.commands {
-            // A variable that nobody heeds may be set; what is done with it is looked at with the rest.
+            // Setting a harmless variable is allowed; its uses are checked with the rest.
             if command.words.is_empty() && command.assignments.iter().all(is_nobodys) {
                 continue;
             }
@@ -278,7 +278,7 @@ impl Permissions {
             return None;
         }
         for target in &effects.redirected {
-            // Whoever allowed the command meant its output to go somewhere in the project; a command
+            // An allowed command may write its output inside the project; a command
             // that is free because it only reads may not write by redirection.
             match self.writable(target) {
                 Some(rule) => add(&mut used, rule),
@@ -331,7 +331,7 @@ fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {
     }
 }
 
-/// Whether a bare allow rule covers the call. Who may edit may read.
+/// Whether a bare allow rule covers the call. Permission to edit includes permission to read.
 fn covers_bare(rule: &Rule, call: &Call<'_>) -> bool {
     let subject = call.facts.subject;
     rule.names(call.tool, subject)

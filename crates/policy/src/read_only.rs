@@ -1,5 +1,5 @@
-//! Commands that only read are free. This says when one does: by a closed table of options that make it do
-//! more, on the words as the program gets them.
+//! Commands that only read need no permission. This decides which do: by a closed table of the options that make a
+//! command do more, on the words as the program gets them.
 
 mod own;
 mod table;
@@ -29,7 +29,7 @@ pub(crate) struct ReadOnly {
     letters: &'static str,
 }
 
-/// What the words of a command are that are no options.
+/// What the operands of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operands {
     /// Files, which have to be inside.
@@ -112,7 +112,7 @@ impl ReadOnly {
         if self.command == "diff" && words.iter().any(is_dir) {
             return false;
         }
-        // Behind it a word with a dash is no option, and nobody counts right.
+        // After it a word with a dash is not an option, which is easy to get wrong.
         let dashes = words.iter().any(|word| word.literal.as_deref() == Some("--"));
         let first = words.iter().position(is_operand);
         let text = match self.operands {

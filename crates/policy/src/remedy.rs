@@ -1,4 +1,4 @@
-//! What would turn a ruling: as few changes as will do, tried out together before they are named.
+//! Which changes would reverse a ruling: as few as possible, and tested together before they are suggested.
 
 use ona_types::{Behavior, PermissionMode};
 
@@ -6,7 +6,7 @@ use crate::permissions::{By, Call, Permissions};
 use crate::rule::{Rule, Scope, Source};
 use crate::suggest;
 
-/// A step towards another ruling.
+/// A change that helps to reverse a ruling.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Take this rule away.
@@ -15,22 +15,22 @@ pub enum Change {
     Add(Behavior, String),
     /// Work in this mode.
     Mode(PermissionMode),
-    /// No setting: a human says yes to what this built-in rule protects.
+    /// Not a setting: a human must say yes to what this built-in rule protects.
     SayYes(Rule),
-    /// No setting: the command is written so that it can be read, which it cannot be for this reason.
+    /// Not a setting: the command must be written more plainly; it cannot be parsed for this reason.
     WritePlainly(String),
 }
 
 /// Modes that ask for less, the most careful first.
 const LAXER: [PermissionMode; 3] =
     [PermissionMode::Default, PermissionMode::AcceptEdits, PermissionMode::BypassPermissions];
-/// Modes that let less pass, the mildest first.
+/// Modes that allow less, the mildest first.
 const STRICTER: [PermissionMode; 3] =
     [PermissionMode::Default, PermissionMode::DontAsk, PermissionMode::Plan];
 
 impl Permissions {
-    /// The changes that together turn what is ruled of the call; none if nothing would. `may` says which
-    /// modes can be had.
+    /// The changes that together reverse the ruling about the call; empty if none would. `may` says which
+    /// modes are available.
     pub fn remedy(&self, call: &Call<'_>, may: impl Fn(PermissionMode) -> bool) -> Vec<Change> {
         match self.judge(call).behavior {
             Behavior::Allow => self.tightened(call, may),
@@ -50,17 +50,17 @@ impl Permissions {
             match ruling.by {
                 By::Rules(_) => {
                     let against = tried.against(ruling.behavior, call);
-                    // Nobody can take a built-in rule away; but a yes answers every rule that asks.
+                    // A built-in rule cannot be removed, but a yes answers every rule that asks.
                     if let Some(rule) = against.iter().find(|rule| is_builtin(rule)) {
                         return vec![Change::SayYes((*rule).clone())];
                     }
-                    // Each of them is enough to say no, so all have to go.
+                    // Each of them is enough to deny, so all must be removed.
                     let gone = distinct(against);
                     tried = tried.without(&gone);
                     changes.extend(gone.into_iter().map(Change::Remove));
                 }
                 By::Opaque(why) => {
-                    // It may only be in doubt because of rules; then it is they that have to go.
+                    // It may be in doubt only because of rules; then those must be removed.
                     let gone = tried.doubting(call);
                     if gone.is_empty() {
                         changes.push(Change::WritePlainly(why));
@@ -137,8 +137,8 @@ impl Permissions {
         forbidden.map(|text| Change::Add(Behavior::Deny, text)).into_iter().collect()
     }
 
-    /// The rules that have to go, with this one, until the call is no longer covered; nothing if one of them
-    /// cannot go.
+    /// The rules that must be removed with this one until the call is no longer covered; `None` if one of them
+    /// cannot be removed.
     fn uncovering(&self, first: &Rule, used: &[&Rule], call: &Call<'_>) -> Option<Vec<Rule>> {
         if is_builtin(first) {
             return None;
@@ -161,7 +161,7 @@ impl Permissions {
         }
     }
 
-    /// Of rules whose going uncovers a call, those that have to go: where several stepped in at once, each
+    /// Of the removed rules, those that are necessary: if several covered the call at once, each
     /// for another part of the call, one may be enough.
     fn needed(&self, gone: Vec<Rule>, call: &Call<'_>) -> Vec<Rule> {
         let mut needed = gone;
@@ -196,7 +196,7 @@ fn is_builtin(rule: &Rule) -> bool {
     rule.source.scope == Scope::Builtin
 }
 
-/// A file may say the same twice.
+/// Removes duplicates: a file may contain the same rule twice.
 fn distinct(rules: Vec<&Rule>) -> Vec<Rule> {
     let mut distinct: Vec<Rule> = Vec::new();
     for rule in rules {

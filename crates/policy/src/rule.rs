@@ -1,4 +1,4 @@
-//! One permission rule: `Tool` or `Tool(specifier)`, read once and held against calls.
+//! One permission rule: `Tool` or `Tool(specifier)`, parsed once and matched against calls.
 
 mod command;
 mod domain;
@@ -25,8 +25,8 @@ use domain::DomainPattern;
 pub use paths::Anchors;
 pub(crate) use paths::PathPattern;
 
-/// A rule longer than this is no rule.
-const LONGEST: usize = 10_000;
+/// The limit for a rule, in bytes.
+const MAX_RULE: usize = 10_000;
 
 /// Where a rule, a hook or a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -105,9 +105,9 @@ impl fmt::Display for Source {
 pub struct Rule {
     /// As written.
     pub text: String,
-    /// What it says of calls it matches.
+    /// Its decision about matching calls.
     pub behavior: Behavior,
-    /// Who says it.
+    /// Where it comes from.
     pub source: Source,
     /// A limit on it that its text does not show; only built-in rules have one.
     pub(crate) guard: Guard,
@@ -162,7 +162,7 @@ enum Spec {
     NameWithArguments(String),
 }
 
-/// Why a text is no rule. It is dropped, with this as the warning.
+/// Why a text is not a rule. It is dropped, with this as the warning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
@@ -257,8 +257,8 @@ impl Rule {
         source: Source,
         anchors: &Anchors,
     ) -> Result<(Self, Option<String>), RuleError> {
-        if text.len() > LONGEST {
-            return refuse(format!("it is longer than {LONGEST} bytes"));
+        if text.len() > MAX_RULE {
+            return refuse(format!("it is longer than {MAX_RULE} bytes"));
         }
         let text = text.trim();
         let (tool, content) = split(text)?;
@@ -269,7 +269,7 @@ impl Rule {
             (_, None) => {
                 check_tool(tool, behavior)?;
                 if !tool.contains(['_', '*']) && !TOOL_NAMES.contains(&tool) {
-                    warning = Some(format!("there is no tool `{tool}`"));
+                    warning = Some(format!("unknown tool `{tool}`"));
                 }
                 Spec::Any
             }
@@ -304,7 +304,7 @@ impl Rule {
             (tool, Some(_)) => {
                 let meant = ona_types::nearest(tool, TOOL_NAMES)
                     .map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
-                return refuse(format!("there is no tool `{tool}`{meant}"));
+                return refuse(format!("unknown tool `{tool}`{meant}"));
             }
         };
         let rule = Self {
@@ -429,10 +429,10 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
 fn check_tool(tool: &str, behavior: Behavior) -> Result<(), RuleError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
     if !tool.chars().all(plain) {
-        return refuse(format!("`{tool}` is no tool's name"));
+        return refuse(format!("`{tool}` is not a valid tool name"));
     }
     if behavior == Behavior::Allow && tool.contains('*') {
-        // What a star would allow changes with every server that is added.
+        // What a `*` allows would change with every added server.
         let named = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
         if !named.is_some_and(|(server, _)| !server.is_empty() && !server.contains('*')) {
             return refuse("an allow rule may have a `*` only after `mcp__<server>__`");

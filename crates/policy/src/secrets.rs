@@ -1,4 +1,4 @@
-//! What must not be kept: secrets the process knows, and texts that look like one (DESIGN §5, no. 27).
+//! Masks what must not be stored: secrets the process knows, and texts that look like one (DESIGN §5, no. 27).
 //!
 //! A [`Redactor`] puts a mask such as `[REDACTED:github_token]` in a secret's place. The shapes are those whose
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
@@ -12,8 +12,8 @@ use ona_types::World;
 use regex::Regex;
 use serde_json::Value;
 
-/// A live value shorter than this is no secret, and would be found in every other word.
-const SHORTEST: usize = 8;
+/// The minimum length of a secret value: a shorter one would match ordinary words.
+const MIN_LEN: usize = 8;
 /// What every mask begins with.
 pub const MASK: &str = "[REDACTED:";
 
@@ -69,7 +69,7 @@ pub struct Redactor {
 pub struct Late(Arc<RwLock<Option<Arc<Redactor>>>>);
 
 impl Late {
-    /// These are secret from now on.
+    /// Adds values that are secret from now on.
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut all = known.as_ref().map_or_else(Vec::new, |known| known.values.to_vec());
@@ -87,10 +87,10 @@ impl Late {
 }
 
 impl Redactor {
-    /// A redactor that also knows these values.
+    /// A redactor that also masks these values.
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
         let mut values: Vec<String> = Vec::new();
-        for value in live.into_iter().filter(|value| value.trim().len() >= SHORTEST) {
+        for value in live.into_iter().filter(|value| value.trim().len() >= MIN_LEN) {
             // As it stands inside a JSON text.
             let escaped = Value::from(value.as_str()).to_string();
             let escaped = escaped[1..escaped.len() - 1].to_owned();
@@ -117,8 +117,8 @@ impl Redactor {
         self.late.as_ref().and_then(Late::known)
     }
 
-    /// How many bytes at the end of a text could be the beginning of a live value: who passes a text on in pieces keeps
-    /// them until the next one.
+    /// How many bytes at the end of a text could be the beginning of a live value: a caller that streams a text holds
+    /// them back until the next piece.
     pub fn open_end(&self, text: &str) -> usize {
         let begins = |value: &String| {
             let most = text.len().min(value.len() - 1);
@@ -244,12 +244,12 @@ fn replaced(text: &str, pattern: &Regex, name: &str) -> Option<String> {
     })
 }
 
-/// Words that, in the name of a variable, say that its value is a secret.
+/// Words in a variable's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 6] = ["KEY", "APIKEY", "PASS", "PAT", "PWD", "AUTH"];
 /// And parts of such words.
 const SECRET_PARTS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-/// A value of small letters alone that is shorter than this is a word like others.
-const SHORTEST_WORD: usize = 16;
+/// A shorter value of lower-case letters only counts as an ordinary word.
+const MIN_SECRET_LEN: usize = 16;
 
 /// Whether a variable holds a secret, by its name.
 pub fn holds_secret(world: &dyn World, name: &str, value: &str) -> bool {
@@ -264,15 +264,15 @@ pub fn names_secret(name: &str) -> bool {
     })
 }
 
-/// Whether a value can be taken for a secret and masked wherever it occurs. A path that exists leads to one, and is
-/// none; a common word would be found everywhere.
+/// Whether a value can be masked wherever it occurs. A path to a secret is not itself
+/// a secret; a common word would match everywhere.
 pub fn can_be_secret(world: &dyn World, value: &str) -> bool {
-    let is_word = value.len() < SHORTEST_WORD && value.bytes().all(|b| b.is_ascii_lowercase());
+    let is_word = value.len() < MIN_SECRET_LEN && value.bytes().all(|b| b.is_ascii_lowercase());
     let is_path = value.starts_with('/') && world.exists(Path::new(value));
-    value.len() >= SHORTEST && !is_word && !is_path
+    value.len() >= MIN_LEN && !is_word && !is_path
 }
 
-/// The masks in a text, for whoever must not take one for what it stands for.
+/// The masks in a text, for callers that must not write a mask in place of its secret.
 pub fn masks(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(MASK).filter_map(|(start, _)| {
         let name = &text[start + MASK.len()..];

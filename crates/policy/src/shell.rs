@@ -1,4 +1,4 @@
-//! A command line taken apart by the bash grammar.
+//! Parses a command line with the bash grammar.
 //!
 //! Every simple command is found wherever it stands: behind `&&`, in a pipeline, a loop, a function
 //! body, `$( )`, backticks or `<( )`. Here-document text is not taken for commands, commands
@@ -99,11 +99,11 @@ pub fn parse(source: &str) -> Script {
         .ok()
         .and_then(|()| parser.parse(source, None));
     let Some(tree) = tree else {
-        return Script { opaque: Some("the shell grammar gave up".into()), ..Script::default() };
+        return Script { opaque: Some("the shell parser gave up".into()), ..Script::default() };
     };
     let mut script = Script::default();
     if tree.root_node().has_error() {
-        script.opaque = Some("the shell grammar does not understand the command".into());
+        script.opaque = Some("the shell parser does not understand the command".into());
     }
     collect(tree.root_node(), source, &mut script);
     match plain::read(source) {
@@ -112,20 +112,18 @@ pub fn parse(source: &str) -> Script {
             script.here = reading.here;
             script.sets_otherwise = reading.sets_otherwise;
             if !reading.agrees(&script) {
-                script
-                    .opaque
-                    .get_or_insert("bash may read it otherwise than the grammar does".into());
+                script.opaque.get_or_insert("bash may parse it differently than ona does".into());
             }
         }
         Err(why) => {
-            script.opaque.get_or_insert(format!("it is not plain enough to be sure of it: {why}"));
+            script.opaque.get_or_insert(format!("it is too complex to judge safely: {why}"));
         }
     }
     script
 }
 
-/// Depth first, so that commands come in the order of the text. An explicit stack: nesting is the
-/// author's to choose, the thread's stack is not theirs to overflow. Each node comes with its parent,
+/// Depth first, so that commands come in the order of the text. With an explicit stack, because deep
+/// nesting must not overflow the thread's stack. Each node comes with its parent,
 /// which the tree would have to search for.
 fn collect(root: Node<'_>, source: &str, script: &mut Script) {
     let mut stack = vec![(root, None)];

@@ -1,9 +1,9 @@
-//! What rules and modes have to know of a tool. Each tool says it of itself; no rule compares tools' names.
+//! Facts about a tool that rules and modes need. Each tool declares them; no rule compares tool names.
 
-/// What a rule with a pattern, such as `Bash(git *)`, is held against in a call.
+/// What a rule with a pattern, such as `Bash(git *)`, is matched against in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleSubject {
-    /// Nothing: rules name the tool, and that is all.
+    /// Nothing: rules can only name the tool.
     #[default]
     Name,
     /// The files that it reads: `Read(path)`. Rules that name `Read` alone are about it too.
@@ -25,10 +25,10 @@ pub enum RuleSubject {
     },
 }
 
-/// What rules and modes have to know of a tool.
+/// Facts about a tool that rules and modes need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleFacts {
-    /// What rules with a pattern are held against.
+    /// What rules with a pattern are matched against.
     pub subject: RuleSubject,
     /// The mode `plan` denies it (S0 §5.12).
     pub denied_in_plan: bool,
@@ -44,7 +44,7 @@ impl RuleFacts {
 
 #[cfg(test)]
 impl RuleFacts {
-    /// What the built-in tool of this name says of itself; `ona-tools` has a test that it does.
+    /// The facts of the built-in tool of this name; a test in `ona-tools` keeps them in step.
     pub(crate) fn of_tool(name: &str) -> Self {
         let field = |key, default, arguments| RuleSubject::Field { key, default, arguments };
         let (subject, denied_in_plan, free_in_accept_edits) = match name {

@@ -1,5 +1,5 @@
-//! Which allow rules would turn a call that is asked for into one that is allowed: as few as will do, each
-//! tried out before it is offered.
+//! Suggests allow rules for a call that is asked about: as few as possible, each
+//! tested before it is offered.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::rule::{Rule, Scope, Source};
 use crate::shell::Command;
 use crate::subject::RuleSubject;
 
-/// Programs whose first word says what they do.
+/// Programs whose subcommand says what they do.
 #[rustfmt::skip]
 const WITH_SUBCOMMANDS: &[&str] = &[
     "apt", "aws", "brew", "bun", "cargo", "deno", "docker", "dotnet", "gh", "git", "go", "gradle", "helm",
@@ -109,7 +109,7 @@ fn paths(world: &dyn World, tool: &str, targets: &[Target]) -> Vec<RuleValue> {
     targets.iter().map(|target| rule(tool, path_rule(world, &target.real))).collect()
 }
 
-/// The file itself, or everything in the directory. A name is no pattern, whatever characters it has.
+/// The file itself, or everything in the directory; special characters in the name are escaped.
 fn path_rule(world: &dyn World, path: &Path) -> String {
     let name = globset::escape(&path.to_string_lossy());
     if world.is_dir(path) {

@@ -1,7 +1,7 @@
 //! `*` in rules: any characters, none included.
 
 /// Whether `text` has the shape of `pattern`, in which `*` stands for anything. Each piece between two
-/// stars is looked for once, where the one before it ended, so no pattern can make it run away.
+/// stars is searched once, after the one before it, so the time is bounded.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };

@@ -8,7 +8,7 @@ mod tests;
 pub(crate) use decode::Decoder;
 pub(crate) use encode::{encode, write};
 
-/// Where questions go, under the base URL.
+/// The path of the endpoint, under the base URL.
 pub(crate) const PATH: &str = "v1/messages";
 /// The version of the API that is spoken.
 pub(crate) const VERSION: &str = "2023-06-01";

@@ -1,4 +1,4 @@
-//! An answer put together from stream events in the shape of the Anthropic API.
+//! Assembles an answer from stream events in the shape of the Anthropic API.
 //!
 //! Both codecs lead here: Anthropic's stream is in that shape, OpenAI's is translated into it. So there is
 //! one place where an answer is declared whole, where ids are made unique, and where a listener hears of
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use ona_types::ToolUseId;
 use serde_json::{Value, json};
 
-use crate::failure::{Complaint, Trouble};
+use crate::failure::{Complaint, FailedAttempt};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Block, StopReason, ToolInput};
 use crate::model::ProviderKind;
@@ -67,7 +67,7 @@ impl Assembly {
         }
     }
 
-    /// Whether the listener has heard of this answer.
+    /// Whether the listener has received events of this answer.
     pub(crate) fn started(&self) -> bool {
         self.started
     }
@@ -78,7 +78,11 @@ impl Assembly {
     }
 
     /// Takes the next event. What is of an unknown type is passed on and otherwise left alone.
-    pub(crate) fn take(&mut self, mut event: Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    pub(crate) fn take(
+        &mut self,
+        mut event: Value,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         let kind = event["type"].as_str().unwrap_or_default().to_owned();
         if kind == "error" {
             return Err(Complaint::trouble(&event));
@@ -92,7 +96,7 @@ impl Assembly {
             self.id = text(&event["message"]["id"]);
             self.model = text(&event["message"]["model"]);
         } else if !self.started && kind != "ping" {
-            return Err(Trouble::cut(format!("the stream begins with `{kind}`")));
+            return Err(FailedAttempt::cut(format!("the stream begins with `{kind}`")));
         }
         on(Live::Raw(&event));
         match kind.as_str() {
@@ -115,9 +119,9 @@ impl Assembly {
     }
 
     /// The answer, if it is whole.
-    pub(crate) fn finish(self) -> Result<Answer, Trouble> {
+    pub(crate) fn finish(self) -> Result<Answer, FailedAttempt> {
         if !self.stopped {
-            return Err(Trouble::cut("the stream ended before the answer did"));
+            return Err(FailedAttempt::cut("the stream ended before the answer did"));
         }
         let provider = self.provider;
         let citations = self.citations();
@@ -180,7 +184,7 @@ impl Assembly {
         }
     }
 
-    /// The id itself where it can serve, else a fresh one: a result must lead to one call.
+    /// The id itself if it is unique, otherwise a fresh one: each result must belong to one call.
     fn unique(&mut self, id: Option<&str>) -> ToolUseId {
         let given = id.filter(|id| !id.is_empty() && !self.ids.contains(*id));
         let id = given.map_or_else(ToolUseId::generate, ToolUseId::from_existing);
@@ -188,7 +192,7 @@ impl Assembly {
         id
     }
 
-    /// Figures are totals so far; those that are not there keep their value.
+    /// Figures are running totals; missing ones keep their value.
     fn count(&mut self, usage: &Value) {
         let figures = [
             ("input_tokens", &mut self.usage.input_tokens),
@@ -206,10 +210,10 @@ impl Assembly {
         }
     }
 
-    fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn open(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let index = index(event)?;
         if self.blocks.iter().any(|(known, _)| *known == index) {
-            return Err(Trouble::cut(format!("block {index} of the stream begins twice")));
+            return Err(FailedAttempt::cut(format!("block {index} of the stream begins twice")));
         }
         let block = &event["content_block"];
         let building = match block["type"].as_str() {
@@ -239,7 +243,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn add(&mut self, event: &Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let index = index(event)?;
         if event["delta"]["type"] == "citations_delta" {
             self.cite(index, &event["delta"]["citation"]);
@@ -247,7 +251,7 @@ impl Assembly {
         // The newest block is the one that grows.
         let block = self.blocks.iter_mut().rev().find(|(known, _)| *known == index);
         let Some((_, block)) = block else {
-            return Err(Trouble::cut(format!("block {index} of the stream never began")));
+            return Err(FailedAttempt::cut(format!("block {index} of the stream never began")));
         };
         let delta = &event["delta"];
         match (delta["type"].as_str().unwrap_or_default(), block) {
@@ -273,15 +277,15 @@ impl Assembly {
             ("signature_delta", Building::Opaque(value)) => {
                 append(value, "signature", &delta["signature"]);
             }
-            // A kind that came after this was written; there is no telling what it means.
+            // An unknown kind, newer than this code.
             _ => {}
         }
         Ok(())
     }
 }
 
-fn index(event: &Value) -> Result<u64, Trouble> {
-    event["index"].as_u64().ok_or_else(|| Trouble::cut("a block of the stream has no index"))
+fn index(event: &Value) -> Result<u64, FailedAttempt> {
+    event["index"].as_u64().ok_or_else(|| FailedAttempt::cut("a block of the stream has no index"))
 }
 
 fn text(value: &Value) -> String {

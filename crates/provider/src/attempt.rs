@@ -10,20 +10,20 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::credential::Credential;
-use crate::failure::{Complaint, Remedy, Trouble};
+use crate::failure::{Complaint, FailedAttempt, Remedy};
 use crate::http::{Line, describe};
 use crate::live::Listener;
 use crate::message::Answer;
 use crate::model::ProviderKind;
 use crate::{anthropic, openai, retry};
 
-/// What is read of an answer that comes in one piece.
+/// The limit for an answer that is not streamed.
 const ANSWER_CAP: usize = 64 << 20;
-/// What is read of a refusal.
+/// The limit for an error response.
 const REFUSAL_CAP: usize = 64 << 10;
 /// How long to wait for more when the answer is whole: usage, or a word that this was all.
 const AFTERWORD: Duration = Duration::from_secs(10);
-/// How long the end of a response is waited for, in the background, so that the connection can be used again.
+/// How long to wait in the background for the end of a response, so that the connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A decoder of either kind.
@@ -47,14 +47,14 @@ impl Decoder {
         }
     }
 
-    fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         match self {
             Self::Anthropic(decoder) => decoder.take(event, on),
             Self::OpenAi(decoder) => decoder.take(event, on),
         }
     }
 
-    fn take_whole(&mut self, value: &Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn take_whole(&mut self, value: &Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         match self {
             Self::Anthropic(decoder) => decoder.take_whole(value, on),
             Self::OpenAi(decoder) => decoder.take_whole(value, on),
@@ -77,7 +77,7 @@ impl Decoder {
         }
     }
 
-    fn finish(self, on: &mut Listener<'_>) -> Result<Answer, Trouble> {
+    fn finish(self, on: &mut Listener<'_>) -> Result<Answer, FailedAttempt> {
         match self {
             Self::Anthropic(decoder) => decoder.finish(),
             Self::OpenAi(decoder) => decoder.finish(on),
@@ -85,7 +85,7 @@ impl Decoder {
     }
 }
 
-/// The answer that a stream amounts to, with no server behind it; nothing if it is not whole. For the fuzz
+/// The answer in a recorded stream, without a server; `None` if it is incomplete. For the fuzz
 /// target: whatever a server may send can be tried without one.
 #[doc(hidden)]
 pub fn read_stream(provider: ProviderKind, chunks: &[&[u8]]) -> Option<Answer> {
@@ -104,7 +104,7 @@ pub fn read_stream(provider: ProviderKind, chunks: &[&[u8]]) -> Option<Answer> {
     decoder.finish(on).ok()
 }
 
-/// The headers of a request. `None` if the credential holds what no header can.
+/// The headers of a request. `None` if the credential contains a character that is not allowed in a header.
 pub(crate) fn headers(
     provider: ProviderKind,
     credential: &Credential,
@@ -145,7 +145,7 @@ pub(crate) async fn exchange(
     body: Vec<u8>,
     stream: bool,
     on: &mut Listener<'_>,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, FailedAttempt> {
     let limit = if stream { line.idle_timeout } else { line.answer_timeout };
     let started = Instant::now();
     let ms = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -156,7 +156,7 @@ pub(crate) async fn exchange(
     let response = match timeout(limit, sent).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(unreachable(line, error)),
-        Err(_) => return Err(Trouble::unreachable(silent(line, limit))),
+        Err(_) => return Err(FailedAttempt::unreachable(silent(line, limit))),
     };
     let status = response.status().as_u16();
     let request_id = request_id(response.headers());
@@ -167,7 +167,7 @@ pub(crate) async fn exchange(
     debug!(target: "ona::api", status, whole = result.is_ok(), ms = ms(), "has heard it");
     result.and_then(|()| decoder.finish(on)).map_err(|mut trouble| {
         trouble.heard = heard;
-        // An error after a 200 may stand for another status; a broken stream for none.
+        // An error after a 200 may correspond to another status; a broken stream to none.
         if trouble.remedy == Remedy::Fail {
             trouble.failure.status.get_or_insert(status);
         }
@@ -182,7 +182,7 @@ async fn receive(
     decoder: &mut Decoder,
     limit: Duration,
     on: &mut Listener<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), FailedAttempt> {
     let status = response.status();
     if !status.is_success() {
         return Err(refusal(line, response, limit).await);
@@ -192,14 +192,14 @@ async fn receive(
             // As much of the page as there is.
             let mut page = Vec::new();
             let _ = read(&mut response, &mut page, REFUSAL_CAP, limit).await;
-            Err(Trouble::foreign(not_json(line, status, "text/html", &page)))
+            Err(FailedAttempt::foreign(not_json(line, status, "text/html", &page)))
         }
         // Asked for, or from a server that does not stream.
         "application/json" => {
             let mut body = Vec::new();
-            read(&mut response, &mut body, ANSWER_CAP, limit).await.map_err(Trouble::cut)?;
+            read(&mut response, &mut body, ANSWER_CAP, limit).await.map_err(FailedAttempt::cut)?;
             let value = serde_json::from_slice(&body).map_err(|error| {
-                Trouble::cut(format!("the server's answer is no whole JSON: {error}"))
+                FailedAttempt::cut(format!("the server's answer is not complete JSON: {error}"))
             })?;
             decoder.take_whole(&value, on)
         }
@@ -214,7 +214,7 @@ async fn follow(
     decoder: &mut Decoder,
     limit: Duration,
     on: &mut Listener<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), FailedAttempt> {
     let declared = content_type(&response) == "text/event-stream";
     let status = response.status();
     let mut parser = Parser::default();
@@ -227,15 +227,18 @@ async fn follow(
             // Something, but neither a stream nor said to be one.
             Ok(Ok(None)) if !declared && !decoder.heard() => {
                 let kind = content_type(&response);
-                return Err(Trouble::foreign(not_json(line, status, &kind, &seen)));
+                return Err(FailedAttempt::foreign(not_json(line, status, &kind, &seen)));
             }
             Ok(Ok(None)) => return Ok(()),
             _ if decoder.whole() => return Ok(()),
             Ok(Err(error)) => {
                 let why = describe(&error.without_url());
-                return Err(Trouble::cut(format!("the stream of {} broke off: {why}", line.url)));
+                return Err(FailedAttempt::cut(format!(
+                    "the stream of {} was cut off: {why}",
+                    line.url
+                )));
             }
-            Err(_) => return Err(Trouble::cut(silent(line, limit))),
+            Err(_) => return Err(FailedAttempt::cut(silent(line, limit))),
         };
         if !declared && !decoder.heard() && seen.len() < REFUSAL_CAP {
             seen.extend_from_slice(&chunk);
@@ -247,19 +250,19 @@ async fn follow(
             }
             decoder.take(&event, on)?;
         }
-        pushed.map_err(|error| Trouble::cut(error.to_string()))?;
+        pushed.map_err(|error| FailedAttempt::cut(error.to_string()))?;
     }
-    // Only a connection that was read to the end can be used for the next question.
+    // Only a connection that was read to the end can be reused for the next request.
     tokio::spawn(timeout(DRAIN, async move { while let Ok(Some(_)) = response.chunk().await {} }));
     Ok(())
 }
 
-/// What the server says instead of an answer.
-async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Trouble {
+/// Reads an error response.
+async fn refusal(line: &Line, mut response: Response, limit: Duration) -> FailedAttempt {
     let status = response.status();
     let headers = response.headers().clone();
     let content_type = content_type(&response);
-    // The status says enough if the rest cannot be had.
+    // The status is enough if the body cannot be read.
     let mut body = Vec::new();
     let _ = read(&mut response, &mut body, REFUSAL_CAP, limit).await;
     let value: Option<Value> = serde_json::from_slice(&body).ok();
@@ -271,7 +274,7 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Troubl
         let location = headers.get(LOCATION).and_then(|place| place.to_str().ok());
         Complaint::said(match location.filter(|_| status.is_redirection()) {
             Some(place) => format!(
-                "{} answered {}: it is elsewhere, at {place}. Check the base URL",
+                "{} answered {}: the server redirects to {place}. Check the base URL",
                 line.url,
                 short(status)
             ),
@@ -279,7 +282,7 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Troubl
         })
     });
     let wait = retry::asked_wait(&headers, SystemTime::now());
-    let mut trouble = Trouble::refused(status.as_u16(), &complaint, wait);
+    let mut trouble = FailedAttempt::refused(status.as_u16(), &complaint, wait);
     trouble.failure.request_id =
         value.and_then(|value| value["request_id"].as_str().map(str::to_owned));
     let told = headers.get("x-should-retry").and_then(|told| told.to_str().ok());
@@ -294,7 +297,7 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Troubl
     trouble
 }
 
-/// Reads a body, up to a cap; what was read before an error is there too.
+/// Reads a body, up to a cap; keeps what was read before an error.
 async fn read(
     response: &mut Response,
     body: &mut Vec<u8>,
@@ -303,7 +306,7 @@ async fn read(
 ) -> Result<(), String> {
     let all = async {
         while let Some(chunk) = response.chunk().await.map_err(|error| {
-            format!("the server's answer broke off: {}", describe(&error.without_url()))
+            format!("the server's answer was cut off: {}", describe(&error.without_url()))
         })? {
             let room = cap - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
@@ -317,13 +320,14 @@ async fn read(
     result.unwrap_or_else(|_| Err("the server's answer took too long".to_owned()))
 }
 
-fn unreachable(line: &Line, error: reqwest::Error) -> Trouble {
+fn unreachable(line: &Line, error: reqwest::Error) -> FailedAttempt {
     let why = describe(&error.without_url());
-    let mut trouble = Trouble::unreachable(format!("cannot ask {}: {why}", line.url));
-    // It will be the same certificate the next time.
+    let mut trouble =
+        FailedAttempt::unreachable(format!("the request to {} failed: {why}", line.url));
+    // A retry would meet the same certificate.
     if why.contains("certificate") {
         trouble.failure.message.push_str(
-            ". If that server or a proxy on the way has a certificate of its own, name its authority's file",
+            ". If the server or a proxy uses a private certificate authority, configure its CA file",
         );
         trouble.remedy = Remedy::Fail;
     }

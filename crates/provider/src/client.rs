@@ -1,4 +1,4 @@
-//! Asks a question until it is answered or there is no point in asking again.
+//! Sends a request, and retries it while a retry can help.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::credential::Credentials;
-use crate::failure::{AskError, Failure, FailureWord, Remedy, Trouble};
+use crate::failure::{AskError, FailedAttempt, Failure, FailureWord, Remedy};
 use crate::http::{ConfigurationError, Line, Transport};
 use crate::live::{Listener, Live};
 use crate::message::{Answer, Request};
@@ -15,19 +15,19 @@ use crate::model::ProviderKind;
 use crate::retry::Retry;
 use crate::{anthropic, attempt, openai};
 
-/// After so many streams that broke off, the answer is asked for in one piece, once.
+/// After this many broken streams, the answer is requested once without streaming.
 const CUTS: u32 = 3;
 
-/// How many characters of what a server says are passed on: some send back all that was sent to them.
-const LONGEST_MESSAGE: usize = 2000;
+/// The limit for a server's error message, in characters: some servers echo the whole request.
+const MAX_MESSAGE: usize = 2000;
 
-/// Someone to ask.
+/// A client for one provider.
 pub struct Client {
     provider: ProviderKind,
     line: Line,
     credentials: Arc<dyn Credentials>,
     retry: Retry,
-    /// Whether the server takes `stream_options`; found out by asking.
+    /// Whether the server accepts `stream_options`; learned from its answers.
     stream_options: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ struct Tries {
 }
 
 impl Client {
-    /// A client; whatever is set up wrongly shows here, before any network I/O.
+    /// Creates a client; wrong settings are reported here, before any network I/O.
     pub fn new(
         provider: ProviderKind,
         transport: &Transport,
@@ -56,7 +56,7 @@ impl Client {
         Ok(Self { provider, line, credentials, retry, stream_options: AtomicBool::new(true) })
     }
 
-    /// Asks, and tells the listener what is heard meanwhile. The answer is whole or there is none.
+    /// Sends the request and passes events to the listener. Returns a complete answer or an error.
     ///
     /// Once `cancel` is cancelled this returns without delay, and the connection is dropped.
     pub async fn ask(
@@ -97,7 +97,7 @@ impl Client {
         request: &Request<'_>,
         stream: bool,
         on: &mut Listener<'_>,
-    ) -> Result<Result<Answer, Trouble>, AskError> {
+    ) -> Result<Result<Answer, FailedAttempt>, AskError> {
         let credential = self.credentials.credential().await?;
         let headers = attempt::headers(self.provider, &credential, stream, &self.line.headers)
             .ok_or_else(|| ConfigurationError::Credential(self.credentials.source().to_owned()))?;
@@ -112,21 +112,21 @@ impl Client {
         line.masks.add(credential.secret().unwrap_or_default());
         let answer = attempt::exchange(&line, self.provider, headers, body, stream, on).await;
         Ok(answer.map_err(|mut trouble| {
-            // Masked first: a secret that is cut in two would not be found.
+            // Masked before it is cut: a secret cut in two would not be found.
             let message = line.masks.apply(trouble.failure.message);
-            trouble.failure.message = message.chars().take(LONGEST_MESSAGE).collect();
+            trouble.failure.message = message.chars().take(MAX_MESSAGE).collect();
             trouble
         }))
     }
 
-    /// Does what helps against the trouble; an error if nothing does.
+    /// Applies the remedy for a failed attempt; an error if there is none.
     async fn recover(
         &self,
-        trouble: Trouble,
+        trouble: FailedAttempt,
         tries: &mut Tries,
         on: &mut Listener<'_>,
     ) -> Result<(), AskError> {
-        let Trouble { mut failure, remedy, heard } = trouble;
+        let FailedAttempt { mut failure, remedy, heard } = trouble;
         debug!(
             target: "ona::api", remedy = ?remedy, status = failure.status, why = %failure.message, "fails",
         );
@@ -163,7 +163,7 @@ impl Client {
         let backoff = &self.retry.backoff;
         if let Some(wait) = wait.filter(|wait| *wait > backoff.longest_asked) {
             let seconds = wait.as_secs();
-            failure.message.push_str(&format!("; it asks to be left alone for {seconds} s"));
+            failure.message.push_str(&format!("; the server asks to wait {seconds} s"));
             return Err(AskError::Failed(failure));
         }
         if tries.retries >= self.retry.max_retries {
@@ -191,7 +191,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says of a refused credential where it came from.
+    /// Adds the source of a refused credential to the message.
     fn explained(&self, mut failure: Failure) -> Failure {
         if failure.word == FailureWord::AuthenticationFailed {
             let source = self.credentials.source();

@@ -1,11 +1,11 @@
-//! What proves to a server who asks, and where it comes from.
+//! Credentials for a provider, and where they come from.
 
 use std::fmt;
 use std::pin::Pin;
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// What goes into the request's headers. It never shows: not in `Debug`, not in an error.
+/// A credential for the request's headers. It is never shown: not in `Debug`, not in an error.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// An API key: `x-api-key` for Anthropic, a bearer for the others.
@@ -26,25 +26,25 @@ impl Credential {
     }
 }
 
-/// There is no credential, or it could not be had.
+/// No credential is available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no credential from {source_name}: {reason}")]
 pub struct CredentialError {
     /// Where it should have come from.
     pub source_name: String,
-    /// Why it did not, and what to do; never a secret.
+    /// Why it is missing, and what to do; never a secret.
     pub reason: String,
 }
 
 /// Work that ends in a value.
 pub type Fetching<'a, T> = Pin<Box<dyn Future<Output = Result<T, CredentialError>> + Send + 'a>>;
 
-/// A place credentials come from. It is asked before every request, so that one that ages can be renewed.
+/// A source of credentials. It is asked before every request, so that an expiring one can be renewed.
 pub trait Credentials: Send + Sync {
     /// The credential to use now.
     fn credential(&self) -> Fetching<'_, Credential>;
 
-    /// Told when the server has refused the credential, once per question; `true` if asking for it again
+    /// Called when the server has refused the credential, once per request; `true` if asking for it again
     /// will give another one.
     fn refused(&self) -> Fetching<'_, bool> {
         Box::pin(async { Ok(false) })
@@ -54,7 +54,7 @@ pub trait Credentials: Send + Sync {
     fn source(&self) -> &str;
 }
 
-/// A credential that stays as it is.
+/// A fixed credential.
 #[derive(Clone)]
 pub struct Fixed {
     source: String,
@@ -62,7 +62,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// This credential, from the place of that name.
+    /// This credential, with the name of its source.
     pub fn new(source: impl Into<String>, credential: Credential) -> Self {
         Self { source: source.into(), credential }
     }
@@ -84,18 +84,18 @@ impl Credentials for Fixed {
     }
 }
 
-/// Stands where a secret stood.
+/// The replacement for a masked secret.
 const MASK: &str = "[secret]";
 /// Masking a shorter text would hit innocent words.
-const SHORTEST: usize = 6;
+const MIN_LEN: usize = 6;
 
-/// Takes secrets out of texts that came from elsewhere: servers echo what they were sent.
+/// Masks secrets in texts from servers, which may echo what they were sent.
 #[derive(Clone, Default)]
 pub(crate) struct Masks(Vec<SecretString>);
 
 impl Masks {
     pub(crate) fn add(&mut self, secret: &str) {
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_LEN {
             self.0.push(secret.into());
         }
     }

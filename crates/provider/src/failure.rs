@@ -1,4 +1,4 @@
-//! What can go wrong with a question, in the closed words of S0 §11 (StopFailure).
+//! Failures of a request, in the closed words of S0 §11 (StopFailure).
 
 use std::fmt;
 use std::time::Duration;
@@ -57,13 +57,13 @@ impl fmt::Display for FailureWord {
     }
 }
 
-/// A question that got no answer.
+/// A request that got no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", self.request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default())]
 pub struct Failure {
     /// The kind of failure.
     pub word: FailureWord,
-    /// The HTTP status, or the one that an error within the stream stands for.
+    /// The HTTP status, or the one that an error within the stream corresponds to.
     pub status: Option<u16>,
     /// What happened, in words for the user; secrets are masked.
     pub message: String,
@@ -89,7 +89,7 @@ pub enum AskError {
 }
 
 impl From<CredentialError> for AskError {
-    /// S0 §2.7 A6: a credential that cannot be had is one that was refused.
+    /// S0 §2.7 A6: a missing credential counts as a refused one.
     fn from(error: CredentialError) -> Self {
         let word = FailureWord::AuthenticationFailed;
         let message = error.to_string();
@@ -110,10 +110,10 @@ impl AskError {
 
 /// A failed attempt, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct FailedAttempt {
     pub(crate) failure: Failure,
     pub(crate) remedy: Remedy,
-    /// Whether the listener has heard something of the attempt.
+    /// Whether the listener has received events of the attempt.
     pub(crate) heard: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) enum Remedy {
     DropStreamOptions,
 }
 
-impl Trouble {
+impl FailedAttempt {
     /// The connection was never made or gave no answer.
     pub(crate) fn unreachable(message: String) -> Self {
         let failure =
@@ -152,7 +152,7 @@ impl Trouble {
         Self { failure, remedy: Remedy::AgainAfterCut, heard: false }
     }
 
-    /// Whoever answered is no model; asking again would not change that.
+    /// The server is not a model server; a retry would not help.
     pub(crate) fn foreign(message: impl Into<String>) -> Self {
         let mut trouble = Self::unreachable(message.into());
         trouble.failure.word = FailureWord::InvalidRequest;
@@ -177,7 +177,7 @@ pub(crate) struct Complaint {
     pub(crate) message: String,
 }
 
-/// The status that an error within a stream stands for.
+/// The status that an error within a stream corresponds to.
 const STATUS_OF_MARK: [(&str, u16); 14] = [
     ("invalid_request_error", 400),
     ("authentication_error", 401),
@@ -213,7 +213,7 @@ const TOO_LONG: [&str; 9] = [
 const NO_MONEY: [&str; 3] = ["insufficient_quota", "billing_error", "credit balance is too low"];
 
 impl Complaint {
-    /// Reads the shapes in which servers put it. `None` if the value is none of them.
+    /// Reads the known shapes of error responses. `None` if the value has none of them.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let error = match &value["error"] {
             Value::Null => value,
@@ -234,26 +234,26 @@ impl Complaint {
         Some(Self { marks, message })
     }
 
-    /// The trouble that an error within an answer is.
-    pub(crate) fn trouble(value: &Value) -> Trouble {
+    /// The failed attempt for an error within an answer.
+    pub(crate) fn trouble(value: &Value) -> FailedAttempt {
         let complaint = Self::read(value)
-            .unwrap_or_else(|| Self::said("the server reported an error without saying which"));
-        Trouble::refused(complaint.status(), &complaint, None)
+            .unwrap_or_else(|| Self::said("the server reported an error without a message"));
+        FailedAttempt::refused(complaint.status(), &complaint, None)
     }
 
-    /// A complaint that is only words.
+    /// An error with a message only.
     pub(crate) fn said(message: impl Into<String>) -> Self {
         Self { marks: Vec::new(), message: message.into() }
     }
 
-    /// The status it stands for, where none came with it. Unless it says otherwise it is the server's fault.
+    /// The status it corresponds to, if none came with it. By default a server error.
     pub(crate) fn status(&self) -> u16 {
         let known = |mark: &String| {
             let listed = STATUS_OF_MARK.iter().find(|(name, _)| name == mark);
             let number = || mark.parse().ok().filter(|status| (400..600).contains(status));
             listed.map(|(_, status)| *status).or_else(number)
         };
-        // A code says more than a type.
+        // A code is more specific than a type.
         self.marks.iter().rev().find_map(known).unwrap_or(500)
     }
 

@@ -1,5 +1,5 @@
-//! What was said and changes no more, in the words of the provider it is for. Each message is put into them
-//! once, however often it is sent; a long conversation is held in that form alone.
+//! The part of a conversation that no longer changes, in the provider's wire format. Each message is encoded
+//! once, however often it is sent; a long conversation is kept in that form only.
 
 use crate::message::Message;
 use crate::model::ProviderKind;
@@ -26,7 +26,7 @@ impl History {
         Self { provider, json: Vec::new(), length: 0, begins: Vec::new() }
     }
 
-    /// Adds a message that changes no more.
+    /// Adds a message that will not change.
     pub fn push(&mut self, message: &Message) {
         let at = self.json.len();
         let written = match self.provider {

@@ -1,7 +1,7 @@
-//! The way to a server: where it is, what lies between, and how long to wait.
+//! The HTTP transport: the server's address, proxies, certificates and timeouts.
 //!
-//! Everything is said by the caller. reqwest would look into the environment for proxies by itself; it is
-//! kept from that, so that what a session was started with is what it does.
+//! The caller gives all settings. reqwest would read proxies from the environment by itself; this is
+//! switched off, so that a session only uses the settings it was started with.
 
 use std::fmt;
 use std::os::unix::fs::FileTypeExt;
@@ -13,10 +13,10 @@ use reqwest::{Certificate, ClientBuilder, NoProxy, Proxy, Url};
 
 use crate::credential::Masks;
 
-/// What every request calls itself.
+/// The user agent of every request.
 const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
-/// Something that is set up wrongly. It shows before any network I/O.
+/// A wrong setting. It is reported before any network I/O.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// The address of the server.
@@ -27,8 +27,8 @@ pub enum ConfigurationError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The address of a proxy. It may hold a password and is not shown.
-    #[error("the value of {variable} is no proxy that can be used: {reason}")]
+    /// The address of a proxy. It may contain a password and is not shown.
+    #[error("the value of {variable} is not a usable proxy: {reason}")]
     Proxy {
         /// Which one, by the variable's name.
         variable: &'static str,
@@ -56,7 +56,7 @@ pub enum ConfigurationError {
     },
     /// The credential, which is not shown.
     #[error(
-        "the credential from {0} cannot be sent: it holds a line break or another control character"
+        "the credential from {0} cannot be sent: it contains a line break or another control character"
     )]
     Credential(String),
     /// The HTTP client cannot be made.
@@ -80,13 +80,13 @@ pub struct Proxies {
 pub struct Transport {
     /// Its address, up to where the API's own paths begin.
     pub base_url: String,
-    /// What lies between.
+    /// The proxies.
     pub proxies: Proxies,
     /// Where to connect instead of to the address; no proxy then.
     pub unix_socket: Option<PathBuf>,
     /// Certificates to trust beside the system's, in PEM.
     pub extra_ca: Option<Vec<u8>>,
-    /// Further headers; one of a name that is sent anyway replaces that one.
+    /// Additional headers; they replace default headers of the same name.
     pub headers: Vec<(String, String)>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -97,7 +97,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// The plain way to this address.
+    /// A transport to this address with default settings.
     pub fn to(base_url: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -124,7 +124,7 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// A transport that was found to be in order.
+/// A transport whose settings were checked.
 #[derive(Clone)]
 pub(crate) struct Line {
     pub(crate) client: reqwest::Client,
@@ -145,10 +145,10 @@ impl Line {
         let mut masks = Masks::default();
         let mut builder = ona_http::client()
             .no_proxy()
-            // Where a POST leads elsewhere the base URL is wrong, and the key is not for there.
+            // A redirected POST means a wrong base URL, and the key must not go elsewhere.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
-            // A compressed stream would come in lumps.
+            // A compressed stream would arrive in large chunks.
             .no_gzip()
             .user_agent(USER_AGENT)
             .connect_timeout(transport.connect_timeout)
@@ -190,7 +190,7 @@ fn address(base: &str, path: &str) -> Result<Url, ConfigurationError> {
     }
     let url = Url::parse(base_url).map_err(|error| wrong(&error.to_string()))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it holds a user name; credentials go elsewhere"));
+        return Err(wrong("it contains a user name; credentials do not belong in the URL"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("it must end with a path, without `?` or `#`"));
@@ -199,13 +199,13 @@ fn address(base: &str, path: &str) -> Result<Url, ConfigurationError> {
     Url::parse(&joined).map_err(|error| wrong(&error.to_string()))
 }
 
-/// An address without what may be a password: what stands before an `@`, and what stands behind `?` or `#`.
+/// A URL without parts that may be secret: before an `@`, and after `?` or `#`.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
     let (place, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     if query.contains('@') {
-        // A password with such a character in it is no query.
+        // A password may contain such a character; it does not start a query.
         return format!("{scheme}…");
     }
     let place = match place.rsplit_once('@') {
@@ -219,7 +219,11 @@ fn shown(url: &str) -> String {
 fn check_socket(path: &Path) -> Result<(), ConfigurationError> {
     let wrong = |reason: String| ConfigurationError::UnixSocket { path: path.to_owned(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if metadata.file_type().is_socket() { Ok(()) } else { Err(wrong("it is no socket".to_owned())) }
+    if metadata.file_type().is_socket() {
+        Ok(())
+    } else {
+        Err(wrong("it is not a socket".to_owned()))
+    }
 }
 
 /// Adds the proxies, and says whether one of them is itself spoken to over TLS.
@@ -261,12 +265,12 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, ConfigurationError> {
     let wrong = |reason: String| ConfigurationError::Certificates(reason);
     let read = Certificate::from_pem_bundle(pem).map_err(|error| wrong(describe(&error)))?;
     if read.is_empty() {
-        return Err(wrong("there is no PEM certificate in them".to_owned()));
+        return Err(wrong("they contain no PEM certificate".to_owned()));
     }
     Ok(read)
 }
 
-/// Headers that say how to speak and not who speaks.
+/// Headers about the protocol, which contain no secret.
 const PLAIN_HEADERS: [&str; 7] = [
     "accept",
     "accept-encoding",
@@ -276,19 +280,19 @@ const PLAIN_HEADERS: [&str; 7] = [
     "content-type",
     "user-agent",
 ];
-/// In the name of a header these say that its value is a secret.
+/// Words in a header's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
-/// The value of a header that does not say so is a secret only from this length on.
-const SHORTEST_UNNAMED: usize = 8;
+/// The value of any other header counts as a secret only from this length on.
+const MIN_UNNAMED_SECRET: usize = 8;
 
-/// What of a custom header must not be shown. A gateway's key may go by any name.
+/// The parts of a custom header that must not be shown. A gateway's key may have any name.
 pub fn header_secrets<'v>(name: &str, value: &'v str) -> impl Iterator<Item = &'v str> {
     let name = name.trim().to_ascii_lowercase();
     let is_plain = PLAIN_HEADERS.contains(&name.as_str());
     let says_so = SECRET_WORDS.iter().any(|word| name.contains(word));
     // `Bearer abc`: what follows the scheme is the secret, and may be shown without it.
     let parts = [Some(value.trim()), value.split_whitespace().next_back()];
-    let secret = move |part: &&str| says_so || (!is_plain && part.len() >= SHORTEST_UNNAMED);
+    let secret = move |part: &&str| says_so || (!is_plain && part.len() >= MIN_UNNAMED_SECRET);
     parts.into_iter().flatten().filter(secret)
 }
 
@@ -300,9 +304,9 @@ fn headers(pairs: &[(String, String)], masks: &mut Masks) -> Result<HeaderMap, C
             reason: reason.to_owned(),
         };
         let key = HeaderName::from_bytes(name.trim().as_bytes())
-            .map_err(|_| wrong("that is no header name"))?;
+            .map_err(|_| wrong("it is not a valid header name"))?;
         let mut sent = HeaderValue::from_str(value.trim())
-            .map_err(|_| wrong("its value holds a line break or another control character"))?;
+            .map_err(|_| wrong("its value contains a line break or another control character"))?;
         sent.set_sensitive(true);
         header_secrets(key.as_str(), value).for_each(|secret| masks.add(secret));
         headers.append(key, sent);
@@ -310,7 +314,7 @@ fn headers(pairs: &[(String, String)], masks: &mut Masks) -> Result<HeaderMap, C
     Ok(headers)
 }
 
-/// The whole chain: reqwest's own message leaves the cause out.
+/// The whole chain of causes, which reqwest's own message leaves out.
 pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
@@ -377,16 +381,16 @@ mod tests {
         the base URL `api.anthropic.com` cannot be used: it must begin with http:// or https://
         the base URL `ftp://h` cannot be used: it must begin with http:// or https://
         the base URL `http://h:99999` cannot be used: invalid port number
-        the base URL `http://…@h` cannot be used: it holds a user name; credentials go elsewhere
+        the base URL `http://…@h` cannot be used: it contains a user name; credentials do not belong in the URL
         the base URL `http://h/?…` cannot be used: it must end with a path, without `?` or `#`
         the base URL `http://…` cannot be used: invalid port number
         the base URL `h?…` cannot be used: it must begin with http:// or https://
-        the custom header `a b` cannot be sent: that is no header name
-        the custom header `x-key` cannot be sent: its value holds a line break or another control character
-        the value of https_proxy is no proxy that can be used: `socks5` proxies are not supported
-        the value of https_proxy is no proxy that can be used: empty host
-        the extra CA certificates cannot be used: there is no PEM certificate in them
-        the unix socket DIR/file cannot be used: it is no socket
+        the custom header `a b` cannot be sent: it is not a valid header name
+        the custom header `x-key` cannot be sent: its value contains a line break or another control character
+        the value of https_proxy is not a usable proxy: `socks5` proxies are not supported
+        the value of https_proxy is not a usable proxy: empty host
+        the extra CA certificates cannot be used: they contain no PEM certificate
+        the unix socket DIR/file cannot be used: it is not a socket
         the unix socket DIR/file/x cannot be used: Not a directory (os error 20)
         ");
     }

@@ -1,5 +1,5 @@
-//! Text as JSON has it on the record. Tool results are most of what is sent, and every wire is JSON too: they go
-//! from one to the other as they stand.
+//! Text as a raw JSON string. Tool results are most of what is sent, and both the record and the wire are JSON, so they
+//! are copied without decoding.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
-    /// Nothing if it is no string, or blank, or has code points by number in it: those may be halves of one, which
-    /// only reading it shows.
+    /// `None` if it is not a string, is blank, or contains `\u` escapes: those may be lone surrogates, which
+    /// only decoding can tell.
     pub fn new(json: &RawValue) -> Option<Self> {
         let inner = json.get().strip_prefix('"')?.strip_suffix('"')?;
         (!inner.contains("\\u") && !is_blank(inner)).then(|| Self(json.to_owned()))
     }
 
-    /// What it says.
+    /// The decoded text.
     pub fn text(&self) -> String {
         // It was checked that it is a string without anything that could be wrong.
         serde_json::from_str(self.0.get()).unwrap_or_default()

@@ -128,7 +128,7 @@ impl Message {
         Self { role: Role::Assistant, content: answer.content.clone() }
     }
 
-    /// Whether a conversation can begin with it: with something the user said that is no result of a call.
+    /// Whether a conversation can begin with it: a user message that is not a tool result.
     pub fn can_begin(&self) -> bool {
         let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
         self.role == Role::User && !self.content.iter().any(is_result)
@@ -156,7 +156,7 @@ pub enum Block {
         /// The tool's input.
         input: ToolInput,
     },
-    /// What came of such a call.
+    /// The result of such a call.
     ToolResult {
         /// The call's id.
         tool_use_id: ToolUseId,
@@ -165,10 +165,10 @@ pub enum Block {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// What only the provider that made it understands, such as signed thinking. It goes back to that
-    /// provider exactly as it came, and to no other.
+    /// A block that only its provider understands, such as signed thinking. It goes back to that
+    /// provider unchanged, and to no other.
     Opaque {
-        /// Whose it is.
+        /// The provider it belongs to.
         provider: ProviderKind,
         /// The block.
         value: Value,
@@ -209,7 +209,7 @@ pub enum ToolInput {
 }
 
 impl ToolInput {
-    /// Reads what a model wrote. Nothing at all counts as no arguments.
+    /// Parses what a model wrote. An empty text counts as no arguments.
     pub(crate) fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Json(Map::new());
@@ -246,7 +246,7 @@ impl Serialize for ToolInput {
 /// Why the model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// It had said what it had to say.
+    /// The answer is finished.
     EndTurn,
     /// It waits for tools.
     ToolUse,
@@ -254,9 +254,9 @@ pub enum StopReason {
     MaxTokens,
     /// It came to one of [`Request::stop_sequences`].
     StopSequence,
-    /// It will not go on.
+    /// It refuses to continue.
     Refusal,
-    /// It wants to be asked again with what it has said so far.
+    /// It wants to be called again with its answer so far.
     PauseTurn,
     /// Something else, in the provider's word.
     Other(String),
@@ -297,7 +297,7 @@ pub struct Answer {
     pub content: Vec<Block>,
     /// Why it ends.
     pub stop_reason: StopReason,
-    /// What it used; zeros where the server did not say.
+    /// Its token usage; zeros if the server did not report it.
     pub usage: Usage,
     /// What of its text is taken from pages that the provider found.
     pub citations: Vec<Citation>,
@@ -315,7 +315,7 @@ impl Answer {
         texts.collect()
     }
 
-    /// The answer as a message of the Anthropic API, whoever gave it: what stream-json output shows.
+    /// The answer as a message of the Anthropic API, for every provider: what stream-json output shows.
     pub fn to_json(&self) -> Value {
         let content = self.content.iter().filter_map(|block| match block {
             Block::Text(text) => Some(json!({"type": "text", "text": text})),

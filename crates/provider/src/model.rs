@@ -1,4 +1,4 @@
-//! Which models there are: S0 §2.1's providers and §2.2's closed ids, with what is publicly known of each.
+//! The known models: S0 §2.1's providers and §2.2's closed ids, with their published limits and prices.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,10 +49,10 @@ impl fmt::Display for ProviderKind {
     }
 }
 
-/// A word that is no provider.
+/// An unknown provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no provider (claude_code_subscription, openai_compatible, lm_studio_local; case matters)"
+    "unknown provider `{0}` (expected claude_code_subscription, openai_compatible or lm_studio_local; case matters)"
 )]
 pub struct UnknownProvider(pub String);
 
@@ -71,7 +71,7 @@ struct Listed {
     id: &'static str,
     /// `None` where the environment says which model it is.
     wire: Option<&'static str>,
-    /// The short word people know it by.
+    /// Its short name.
     word: Option<&'static str>,
 }
 
@@ -143,13 +143,13 @@ const FACTS: [Facts; 13] = [
     facts("claude-haiku-4-5", 200_000, 64_000, true, None, [1.0, 5.0, 1.25, 0.1]),
 ];
 
-/// The least that a budget for thinking may be.
+/// The minimum budget for thinking.
 pub(crate) const LEAST_THINKING: u32 = 1024;
 
 /// A model that can be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Whose it is.
+    /// The provider it belongs to.
     pub provider: ProviderKind,
     /// Its id in settings.
     pub id: &'static str,
@@ -183,16 +183,16 @@ impl Model {
         }
     }
 
-    /// What the model can do with a budget for thinking, where an answer may have `max_output` tokens: the nearest
-    /// that its API takes, or nothing. A model that nobody knows is taken at the operator's word.
+    /// The thinking budget that the model can use if an answer may have `max_output` tokens: the nearest
+    /// that its API accepts, or `None`. For an unknown model the operator's value is used.
     pub fn thinking(&self, budget: u32, max_output: u32) -> Option<u32> {
         let takes = self.provider == ClaudeCodeSubscription && self.thinks != Some(false);
         let room = max_output.saturating_sub(1);
         (takes && room >= LEAST_THINKING).then(|| budget.clamp(LEAST_THINKING, room))
     }
 
-    /// What the model can do with a wish for effort: the nearest that its API takes, or nothing. A model that nobody
-    /// knows is taken at the operator's word, and a Chat Completions server for one that knows no more than high.
+    /// The effort that the model can use: the nearest that its API accepts, or `None`. For an unknown model
+    /// the operator's value is used; a Chat Completions server is assumed to support at most high.
     pub fn effort(&self, wish: Effort) -> Option<Effort> {
         let unknown = match self.provider {
             ClaudeCodeSubscription => Effort::Max,
@@ -201,7 +201,7 @@ impl Model {
         self.effort.unwrap_or(Some(unknown)).map(|most| wish.min(most))
     }
 
-    /// What this usage costs in US dollars at list price; nothing where no price is known.
+    /// The cost of this usage in US dollars at list price; `None` if the price is unknown.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         self.price.map(|price| price.of(usage))
     }
@@ -225,11 +225,11 @@ fn family(wire: &str) -> &str {
     wire
 }
 
-/// A model name that cannot be used. It shows before any network I/O.
+/// A model name that cannot be used. It is reported before any network I/O.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The provider has no such model.
-    #[error("`{name}` is no model of {provider}: it has {allowed}")]
+    #[error("unknown model `{name}` for {provider} (available: {allowed})")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -238,20 +238,20 @@ pub enum ModelError {
         /// What could have been asked for.
         allowed: String,
     },
-    /// A local server's model is named by the environment, and it is not.
+    /// A local server's model must be named by the environment, but is not.
     #[error(
         "lm_studio_server_routed needs LM_STUDIO_MODEL to name the model that the server has loaded"
     )]
     NoLmStudioModel,
-    /// An alias for something that is no model id.
-    #[error("`{name}` in model_aliases is no model id: those are {allowed}")]
+    /// An alias for an unknown model id.
+    #[error("`{name}` in model_aliases is not a model id (expected {allowed})")]
     UnknownAlias {
         /// The key.
         name: String,
         /// What it could have been.
         allowed: String,
     },
-    /// An alias that leads nowhere.
+    /// An empty alias.
     #[error("the alias of `{0}` is empty: give it a model name, or leave it out")]
     EmptyAlias(String),
 }
@@ -262,7 +262,7 @@ pub enum ModelError {
 pub struct Aliases(BTreeMap<&'static str, String>);
 
 impl Aliases {
-    /// Replaces the wire name of a model id, or of the id that `opus`, `sonnet` or `haiku` stands for.
+    /// Replaces the wire name of a model id, or of the id behind `opus`, `sonnet` or `haiku`.
     pub fn set(&mut self, name: &str, wire: &str) -> Result<(), ModelError> {
         let can = |row: &&Listed| row.wire.is_some();
         let row = LISTED.iter().filter(can).find(|row| row.id == name || row.word == Some(name));
@@ -339,11 +339,11 @@ mod tests {
     fn anything_else_is_refused_with_what_there_is() {
         insta::assert_snapshot!(
             wire(ClaudeCodeSubscription, "gpt_4o").unwrap_err(),
-            @"`gpt_4o` is no model of claude_code_subscription: it has claude_opus_4 (opus), claude_sonnet_4 (sonnet), claude_3_5_haiku (haiku)"
+            @"unknown model `gpt_4o` for claude_code_subscription (available: claude_opus_4 (opus), claude_sonnet_4 (sonnet), claude_3_5_haiku (haiku))"
         );
         insta::assert_snapshot!(
             wire(OpenAiCompatible, "GPT_4O").unwrap_err(),
-            @"`GPT_4O` is no model of openai_compatible: it has gpt_4o, gpt_4o_mini, o3, o3_mini"
+            @"unknown model `GPT_4O` for openai_compatible (available: gpt_4o, gpt_4o_mini, o3, o3_mini)"
         );
         for unset in [None, Some(""), Some("  ")] {
             let id = "lm_studio_server_routed";

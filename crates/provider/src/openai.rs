@@ -9,5 +9,5 @@ mod tests;
 pub(crate) use decode::Decoder;
 pub(crate) use encode::{encode, write};
 
-/// Where questions go, under the base URL.
+/// The path of the endpoint, under the base URL.
 pub(crate) const PATH: &str = "chat/completions";

@@ -1,4 +1,4 @@
-//! How often a question is asked again, and how long to wait before.
+//! How often a request is retried, and how long to wait before.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,8 +11,8 @@ pub struct Backoff {
     pub base: Duration,
     /// The longest wait.
     pub longest: Duration,
-    /// The longest wait that a server may ask for. If it asks for more the question fails: whoever asked
-    /// should know, rather than sit there.
+    /// The longest wait that a server may ask for. If it asks for more, the request fails: the user
+    /// should know instead of waiting.
     pub longest_asked: Duration,
 }
 

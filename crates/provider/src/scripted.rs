@@ -1,7 +1,7 @@
-//! A model server that says what it is told to say.
+//! A model server with scripted replies.
 //!
 //! It speaks real HTTP on loopback or on a unix socket, in both protocols, and can misbehave in every way
-//! that is known of real ones. Tests and the demonstration stand on it; no model is asked.
+//! that is known of real ones. Tests and the demonstration use it; no real model is called.
 //!
 //! ```
 //! use ona_provider::scripted::{Reply, Script, Server};
@@ -124,7 +124,7 @@ impl Server {
                 runtime.block_on(async {
                     tokio::select! {
                         () = until.cancelled() => {}
-                        // Without a listener there is nothing to do, and nobody to tell.
+                        // Without a listener there is nothing to do.
                         _ = accept(listener, state) => {}
                     }
                 });
@@ -147,8 +147,8 @@ impl Server {
         lock(&self.shared.requests).clone()
     }
 
-    /// How long the server itself took so far: to make its replies, and to wait where it was told to. Whoever
-    /// measures a program that asks it can take this away.
+    /// How much time the server itself used so far, for its replies and its scripted waits. A benchmark of a
+    /// program that calls it can subtract this.
     pub fn time_spent(&self) -> Duration {
         *lock(&self.shared.spent)
     }

@@ -49,9 +49,9 @@ pub struct SearchError(pub String);
 
 /// What the codes mean.
 const CODES: [(&str, &str); 5] = [
-    ("too_many_requests", "its limit is reached for now"),
-    ("invalid_input", "it does not take the query or a domain"),
-    ("max_uses_exceeded", "it searched as often as it may"),
+    ("too_many_requests", "its rate limit is reached"),
+    ("invalid_input", "it rejects the query or a domain"),
+    ("max_uses_exceeded", "the limit of searches is reached"),
     ("query_too_long", "the query is too long"),
     ("unavailable", "it is not available at the moment"),
 ];
@@ -61,7 +61,7 @@ fn explained(code: &str) -> String {
     known.map_or_else(|| code.to_owned(), |(_, meaning)| format!("{meaning} ({code})"))
 }
 
-/// What came of the searches of one answer.
+/// The results of the searches of one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Searched {
     /// The pages, in the order they were found, each once.
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "the provider's search failed: it searched as often as it may (max_uses_exceeded)",
+                "the provider's search failed: the limit of searches is reached (max_uses_exceeded)",
                 "the provider's search failed: odd",
             ]
         );

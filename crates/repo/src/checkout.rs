@@ -11,11 +11,11 @@ use ona_files::read_text_at_most;
 
 use crate::index::{Tracked, read_index};
 
-/// A file that names a directory is no longer than a path.
-pub(crate) const LONGEST: u64 = 64 << 10;
+/// The limit for a file that contains a path.
+pub(crate) const MAX_LINK_FILE: u64 = 64 << 10;
 
 /// An index that is larger is not read.
-const LARGEST_INDEX: u64 = 100 << 20;
+const MAX_INDEX: u64 = 100 << 20;
 
 /// A checkout and where its repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Checkout {
         &self.top
     }
 
-    /// The directories of its repository, if they can be made out.
+    /// The directories of its repository, if they can be found.
     pub fn git(&self) -> Option<&GitDirs> {
         self.git.as_ref()
     }
@@ -75,7 +75,7 @@ impl Checkout {
         let index = git.own.join("index");
         match fs::metadata(&index) {
             Err(_) => return Some(Vec::new()),
-            Ok(meta) if meta.len() > LARGEST_INDEX => return None,
+            Ok(meta) if meta.len() > MAX_INDEX => return None,
             Ok(_) => {}
         }
         let config = fs::read_to_string(git.common.join("config")).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Checkout {
         read_index(&fs::read(index).ok()?, hash, &self.top)
     }
 
-    /// When the index was last written. What a file had been seen to be at that very moment may have changed since
+    /// When the index was last written. A file that changed within that very moment may have changed again
     /// without showing.
     pub fn indexed(&self) -> Option<SystemTime> {
         fs::metadata(self.git.as_ref()?.own.join("index")).ok()?.modified().ok()
@@ -111,11 +111,11 @@ impl Checkout {
 fn git_dirs(top: &Path) -> Option<GitDirs> {
     let mut own = top.join(".git");
     if !own.is_dir() {
-        let text = read_text_at_most(&own, LONGEST).ok()??;
+        let text = read_text_at_most(&own, MAX_LINK_FILE).ok()??;
         // git takes line ends away and nothing else.
         own = top.join(text.trim_end_matches(['\r', '\n']).strip_prefix("gitdir: ")?);
     }
-    let common = match read_text_at_most(&own.join("commondir"), LONGEST) {
+    let common = match read_text_at_most(&own.join("commondir"), MAX_LINK_FILE) {
         Ok(Some(text)) => own.join(text.trim_end_matches(['\r', '\n'])),
         _ => own.clone(),
     };
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(found.top(), top);
         assert_eq!(found.git().unwrap().own, top.join(".git"));
         assert!(!found.is_linked());
-        // Nobody can say where this one's repository is, and it is a checkout all the same.
+        // Its repository is unknown, but it is a checkout nevertheless.
         fs::write(top.join("a/b/.git"), "nonsense").unwrap();
         let broken = Checkout::of(&top.join("a/b/c")).unwrap();
         assert_eq!((broken.top(), broken.git()), (&*top.join("a/b"), None));

@@ -1,4 +1,4 @@
-//! The real disk and the real git, for whoever decides and must not look.
+//! The real disk and git behind the `World` trait, for decisions that do no I/O themselves.
 
 use std::ffi::OsString;
 use std::fs;

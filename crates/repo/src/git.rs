@@ -1,6 +1,6 @@
-//! What git knows of a checkout, asked of the real `git`.
+//! Queries to the real `git` about a checkout.
 //!
-//! Nothing is written, and nothing that the repository brings is run: no hook, no file system monitor, no external
+//! Nothing is written, and nothing that the repository configures is run: no hook, no file system monitor, no external
 //! diff, no text conversion. Names come with NUL between them, so that none can pass for two. All paths are
 //! relative to the directory that is asked about, which may lie below the checkout's top.
 
@@ -26,10 +26,10 @@ pub use history::{
     Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
 };
 
-/// As much as one command may say, and as large as a file of the work tree may be.
-const MOST: usize = 256 << 20;
+/// The limit for the output of one command, and for a file of the work tree, in bytes.
+const MAX_OUTPUT: usize = 256 << 20;
 
-/// As long as one command may take.
+/// The time limit for one command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Variables that would lead git to another repository, or to other names; a git hook that runs ona has some set.
@@ -48,7 +48,7 @@ const ELSEWHERE: [&str; 12] = [
     "GIT_ICASE_PATHSPECS",
 ];
 
-/// Configuration that makes git run something, or find names that it was not asked for.
+/// Configuration that makes git run programs, or follow names it was not asked for.
 const QUIET: [&str; 6] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -61,31 +61,31 @@ const QUIET: [&str; 6] = [
 /// The mode of a submodule in trees and in the index.
 const SUBMODULE: &str = "160000";
 
-/// Why git has no answer.
+/// Why a git query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no git, or not enough to start it.
+    /// git is not installed, or cannot be started.
     #[error("git cannot be started: {0}")]
     Start(#[from] SpawnError),
     /// The directory is not in a checkout.
     #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
-    /// There is no such commit.
-    #[error("there is no commit `{rev}` in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
+    /// The commit does not exist.
+    #[error("commit `{rev}` not found in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
     NoCommit {
         /// As it was named.
         rev: String,
-        /// Whether it may exist where this was cloned from.
+        /// Whether the clone is shallow, so that the commit may exist in its origin.
         shallow: bool,
     },
     /// A version of a file was never fetched.
     #[error("the repository has no object {0}: it is a partial clone, or damaged")]
     NoObject(String),
-    /// It says more than ona takes in.
-    #[error("`git {0}` says more than {MOST} bytes")]
+    /// Its output is larger than the limit.
+    #[error("`git {0}` printed more than {MAX_OUTPUT} bytes")]
     TooMuch(String),
     /// A file that cannot be compared.
-    #[error("{} has more than {MOST} bytes and cannot be compared", .0.display())]
+    #[error("{} is larger than {MAX_OUTPUT} bytes and cannot be compared", .0.display())]
     TooLarge(PathBuf),
     /// A file that cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
@@ -110,9 +110,9 @@ pub enum GitError {
 pub struct Changed {
     /// Where it is.
     pub path: PathBuf,
-    /// The object it was; none if there was no such file.
+    /// The object before; `None` if the file did not exist.
     pub old: Option<String>,
-    /// What it was is the commit of a submodule, not a file.
+    /// It was a submodule's commit, not a file.
     pub was_submodule: bool,
     /// The submodule it is in, whose objects are its own.
     pub within: Option<PathBuf>,
@@ -120,7 +120,7 @@ pub struct Changed {
     pub modes: Option<(u32, u32)>,
 }
 
-/// A file before and now. None: there is no such file. A submodule is what `git diff` shows of it, a line with its
+/// A file before and now. `None`: the file does not exist. A submodule is what `git diff` shows of it, a line with its
 /// commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -144,7 +144,7 @@ pub async fn head(root: &Path) -> Result<Option<String>, GitError> {
 pub async fn commit(root: &Path, rev: &str) -> Result<String, GitError> {
     let peeled = format!("{rev}^{{commit}}");
     let asked = ["rev-parse", "--verify", "--quiet", &peeled];
-    // What begins with a dash would be an option.
+    // A revision that starts with a dash would be read as an option.
     if !rev.starts_with('-') {
         let outcome = git(root, &asked, &[]).await?;
         match outcome.ending {
@@ -162,7 +162,7 @@ pub async fn commit(root: &Path, rev: &str) -> Result<String, GitError> {
     Err(GitError::NoCommit { rev: rev.to_owned(), shallow: first_line(&shallow) == "true" })
 }
 
-/// Every file that is there, tracked or not, and not ignored.
+/// Every existing file, tracked or not, that is not ignored.
 pub async fn files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     let asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
     Ok(names(&said(root, &asked).await?).map(PathBuf::from).collect())
@@ -238,7 +238,7 @@ pub async fn contents(root: &Path, changed: &[Changed]) -> Result<Vec<Contents>,
     Ok(all)
 }
 
-/// The content of objects by their ids; none for what is not there, or is no file.
+/// The content of objects by their ids; `None` if missing or not a file.
 pub async fn blobs(root: &Path, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -265,7 +265,7 @@ pub async fn blobs(root: &Path, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Gi
     };
     let cut = || GitError::Failed {
         command: "cat-file".to_owned(),
-        said: "its answer cannot be read".to_owned(),
+        said: "its output cannot be parsed".to_owned(),
     };
     ids.iter().map(|_| next().ok_or_else(cut)).collect()
 }
@@ -341,7 +341,7 @@ async fn empty_tree(root: &Path) -> Result<String, GitError> {
     Ok(first_line(&said(root, &["hash-object", "-t", "tree", "--stdin"]).await?))
 }
 
-/// What stands at a path now, as git would keep it.
+/// The content at a path now, as git would store it.
 async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     let unreadable = |source| GitError::Unreadable { path: path.to_owned(), source };
     let meta = match fs::symlink_metadata(path) {
@@ -367,7 +367,7 @@ async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     if !meta.is_file() {
         return Ok(None);
     }
-    if meta.len() > MOST as u64 {
+    if meta.len() > MAX_OUTPUT as u64 {
         return Err(GitError::TooLarge(path.to_owned()));
     }
     fs::read(path).map(Some).map_err(unreadable)
@@ -387,7 +387,7 @@ fn first_line(said: &[u8]) -> String {
     String::from_utf8_lossy(said).lines().next().unwrap_or_default().to_owned()
 }
 
-/// What a command says that has to succeed.
+/// The output of a command that has to succeed.
 async fn said(root: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
     let outcome = git(root, args, &[]).await?;
     whole(root, args[0], outcome)
@@ -427,7 +427,7 @@ async fn git_with(
     args: &[&str],
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
-    // Variables can only be taken away by who starts the program.
+    // Only the parent can remove variables, hence `env`.
     let mut all: Vec<OsString> = Vec::new();
     for name in ELSEWHERE {
         all.extend([OsString::from("-u"), name.into()]);
@@ -453,7 +453,7 @@ async fn git_with(
         marker: None,
         stdin: stdin.to_vec(),
         timeout: PATIENCE,
-        cap: MOST,
+        cap: MAX_OUTPUT,
     };
     let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await?;
     // `env` says so where there is no git.

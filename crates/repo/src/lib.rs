@@ -3,9 +3,9 @@
 //! - [`Checkout::of`] is the one walk up to `.git`. It knows the top, the repository's directories and the index, and
 //!   reads them without running anything.
 //! - [`Repository`] says which checkouts belong together.
-//! - [`git`] asks the real `git`, in a way in which nothing that the repository brings is run.
-//! - [`snapshot`] takes down a work tree before a call and finds what the call changed.
-//! - [`Disk`] answers the questions of whoever decides (`ona-policy`) and must not look itself.
+//! - [`git`] runs the real `git` so that nothing the repository configures is executed.
+//! - [`snapshot`] records a work tree before a call and finds what the call changed.
+//! - [`Disk`] gives decisions (`ona-policy`) access to the disk and git.
 //!
 //! Not here: who may do what, and the intents that changes belong to.
 //!

@@ -1,5 +1,5 @@
-//! Whether git, asked in a checkout, only does what it is asked: whether nothing in the repository makes it run
-//! something, or look elsewhere.
+//! Whether git is safe to run in a checkout: whether nothing in the repository makes it run
+//! programs or read elsewhere.
 
 use std::collections::HashSet;
 use std::fs;
@@ -51,8 +51,8 @@ impl Checkout {
     }
 }
 
-/// As much of a repository is looked through.
-const MOST_ENTRIES: usize = 20_000;
+/// The limit for the entries of a repository that are checked.
+const MAX_ENTRIES: usize = 20_000;
 
 /// Whether a repository has links in it: git would show what they lead to. Objects are named by what is in them,
 /// and left out.
@@ -63,7 +63,7 @@ fn has_links(git_dir: &Path) -> bool {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
             let kind = entry.file_type();
-            if seen > MOST_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
+            if seen > MAX_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
                 return true;
             }
             let is_objects = entry.file_name() == "objects" && dir == git_dir;
@@ -110,7 +110,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("user", &["name", "email", "signingkey", "useconfigonly"]),
 ];
 
-/// Whether a configuration says only what is known to be harmless, in the plain form in which git itself writes it.
+/// Whether a configuration contains only keys known to be harmless, in the plain form that git itself writes.
 fn is_plain_config(text: &str) -> bool {
     let mut section = String::new();
     text.to_ascii_lowercase().lines().map(str::trim).all(|line| {
@@ -178,7 +178,7 @@ mod tests {
         // Another repository inside: git would obey that one's configuration too.
         git(&top, &["submodule", "add", "-q", "../other", "inner"]);
         assert!(!Checkout::of(&top).unwrap().is_plain());
-        // A file in the place of `.git` that leads elsewhere.
+        // `.git` is a file that points elsewhere.
         let linked = dir.path().join("linked");
         fs::create_dir(&linked).unwrap();
         fs::write(linked.join(".git"), format!("gitdir: {}/.git\n", other.display())).unwrap();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ona_files::{read_text_at_most, resolve};
 
-use crate::checkout::{Checkout, LONGEST};
+use crate::checkout::{Checkout, MAX_LINK_FILE};
 
 /// A repository, as seen from one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ fn main_checkout(checkout: &Checkout) -> Option<PathBuf> {
         return None;
     }
     let administered = resolve(Path::new("/"), own).ok()?;
-    let known = read_text_at_most(&administered.join("gitdir"), LONGEST).ok()??;
+    let known = read_text_at_most(&administered.join("gitdir"), MAX_LINK_FILE).ok()??;
     if resolve(&administered, known.trim()).ok()? != resolve(checkout.top(), ".git").ok()? {
         return None;
     }

@@ -1,8 +1,8 @@
-//! The work tree before and after a call that may change any of it: a command, or a tool nobody knows.
+//! The work tree before and after a call that may change any of it: a command, or a tool with unknown effects.
 //!
-//! What a file was before has to be had afterwards, and a tree is too large to be copied before every command. So of a
-//! file that git tracks and that is as git last saw it, git's own object is enough; of all others the content is kept,
-//! as far as there is room.
+//! The old content of a file is needed afterwards, but a tree is too large to be copied before every command. So for a
+//! file that git tracks and that is unmodified, git's own object is enough; for all others the content is kept,
+//! up to a limit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
@@ -19,12 +19,12 @@ use crate::checkout::Checkout;
 use crate::git;
 use crate::index::Tracked;
 
-/// So much content is kept at most, and of one file.
-const MOST_KEPT: u64 = 32 << 20;
-const LARGEST_KEPT: u64 = 4 << 20;
+/// The limits for the kept content, in total and per file.
+const MAX_KEPT_TOTAL: u64 = 32 << 20;
+const MAX_KEPT_FILE: u64 = 4 << 20;
 
-/// A file that is larger now is not looked into.
-const LARGEST_READ: u64 = 64 << 20;
+/// A file that is larger than this now is not read.
+const MAX_READ_FILE: u64 = 64 << 20;
 
 /// Directories of version control systems.
 const VCS_DIRS: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
@@ -74,7 +74,7 @@ struct Known {
 /// What ona itself keeps in a work tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnFiles {
-    /// The directory that it writes to for every session, below the root. It is no part of the tree.
+    /// The directory that it writes to for every session, below the root. It does not belong to the tree.
     pub dir: PathBuf,
     /// The files that say what may be changed, below the root. They are part of it, wherever they are.
     pub governing: Vec<PathBuf>,
@@ -87,14 +87,14 @@ impl OwnFiles {
     }
 }
 
-/// Why a file is not made what it was.
+/// Why a file cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// What it was is not known.
-    #[error("what it was before was too large to be kept")]
+    /// Its earlier content is unknown.
+    #[error("its earlier content was too large to keep")]
     NotKept,
-    /// Somebody could have led ona elsewhere.
-    #[error("a link is on the way to {} now", .0.display())]
+    /// A symlink on the path could lead elsewhere.
+    #[error("the path to {} now contains a symlink", .0.display())]
     Link(PathBuf),
     /// It was not written.
     #[error(transparent)]
@@ -104,7 +104,7 @@ pub enum RestoreError {
     Io(#[from] io::Error),
 }
 
-/// The work tree as it was. Files that git ignores are no part of it: what a build leaves there is nobody's change.
+/// The work tree as it was. Files that git ignores do not belong to it: build output is not a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tree {
     root: PathBuf,
@@ -161,14 +161,14 @@ impl Tree {
     /// The tree as it is now. Waits for the disk.
     pub fn take(root: &Path, own: OwnFiles) -> Self {
         let tracked = clean(root);
-        let mut room = MOST_KEPT;
+        let mut room = MAX_KEPT_TOTAL;
         let mut files = BTreeMap::new();
         for (path, meta) in walk(root, &own) {
             let before = if meta.is_symlink() {
                 fs::read_link(root.join(&path)).map_or(Before::NotKept, Before::Link)
             } else if let Some(object) = tracked.get(&path).filter(|file| is_as_seen(file, &meta)) {
                 Before::Object(object.object.clone())
-            } else if meta.len() > LARGEST_KEPT.min(room) {
+            } else if meta.len() > MAX_KEPT_FILE.min(room) {
                 Before::NotKept
             } else {
                 room -= meta.len();
@@ -241,7 +241,7 @@ fn now(path: &Path, meta: &Metadata) -> Side {
     if meta.is_symlink() {
         return fs::read_link(path).map_or(Side::Absent, Side::Link);
     }
-    if !meta.is_file() || meta.len() > LARGEST_READ {
+    if !meta.is_file() || meta.len() > MAX_READ_FILE {
         return Side::Unknown;
     }
     match fs::read(path) {
@@ -291,7 +291,7 @@ impl Change {
         }
     }
 
-    /// Whether it may be run now and could not before, or the other way round, and the like.
+    /// Whether its permissions changed, such as the executable bit.
     pub fn mode_changed(&self) -> bool {
         matches!(self.modes, (Some(then), Some(now)) if then & 0o7777 != now & 0o7777)
             && self.old != Side::Absent
@@ -316,8 +316,8 @@ impl Change {
         Ok(fs::rename(&from, &to)?)
     }
 
-    /// Makes the file what it was. What stands in its place is moved to `aside`: it may be somebody's work. Says why it
-    /// cannot be done, and then nothing is different.
+    /// Restores the file. What is at its path now is moved to `aside`, because it may be somebody's work. On an error
+    /// nothing has changed.
     pub fn put_back(&self, root: &Path, aside: &Path) -> Result<(), RestoreError> {
         if self.old == Side::Unknown {
             return Err(RestoreError::NotKept);
@@ -334,7 +334,7 @@ impl Change {
                 symlink(to, &path)?;
             }
             Side::Content(bytes) => {
-                // Until its own mode is set it is nobody's to read.
+                // Private until its own mode is set.
                 let mode = if self.modes.0.is_some() { Mode::Private } else { Mode::Keep };
                 replace(&path, bytes, &ReplaceOptions { mode, ..ReplaceOptions::default() })?;
                 if let Some(mode) = self.modes.0 {
@@ -346,7 +346,7 @@ impl Change {
     }
 }
 
-/// Refuses a path that a link leads elsewhere by now.
+/// Refuses a path that now goes through a link.
 fn in_place(root: &Path, path: &Path) -> Result<(), RestoreError> {
     let below = path.strip_prefix(root).unwrap_or(path);
     match is_in_place(root, below) {
@@ -355,7 +355,7 @@ fn in_place(root: &Path, path: &Path) -> Result<(), RestoreError> {
     }
 }
 
-/// Moves a file, or whatever stands there, to a place where nobody looks for it and everybody can find it.
+/// Moves whatever is at the path to a place outside the tree where the user can find it.
 fn set_aside(path: &Path, to: &Path) -> io::Result<()> {
     if let Some(dir) = to.parent() {
         fs::create_dir_all(dir)?;
@@ -571,7 +571,7 @@ mod tests {
         symlink("a.txt", root.join("link")).unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
         let big = fs::File::create(root.join("big")).unwrap();
-        big.set_len(LARGEST_KEPT + 1).unwrap();
+        big.set_len(MAX_KEPT_FILE + 1).unwrap();
         let tree = take(&root);
         let again = tree.clone();
         fs::write(root.join("a.txt"), "A\n").unwrap();
@@ -588,7 +588,7 @@ mod tests {
             [
                 "a.txt ",
                 "b.txt ",
-                "big what it was before was too large to be kept",
+                "big its earlier content was too large to keep",
                 "link ",
                 "new ",
                 "src ",

@@ -1,4 +1,4 @@
-//! One child: started, fed, read, waited for, and if need be ended.
+//! Running one child process: start it, feed and read its streams, wait for it, and kill it if necessary.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kill::{Known, Marker, TERM_GRACE, kill_tree, signal_group};
 
-/// How long a stream is read on after the child has ended: a process it left behind may hold the pipe
-/// open for ever.
+/// How long a stream is still read after the child has ended: a process it left behind may keep the pipe
+/// open forever.
 const PIPE_GRACE: Duration = Duration::from_millis(100);
 
 /// A program to run.
@@ -30,7 +30,7 @@ pub struct ChildSpec<'a> {
     pub cwd: &'a Path,
     /// Variables on top of the inherited environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Put into the environment too, so that everything it starts can be found.
+    /// A marker in its environment, by which everything it starts can be found.
     pub marker: Option<Marker>,
     /// What it reads; nothing means an empty stream.
     pub stdin: Vec<u8>,
@@ -54,7 +54,7 @@ pub struct Captured {
 pub enum Ending {
     /// By itself, with this code.
     Exited(i32),
-    /// By this signal, not of ours.
+    /// By this signal, which ona did not send.
     Signalled(i32),
     /// Killed: its time was up.
     TimedOut,
@@ -62,7 +62,7 @@ pub enum Ending {
     Interrupted,
 }
 
-/// What came of a child.
+/// The result of a child process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildOutcome {
     /// How it ended.
@@ -107,7 +107,7 @@ pub async fn run(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // A child that does not want its input closes the pipe: not our error.
+            // A child may close its input early; that is not an error.
             let _ = stdin.write_all(&spec.stdin).await;
         }
     };
@@ -142,7 +142,7 @@ pub async fn run(
     Ok(ChildOutcome { ending, stdout: out, stderr: err })
 }
 
-/// Asks the group to end, then kills it with everything marked.
+/// Sends SIGTERM to the group, then kills it and everything with the marker.
 async fn end_tree(child: &mut Child, leader: Option<u32>, marker: Option<&Marker>) {
     if let Some(leader) = leader {
         signal_group(leader, Signal::SIGTERM);
@@ -159,7 +159,7 @@ fn ending_of(status: &io::Result<std::process::ExitStatus>) -> Ending {
             (Some(code), _) => Ending::Exited(code),
             (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
         },
-        // Only possible if somebody else reaped our child.
+        // Only possible if other code has already waited for the child.
         Err(_) => Ending::Signalled(0),
     }
 }
@@ -176,13 +176,13 @@ async fn capture(stream: Option<impl AsyncRead + Unpin>, cap: usize, kept: &mut 
                 kept.bytes.extend_from_slice(&buffer[..count.min(room)]);
                 kept.truncated |= count > room;
             }
-            // A stream that breaks has nothing more to say.
+            // A read error ends the stream.
             Err(_) => return,
         }
     }
 }
 
-/// Starts a program that goes on after this one has ended, hands it its input and lets it go.
+/// Starts a detached program that outlives this one, and writes its input.
 pub fn start_detached(
     program: &Path,
     args: &[OsString],
@@ -205,7 +205,7 @@ pub fn start_detached(
     if let Some(mut pipe) = child.stdin.take() {
         io::Write::write_all(&mut pipe, stdin).map_err(spawn_error)?;
     }
-    // Somebody must reap it should it end before we do.
+    // It must be waited for if it ends before this process does.
     std::thread::spawn(move || {
         let _ = child.wait();
         drop(known);

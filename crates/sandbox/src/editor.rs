@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Runs an editor, which may be a command line, on a file, and waits for it; says whether it ended well.
 ///
-/// It shares our terminal, process group and environment: the operator started it, and no call did.
+/// It shares ona's terminal, process group and environment: the operator started it, not a tool call.
 pub fn edit(editor: &str, file: &Path) -> io::Result<bool> {
     let line = format!("{editor} \"$@\"");
     let status = Command::new("sh").arg("-c").arg(line).arg(editor).arg(file).status()?;

@@ -12,8 +12,8 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use ona_types::ToolUseId;
 
-/// A variable put into a child's environment and inherited by all it starts: what double-forked out
-/// of the process group is found by it.
+/// A variable in a child's environment that all its descendants inherit: a process that double-forked out
+/// of the process group can be found by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     /// The variable's name.
@@ -23,8 +23,8 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// What all processes of a tool call carry, those of the hooks about it included: should ona be
-    /// killed, whoever settles the call finds them by it.
+    /// The marker of all processes of a tool call, including those of its hooks: if ona is
+    /// killed, the process that settles the call later finds them by it.
     pub fn of_call(id: &ToolUseId) -> Self {
         Self { name: "ONA_TOOL_USE_ID", value: id.to_string() }
     }
@@ -45,7 +45,7 @@ pub(crate) fn signal_group(leader: u32, signal: Signal) {
     }
 }
 
-/// Processes this one has started itself. Whatever else is its child was adopted.
+/// Children that this process has started itself. Any other child was adopted.
 static CHILDREN: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 
 fn children() -> MutexGuard<'static, HashSet<u32>> {
@@ -56,7 +56,7 @@ fn is_known(pid: i32) -> bool {
     u32::try_from(pid).is_ok_and(|pid| children().contains(&pid))
 }
 
-/// A child of our own, known as such for as long as this is held.
+/// Registers a child as started by this process, until it is dropped.
 pub(crate) struct Known(u32);
 
 impl Known {
@@ -78,15 +78,15 @@ impl Drop for Known {
     }
 }
 
-/// Those of them that are meant to outlive this one: they govern what they run themselves.
+/// Children that are meant to outlive this process: they manage their own descendants.
 static SUPERVISORS: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn supervisors() -> MutexGuard<'static, HashSet<u32>> {
     SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes this process the parent of whatever its descendants leave behind, so that a command that forks
-/// away, and cleans its environment besides, can still be found. Call it once, at the start.
+/// Makes this process the parent of orphaned descendants, so that a command that forks
+/// away and clears its environment can still be found. Call it once, at the start.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
@@ -96,7 +96,7 @@ pub fn adopt_orphans() {
 }
 
 /// Kills the process group of `leader`, every process that carries the marker, all their descendants, and
-/// orphans that carry no marker at all: whoever cleaned its environment and forked away.
+/// orphans without a marker: processes that cleared their environment and forked away.
 pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     if let Some(leader) = leader {
         signal_group(leader, Signal::SIGKILL);
@@ -107,7 +107,7 @@ pub fn kill_tree(leader: Option<u32>, marker: Option<&Marker>) {
     }
 }
 
-/// Kills every process that carries a marker whose value begins so, and all their descendants.
+/// Kills every process with a marker whose value starts with `beginning`, and all their descendants.
 pub fn kill_marked(name: &str, beginning: &str) {
     let own = format!("{name}={beginning}");
     kill_found(None, &|process: &Process| process.names(&own));
@@ -123,15 +123,15 @@ fn kill_found(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) {
         for pid in found {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             if !is_known(pid) {
-                // If we adopted it, nobody else will take note of its end. Our own children are waited
-                // for by whoever started them.
+                // If we adopted it, no other code waits for it. Children that we started are waited
+                // for by the code that started them.
                 let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
             }
         }
     }
 }
 
-/// Whether a living process stands in a directory, or below it.
+/// Whether a living process has its working directory in `dir` or below it.
 pub fn is_worked_in(dir: &Path) -> bool {
     let Ok(entries) = fs::read_dir("/proc") else { return false };
     entries.flatten().any(|entry| {
@@ -173,7 +173,7 @@ impl Process {
     }
 }
 
-/// Living processes that belong to the marker, as far as anything shows it.
+/// Living processes that belong to the marker.
 fn escaped(leader: Option<u32>, is_marked: &dyn Fn(&Process) -> bool) -> Vec<i32> {
     let me = i32::try_from(process::id()).unwrap_or_default();
     let leader = leader.and_then(|leader| i32::try_from(leader).ok());

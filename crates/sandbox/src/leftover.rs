@@ -1,7 +1,7 @@
 //! Ending what is left running below this process, when the process itself ends.
 //!
-//! Whoever governs calls is a subreaper ([`adopt_orphans`](crate::adopt_orphans)): as long as it lives, whatever
-//! they start stands below it. What outlived it would stand below nobody, and nothing would show whose it is.
+//! A process that runs tool calls is a subreaper ([`adopt_orphans`](crate::adopt_orphans)): as long as it lives, all
+//! processes they start are its descendants. After its end, nothing would show who started them.
 
 use std::collections::HashSet;
 use std::thread::sleep;
@@ -15,13 +15,13 @@ use nix::unistd::Pid;
 
 use crate::kill::{Process, TERM_GRACE, supervisors};
 
-/// A process may fork while we look: so often is looked again before what is left is left.
+/// How often the search is repeated, because a process may fork during it.
 const ROUNDS: usize = 100;
 
-/// Ends every process below this one, but for supervisors of background tasks and what stands below them.
-/// The names of what was ended.
+/// Ends every descendant of this process, except supervisors of background tasks and their descendants.
+/// Returns the names of the ended processes.
 pub fn end_leftovers() -> Vec<String> {
-    // Most often there is nothing, and then `/proc` need not be read.
+    // Usually there is none, and then `/proc` need not be read.
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     if waitid(Id::All, flags) == Err(Errno::ECHILD) {
         return Vec::new();
@@ -32,7 +32,7 @@ pub fn end_leftovers() -> Vec<String> {
     }
     let mut names: Vec<String> = found.iter().map(|pid| name(*pid)).collect();
     signal(&found, Signal::SIGTERM);
-    // One that was stopped hears it only when it goes on.
+    // A stopped process receives the signal only after SIGCONT.
     signal(&found, Signal::SIGCONT);
     let patience = Instant::now() + TERM_GRACE;
     while !below().is_empty() && Instant::now() < patience {
@@ -57,7 +57,7 @@ fn signal(pids: &[i32], signal: Signal) {
     }
 }
 
-/// Living processes below this one. Nothing a process says of itself counts, only whose child it is.
+/// Living descendants of this process. Only the parent relation counts, because a process cannot fake it.
 fn below() -> Vec<i32> {
     let spared = supervisors();
     let processes = Process::all();

@@ -2,7 +2,7 @@
 //!
 //! [`run`] starts a program in a process group of its own, keeps at most a cap of each stream and
 //! drains the rest, and ends the whole tree on timeout or interrupt. A child that forks away is found
-//! by the [`Marker`] in its environment, and whatever is left when we end ourselves by whose child it is
+//! by the [`Marker`] in its environment, and leftovers at our own end by the parent relation
 //! ([`end_leftovers`]). [`Owner`] names a process so that a later one can tell whether
 //! it still lives.
 //!

@@ -13,7 +13,7 @@ pub struct Owner {
     pub started: Option<u64>,
     /// The boot it belongs to.
     pub boot: Option<String>,
-    /// The pid namespace its number means something in.
+    /// The pid namespace that its number belongs to.
     pub namespace: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub enum Liveness {
     Alive,
     /// It is gone.
     Gone,
-    /// It belongs to another container or system: not to be judged from here.
+    /// Unknown: it belongs to another container or system.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ impl Owner {
     }
 }
 
-/// Without `/proc`, all that can be asked is whether the number is in use.
+/// Without `/proc`, only whether the number is in use can be checked.
 fn by_signal(pid: u32) -> Liveness {
     let Ok(pid) = i32::try_from(pid) else { return Liveness::Gone };
     match nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) {

@@ -1,4 +1,4 @@
-//! Watching over a command that runs in the background: its output goes to a file within a limit.
+//! Supervises a background command: its output goes to a file, up to a limit.
 
 use nix::sys::resource::{Resource, setrlimit};
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::kill::{Known, Marker, kill_tree};
 
-/// A command to watch over.
+/// A command to supervise.
 #[derive(Clone)]
 pub struct Supervised<'a> {
     /// The program.
@@ -21,15 +21,15 @@ pub struct Supervised<'a> {
     pub cwd: &'a Path,
     /// Variables on top of the inherited environment.
     pub env: Vec<(OsString, OsString)>,
-    /// By which everything it starts is found.
+    /// The marker by which everything it starts can be found.
     pub marker: &'a Marker,
     /// The file both its streams are appended to, in the order they come.
     pub log: &'a Path,
     /// When it has printed more than this it is killed.
     pub limit: u64,
-    /// What the log ends with then.
+    /// The last line of the log in that case.
     pub truncated: &'a str,
-    /// Asked once, when it has been started: whether anybody still wants it.
+    /// Called once after the start: whether the task is still wanted.
     pub wanted: &'a dyn Fn() -> bool,
 }
 
@@ -52,9 +52,9 @@ pub fn leave_session() {
     let _ = nix::unistd::setsid();
 }
 
-/// Lets this process have no more memory than this; it dies of wanting more.
+/// Limits this process's memory; an allocation beyond the limit ends it.
 pub fn bound_memory(bytes: u64) {
-    // Fails only where there is a lower limit already.
+    // Fails only if the limit is already lower.
     let _ = setrlimit(Resource::RLIMIT_AS, bytes, bytes);
 }
 
@@ -80,9 +80,9 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
         }
     };
     let _known = Known::child(child.id());
-    // It holds the writing end of the pipe: without this the reader would never see the end.
+    // It owns the writing end of the pipe; without dropping it the reader would never see the end.
     drop(command);
-    // Whoever ended the task before there was anything to kill has said so by now; whoever does so later finds it.
+    // A stop request before the start is visible by now; a later one finds the process.
     if !(task.wanted)() {
         kill_tree(Some(child.id()), Some(task.marker));
     }

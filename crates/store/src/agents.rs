@@ -50,17 +50,17 @@ pub struct Role {
     pub mode: Option<String>,
 }
 
-/// A worktree of an agent of which nobody has seen the end.
+/// A worktree of an agent whose end is not recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftWorktree {
     /// Where it is.
     pub path: PathBuf,
-    /// Who drives the agent, and who runs the call that started it. Only if all are gone it is at work no more.
+    /// The processes that run the agent and the call that started it. Only if all are gone has it stopped.
     pub owners: Vec<Value>,
 }
 
 impl Store {
-    /// Makes a session for an agent, in the conversation of whoever starts it.
+    /// Creates a session for an agent, in the conversation of its parent.
     pub fn new_agent(&self, new: &NewAgent<'_>) -> Result<Seat, StoreError> {
         let seat = self.new_session(&NewSession {
             project_dir: &new.parent.project_dir,
@@ -87,7 +87,7 @@ impl Store {
         Ok(seat)
     }
 
-    /// An agent goes on, or has ended its turn.
+    /// Records that an agent continues, or how its turn ended.
     pub fn agent_ended(&self, session: &SessionId, ending: Option<&str>) -> Result<(), StoreError> {
         self.write(|tx| {
             tx.execute(
@@ -120,13 +120,13 @@ impl Store {
         })
     }
 
-    /// The agents with a worktree of which nobody has seen the end.
+    /// The agents with a worktree whose end is not recorded.
     pub fn left_worktrees(&self) -> Result<Vec<LeftWorktree>, StoreError> {
         self.read(left_worktrees)
     }
 
     /// Who drives the agent with a worktree whose session's id ends so, and who runs the call that started it, if there is such an agent.
-    /// Nobody: it is at work no more.
+    /// None: it has stopped.
     pub fn drivers_of_agent(&self, ending: &str) -> Result<Option<Vec<Value>>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(
@@ -245,7 +245,7 @@ impl Store {
     }
 }
 
-/// The agents with a worktree of which nobody has seen the end.
+/// The agents with a worktree whose end is not recorded.
 pub(crate) fn left_worktrees(c: &Connection) -> Result<Vec<LeftWorktree>, Failure> {
     let mut statement = c.prepare(
         "SELECT a.worktree, l.owner, r.owner FROM agent_runs a

@@ -1,4 +1,4 @@
-//! What a call changes in the session beside files: committed with its result.
+//! Changes that a call makes to the session (not to files): committed with its result.
 
 use ona_types::{Change, ContentHash, ConversationId, Entry, Phase, SessionId, SystemNote, Todo};
 use rusqlite::{OptionalExtension, Transaction};
@@ -22,13 +22,13 @@ impl Store {
                 .prepare_cached("SELECT value FROM state WHERE conversation_id = ?1 AND key = ?2")?
                 .query_row((seat.conversation.as_str(), todos_key(&seat.session)), |row| row.get(0))
                 .optional()?;
-            // A list that was written by hand and cannot be read is none.
+            // A hand-written list that cannot be parsed counts as missing.
             Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()).unwrap_or_default())
         })
     }
 }
 
-/// Carries a change out.
+/// Applies a change.
 pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Result<(), Failure> {
     match change {
         Change::Todos(todos) => {
@@ -72,7 +72,7 @@ pub(crate) fn apply(tx: &Transaction<'_>, seat: &Seat, change: &Change) -> Resul
     }
 }
 
-/// A plan as it is handed in; the same one is not handed in twice.
+/// Stores a submitted plan; the same plan is stored only once.
 fn submit(
     tx: &Transaction<'_>,
     conversation: &ConversationId,
@@ -100,7 +100,7 @@ fn submit(
     Ok(tx.last_insert_rowid())
 }
 
-/// A human approves a plan, with the event that says so.
+/// A human approves a plan, with the event for it.
 pub(crate) fn approve(
     tx: &Transaction<'_>,
     conversation: &ConversationId,
@@ -115,7 +115,7 @@ pub(crate) fn approve(
     event_of(tx, conversation, session, "plan.approved", &detail)
 }
 
-/// A human sends a plan back, with the event that says so.
+/// A human rejects a plan, with the event for it.
 pub(crate) fn reject(
     tx: &Transaction<'_>,
     conversation: &ConversationId,
@@ -132,7 +132,7 @@ fn hash_of(tx: &Transaction<'_>, plan: i64) -> Result<String, Failure> {
     Ok(tx.query_row("SELECT hash FROM plans WHERE id = ?1", [plan], |row| row.get(0))?)
 }
 
-/// Moves the conversation, with the event that says so.
+/// Changes the phase of the conversation, with the event for it.
 pub(crate) fn move_to(
     tx: &Transaction<'_>,
     conversation: &ConversationId,

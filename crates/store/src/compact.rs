@@ -1,4 +1,4 @@
-//! Giving back the room that removed rows have left in the file.
+//! Compacting the database file after rows were removed.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// Writes the record anew without the room that removed rows have left (`VACUUM`). It happens in one transaction:
+    /// Rewrites the record without the free space of removed rows (`VACUUM`). It happens in one transaction:
     /// whatever goes wrong, nothing is lost. Refuses while another process works with the record, since that would
     /// have to wait for all of it.
     pub fn compact(&self, is_gone: impl Fn(&Value) -> bool) -> Result<Compacted, StoreError> {
@@ -53,7 +53,7 @@ impl Store {
         StoreError::AtWork(self.path().to_owned(), who)
     }
 
-    /// Who drives a session, runs a call or watches over a task.
+    /// The processes that drive a session, run a call or supervise a task.
     fn owners(&self) -> Result<Vec<Value>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare(

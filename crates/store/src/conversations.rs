@@ -1,4 +1,4 @@
-//! Conversations and their sessions: where a call finds its seat.
+//! Conversations and their sessions: finds or creates the place where a call is recorded.
 
 use ona_types::{ConversationId, SessionId};
 use rusqlite::{OptionalExtension, Transaction};
@@ -15,7 +15,7 @@ pub struct Join<'a> {
     pub conversation: Option<&'a ConversationId>,
 }
 
-/// A place in the record: a conversation, its latest session, and where that session stands.
+/// A place in the record: a conversation, its latest session, and that session's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// `conversations.id`.
@@ -34,7 +34,7 @@ pub(crate) fn cwd_key(session: &SessionId) -> String {
 }
 
 impl Store {
-    /// The seat that [`Store::join`] would give without making one.
+    /// The seat that [`Store::join`] would return, if it exists.
     pub fn seat(&self, join: &Join<'_>) -> Result<Option<Seat>, StoreError> {
         self.read(|c| find(c, join))
     }

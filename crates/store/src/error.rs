@@ -1,4 +1,4 @@
-//! What can go wrong with the record, and what to do about it.
+//! Errors of the record, and what to do about them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ pub enum StoreError {
     #[error("{} is not a SQLite database", .0.display())]
     NotADatabase(PathBuf),
     /// A SQLite database of another program.
-    #[error("{} is a SQLite database, but not one of ona's: {}", .0.display(), .1)]
+    #[error("{} is a SQLite database, but not an ona database: {}", .0.display(), .1)]
     Foreign(PathBuf, String),
     /// Written by an ona that knows more than this one.
-    #[error("{} was written by a newer ona ({found}; this one knows {known})", path.display())]
+    #[error("{} was written by a newer version of ona ({found}; this version supports {known})", path.display())]
     Newer {
         /// The database.
         path: PathBuf,
@@ -30,44 +30,44 @@ pub enum StoreError {
     #[error("{} cannot be opened: {}", .0.display(), .1)]
     CannotOpen(PathBuf, String),
     /// The disk is full.
-    #[error("no room left to write {}: {}", .0.display(), .1)]
+    #[error("no space left to write {}: {}", .0.display(), .1)]
     Full(PathBuf, String),
-    /// The system did not take what was to be written: a quota, a limit on files' sizes, or a failing disk.
+    /// Writing failed: a quota, a file size limit, or a failing disk.
     #[error("{} could not be written: {}", .0.display(), .1)]
     NotTaken(PathBuf, String),
     /// Another process kept it locked for the whole of `busy_timeout`.
     #[error("{} stayed locked by another process for {} s", .0.display(), .1)]
     Busy(PathBuf, u64),
-    /// Another process works with it, and what was asked for would stop that.
+    /// Another process uses it, and the operation would block that process.
     #[error("{} is in use by {}", .0.display(), .1)]
     AtWork(PathBuf, String),
     /// The file is damaged.
     #[error("{} is damaged: {}", .0.display(), .1)]
     Corrupt(PathBuf, String),
     /// No conversation has this id.
-    #[error("there is no conversation `{0}`")]
+    #[error("conversation `{0}` not found")]
     UnknownConversation(String),
     /// A session with this id exists.
-    #[error("there is a session `{0}` already")]
+    #[error("session `{0}` already exists")]
     SessionExists(String),
     /// A word that would name a session names another one.
-    #[error("`{word}` is the name or id of the session {session} already")]
+    #[error("`{word}` is already the name or id of session {session}")]
     NameTaken {
         /// The word.
         word: String,
         /// The session.
         session: String,
     },
-    /// Somebody drives the session.
+    /// A process drives the session.
     #[error("the session {0} is in use")]
     SessionInUse(String),
     /// A session has no entry with this number.
-    #[error("there is no entry {0} in session {1}")]
+    #[error("session {1} has no entry {0}")]
     UnknownEntry(i64, String),
-    /// The call's outcome was recorded already, by whoever found it interrupted.
+    /// The call's result is already recorded, by the process that found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
-    /// Somebody wrote the largest sequence number there is into a transcript.
+    /// The transcript has reached the largest sequence number, which only a hand-made row can do.
     #[error("the transcript of session {0} has no sequence number left")]
     Exhausted(String),
     /// Anything else SQLite says.
@@ -89,7 +89,7 @@ fn brief(error: &rusqlite::Error) -> String {
 }
 
 impl StoreError {
-    /// Sorts an error of SQLite's by what the operator can do about it.
+    /// Classifies an error of SQLite by what the operator can do about it.
     pub(crate) fn sort(path: &Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         let reason = error.to_string();
@@ -114,17 +114,17 @@ impl StoreError {
             Self::NotADatabase(_) | Self::Foreign(..) => {
                 "point AGENT_SDLC_DB at another path; `ona --init-db` creates the file"
             }
-            Self::Newer { .. } => "use the newer ona, or point AGENT_SDLC_DB at another path",
+            Self::Newer { .. } => {
+                "use the newer version of ona, or point AGENT_SDLC_DB at another path"
+            }
             Self::ReadOnly(..) => {
                 "make the file and its directory writable (SQLite keeps -wal and -shm beside it)"
             }
             Self::CannotOpen(..) => {
-                "check that the directory exists, is writable and that the path names no directory"
+                "check that the directory exists and is writable, and that the path is not itself a directory"
             }
             Self::Full(..) => "free some space, then try again",
-            Self::NotTaken(..) => {
-                "is there room on the disk, and do quota and `ulimit -f` allow more? Then try again"
-            }
+            Self::NotTaken(..) => "check disk space, quota and `ulimit -f`, then try again",
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }
@@ -133,16 +133,16 @@ impl StoreError {
                 "run `ona doctor`; keep a copy, then `sqlite3 FILE .recover` into a new file"
             }
             Self::UnknownConversation(_) => {
-                "leave --conversation out to join the latest one of this directory"
+                "omit --conversation to join the latest conversation of this directory"
             }
             Self::SessionExists(_) => "choose another id, or go on in it with --resume",
             Self::NameTaken { .. } => {
                 "choose another, or go on in that session with --resume; `ona sessions rename` gives it another name"
             }
-            Self::SessionInUse(_) => "end the ona that uses it first",
+            Self::SessionInUse(_) => "end the ona process that uses it first",
             Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
-            Self::AlreadySettled(_) | Self::Sqlite(..) => "`ona doctor` may know more",
+            Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor` for details",
         }
     }
 

@@ -1,5 +1,5 @@
-//! Calls of other agents, of which ona hears twice: before they run and after. Whoever waits for the answer waits for
-//! the disk, so each time everything goes into one commit.
+//! Calls of other agents, which report to ona twice: before they run and after. The host waits for ona's answer, so
+//! each time everything goes into one commit.
 
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};
@@ -14,7 +14,7 @@ use crate::tool_calls::{
     CallOutcome, CallStart, GateRow, event, finish, keep_answer, keep_hook, start, touch,
 };
 
-/// The origins of sessions that are other agents': ona keeps them, and goes on with none.
+/// The origins of other agents' sessions: ona records them, and resumes none.
 pub(crate) const OTHERS: [&str; 3] = ["claude_code", "codex", "mcp"];
 
 /// Whether a session of this origin is another agent's.
@@ -33,11 +33,11 @@ pub struct ForeignCall<'a> {
     pub gate: &'a [GateRow],
     /// What the second hook has to know.
     pub found: &'a Value,
-    /// What came of it, if it was refused.
+    /// The result, if it was refused.
     pub refused: Option<&'a CallOutcome<'a>>,
 }
 
-/// What the record is told of a hook.
+/// What is recorded about a hook.
 #[derive(Clone, Copy, Debug)]
 pub struct HeardHook<'a> {
     /// The hook itself.
@@ -47,7 +47,7 @@ pub struct HeardHook<'a> {
 }
 
 impl Store {
-    /// Leaves what was committed in the log when this process ends; whoever opens the record next finds it there. A
+    /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
     /// process that lives for one commit would spend more on folding the log into the file than on all the rest.
     pub fn leave_log(&self) -> Result<(), StoreError> {
         let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -166,7 +166,7 @@ impl Store {
         Ok(found.and_then(|found| serde_json::from_str(&found).ok()))
     }
 
-    /// Commits what came of a call, if it is to be known, and the hook that told of it. What the first hook found is
+    /// Commits the result of a call, if it is known, and the hook that reported it. What the first hook found is
     /// used up.
     pub fn foreign_after(
         &self,

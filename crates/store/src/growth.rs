@@ -1,4 +1,4 @@
-//! What is done at every start, at every call and to tell the story of one costs the same however large the record is.
+//! Tests that a start, a call and `ona why` cost the same however large the record is.
 //!
 //! Counted, not timed: SQLite calls back at the turns of its loops, so whatever looks at each row of a table that grows
 //! is seen.
@@ -32,7 +32,7 @@ struct Record {
 impl Record {
     fn of(sessions: usize, entries: usize) -> Self {
         let store = Store::in_memory().unwrap();
-        // The latest of ona's own here is older than all others, so that whoever looks for it passes them.
+        // The latest session of ona's own is older than all others, so that a search for it passes them.
         let seat = session(&store, HERE, "headless", "own", entries);
         let parent = session(&store, HERE, "headless", "parent", entries);
         for n in 0..sessions {

@@ -46,7 +46,7 @@ impl Finding {
         Self { check, level: Level::Ok, message: message.into(), hint: None }
     }
 
-    /// Something to know or to mend.
+    /// A warning or an error.
     pub fn bad(check: &'static str, level: Level, message: impl Into<String>, hint: &str) -> Self {
         Self { check, level, message: message.into(), hint: Some(hint.to_owned()) }
     }
@@ -70,11 +70,11 @@ pub struct RunningCall {
 pub struct Inspection {
     /// One finding a check.
     pub findings: Vec<Finding>,
-    /// Calls without an outcome; whether their owners live is for the caller to find out.
+    /// Calls without a result; the caller checks whether their owners are alive.
     pub running: Vec<RunningCall>,
-    /// Background tasks that have not ended, likewise.
+    /// Background tasks that have not ended, to be checked in the same way.
     pub tasks: Vec<UnfinishedTask>,
-    /// Worktrees of agents of which nobody has seen the end, likewise.
+    /// Worktrees of agents whose end is not recorded, to be checked in the same way.
     pub worktrees: Vec<LeftWorktree>,
 }
 
@@ -89,7 +89,7 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// Who wants to know how far an inspection is: called again and again while it works.
+/// A progress callback, called repeatedly during an inspection.
 #[derive(Clone, Default)]
 pub struct Watch(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -134,7 +134,7 @@ impl Checks {
     }
 }
 
-/// Rows that point at nothing, or transcripts with a hole: a name and a query that counts them.
+/// Rows with a missing reference, or transcripts with a gap: a name and a query that counts them.
 const ORPHANS: &[(&str, &str)] = &[
     (
         "events of unknown conversations",
@@ -174,12 +174,12 @@ const ORPHANS: &[(&str, &str)] = &[
              AND r.entry_type = 'tool_result' AND r.tool_use_id = u.tool_use_id)",
     ),
     (
-        "sessions whose sequence has a hole",
+        "sessions with a gap in their sequence",
         "SELECT count(*) FROM (SELECT 1 FROM transcript_entries GROUP BY session_id
          HAVING max(sequence) - min(sequence) + 1 <> count(*) OR min(sequence) <> 0)",
     ),
     (
-        "transcript entries whose payload is no JSON",
+        "transcript entries whose payload is not JSON",
         "SELECT count(*) FROM transcript_entries WHERE NOT json_valid(payload_json)",
     ),
     (
@@ -195,7 +195,7 @@ const ORPHANS: &[(&str, &str)] = &[
          WHERE phase NOT IN ('idle', 'planning', 'implement', 'test', 'verify', 'done')",
     ),
     (
-        "conversations or sessions without an id that is text",
+        "conversations or sessions whose id is not text",
         "SELECT (SELECT count(*) FROM conversations WHERE typeof(id) <> 'text')
               + (SELECT count(*) FROM sessions WHERE typeof(session_id) <> 'text')",
     ),
@@ -222,7 +222,7 @@ pub fn inspect(path: &Path, watch: &Watch) -> Inspection {
 fn look(path: &Path, watch: &Watch, into: &mut Inspection) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Ok(_) => {}
-        // A link that leads nowhere is no missing file: nothing could be created there.
+        // A dangling link is not a missing file: nothing could be created there.
         Err(error)
             if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() =>
         {
@@ -291,7 +291,7 @@ fn missing_tables(c: &Connection) -> Result<Option<Finding>, Failure> {
             "schema",
             Level::Fail,
             format!("missing: {}", missing.join(", ")),
-            "somebody dropped them: restore a backup, or point AGENT_SDLC_DB at a new file",
+            "they were dropped: restore a backup, or point AGENT_SDLC_DB at a new file",
         )
     }))
 }
@@ -340,8 +340,8 @@ fn version(c: &Connection, into: &mut Inspection) -> Result<bool, Failure> {
             Finding::bad(
                 "schema",
                 Level::Fail,
-                format!("written by a newer ona ({found})"),
-                "use the newer ona, or point AGENT_SDLC_DB at another path",
+                format!("written by a newer version of ona ({found})"),
+                "use the newer version of ona, or point AGENT_SDLC_DB at another path",
             ),
             false,
         ),
@@ -349,7 +349,7 @@ fn version(c: &Connection, into: &mut Inspection) -> Result<bool, Failure> {
             Finding::bad(
                 "schema",
                 Level::Fail,
-                format!("not one of ona's databases: {reason}"),
+                format!("not an ona database: {reason}"),
                 "point AGENT_SDLC_DB at another path",
             ),
             false,
@@ -398,7 +398,7 @@ fn foreign_keys(c: &Connection) -> Result<Finding, Failure> {
         Finding::bad(
             "foreign keys",
             Level::Fail,
-            format!("rows that point at nothing: {}", broken.join(", ")),
+            format!("rows whose reference is missing: {}", broken.join(", ")),
             "`PRAGMA foreign_key_check` in the sqlite3 shell lists them",
         )
     })
@@ -414,12 +414,12 @@ fn orphans(c: &Connection, checks: &Checks) -> Result<Vec<Finding>, Failure> {
                 "rows",
                 Level::Warn,
                 format!("{count} {name}"),
-                "ona makes no such rows itself; they came by hand or from another program",
+                "ona never writes such rows; they were added by hand or by another program",
             ));
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::ok("rows", "no orphans, no holes"));
+        findings.push(Finding::ok("rows", "no orphans, no gaps"));
     }
     Ok(findings)
 }
@@ -484,7 +484,7 @@ mod tests {
         let all = messages.join("\n");
         assert!(all.contains("1 in transcript_entries"), "{all}");
         assert!(all.contains("1 events of unknown conversations"), "{all}");
-        assert!(all.contains("1 sessions whose sequence has a hole"), "{all}");
+        assert!(all.contains("1 sessions with a gap in their sequence"), "{all}");
 
         let text = dir.path().join("text.db");
         fs::write(&text, "plain text, and more than a hundred bytes of it\n".repeat(20)).unwrap();

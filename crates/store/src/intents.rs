@@ -11,7 +11,7 @@ use crate::sessions::seat;
 use crate::store::{Failure, Store};
 use crate::tool_calls::event;
 
-/// The event of a wish to widen a scope. An index is made for it.
+/// The event for a request to widen a scope. It has an index.
 const SCOPE_REQUESTED: &str = "intent.scope_requested";
 
 /// What was selected.
@@ -27,7 +27,7 @@ pub struct Selection {
     pub is_default: bool,
 }
 
-/// A wish to widen an intent's scope.
+/// A request to widen an intent's scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ScopeRequest {
     /// When.
@@ -43,7 +43,7 @@ pub struct ScopeRequest {
 }
 
 impl Store {
-    /// Keeps a wish to widen a scope (`granted`: that it was followed) as an event of the session.
+    /// Records a request to widen a scope (`granted`: that it was granted) as an event of the session.
     pub fn request_scope(
         &self,
         seat: &Seat,
@@ -59,7 +59,7 @@ impl Store {
         self.write(|tx| event(tx, seat, kind, &detail))
     }
 
-    /// The wishes of a workspace, oldest first, each once.
+    /// The requests of a workspace, oldest first, each once.
     pub fn scope_requests(&self, workspace: &str) -> Result<Vec<ScopeRequest>, StoreError> {
         self.read(|c| {
             let mut statement = c.prepare_cached(

@@ -1,4 +1,4 @@
-//! The record: one SQLite file, seen by this crate alone.
+//! The record: one SQLite file that only this crate accesses.
 //!
 //! A [`Store`] is the one writer a process has. Every change is a typed transaction named for what it
 //! means (S0 §4.8), begun with `BEGIN IMMEDIATE` and durable when it returns. There is no generic

@@ -1,4 +1,4 @@
-//! Opening the record for who only asks.
+//! Opening the record read-only.
 
 use std::io;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::schema::{self, LATEST_MIGRATION, Version};
 use crate::store::{Store, connect};
 
 impl Store {
-    /// The record as it stands, which nothing can change through this. Where there is none, none is made; one
-    /// that lacks tables of this ona is completed in a copy in memory.
+    /// The record, read-only. A missing record is not created; one
+    /// that lacks tables of this version is completed in a copy in memory.
     pub fn look(path: &Path) -> Result<Self, StoreError> {
         let sorted = |error| StoreError::sort(path, error);
         let of = |connection| Self::of(connection, path);

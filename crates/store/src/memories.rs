@@ -1,4 +1,4 @@
-//! `memories`: what is worth knowing in a later conversation, and who wrote it down.
+//! `memories`: notes for later conversations, with their authors.
 //!
 //! S0 §4.3 has the table and its full-text index ([`index`]), which change in one transaction. How memories are found
 //! and ranked is in [`rank`].
@@ -37,7 +37,7 @@ pub struct Memory {
     pub project_scope: Option<String>,
 }
 
-/// A memory as it stands in the record.
+/// A memory in the record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRow {
     /// What it says.
@@ -65,7 +65,7 @@ pub struct MemoryRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WrittenBy {
-    /// The operator, or whoever made the row by hand.
+    /// The operator, also by a hand-made row.
     Human,
     /// Something that an agent's call started.
     Agent,
@@ -84,7 +84,7 @@ impl WrittenBy {
 /// Who writes, and on whose record that goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Author<'a> {
-    /// Who. An agent changes nothing that a human wrote.
+    /// The author. An agent cannot change what a human wrote.
     pub by: WrittenBy,
     /// What started it, where it was an agent.
     pub started_by: Option<&'a str>,
@@ -137,7 +137,7 @@ impl<'a> Within<'a> {
     }
 }
 
-/// What is to be different about a memory.
+/// Changes to a memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryChange {
     /// Another kind.
@@ -156,20 +156,20 @@ pub struct MemoryChange {
     pub read_at: Option<i64>,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// It was made, or there was nothing to make.
     Done,
-    /// There is no such memory.
+    /// The memory does not exist.
     Missing,
     /// An agent may not change what a human wrote.
     NotTheirs,
-    /// Somebody else has changed it since it was read.
+    /// It was changed since it was read.
     Meanwhile,
 }
 
-/// What became of a memory that was to be kept.
+/// The result of saving a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saved {
     /// It is new.
@@ -292,7 +292,7 @@ impl Store {
                 tx.query_row("SELECT rowid FROM memories WHERE id = ?1", [id], |row| row.get(0))?;
             index::remove(tx, number)?;
             tx.execute("DELETE FROM memory_origins WHERE memory_id = ?1", [id])?;
-            // What it said is forgotten; that there was one is not.
+            // The text is gone; the event that it existed stays.
             event(tx, author, "memory.forgotten", json!({"memory_id": id}))?;
             Ok(Changed::Done)
         });
@@ -361,7 +361,7 @@ const ROW: &str = "SELECT m.id, m.type, m.title, m.content, m.keywords, m.antici
     o.written_by, o.source
     FROM memories m LEFT JOIN memory_origins o ON o.memory_id = m.id";
 
-/// Rows made by hand may hold any type in any column: what is no text is shown as one, what is no number as 0.
+/// Hand-made rows may have any type in any column: other types are converted to text, or to 0 for a number.
 fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryRow> {
     let text = |at: usize| -> rusqlite::Result<Option<String>> {
         Ok(match row.get_ref(at)? {
@@ -469,7 +469,7 @@ fn told(memory: &Memory) -> Value {
         "project": memory.project_scope})
 }
 
-/// Says who did it. What the operator does outside any session belongs to no conversation.
+/// Records who did it. Actions of the operator outside any session belong to no conversation.
 fn event(
     tx: &Transaction<'_>,
     author: &Author<'_>,

@@ -1,4 +1,4 @@
-//! Phases: where a conversation stands, and moving it in one commit (S0 §4.8, §8.2).
+//! Phases of a conversation, changed in one commit (S0 §4.8, §8.2).
 
 use ona_types::{ConversationId, Phase};
 use rusqlite::OptionalExtension;
@@ -8,21 +8,21 @@ use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Where a conversation stands.
+/// The phase of a conversation, and whether it has an approved plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Its phase; a word that is none counts as idle.
+    /// Its phase; an unknown word counts as idle.
     pub phase: Phase,
     /// Whether it has an approved plan.
     pub approved_plan: bool,
 }
 
-/// What steers the work in a session.
+/// The state that guides the work in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steering {
     /// The conversation's phase.
     pub phase: Phase,
-    /// Its latest plan that is still good, with its status.
+    /// Its latest valid plan, with its status.
     pub plan: Option<(String, String)>,
     /// What the session began with.
     pub first_prompt: Option<String>,
@@ -31,7 +31,7 @@ pub struct Steering {
 }
 
 impl Store {
-    /// What steers the work in a session.
+    /// The state that guides the work in a session.
     pub fn steering(&self, seat: &Seat) -> Result<Steering, StoreError> {
         let phase = self.standing(&seat.conversation)?.phase;
         self.read(|c| {
@@ -66,7 +66,7 @@ impl Store {
         })
     }
 
-    /// Where a conversation stands.
+    /// The phase of a conversation, and whether it has an approved plan.
     pub fn standing(&self, conversation: &ConversationId) -> Result<Standing, StoreError> {
         self.read(|c| {
             let row: Option<(String, bool)> = c

@@ -1,4 +1,4 @@
-//! Plans: handed in by an agent, approved or sent back by a human (S0 §8.2).
+//! Plans: submitted by an agent, approved or rejected by a human (S0 §8.2).
 
 use ona_types::{ConversationId, Phase};
 use rusqlite::{OptionalExtension, Row};
@@ -23,24 +23,24 @@ pub struct PlanRow {
     pub content: String,
     /// The hash of that.
     pub hash: String,
-    /// When it was handed in.
+    /// When it was submitted.
     pub created_at: String,
     /// When it was approved.
     pub approved_at: Option<String>,
-    /// Where its conversation stands.
+    /// The phase of its conversation.
     pub phase: String,
 }
 
-/// What became of an order about a plan.
+/// The result of approving or rejecting a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanMoved {
     /// It is done.
     Done(PlanRow),
-    /// The plan is no draft.
+    /// The plan is not a draft.
     NotADraft(PlanRow),
-    /// The conversation is elsewhere.
+    /// The conversation is in another phase.
     NotInPlanning(PlanRow),
-    /// There is no such plan.
+    /// The plan does not exist.
     Unknown,
 }
 
@@ -74,7 +74,7 @@ impl Store {
         })
     }
 
-    /// A human sends a plan back, with a reason: the conversation stays in planning.
+    /// A human rejects a plan, with a reason: the conversation stays in planning.
     pub fn reject_plan(&self, id: i64, reason: &str) -> Result<PlanMoved, StoreError> {
         self.write(|tx| {
             let plan = match open(find(tx, id)?) {

@@ -1,4 +1,4 @@
-//! Removing old sessions, and saying so: one event tells how many went, since when they were idle, and who asked.
+//! Removes old sessions; one event records how many, since when they were idle, and who requested it.
 //!
 //! It goes in batches, each one commit, so that other processes wait for none of it for long. The event is written with
 //! the first batch and counts on with every further one: whatever ends the process between two of them, the record is
@@ -24,18 +24,18 @@ const BATCH_ENTRIES: usize = 5_000;
 /// The key under which it stands when old sessions were last removed because a setting says so, in milliseconds since 1970.
 const CLEANED_UP: &str = "cleaned_up_ms";
 
-/// Which sessions are to go, and on whose word.
+/// Which sessions to remove, and who requested it.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune<'a> {
     /// Those in which nothing has happened since then, in milliseconds since 1970.
     pub before_ms: i64,
     /// The session of this process, which stays.
     pub keep: Option<&'a SessionId>,
-    /// Who asked, for the event.
+    /// Who requested it, for the event.
     pub asked_by: &'a str,
 }
 
-/// A session that would go.
+/// A session that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Prunable {
     /// Its id.
@@ -50,12 +50,12 @@ pub struct Prunable {
     pub entries: i64,
 }
 
-/// What would go, and what is old enough and stays.
+/// What would be removed, and what is old enough but stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Selected {
-    /// The sessions that would go.
+    /// The sessions that would be removed.
     pub sessions: Vec<Prunable>,
-    /// Old sessions that stay: somebody drives them, or something of theirs still runs or lies in a worktree.
+    /// Old sessions that stay: they are in use, or have a running task or a worktree.
     pub in_use: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Pruned {
     }
 }
 
-/// A session with those of the agents that it has started. They go together, or not at all.
+/// A session with those of the agents that it has started. They are removed together, or not at all.
 type Tree = Vec<Member>;
 
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl Store {
         let mut told = None;
         self.for_good(|| {
             while left.peek().is_some() {
-                // What a commit that failed would have removed has not been.
+                // A failed commit has removed nothing.
                 let mut next = done.clone();
                 told = self.write(|tx| {
                     for tree in left.by_ref() {
@@ -155,7 +155,7 @@ impl Store {
                 })
                 .optional()?;
             let last: Option<i64> = last.and_then(|last| last.parse().ok());
-            // A clock that was set back must not put it off for ever.
+            // A clock that was set back must not postpone it forever.
             Ok(last.is_none_or(|last| now_ms < last || now_ms - last >= every_ms))
         };
         if !self.read(is_due)? {
@@ -224,8 +224,8 @@ fn old_trees(c: &Connection, prune: &Prune<'_>) -> Result<Vec<Tree>, Failure> {
     Ok(trees.into_values().filter(goes).collect())
 }
 
-/// When something last happened in a session `s`: by its own word or by that of its last entry, whichever is later.
-/// Where that is no time at all, it is now.
+/// The last activity in a session `s`: its own time or that of its last entry, whichever is later.
+/// If that is not a valid time, it counts as now.
 fn last_active() -> String {
     format!(
         "max(coalesce({LAST_ACTIVE}, {never_old}), coalesce((
@@ -235,7 +235,7 @@ fn last_active() -> String {
     )
 }
 
-/// Whether a session of the tree is driven, has a call or a task that goes on, or a worktree that is still there.
+/// Whether a session of the tree is in use, has a running call or task, or an existing worktree.
 fn is_in_use(
     c: &Connection,
     tree: &Tree,
@@ -268,7 +268,7 @@ fn is_in_use(
     Ok(false)
 }
 
-/// Removes a tree, unless it has come to life since it was selected. What went.
+/// Removes a tree, unless it was used since it was selected. Returns what was removed.
 fn remove_tree(
     tx: &Transaction<'_>,
     tree: &Tree,
@@ -286,7 +286,7 @@ fn remove_tree(
             .prepare_cached(&sql)?
             .query_row([member.session.as_str()], |row| row.get(0))
             .optional()?;
-        // Somebody else may have deleted it.
+        // Another process may have deleted it.
         if last_active_ms.is_none_or(|last| last >= prune.before_ms) {
             return Ok(gone);
         }
@@ -360,7 +360,7 @@ fn tell(
         tx.execute("UPDATE events SET detail = ?2 WHERE id = ?1", (id, detail.to_string()))?;
         return Ok(told);
     }
-    // The operator's word stands in no conversation.
+    // A request by the operator belongs to no conversation.
     event_of(tx, &ConversationId::from_existing(""), None, "sessions.pruned", &detail)?;
     Ok(Some(tx.last_insert_rowid()))
 }

@@ -1,4 +1,4 @@
-//! Taking sessions off the record for good, with everything that belongs to them.
+//! Deletes sessions permanently, with everything that belongs to them.
 
 use ona_types::{ConversationId, SessionId};
 use rusqlite::Transaction;
@@ -83,7 +83,7 @@ pub(crate) fn remove(
     Ok(entries)
 }
 
-/// The record remembers how far the trace of each workspace went, whichever session wrote there last: else its end
+/// Keeps how far the trace of each workspace went, whichever session wrote there last: otherwise its end
 /// could be cut off unnoticed.
 fn keep_trace_heads(tx: &Transaction<'_>, session: &str) -> Result<(), Failure> {
     let workspace = |of: &str| {

@@ -35,9 +35,9 @@ pub(crate) enum Version {
     Empty,
     /// Ona's, at this migration.
     Migration(i64),
-    /// A later ona's.
+    /// Written by a newer version of ona.
     Newer(String),
-    /// Somebody else's, and why we think so.
+    /// Another program's database, with the reason.
     Foreign(String),
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
         .query_row("SELECT 1 FROM schema_meta WHERE key = 'migration'", [], |row| row.get(0))
         .optional()?;
     if migrated.is_some() && counted.is_none() {
-        return Ok(Version::Foreign("its schema_meta has lost the row `migration`".into()));
+        return Ok(Version::Foreign("its schema_meta has no row `migration`".into()));
     }
     let number = |key: &str, default: i64| -> rusqlite::Result<Result<i64, String>> {
         let value: Option<String> = connection
@@ -71,7 +71,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
             .optional()?;
         Ok(match value {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, no number")),
+            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, not a number")),
         })
     };
     Ok(match (number("schema_version", SCHEMA_VERSION)?, number("migration", 0)?) {
@@ -86,7 +86,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
     })
 }
 
-/// Refuses what is not ours to write; says at which migration the rest stands.
+/// Refuses a foreign database; returns the migration of ona's own.
 fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, Failure> {
     let path = store.path().to_owned();
     match version(connection)? {
@@ -100,7 +100,7 @@ fn migration_of(connection: &Connection, store: &Store) -> Result<Option<i64>, F
     }
 }
 
-/// Refuses what is not ours before anything is changed.
+/// Refuses a foreign database before anything is changed.
 pub(crate) fn refuse_others(store: &Store) -> Result<(), StoreError> {
     store.read(|connection| migration_of(connection, store)).map(drop)
 }
@@ -116,7 +116,7 @@ pub(crate) fn expected_names() -> rusqlite::Result<Vec<(String, String)>> {
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Creates or completes the tables, each file of them once, whoever else is opening the database.
+/// Creates or completes the tables, each migration once, even if other processes open the database too.
 pub(crate) fn bring_up_to_date(store: &Store) -> Result<(), StoreError> {
     // Looking first keeps the common start free of a write lock.
     if store.read(|connection| migration_of(connection, store))? == Some(LATEST_MIGRATION) {

@@ -1,4 +1,4 @@
-//! Sessions as the operator sees them: made, found, driven by one at a time, forked, renamed.
+//! Sessions as the operator sees them: created, found, driven by one process at a time, forked, renamed.
 
 use ona_types::{ConversationId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
@@ -17,7 +17,7 @@ pub struct NewSession<'a> {
     pub project_dir: &'a str,
     /// The conversation it belongs to, which is made if there is none of this id; a new one if it is not said.
     pub conversation: Option<&'a ConversationId>,
-    /// Its id, if somebody chose one.
+    /// Its id, if the caller chooses one.
     pub id: Option<&'a SessionId>,
     /// `headless`, `interactive`, `subagent`, or the host whose session it is.
     pub origin: &'a str,
@@ -67,7 +67,7 @@ pub struct Hit {
     pub excerpt: String,
 }
 
-/// How a session that is asked for by a word is found.
+/// The result of looking up a session by a word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// This is it.
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// The session of a directory in which something was last said, by the order of the record: a clock may have
-    /// been set back since. One that ended before its first prompt was heard is none to go on with.
+    /// been set back since. One without a first prompt cannot be resumed.
     pub fn latest_session(&self, project_dir: &str) -> Result<Option<Seat>, StoreError> {
         self.read(|c| {
             let row = c
@@ -201,7 +201,7 @@ impl Store {
         })
     }
 
-    /// Sessions, the latest first, at most so many; of one directory, or of all.
+    /// Sessions, the latest first, up to a limit; of one directory, or of all.
     pub fn sessions(
         &self,
         project_dir: Option<&str>,
@@ -247,7 +247,7 @@ impl Store {
         })
     }
 
-    /// Takes a session to drive it. Whoever holds it and lives keeps it: their words come back.
+    /// Acquires a session for one process. If a living process already has it, that owner is returned.
     pub fn take_lease(
         &self,
         session: &SessionId,
@@ -279,7 +279,7 @@ impl Store {
         Ok(holder.filter(|holder| !is_gone(holder)))
     }
 
-    /// Takes every session back that somebody held who is gone. Those sessions, and who that was.
+    /// Releases every session whose owner is gone. Returns those sessions and their owners.
     pub fn take_back(
         &self,
         is_gone: impl Fn(&Value) -> bool,
@@ -301,7 +301,7 @@ impl Store {
         Ok(left)
     }
 
-    /// Gives a session back.
+    /// Releases a session.
     pub fn release_lease(&self, session: &SessionId, owner: &Value) -> Result<(), StoreError> {
         self.write(|tx| {
             tx.execute(

@@ -1,4 +1,4 @@
-//! `settings_snapshot`: what a session runs on, and whether ona wrote it or the operator did.
+//! `settings_snapshot`: the settings of a session, and whether ona or the operator wrote them.
 
 use ona_types::ContentHash;
 use rusqlite::{Connection, OptionalExtension};

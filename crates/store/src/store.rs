@@ -18,7 +18,7 @@ use crate::schema;
 /// S0 §4.8: how long a writer waits for another process.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_millis(30_000);
 
-/// Kept of the file in memory, in KiB. The system keeps the rest at hand: a long transcript is read once and from
+/// SQLite's page cache, in KiB. The system caches the rest: a long transcript is read once and from
 /// front to back, and memory that is touched for it costs more than reading its pages again would.
 const CACHE_KIB: i64 = 512;
 
@@ -73,7 +73,7 @@ impl Store {
         Ok(store)
     }
 
-    /// A record that lives as long as this process, for who wants nothing kept.
+    /// A record in memory only, if nothing is to be stored.
     pub fn in_memory() -> Result<Self, StoreError> {
         let path = PathBuf::from(":memory:");
         let sorted = |error| StoreError::sort(&path, error);
@@ -163,7 +163,7 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
             return Err(StoreError::CannotOpen(path.to_owned(), "it is a directory".into()));
         }
         Ok(meta) if !meta.is_file() => {
-            return Err(StoreError::CannotOpen(path.to_owned(), "it is no regular file".into()));
+            return Err(StoreError::CannotOpen(path.to_owned(), "it is not a regular file".into()));
         }
         _ => {}
     }
@@ -177,8 +177,8 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     Ok(connection)
 }
 
-/// Takes away what others may do with the record, if it is this user's: whoever made it with the shell, or
-/// with an older ona, did not mean them to read along. Where that cannot be done, it goes on as before.
+/// Makes the record private, if it belongs to this user: a file made with the shell, or
+/// with an older ona, may be readable by others. A failure is ignored.
 fn make_private(path: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
@@ -200,7 +200,7 @@ fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_LIMIT, |_| Ok(()))
 }
 
-/// The least text behind every text that begins so. With it an index finds them; a comparison of `substr` reads all.
+/// The upper bound of all texts with this prefix, for a range query that can use an index, unlike `substr`.
 pub(crate) fn behind_prefix(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }

@@ -27,7 +27,7 @@ pub struct CallStory {
     pub hooks: Vec<HookStory>,
     /// Decisions where there was something to ask: the decision and its reason.
     pub decisions: Vec<(String, Value)>,
-    /// What came of it: the text and whether it failed; nothing if it has not ended.
+    /// The result: the text and whether it failed; `None` if it has not ended.
     pub result: Option<(String, bool)>,
     /// The class and further facts, from the event of its end.
     pub finished: Option<Value>,
@@ -65,12 +65,12 @@ pub struct LogLine {
 }
 
 impl Store {
-    /// The story of a call; nothing if there is no such call.
+    /// The story of a call; `None` if the call is unknown.
     pub fn story(&self, tool_use_id: &str) -> Result<Option<CallStory>, StoreError> {
         self.read(|c| story(c, tool_use_id))
     }
 
-    /// Calls whose ids begin so, for whoever typed only a part; of all calls the newest.
+    /// Calls whose ids start with this text, the newest first.
     pub fn calls_like(&self, prefix: &str, most: i64) -> Result<Vec<String>, StoreError> {
         self.read(|c| {
             // A fork has the calls of its origin as well.
@@ -128,7 +128,7 @@ impl Store {
     }
 }
 
-/// What somebody wrote by hand need not be JSON.
+/// Hand-made rows need not be JSON.
 fn json_or_text(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

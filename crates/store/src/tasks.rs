@@ -64,7 +64,7 @@ impl Store {
         self.write(|tx| finish(tx, task, end))
     }
 
-    /// Ends the session's tasks whose supervisor `is_gone`: nobody will see how they end. Returns them.
+    /// Marks the session's tasks whose supervisor `is_gone` as ended, since nobody will record it. Returns them.
     pub fn settle_tasks(
         &self,
         session: &SessionId,
@@ -119,7 +119,7 @@ impl Store {
         self.tasks_where(&which, conversation.as_str())
     }
 
-    /// The tasks of a session that have ended, and nobody was told.
+    /// The tasks of a session that have ended without being reported.
     pub fn untold_tasks(&self, session: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
         let untold = "t.session_id = ?1 AND t.ended_at IS NOT NULL AND t.told_at IS NULL";
         self.tasks_where(untold, session.as_str())
@@ -202,7 +202,7 @@ pub(crate) fn started(
     call: &ToolUseId,
     task: &TaskStarted,
 ) -> Result<(), Failure> {
-    // A supervisor may be slower than whoever deletes the session: nothing of it comes back.
+    // The session may have been deleted before its supervisor reports: no row may reappear.
     tx.execute(
         "INSERT OR IGNORE INTO background_tasks(task_id, session_id, tool_use_id, command, output_path, kind)
          SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = ?2)",

@@ -1,4 +1,4 @@
-//! One tool call on the record: its start is committed before it runs, its outcome in one piece after.
+//! One tool call on the record: its start is committed before it runs, its result in one commit after.
 //!
 //! Between the two, a row in `running_calls` says who runs it. If that process dies, the row is what
 //! is left, and the call can be settled as interrupted.
@@ -56,10 +56,10 @@ pub struct Decision {
     pub reason: Value,
 }
 
-/// Everything that came of a call, to be committed at once.
+/// The complete outcome of a call, committed at once.
 #[derive(Clone, Copy, Debug)]
 pub struct CallOutcome<'a> {
-    /// What the tool, or whoever denied it, handed back.
+    /// The result from the tool, or from the stage that denied it.
     pub output: &'a ToolOutput,
     /// How long it took.
     pub duration_ms: u64,
@@ -117,7 +117,7 @@ impl Store {
         self.write(|tx| start(tx, seat, call))
     }
 
-    /// Commits everything that came of a call, at once (S0 §4.8).
+    /// Commits the complete outcome of a call at once (S0 §4.8).
     pub fn finish_call(
         &self,
         seat: &Seat,
@@ -207,7 +207,7 @@ pub(crate) fn start(
     event(tx, seat, "tool.started", &detail)
 }
 
-/// Everything that came of a call.
+/// The complete outcome of a call.
 pub(crate) fn finish(
     tx: &Transaction<'_>,
     seat: &Seat,

@@ -25,8 +25,8 @@ pub struct StoredEntry {
     pub tool_use_id: Option<String>,
 }
 
-/// A row of the transcript while it is read. It lies where SQLite keeps it: whoever makes something else of it
-/// anyway need not have it copied first.
+/// A row of the transcript while it is read. It borrows SQLite's memory: a caller that converts it
+/// anyway needs no copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryView<'r> {
     /// From 0, step 1 within a session.

@@ -1,4 +1,4 @@
-//! What the operator agreed to: files of repositories, each with the hashes of what stood in it.
+//! Trusted files of repositories, each with the hash of the content that the operator approved.
 
 use ona_types::ContentHash;
 use ona_types::trust::{TrustRecord, TrustedContent, TrustedFile};
@@ -45,7 +45,7 @@ impl TrustRecord for Store {
 }
 
 impl Store {
-    /// Takes a repository's trust back; false if there was none.
+    /// Revokes a repository's trust; false if there was none.
     pub fn untrust(&self, root: &str) -> Result<bool, StoreError> {
         self.write(|tx| Ok(tx.execute("DELETE FROM trusted_content WHERE root = ?1", [root])? > 0))
     }

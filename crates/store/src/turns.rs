@@ -28,7 +28,7 @@ pub struct ModelCall {
     pub duration_ms: i64,
     /// What it used.
     pub used: Usage,
-    /// What that costs, where the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: Option<f64>,
     /// Why it ended.
     pub stop_reason: String,
@@ -47,7 +47,7 @@ pub struct Spent {
     pub duration_ms: i64,
     /// Tokens.
     pub used: Usage,
-    /// What that costs, where the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: f64,
 }
 
@@ -89,7 +89,7 @@ impl Store {
         })
     }
 
-    /// Shows the part of a session's transcript that the model is told of: from the last compaction on, all of
+    /// Shows the part of a session's transcript that the model sees: from the last compaction on, all of
     /// it where there was none.
     pub fn view_live(
         &self,

@@ -1,4 +1,4 @@
-//! Agent: another agent does a part of the work, in a session of its own.
+//! Agent: starts another agent for a part of the work, in its own session.
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
@@ -13,33 +13,33 @@ use crate::input::{InputError, lenient_bool};
 use crate::services::{AgentOrder, ServiceError, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
-/// The agent for everything.
+/// The general-purpose agent type.
 pub(crate) const GENERAL: &str = "general-purpose";
 
-/// The model is told this much of what a type of agent is for, and of all of them together, in characters: files of a
+/// Limits in characters for the description of one agent type and for the whole listing: files of a
 /// repository must not fill the context.
-const LONGEST_DESCRIPTION: usize = 1_000;
-const LONGEST_LISTING: usize = 20_000;
+const MAX_DESCRIPTION: usize = 1_000;
+const MAX_LISTING: usize = 20_000;
 
 pub(crate) struct Agent;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentInput {
-    /// What it is to do, in three to five words.
+    /// The task, in three to five words.
     description: String,
-    /// What it is to do, with everything it has to know: it sees nothing of this conversation.
+    /// The task, with everything the agent has to know: it does not see this conversation.
     prompt: String,
-    /// Which kind of agent; the default is that of the agent of this name, else general-purpose.
+    /// The agent type; the default is the type of the agent with this `name`, otherwise general-purpose.
     subagent_type: Option<String>,
-    /// The model, where another than its own is wanted.
+    /// The model, if not the agent type's own.
     model: Option<String>,
-    /// Go on meanwhile; you are told when it has ended.
+    /// Run in the background; you are told when it has ended.
     #[serde(default, deserialize_with = "lenient_bool")]
     run_in_background: Option<bool>,
-    /// What it is called; a call with the name of one that has ended goes on with that one.
+    /// The agent's name; a call with the name of an agent that has ended continues that agent.
     name: Option<String>,
-    /// Taken, and without effect: there are no teams.
+    /// Accepted and ignored: there are no teams.
     #[schemars(skip)]
     #[allow(dead_code, reason = "hosts send it")]
     team_name: Option<String>,
@@ -57,9 +57,9 @@ enum Isolation {
 
 impl BuiltIn for Agent {
     const NAME: &'static str = "Agent";
-    const DESCRIPTION: &'static str = "Has another agent do a part of the work, with a context and tools of its own, \
-        and gives you what it says at its end. Use it for searches that would fill your context, and for parts that \
-        stand alone; several calls in one answer work side by side. It can start no agents itself.";
+    const DESCRIPTION: &'static str = "Starts another agent for a part of the work, with its own context and tools, \
+        and returns its final answer. Use it for searches that would fill your context, and for parts that \
+        are independent; several calls in one answer run in parallel. It cannot start agents itself.";
     const FACTS: Facts = Facts {
         rules: RuleSubject::Field { key: "subagent_type", default: GENERAL, arguments: None },
         starts_agents: true,
@@ -82,7 +82,7 @@ impl BuiltIn for Agent {
                 || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
         {
             return wrong(format!(
-                "`name`: `{}` is none: up to 64 letters, digits, `-` and `_`",
+                "`name`: `{}` is not valid: use up to 64 letters, digits, `-` and `_`",
                 shown(name)
             ));
         }
@@ -95,11 +95,11 @@ impl BuiltIn for Agent {
     }
 
     fn more_about(services: &dyn SessionServices) -> String {
-        let mut text = "\nThe types of agents:".to_owned();
+        let mut text = "\nAgent types:".to_owned();
         for agent in services.agent_types() {
-            let about: String = agent.description.chars().take(LONGEST_DESCRIPTION).collect();
-            if text.len() + about.len() > LONGEST_LISTING {
-                text.push_str("\n(and others, which `ona agents` lists)");
+            let about: String = agent.description.chars().take(MAX_DESCRIPTION).collect();
+            if text.len() + about.len() > MAX_LISTING {
+                text.push_str("\n(`ona agents` lists more)");
                 break;
             }
             text.push_str(&format!("\n- {}: {about}", agent.name));
@@ -107,8 +107,8 @@ impl BuiltIn for Agent {
         text
     }
 
-    /// A call with the name of an agent that exists, and without a type, means that agent's type: rules and hooks judge
-    /// what would work.
+    /// A call with an existing agent's name and without a type gets that agent's type, so that rules and hooks judge
+    /// the type that will run.
     fn complete(input: &mut Value, services: &dyn SessionServices) {
         if input.get("subagent_type").is_none_or(Value::is_null)
             && let Some(name) = input.get("name").and_then(Value::as_str)

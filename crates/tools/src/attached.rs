@@ -1,11 +1,11 @@
-//! Pictures and documents that somebody attaches to a prompt, made ready for a model as Read's are.
+//! Pictures and documents attached to a prompt, prepared for a model as Read does it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ona_types::Attachment;
 
 use crate::picture;
-use crate::read::LARGEST_ATTACHMENT;
+use crate::read::MAX_ATTACHMENT;
 
 /// Why something cannot be attached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,17 +13,17 @@ pub enum AttachError {
     /// It is not in base64.
     #[error("its data is not base64: {0}")]
     NotBase64(String),
-    /// It is no picture of a kind that models take.
-    #[error("its data is no PNG, JPEG, GIF or WebP picture")]
+    /// It is not a picture in a supported format.
+    #[error("its data is not a PNG, JPEG, GIF or WebP picture")]
     NoPicture,
     /// It is one, but cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// It is no PDF.
-    #[error("its data is no PDF, the one kind of document that is taken in base64")]
+    /// It is not a PDF.
+    #[error("its data is not a PDF, the only document type accepted in base64")]
     NoPdf,
-    /// It is larger than a model takes.
-    #[error("it has {0} bytes; a document may have {LARGEST_ATTACHMENT}")]
+    /// It is larger than the limit.
+    #[error("it has {0} bytes; the limit for a document is {MAX_ATTACHMENT}")]
     TooLarge(usize),
 }
 
@@ -43,7 +43,7 @@ pub fn attach_pdf(data: &str) -> Result<Attachment, AttachError> {
     if !bytes.starts_with(b"%PDF-") {
         return Err(AttachError::NoPdf);
     }
-    if bytes.len() > LARGEST_ATTACHMENT {
+    if bytes.len() > MAX_ATTACHMENT {
         return Err(AttachError::TooLarge(bytes.len()));
     }
     let media_type = "application/pdf".to_owned();
@@ -70,8 +70,8 @@ mod tests {
         assert!(matches!(broken, Err(AttachError::Unusable(_))), "{broken:?}");
         assert_eq!(attach_pdf(&of(b"GIF89a")), Err(AttachError::NoPdf));
         let mut large = b"%PDF-".to_vec();
-        large.resize(LARGEST_ATTACHMENT + 1, 0);
-        assert_eq!(attach_pdf(&of(&large)), Err(AttachError::TooLarge(LARGEST_ATTACHMENT + 1)));
+        large.resize(MAX_ATTACHMENT + 1, 0);
+        assert_eq!(attach_pdf(&of(&large)), Err(AttachError::TooLarge(MAX_ATTACHMENT + 1)));
         large.truncate(10);
         let (media_type, data) = ("application/pdf".to_owned(), of(&large));
         assert_eq!(attach_pdf(&data), Ok(Attachment::Document { media_type, data }));

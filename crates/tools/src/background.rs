@@ -1,4 +1,4 @@
-//! Background tasks: a command that goes on after its call has answered.
+//! Background tasks: commands that keep running after their call has returned.
 //!
 //! The command runs under a supervisor, which is this program started again: it outlives the session,
 //! keeps the output within its limit, and sees how the command ends.
@@ -57,7 +57,7 @@ impl TaskSpec {
 pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
     if let Some(why) = cx.settings.no_background {
         return Err(Refusal::rejected(format!(
-            "there are no background tasks: {why}. Run the command in the foreground"
+            "background tasks are not available: {why}. Run the command in the foreground"
         )));
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| {
@@ -93,12 +93,12 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
     Ok(output)
 }
 
-/// The variable by which everything a task started is known.
+/// The environment variable by which all processes of a task are found.
 pub fn task_marker(id: &TaskId) -> Marker {
     Marker { name: "ONA_TASK_ID", value: id.to_string() }
 }
 
-/// Runs a task to its end, in the supervisor. It is ended at once if it is not `wanted` any more when it has begun.
+/// Runs a task to its end, in the supervisor. It is ended at once if it is no longer `wanted` after its start.
 pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<SupervisedEnd> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {

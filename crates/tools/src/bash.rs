@@ -29,7 +29,7 @@ use crate::tool::{BuiltIn, Refusal};
 const STREAM_CAP: usize = 1_048_576;
 
 /// The kernel takes no argument longer than 128 KiB; a longer command goes through a file.
-const LONGEST_ARGUMENT: usize = 100_000;
+const MAX_ARGUMENT: usize = 100_000;
 
 pub(crate) struct Bash;
 
@@ -45,7 +45,7 @@ pub(crate) struct BashInput {
     /// What it is for, in a few words.
     #[allow(dead_code, reason = "for whoever reads the transcript")]
     description: Option<String>,
-    /// Return at once and let it run on; its output goes to a file.
+    /// Return at once and keep it running in the background; its output goes to a file.
     #[serde(default, deserialize_with = "lenient_bool")]
     run_in_background: Option<bool>,
     /// Run outside the sandbox, where one is active and the settings allow it.
@@ -140,12 +140,12 @@ impl BuiltIn for Bash {
     }
 }
 
-/// The variable by which everything a call started is known.
+/// The environment variable by which all processes of a call are found.
 pub fn marker(id: &ToolUseId) -> Marker {
     Marker::of_call(id)
 }
 
-/// The directory to start in, and a note if it is not the one the session was left in.
+/// The directory to start in, and a note if the session's last directory cannot be used.
 pub(crate) fn start_dir(cx: &ToolContext<'_>) -> (PathBuf, Vec<String>) {
     let project = &cx.place.project_dir;
     if cx.settings.bash_keep_project_dir {
@@ -155,10 +155,10 @@ pub(crate) fn start_dir(cx: &ToolContext<'_>) -> (PathBuf, Vec<String>) {
         return (cx.place.cwd.clone(), Vec::new());
     }
     let gone = cx.place.cwd.display();
-    (project.clone(), vec![format!("{gone} is gone: started in {}", project.display())])
+    (project.clone(), vec![format!("{gone} no longer exists: started in {}", project.display())])
 }
 
-/// A shell to be started, with the files it reads and writes for us.
+/// A shell to start, with the helper files it reads and writes.
 pub(crate) struct Shell {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
@@ -167,7 +167,7 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// The command itself is handed over untouched. What we need around it stands in a file that bash
+    /// The command itself is passed unchanged. Our own setup is in a file that bash
     /// reads first (`BASH_ENV`), so that error messages and line numbers stay the command's own.
     fn prepare(command: &str, cx: &ToolContext<'_>) -> io::Result<Self> {
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
@@ -188,7 +188,7 @@ impl Shell {
         };
         let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
         fs::write(&prelude, format!("{own}{env_file}trap -- {} EXIT\n", quote(&exit)))?;
-        let args = if command.len() > LONGEST_ARGUMENT {
+        let args = if command.len() > MAX_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;
             vec!["-c".into(), ". \"$1\"".into(), "bash".into(), script.into()]
@@ -200,7 +200,7 @@ impl Shell {
         Ok(Self { program: bash(), args, env, scratch })
     }
 
-    /// Where the shell ended, if that is another place and one the next command may start in.
+    /// The directory the shell ended in, if it changed and the next command may start there.
     fn left_in(
         &self,
         command: &str,
@@ -211,7 +211,7 @@ impl Shell {
             return None;
         }
         let Ok(told) = fs::read_to_string(self.scratch.path().join("cwd")) else {
-            // A trap of the command's own, or `exec`, took the place of ours.
+            // The command's own trap, or `exec`, replaced ours.
             if moves(command) {
                 let cwd = cx.place.cwd.display();
                 notes.push(format!("Shell cwd could not be followed: it stays {cwd}"));

@@ -12,10 +12,10 @@ use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
-/// As much is shown at once.
-const LONGEST: usize = 100_000;
-/// As many files belong to one message.
-const MOST_FILES: usize = 20;
+/// The limit for one message, in bytes.
+const MAX_MESSAGE: usize = 100_000;
+/// The limit for the files of one message.
+const MAX_FILES: usize = 20;
 
 pub(crate) struct Brief;
 
@@ -42,7 +42,7 @@ enum Status {
 
 impl BuiltIn for Brief {
     const NAME: &'static str = "Brief";
-    const DESCRIPTION: &'static str = "Shows the user a message at once, while you go on working: something they \
+    const DESCRIPTION: &'static str = "Shows the user a message immediately, while you continue working: something they \
         should know before you are done, or a file they asked for. Markdown is rendered. Your final answer needs no \
         Brief.";
     const FACTS: Facts = Facts { speaks_to_user: true, ..Facts::plain(Hints::ADDS) };
@@ -53,11 +53,11 @@ impl BuiltIn for Brief {
         if input.message.trim().is_empty() {
             return wrong("`message` is empty".to_owned());
         }
-        if input.message.len() > LONGEST {
-            return wrong(format!("`message` is longer than {LONGEST} bytes: attach a file"));
+        if input.message.len() > MAX_MESSAGE {
+            return wrong(format!("`message` is longer than {MAX_MESSAGE} bytes: attach a file"));
         }
-        if input.attachments.len() > MOST_FILES {
-            return wrong(format!("`attachments`: more than {MOST_FILES} files"));
+        if input.attachments.len() > MAX_FILES {
+            return wrong(format!("`attachments`: more than {MAX_FILES} files"));
         }
         let mut effects = Effects::default();
         for file in &input.attachments {
@@ -74,7 +74,7 @@ impl BuiltIn for Brief {
             let path = ona_files::resolve(&cx.place.cwd, file)
                 .map_err(|error| Refusal::rejected(format!("`attachments`: {error}")))?;
             if !path.is_file() {
-                let why = format!("{} is no file: nothing was shown", path.display());
+                let why = format!("{} is not a file: nothing was shown", path.display());
                 return Err(Refusal::rejected(why));
             }
             files.push(path);

@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// What the session already knows of files: the record's answer, asked by resolved path.
+/// What the session already knows about files, by resolved path.
 pub trait Views: Sync {
     /// The file's content as the session last saw it, if it did.
     fn last_view(&self, path: &Path) -> Result<Option<FileView>, String>;
@@ -59,7 +59,7 @@ pub struct ToolSettings {
     pub read_max_tokens: u64,
     /// How long a shell command may run if the call does not say.
     pub bash_timeout: Duration,
-    /// How long it may run whatever the call says.
+    /// The upper limit for that time.
     pub bash_max_timeout: Duration,
     /// Every shell command starts in the project directory.
     pub bash_keep_project_dir: bool,
@@ -67,13 +67,13 @@ pub struct ToolSettings {
     pub no_background: Option<&'static str>,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
-    /// As many characters of an MCP server's answer are told, if its tool does not say.
+    /// The default limit for an MCP tool's result, in characters.
     pub mcp_output_chars: usize,
-    /// As many characters of an agent's answer are told.
+    /// The limit for an agent's answer, in characters.
     pub agent_output_chars: usize,
     /// A file to source before every shell command.
     pub bash_env_file: Option<PathBuf>,
-    /// `BASH_ENV` as ona itself found it: shells get it as if ona were not there.
+    /// The user's own `BASH_ENV`, which shells still get.
     pub inherited_bash_env: Option<PathBuf>,
     /// Glob lists hidden files.
     pub glob_hidden: bool,
@@ -81,7 +81,7 @@ pub struct ToolSettings {
     pub glob_ignored: bool,
     /// How long a Glob or Grep may take.
     pub search_timeout: Duration,
-    /// How long a page may take to come, and then to be read; and how long a search backend may take.
+    /// The time limit for fetching a page, for reading it, and for a search backend.
     pub web_timeout: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Default for ToolSettings {
 /// What the process around the tools provides.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// This very program: it is started again to supervise background tasks and to read PDFs, so
+    /// The path of this program: it starts itself again to supervise background tasks and to read PDFs, so
     /// that neither can take the session down.
     pub program: PathBuf,
     /// Variables every child gets on top of the inherited environment.
@@ -131,7 +131,7 @@ impl Host {
     pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
         let dir = self.outputs_of(session);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        // A secret that a command prints stands in such a file as it was printed.
+        // Such a file contains a command's output unmasked, including secrets.
         for dir in [&self.outputs, &dir] {
             make_private(dir)?;
         }
@@ -141,7 +141,7 @@ impl Host {
     }
 }
 
-/// Closes a directory to others. One that is another user's would be theirs to read.
+/// Makes a directory private. One that belongs to another user is refused, because that user could read it.
 fn make_private(dir: &Path) -> io::Result<()> {
     let meta = fs::metadata(dir)?;
     let me = geteuid();
@@ -155,12 +155,12 @@ fn make_private(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Says of a path whether it may not be shown: searches leave it out.
+/// Tells whether a path must be hidden from searches.
 pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What a tool is given for one run.
 pub struct ToolContext<'a> {
-    /// The right to it.
+    /// The permit for the call.
     pub permit: Permit,
     /// The call's id.
     pub tool_use_id: &'a ToolUseId,
@@ -172,9 +172,9 @@ pub struct ToolContext<'a> {
     pub views: &'a dyn Views,
     /// What searches leave out.
     pub hides: &'a Hides,
-    /// What the session does for it.
+    /// The services of the session.
     pub services: &'a dyn SessionServices,
-    /// What is secret, and must not be kept.
+    /// Masks secrets.
     pub redactor: &'a Redactor,
     /// What the operator adjusted.
     pub settings: &'a ToolSettings,

@@ -1,4 +1,4 @@
-//! Edit: one exact string for another.
+//! Edit: replaces an exact string in a file.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ use crate::tool::{BuiltIn, Refusal};
 use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
 
 /// Larger files are refused: they would be held in memory several times over.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 30;
 
 pub(crate) struct Edit;
 
@@ -90,7 +90,7 @@ impl BuiltIn for Edit {
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
-        if file.metadata().is_ok_and(|meta| meta.len() > LARGEST) {
+        if file.metadata().is_ok_and(|meta| meta.len() > MAX_FILE) {
             return Err(Refusal::rejected(format!(
                 "{shown} is larger than 1 GiB: use Bash to edit it"
             )));
@@ -122,7 +122,7 @@ impl BuiltIn for Edit {
     }
 }
 
-/// What was seen whole stays so; of a part, the lines have moved.
+/// A file that was seen whole stays so; of a part, the line numbers have moved.
 pub(crate) fn after_edit(seen: &Seen) -> Seen {
     match seen {
         Seen::Whole => Seen::Whole,
@@ -140,7 +140,7 @@ struct Change {
 }
 
 impl Change {
-    /// Finds what to replace; says why if it is not clear.
+    /// Finds the place to replace; an error says why it is not unique.
     fn plan(old: &str, input: &EditInput) -> Result<Self, String> {
         if input.old_string.is_empty() {
             if !old.is_empty() {

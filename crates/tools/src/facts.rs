@@ -1,4 +1,4 @@
-//! What a tool is, in the words that the gate and a session go by.
+//! Facts about a tool that the gate and the session rely on.
 
 use ona_mcp::Hints;
 use ona_policy::{RuleFacts, RuleSubject};
@@ -8,12 +8,12 @@ use serde_json::Value;
 /// Who has to be asked before a tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asks {
-    /// Whoever the rules name.
+    /// Whatever the permission rules say.
     #[default]
     ByRules,
-    /// A human, whatever rules, modes and hooks say.
+    /// Always a human, regardless of rules, modes and hooks.
     AHuman,
-    /// A human for an answer, unless a hook has given it.
+    /// A human, for an answer, unless a hook has already given it.
     AnAnswer,
 }
 
@@ -29,12 +29,12 @@ pub enum ModelNeed {
     Always,
 }
 
-/// What a tool is, whatever its input. Said once, in the tool's own file.
+/// Facts about a tool that do not depend on its input. Each tool declares them in its own file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// What it does to the work tree.
     pub kind: ToolKind,
-    /// What permission rules about it are held against.
+    /// What permission rules about it are matched against.
     pub rules: RuleSubject,
     /// Who has to be asked.
     pub asks: Asks,
@@ -42,26 +42,26 @@ pub struct Facts {
     pub denied_in_planning: bool,
     /// The mode `acceptEdits` allows it inside the working directories (S0 §5.12).
     pub free_in_accept_edits: bool,
-    /// It is of use only where there are MCP servers.
+    /// It is offered only if there are MCP servers.
     pub needs_servers: bool,
-    /// It is of use only where there are skills.
+    /// It is offered only if there are skills.
     pub needs_skills: bool,
     /// It may start agents.
     pub starts_agents: bool,
-    /// Calls of it that stand next to each other in one answer run side by side.
+    /// Consecutive calls of it in one answer run in parallel.
     pub side_by_side: bool,
     /// It speaks to the user: it is not offered to programs.
     pub speaks_to_user: bool,
-    /// It is not offered to agents that a call started: plans are made where the user is, and agents start no agents.
+    /// It is not offered to subagents: they neither plan nor start agents.
     pub main_agent_only: bool,
     /// Its input is the answer that the operator's program waits for.
     pub gives_answer: bool,
-    /// What it may do, as clients of other agents are told.
+    /// What it may do, as MCP clients are told.
     pub hints: Hints,
 }
 
 impl Facts {
-    /// A tool of which nothing special is to be known, and which may do what its hints say.
+    /// The defaults, with these hints.
     pub const fn plain(hints: Hints) -> Self {
         Self {
             kind: ToolKind::Other,
@@ -80,7 +80,7 @@ impl Facts {
         }
     }
 
-    /// What permission rules and modes have to know of it.
+    /// The facts that permission rules and modes need.
     pub const fn for_rules(&self) -> RuleFacts {
         RuleFacts {
             subject: self.rules,
@@ -90,22 +90,22 @@ impl Facts {
     }
 }
 
-/// Something beside the tool itself that rules may be about: such as the server whose resource is read.
+/// A second subject for permission rules besides the tool itself, such as the server whose resource is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlsoRuled {
     /// The name that rules give it.
     pub name: String,
-    /// What rules have to know of it.
+    /// Its facts for permission rules.
     pub facts: RuleFacts,
-    /// The input that they are held against.
+    /// The input that the rules are matched against.
     pub input: Value,
     /// How the call uses it, in words.
     pub used: &'static str,
-    /// Whether it has to be asked about even where only the mode would ask.
+    /// Whether to ask even if only the permission mode asks.
     pub asks_by_mode: bool,
 }
 
-/// A task that a call would create or complete; TaskCreated and TaskCompleted hooks hear of it first.
+/// A task that a call would create or complete; TaskCreated and TaskCompleted hooks run first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskChange {
     /// What becomes of it.
@@ -114,7 +114,7 @@ pub struct TaskChange {
     pub id: String,
     /// What it is for.
     pub subject: String,
-    /// What stays as it was if a hook refuses it.
+    /// What is left unchanged if a hook refuses it.
     pub unchanged: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Glob: which files have names of a given shape, the newest first.
+//! Glob: finds files by name pattern, the newest first.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -20,8 +20,8 @@ use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 use crate::walk::{self, Halt, VCS_DIRS};
 
-/// More paths than this help nobody.
-const MOST_PATHS: usize = 100;
+/// The limit for listed paths.
+const MAX_PATHS: usize = 100;
 
 pub(crate) struct Glob;
 
@@ -124,7 +124,7 @@ impl Plan {
                 self.root.display()
             )));
         }
-        // Nothing is below a base that does not exist, which is no mistake in a pattern.
+        // A base that does not exist has no matches; that is not an error.
         let base = &self.target.real;
         if !base.is_dir() {
             return Ok(Vec::new());
@@ -166,8 +166,8 @@ fn listing(found: &[Found]) -> String {
         return "No files found".to_owned();
     }
     let mut lines: Vec<_> =
-        found.iter().take(MOST_PATHS).map(|(_, path)| walk::shown(path)).collect();
-    if let Some(more @ 1..) = found.len().checked_sub(MOST_PATHS) {
+        found.iter().take(MAX_PATHS).map(|(_, path)| walk::shown(path)).collect();
+    if let Some(more @ 1..) = found.len().checked_sub(MAX_PATHS) {
         lines.push(format!("({more} more files match; narrow the pattern or the path)").into());
     }
     lines.join("\n")

@@ -30,16 +30,16 @@ use crate::write::target;
 
 use worker::{Batch, Worker};
 
-/// The most bytes of an answer.
-const MOST_BYTES: usize = 1024 * 1024;
-/// What of those is kept for the words around the entries.
+/// The limit for an answer, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
+/// The part of that reserved for the text around the entries.
 const FRAME_BYTES: usize = 512;
-/// No entry is longer: a path of 4096 bytes, a line cut to size, its number and a marker.
-const LONGEST_ENTRY: usize = 32 * 1024;
-/// The most memory one file may take while it is searched.
-const MOST_HEAP: usize = 256 * 1024 * 1024;
-/// The most files a thread takes at a time.
-const MOST_FILES: usize = 32;
+/// The upper bound of one entry: a path of 4096 bytes, a cut line, its number and a marker.
+const MAX_ENTRY: usize = 32 * 1024;
+/// The memory limit for searching one file.
+const MAX_HEAP: usize = 256 * 1024 * 1024;
+/// How many files a thread takes at a time.
+const MAX_FILES: usize = 32;
 
 pub(crate) struct Grep;
 
@@ -168,12 +168,12 @@ impl Query {
         })
     }
 
-    /// Whether so much output fills any answer, whatever comes after it. One entry more than is
-    /// returned is asked for, so that the answer knows whether it is the whole one.
+    /// Whether this much output fills the answer. One entry more than is
+    /// returned is needed, so that the answer can say whether it is complete.
     fn is_full(&self, entries: usize, bytes: usize) -> bool {
-        let skipped = self.offset.saturating_mul(LONGEST_ENTRY);
+        let skipped = self.offset.saturating_mul(MAX_ENTRY);
         entries > self.offset.saturating_add(self.limit)
-            || bytes >= skipped.saturating_add(MOST_BYTES)
+            || bytes >= skipped.saturating_add(MAX_BYTES)
     }
 
     fn search(
@@ -213,7 +213,7 @@ impl Query {
         let [next, entries, bytes] = [const { AtomicUsize::new(0) }; 3];
         let (sender, batches) = mpsc::channel();
         // Few files may be large ones, and should keep every thread busy.
-        let size = files.len().div_ceil(4 * walk::threads()).clamp(1, MOST_FILES);
+        let size = files.len().div_ceil(4 * walk::threads()).clamp(1, MAX_FILES);
         let work = |sender: mpsc::Sender<(usize, Batch)>| {
             let mut worker = Worker::new(self, BinaryDetection::quit(0), halt);
             // Looks first and takes then. What is taken is searched, so what was searched in the end
@@ -255,7 +255,7 @@ impl Query {
         }
     }
 
-    /// The entries asked for, and what there is to say about the others.
+    /// The requested entries, with a note about the others.
     fn text(&self, found: &Batch) -> String {
         let (offset, all) = (self.offset, found.entries);
         let (unit, none) = match self.mode {
@@ -271,7 +271,7 @@ impl Query {
         }
         let (mut entries, mut end) = (String::new(), offset);
         for entry in found.text.split_terminator('\n').skip(offset).take(self.limit) {
-            if entries.len() + entry.len() + FRAME_BYTES > MOST_BYTES {
+            if entries.len() + entry.len() + FRAME_BYTES > MAX_BYTES {
                 break;
             }
             entries.push_str(entry);
@@ -352,7 +352,7 @@ mod tests {
 
     use super::*;
     use crate::input::parse;
-    use crate::text::LONGEST_LINE;
+    use crate::text::MAX_LINE;
     use crate::walk::testing::{nothing_hidden, patient, reason, tree};
 
     const CONTENT: &str = "content";
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn long_lines_and_long_answers_are_cut() {
-        let most = "é".repeat(LONGEST_LINE);
+        let most = "é".repeat(MAX_LINE);
         let (_dir, root) = tree(&[("a", &most), ("b", &format!("{most}é"))]);
         let cut = format!("a:1:{most}\nb:1:{most}… [line cut at 2000 characters]");
         assert_eq!(grep(&root, CONTENT, "é", &json!({})), cut);
@@ -494,7 +494,7 @@ mod tests {
         let page = |offset| grep(&root, CONTENT, "x", &json!({"head_limit": 0, "offset": offset}));
         let first = page(0);
         let shown = first.lines().filter(|line| line.ends_with('x')).count();
-        assert!(first.len() <= MOST_BYTES && first.len() > MOST_BYTES / 10 * 9);
+        assert!(first.len() <= MAX_BYTES && first.len() > MAX_BYTES / 10 * 9);
         assert!(first.contains(&format!("go on with offset={shown},")), "{shown}");
         assert!(first.ends_with(TRUNCATED_SUFFIX));
         let second = page(shown);

@@ -1,5 +1,5 @@
-//! This very program, started again to read what could crash its reader: a hostile document takes that process
-//! down, and nothing else.
+//! Reads documents in a child process of this program: a hostile document may crash the reader, but then only that
+//! process ends.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) enum HelperError {
     Refused(String),
     #[error("reading it took longer than {} s", .0.as_secs_f64())]
     TooSlow(Duration),
-    #[error("it is broken in a way that crashed its reader")]
+    #[error("it is damaged, and reading it crashed")]
     Crashed,
     #[error("interrupted")]
     Interrupted,
@@ -33,7 +33,7 @@ impl HelperError {
     }
 }
 
-/// Has a hidden command of the program read `document` within `limit`, since a tricky one may keep its reader busy for
+/// Runs a hidden command of the program to read `document` within `limit`, since a hostile one may loop for
 /// ever; keeps `cap` bytes of what it prints.
 pub(crate) async fn read_aside(
     cx: &ToolContext<'_>,

@@ -1,6 +1,6 @@
-//! Tool inputs: JSON objects with known keys, read with a little patience.
+//! Tool inputs: JSON objects with known keys, parsed leniently.
 //!
-//! Models write `"true"` for `true` and `"5"` for `5` now and then; both are taken. Everything else
+//! Models sometimes write `"true"` for `true` and `"5"` for `5`; both are accepted. Everything else
 //! that does not fit is refused with the key and the reason.
 
 use ona_policy::path::PathError;

@@ -15,7 +15,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Only a single plain command with one file counts; anything else shows who knows what.
+    /// Only a single plain command with one file counts; the output of anything else is unknown.
     pub(crate) fn before(command: &str, cwd: &Path) -> Option<Self> {
         let script = shell::parse(command);
         let [command] = script.commands.as_slice() else { return None };

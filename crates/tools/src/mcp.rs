@@ -1,7 +1,7 @@
 //! Tools of MCP servers.
 //!
-//! A server's tool is a tool like any other: it has a name that rules and hooks can be held against, passes the gate, and
-//! its result is kept within bounds.
+//! A server's tool is a tool like any other: rules and hooks match its name, it passes the gate, and
+//! its result is limited in size.
 
 pub(crate) mod result;
 
@@ -48,12 +48,12 @@ impl Tool for ServerTool {
         Value::Object(self.tool.input_schema.clone())
     }
 
-    /// What nothing is known of may do anything.
+    /// Its effects are unknown, so it may do anything.
     fn facts(&self) -> Facts {
         Facts { kind: ToolKind::Server, ..Facts::plain(Hints::ANYTHING) }
     }
 
-    /// What it would touch only the server knows: the rules are held against its name.
+    /// Only the server knows its effects: rules match its name.
     fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
         match input.is_object() {
             true => Ok(Effects::default()),
@@ -78,7 +78,7 @@ impl Tool for ServerTool {
     }
 }
 
-/// What came of a call that came to nothing, by S0 §7.1's classes.
+/// The result of a failed call, by S0 §7.1's classes.
 pub(crate) fn failed(error: &McpError) -> ToolOutput {
     match error {
         McpError::Timeout { .. } | McpError::Cancelled => ToolOutput::internal(error.to_string()),

@@ -16,16 +16,16 @@ pub(crate) use render::render;
 pub(crate) enum NotebookError {
     #[error("the notebook is not valid JSON ({0}); repair the file first")]
     Json(#[from] serde_json::Error),
-    #[error("this is no Jupyter notebook: its JSON has no {0}; check the path")]
+    #[error("this is not a Jupyter notebook: its JSON has no {0}; check the path")]
     NotANotebook(&'static str),
     #[error(
         "the notebook has nbformat {0}, and only 4 is supported; \
          convert it first with `jupyter nbconvert --to notebook --nbformat 4`"
     )]
     Version(u64),
-    #[error("cell {0} (from 0) is no object with a `cell_type`; repair the file first")]
+    #[error("cell {0} (from 0) is not an object with a `cell_type`; repair the file first")]
     BrokenCell(usize),
-    #[error("no `cell_id` says which cell to {0}; give one of the notebook's")]
+    #[error("`cell_id` is missing: name the cell to {0}")]
     NoCellId(&'static str),
     #[error("a new cell needs a `cell_type`: code or markdown")]
     NoCellType,
@@ -60,7 +60,7 @@ fn language(root: &Value) -> &str {
     name.or_else(|| metadata["kernelspec"]["language"].as_str()).unwrap_or("python")
 }
 
-/// What each cell is called: its id or, where it has none of its own, its place.
+/// The name of each cell: its id or, without one, its position.
 fn labels(cells: &[Value]) -> Vec<String> {
     let mut seen = HashSet::from([""]);
     let ids = cells.iter().map(|cell| cell["id"].as_str().filter(|id| seen.insert(id)));
@@ -105,10 +105,10 @@ mod tests {
                 "the notebook is not valid JSON (expected value at line 2 column 12)",
             ),
             ("", "the notebook is not valid JSON (EOF while parsing a value at line 1 column 0)"),
-            ("[]", "this is no Jupyter notebook: its JSON has no `nbformat` number"),
+            ("[]", "this is not a Jupyter notebook: its JSON has no `nbformat` number"),
             ("{\"nbformat\": 3, \"worksheets\": []}", "the notebook has nbformat 3, and only 4"),
-            ("{\"nbformat\": 4}", "this is no Jupyter notebook: its JSON has no `cells` array"),
-            ("{\"nbformat\": 4, \"cells\": [7]}", "cell 0 (from 0) is no object"),
+            ("{\"nbformat\": 4}", "this is not a Jupyter notebook: its JSON has no `cells` array"),
+            ("{\"nbformat\": 4, \"cells\": [7]}", "cell 0 (from 0) is not an object"),
         ] {
             let shown = render(text).unwrap_err().to_string();
             assert!(shown.starts_with(expected), "{shown}");

@@ -1,7 +1,7 @@
 //! The text of PDF files, page by page.
 //!
-//! Reading a foreign PDF is the one thing here that may panic, loop or overflow its stack deep in
-//! other people's code. Panics end at [`extract`]; for the rest the caller runs it in a child
+//! Parsing an untrusted PDF may panic, loop or overflow the stack inside a
+//! third-party library. Panics are caught in [`extract`]; for the rest the caller runs it in a child
 //! process. Nothing here writes to stdout; a caught panic leaves its usual message on stderr.
 
 use std::any::Any;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_extract::{Document, Error, PlainTextOutput, output_doc_page};
 
-/// The most pages one request may name.
+/// The limit for the pages of one request.
 const MAX_RANGE: u32 = 20;
 /// A document up to this many pages is read whole when no range is asked for.
 const MAX_WHOLE: u32 = 10;
@@ -24,7 +24,7 @@ pub enum PdfError {
     )]
     NotARange(String),
     /// The range names page 0.
-    #[error("there is no page 0 in `{0}`; pages count from 1")]
+    #[error("`{0}` names page 0; pages start at 1")]
     PageZero(String),
     /// The last page comes before the first.
     #[error("the page range `{0}` runs backwards; give the first page, then the last")]
@@ -132,8 +132,8 @@ fn page_text(document: &Document, number: u32) -> Result<String, String> {
     Ok(text)
 }
 
-/// Runs foreign code and makes an error of its panic. What it worked on is either only read or
-/// thrown away afterwards, so no broken state outlives it.
+/// Runs third-party code and turns a panic into an error. Its data is either only read or
+/// discarded afterwards, so no broken state survives.
 fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| message(&*panic))
 }
@@ -220,7 +220,7 @@ mod tests {
             ("1,3", "`1,3` is not a page range"),
             ("1-2-3", "`1-2-3` is not a page range"),
             ("99999999999", "`99999999999` is not a page range"),
-            ("0-3", "there is no page 0 in `0-3`; pages count from 1"),
+            ("0-3", "`0-3` names page 0; pages start at 1"),
             ("5-3", "the page range `5-3` runs backwards"),
             ("1-21", "`1-21` is more than 20 pages; ask for at most 20 at a time"),
             ("1-4294967295", "`1-4294967295` is more than 20 pages"),

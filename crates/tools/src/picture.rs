@@ -1,7 +1,7 @@
-//! Pictures made ready for a model: recognised by their bytes, and shrunk where they are too big.
+//! Prepares pictures for a model: detects the format by the bytes, and shrinks large ones.
 //!
-//! A picture within the limits keeps its bytes. All are decoded, to know that they can be, under limits
-//! that a decompression bomb runs into before it can hurt.
+//! A picture within the limits keeps its bytes. Every picture is decoded as a check, under limits
+//! that stop a decompression bomb.
 
 use std::io::Cursor;
 
@@ -16,11 +16,11 @@ use image::{
 
 /// The longest side a model is sent, in pixels.
 const MAX_SIDE: u32 = 2000;
-/// The most bytes a model is sent; in base64 they make 5 MiB.
+/// The limit for a picture in bytes; in base64 that is 5 MiB.
 const MAX_BYTES: usize = 3_932_160;
 /// The longest side that is decoded at all.
 const MAX_DECODED_SIDE: u32 = 20_000;
-/// The most memory decoding may take.
+/// The memory limit for decoding.
 const MAX_DECODED_BYTES: u64 = 512 * 1024 * 1024;
 const JPEG_QUALITY: u8 = 85;
 
@@ -81,7 +81,7 @@ pub(crate) enum PictureError {
     TooLarge,
 }
 
-/// What kind of picture these bytes begin; the file's name is no evidence.
+/// The format of a picture by its first bytes, not by its name.
 pub(crate) fn sniff(bytes: &[u8]) -> Option<Format> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Format::Png),
@@ -92,7 +92,7 @@ pub(crate) fn sniff(bytes: &[u8]) -> Option<Format> {
     }
 }
 
-/// Makes a picture fit for a model.
+/// Prepares a picture for a model.
 pub(crate) fn prepare(bytes: &[u8], format: Format) -> Result<Picture, PictureError> {
     let broken = |reason: String| PictureError::Broken { format: format.media_type(), reason };
     let explain = |error: ImageError| match error {

@@ -11,8 +11,8 @@ use crate::facts::{Asks, Facts};
 use crate::input::InputError;
 use crate::tool::{BuiltIn, Refusal};
 
-/// A plan is read by a human before it is approved.
-const LONGEST_PLAN: usize = 200_000;
+/// The limit for a plan, in bytes: a human has to read it.
+const MAX_PLAN: usize = 200_000;
 
 pub(crate) struct EnterPlanMode;
 
@@ -22,9 +22,9 @@ pub(crate) struct EnterInput {}
 
 impl BuiltIn for EnterPlanMode {
     const NAME: &'static str = "EnterPlanMode";
-    const DESCRIPTION: &'static str = "Goes into planning: from here on nothing may be written and no command run, \
-        until a plan is approved. Use it before work that is larger than it looked, or whose way is not settled. Look \
-        around, then hand the plan in with ExitPlanMode.";
+    const DESCRIPTION: &'static str = "Starts planning: from now on no file may be written and no command run \
+        until the user approves a plan. Use it before work that is larger than it looked, or whose approach is open. Look \
+        around, then submit the plan with ExitPlanMode.";
     const FACTS: Facts = Facts { main_agent_only: true, ..Facts::plain(Hints::ADDS.once()) };
     type Input = EnterInput;
 
@@ -33,7 +33,7 @@ impl BuiltIn for EnterPlanMode {
     }
 
     async fn run(_: EnterInput, _: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let content = "The conversation is in planning. Read what you need, make a plan, and hand it in with \
+        let content = "The conversation is in planning. Read what you need, make a plan, and submit it with \
                        ExitPlanMode; nothing is written until a human has approved it.";
         Ok(ToolOutput::success(content).with_change(Change::Planning))
     }
@@ -45,9 +45,9 @@ pub(crate) struct ExitPlanMode;
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case, reason = "the keys are written so")]
 pub(crate) struct ExitInput {
-    /// The plan, in Markdown: what will be done and how it is seen that it is done.
+    /// The plan, in Markdown: what will be done, and how the result is verified.
     plan: String,
-    /// Taken, and without effect: an approved plan allows no command.
+    /// Accepted and ignored: an approved plan allows no command.
     #[serde(default)]
     #[allow(dead_code, reason = "hosts send it")]
     allowedPrompts: Option<Vec<serde_json::Value>>,
@@ -55,10 +55,10 @@ pub(crate) struct ExitInput {
 
 impl BuiltIn for ExitPlanMode {
     const NAME: &'static str = "ExitPlanMode";
-    const DESCRIPTION: &'static str = "Hands in the plan, whole, for the user to approve. Approved, the work begins; \
-        otherwise you are told what to change, or that nobody was there to read it: then say what you would do and \
+    const DESCRIPTION: &'static str = "Submits the complete plan for the user to approve. If it is approved, the work begins; \
+        otherwise you are told what to change, or that no user was there to read it: then say what you would do and \
         stop.";
-    /// Nothing certifies itself: no rule, mode or hook stands in for whoever answers for the work.
+    /// No rule, mode or hook may approve a plan in place of the responsible human.
     const FACTS: Facts =
         Facts { asks: Asks::AHuman, main_agent_only: true, ..Facts::plain(Hints::ADDS) };
     type Input = ExitInput;
@@ -68,8 +68,8 @@ impl BuiltIn for ExitPlanMode {
         if input.plan.trim().is_empty() {
             return wrong("`plan` is empty".to_owned());
         }
-        if input.plan.len() > LONGEST_PLAN {
-            return wrong(format!("`plan` is longer than {LONGEST_PLAN} bytes"));
+        if input.plan.len() > MAX_PLAN {
+            return wrong(format!("`plan` is longer than {MAX_PLAN} bytes"));
         }
         Ok(Effects::default())
     }
@@ -82,7 +82,7 @@ impl BuiltIn for ExitPlanMode {
         let phase = cx.services.phase()?;
         if phase != Phase::Planning {
             return Err(Refusal::rejected(format!(
-                "the conversation is not in planning but in {phase}: there is nothing to leave"
+                "the conversation is in {phase}, not in planning: there is nothing to leave"
             )));
         }
         let content = "The plan is approved. Do what it says, and no more.";

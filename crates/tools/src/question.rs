@@ -1,6 +1,6 @@
-//! AskUserQuestion: the model wants the user to choose.
+//! AskUserQuestion: the model asks the user to choose.
 //!
-//! The answers are filled in by whoever asks the user, before the tool runs; the tool only tells them.
+//! The front end fills in the answers before the tool runs; the tool only reports them.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::input::{InputError, lenient_bool};
 use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
 
-/// As long a header may be.
-const LONGEST_HEADER: usize = 12;
+/// The limit for a header, in characters.
+const MAX_HEADER: usize = 12;
 
 pub(crate) struct AskUserQuestion;
 
@@ -27,15 +27,15 @@ pub(crate) struct AskUserQuestion;
 pub(crate) struct QuestionsInput {
     /// One to four questions.
     questions: Vec<Question>,
-    /// Filled in by whoever asks the user: the question, and what was answered.
+    /// Filled in by the front end: each question and its answer.
     #[serde(default)]
     #[schemars(skip)]
     answers: BTreeMap<String, Value>,
-    /// Filled in likewise: what the user remarks.
+    /// Filled in by the front end: the user's notes.
     #[serde(default)]
     #[schemars(skip)]
     annotations: Option<BTreeMap<String, Annotation>>,
-    /// For whoever reads the transcript.
+    /// For readers of the transcript.
     #[serde(default)]
     #[schemars(skip)]
     #[allow(dead_code, reason = "hosts send it")]
@@ -106,10 +106,7 @@ impl BuiltIn for AskUserQuestion {
         let wrong = |why: String| Err(InputError::new(Self::NAME, why));
         let questions = &input.questions;
         if !(1..=4).contains(&questions.len()) {
-            return wrong(format!(
-                "`questions`: {}, and one to four may be asked",
-                questions.len()
-            ));
+            return wrong(format!("`questions`: {}; one to four are allowed", questions.len()));
         }
         for (at, question) in questions.iter().enumerate() {
             if question.question.trim().is_empty() {
@@ -119,15 +116,15 @@ impl BuiltIn for AskUserQuestion {
                 return wrong(format!("`questions[{at}].question` is asked twice"));
             }
             let header = question.header.chars().count();
-            if !(1..=LONGEST_HEADER).contains(&header) {
+            if !(1..=MAX_HEADER).contains(&header) {
                 return wrong(format!(
-                    "`questions[{at}].header` has {header} characters, and needs 1 to {LONGEST_HEADER}"
+                    "`questions[{at}].header` has {header} characters; it must have 1 to {MAX_HEADER}"
                 ));
             }
             let choices = &question.options;
             if !(2..=4).contains(&choices.len()) {
                 return wrong(format!(
-                    "`questions[{at}].options`: {}, and there are two to four",
+                    "`questions[{at}].options`: {}; two to four are required",
                     choices.len()
                 ));
             }
@@ -135,7 +132,7 @@ impl BuiltIn for AskUserQuestion {
                 let label = &choice.label;
                 if label.trim().is_empty() || choices[..place].iter().any(|c| c.label == *label) {
                     return wrong(format!(
-                        "`questions[{at}].options[{place}].label` is empty or there twice"
+                        "`questions[{at}].options[{place}].label` is empty or occurs twice"
                     ));
                 }
             }
@@ -143,12 +140,12 @@ impl BuiltIn for AskUserQuestion {
         if let Some(stranger) =
             input.answers.keys().find(|key| !questions.iter().any(|q| q.question == **key))
         {
-            return wrong(format!("`answers`: nobody asked `{stranger}`"));
+            return wrong(format!("`answers`: `{stranger}` was not asked"));
         }
         Ok(Effects::default())
     }
 
-    /// Answers are the user's to give, or a hook's.
+    /// Answers come from the user or a hook, never from the model.
     fn complete(input: &mut Value, services: &dyn SessionServices) {
         if let Some(input) = input.as_object_mut().filter(|_| !services.is_operators_call()) {
             for key in ["answers", "annotations"] {
@@ -169,14 +166,14 @@ impl BuiltIn for AskUserQuestion {
         for question in &input.questions {
             let Some(answer) = input.answers.get(&question.question).and_then(answer_text) else {
                 return Err(Refusal::rejected(format!(
-                    "nobody answered \"{}\": go on without it, or say what you need",
+                    "no answer to \"{}\": continue without it, or say what you need",
                     question.question
                 )));
             };
             lines.push(format!("- {} {answer}", question.question));
             let notes = input.annotations.as_ref().and_then(|all| all.get(&question.question));
             if let Some(notes) = notes.and_then(|annotation| annotation.notes.as_deref()) {
-                lines.push(format!("  (the user remarks: {notes})"));
+                lines.push(format!("  (the user notes: {notes})"));
             }
         }
         Ok(ToolOutput::success(lines.join("\n")))

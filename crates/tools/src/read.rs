@@ -1,8 +1,8 @@
-//! Read: a file as the model can take it in.
+//! Read: shows a file to the model.
 //!
 //! Text comes as numbered lines in a window, pictures as attachments, PDFs page by page, notebooks cell
-//! by cell, anything else as a hex dump. Whatever was shown, the hash of the whole file is handed to the
-//! record, so that a later write can tell whether it still is that file.
+//! by cell, anything else as a hex dump. In every case the hash of the whole file goes to the
+//! record, so that a later write can check whether the file has changed.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -26,17 +26,17 @@ use crate::tool::{BuiltIn, Refusal, blocking};
 use crate::write::{existing, resolve, target, unreadable};
 use crate::{notebook, pdf, picture};
 
-/// How many lines a read shows if it does not say.
+/// The default number of lines.
 const DEFAULT_LINES: u64 = 2000;
-/// How many rows of a hex dump it shows.
+/// The default number of rows of a hex dump.
 const DEFAULT_ROWS: u64 = 256;
 /// Pictures, PDFs and notebooks are held in memory; larger ones are refused.
-const LARGEST_DOCUMENT: u64 = 32 << 20;
+const MAX_DOCUMENT: u64 = 32 << 20;
 /// PDFs up to this size also go to the model as they are.
-pub(crate) const LARGEST_ATTACHMENT: usize = 20 << 20;
-/// A tricky PDF may keep its reader busy for ever.
+pub(crate) const MAX_ATTACHMENT: usize = 20 << 20;
+/// The time limit for a PDF: a hostile one may loop forever.
 const PDF_TIMEOUT: Duration = Duration::from_secs(60);
-/// The hidden command by which the program reads a PDF for itself.
+/// The hidden command that reads a PDF in a child process.
 pub const PDF_TEXT: &str = "pdf-text";
 
 pub(crate) struct Read;
@@ -105,7 +105,7 @@ impl BuiltIn for Read {
     }
 }
 
-/// What looking at a file came to; a PDF needs a child process to be read.
+/// The result of a first look at a file; a PDF needs a child process to be read.
 enum Looked {
     Shown(Shown),
     Pdf(Vec<u8>),
@@ -143,7 +143,7 @@ fn look(
     let start = reader.start(64 * 1024).map_err(|error| unreadable(path, &error))?;
     let is_pdf = start.starts_with(b"%PDF-");
     if input.pages.is_some() && !is_pdf {
-        return Err(Refusal::rejected(format!("{} is no PDF: leave `pages` out", path.display())));
+        return Err(Refusal::rejected(format!("{} is not a PDF: omit `pages`", path.display())));
     }
     let looked = if let Some(format) = picture::sniff(start) {
         Looked::Shown(show_picture(path, &mut reader, size, format)?)
@@ -178,7 +178,7 @@ impl Reader {
         Ok(&self.start)
     }
 
-    /// Hands over what is left in pieces.
+    /// Passes the rest on in pieces.
     fn each(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let start = std::mem::take(&mut self.start);
         let mut hasher = std::mem::take(&mut self.hasher).update(&start);
@@ -273,7 +273,7 @@ fn describe(path: &Path, lines: &Lines, note: &str) -> String {
     }
     let cut = match lines.cut_lines {
         0 => String::new(),
-        cut => format!(", {} cut at {} characters", count(cut, "line"), text::LONGEST_LINE),
+        cut => format!(", {} cut at {} characters", count(cut, "line"), text::MAX_LINE),
     };
     let last = lines.first + lines.lines.len() as u64 - 1;
     let window = if lines.first == 1 && last == lines.total {
@@ -360,7 +360,7 @@ fn show_picture(
     Ok(Shown { content, attachments: vec![image], seen: Seen::Whole })
 }
 
-/// A notebook that cannot be read as one is shown as the text it is: that is how it gets repaired.
+/// A notebook that cannot be parsed is shown as text, so that it can be repaired.
 fn show_notebook(
     path: &Path,
     reader: &mut Reader,
@@ -402,8 +402,7 @@ async fn show_pdf(
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
     let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
     // The bytes go back and forth: what was hashed is what is read.
-    let read =
-        read_aside(cx, PDF_TEXT, bytes.clone(), LARGEST_DOCUMENT as usize, PDF_TIMEOUT).await;
+    let read = read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
     let read = read.map_err(|why| match why.is_internal() {
         true => Refusal::Internal(why.to_string()),
         false => refuse(why.to_string()),
@@ -414,7 +413,7 @@ async fn show_pdf(
     let whole = *range.start() == 1 && *range.end() as usize == texts.len();
     let total = count(texts.len() as u64, "page");
     let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
-    let attachments = if whole && bytes.len() <= LARGEST_ATTACHMENT {
+    let attachments = if whole && bytes.len() <= MAX_ATTACHMENT {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]
     } else {
@@ -425,7 +424,7 @@ async fn show_pdf(
 }
 
 fn bounded(path: &Path, size: u64) -> Result<(), Refusal> {
-    if size > LARGEST_DOCUMENT { Err(too_large(path, size, LARGEST_DOCUMENT)) } else { Ok(()) }
+    if size > MAX_DOCUMENT { Err(too_large(path, size, MAX_DOCUMENT)) } else { Ok(()) }
 }
 
 fn too_large(path: &Path, size: u64, limit: u64) -> Refusal {

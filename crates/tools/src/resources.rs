@@ -1,4 +1,4 @@
-//! ListMcpResources and ReadMcpResource: what MCP servers have to read.
+//! ListMcpResources and ReadMcpResource: the resources of MCP servers.
 
 use ona_mcp::{Hints, McpError, ServerState};
 use ona_policy::{Effects, RuleFacts};
@@ -26,7 +26,7 @@ pub(crate) struct ListInput {
 
 impl BuiltIn for ListMcpResources {
     const NAME: &'static str = "ListMcpResources";
-    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, of one server or of all: address, name, type, description. What has a uriTemplate instead of an address is read at any address of that shape.";
+    const DESCRIPTION: &'static str = "Lists the resources of one MCP server, or of all: URI, name, type, description. A resource with a uriTemplate instead of a URI can be read at any URI that matches the template.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ListInput;
 
@@ -45,15 +45,15 @@ impl BuiltIn for ListMcpResources {
         let refused = |error: McpError| Refusal::rejected(error.to_string());
         let resources = pool.resources(server).map_err(refused)?;
         let templates = pool.templates(server).map_err(refused)?;
-        // What they have is not known: that is not the same as nothing.
+        // Their resources are unknown, which is not the same as none.
         let away = pool.statuses().into_iter().filter(|status| {
             server.is_none()
                 && !matches!(status.state, ServerState::Connected | ServerState::Disabled)
         });
         let away: Vec<String> =
-            away.map(|status| format!("The MCP server {} is not there", status.name)).collect();
+            away.map(|status| format!("The MCP server {} is not available", status.name)).collect();
         if resources.is_empty() && templates.is_empty() && away.is_empty() {
-            return Ok(ToolOutput::success("There is nothing to read"));
+            return Ok(ToolOutput::success("No resources found"));
         }
         let listed = resources.iter().map(|one| {
             json!({
@@ -87,7 +87,7 @@ pub(crate) struct ReadInput {
 
 impl BuiltIn for ReadMcpResource {
     const NAME: &'static str = "ReadMcpResource";
-    const DESCRIPTION: &'static str = "Reads something that an MCP server has. Text comes back as it is; anything else is put into a file.";
+    const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Text is returned as it is; anything else is saved to a file.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS.far()) };
     type Input = ReadInput;
 
@@ -100,7 +100,7 @@ impl BuiltIn for ReadMcpResource {
         Ok(Effects::default())
     }
 
-    /// What the server has not listed is asked about like its tools: an address can say anything.
+    /// A resource that the server has not listed is asked about like its tools: a URI can contain anything.
     fn also_ruled_as(input: &ReadInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
         let listed = services.servers().and_then(|pool| {
             let resources = pool.resources(Some(&input.server)).ok()?;
@@ -120,7 +120,7 @@ impl BuiltIn for ReadMcpResource {
     }
 }
 
-/// Rules about a server hold for what is read of it.
+/// Rules about a server apply to its resources.
 fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
     AlsoRuled {
         name: format!("{PREFIX}{}__resources", ona_mcp::slug(server)),
@@ -132,5 +132,5 @@ fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
 }
 
 fn none() -> Refusal {
-    Refusal::rejected("there is no MCP server in this session")
+    Refusal::rejected("this session has no MCP server")
 }

@@ -1,7 +1,7 @@
-//! What the session around a call does for tools that cannot do it alone.
+//! Services of the session that tools need: the record, models, the user, agents, servers.
 //!
-//! A tool sees neither the record, nor a model, nor whoever sits at the terminal. Where it needs them it asks here, and
-//! the session answers. What starts something takes the call's permit.
+//! A tool has no direct access to the record, a model or the user. It asks through this trait, and
+//! the session answers. Methods that start something take the call's permit.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -29,10 +29,10 @@ impl ServiceError {
     }
 }
 
-/// The call that wants something of the session.
+/// The call on whose behalf the session acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Calling<'a> {
-    /// The right to it.
+    /// The permit for the call.
     pub permit: &'a Permit,
     /// The call's id.
     pub id: &'a ToolUseId,
@@ -54,7 +54,7 @@ pub struct AgentType {
 /// What a session knows of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillView {
-    /// Whether it allows nothing and brings no hooks.
+    /// Whether it only instructs: it adds no permissions and no hooks.
     pub only_instructs: bool,
     /// The type of agent that it runs in, where it runs in one of its own.
     pub agent_type: Option<String>,
@@ -82,16 +82,16 @@ pub struct WebHit {
     pub snippet: String,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebFound {
     /// The pages, best first.
     pub hits: Vec<WebHit>,
-    /// What the searcher makes of them, where it says something.
+    /// The searcher's summary, if it gives one.
     pub remarks: String,
 }
 
-/// Something that goes on in the background, or did.
+/// A background task, running or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskView {
     /// Its id.
@@ -102,24 +102,24 @@ pub struct TaskView {
     pub command: String,
     /// Where its output is.
     pub output_path: PathBuf,
-    /// How it ended; nothing while it goes on.
+    /// How it ended; `None` while it is running.
     pub end: Option<TaskEnd>,
-    /// Whose it is, seen from who asks.
+    /// Its relation to the caller.
     pub whose: Whose,
 }
 
-/// Whose a task is.
+/// The relation of a task to the agent that asks about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Of who asks, or of somebody that has started; the main agent's are all of the conversation.
+    /// The caller's own, or of an agent it has started; for the main agent, every task of the conversation.
     Own,
-    /// Of the one that has started who asks, or of another it started.
+    /// Of the agent that started the caller, or of another agent that it started.
     Callers,
-    /// The one who asks is it.
+    /// The caller itself.
     Itself,
 }
 
-/// What an agent is wanted for.
+/// A request to start an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOrder {
     /// In a few words.
@@ -130,17 +130,17 @@ pub struct AgentOrder {
     pub subagent_type: String,
     /// The model, where the caller wants a certain one.
     pub model: Option<String>,
-    /// Whether the caller goes on meanwhile; as the kind of agent says if it is not said.
+    /// Whether it runs in the background; the agent type's default if not given.
     pub background: Option<bool>,
-    /// What it is called, so that it can be told something again.
+    /// Its name, so that a later call can continue it.
     pub name: Option<String>,
     /// Whether it works in a worktree of its own.
     pub worktree: bool,
-    /// The permission mode that is wanted; it only ever narrows.
+    /// The requested permission mode; it can only be stricter.
     pub mode: Option<String>,
 }
 
-/// A tool that exists but is not shown to the model until it is looked for.
+/// A tool that the model sees only after a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deferred {
     /// Its name.
@@ -198,20 +198,20 @@ pub trait SessionServices: Send + Sync {
     /// The MCP servers of the session, if there are any.
     fn servers(&self) -> Option<Arc<Pool>>;
 
-    /// Hears how far a call got.
+    /// Receives the progress of a call.
     fn progress(&self, call: &ToolUseId) -> Option<OnProgress>;
 
     /// Tools that can be looked for.
     fn deferred(&self) -> Vec<Deferred>;
 
-    /// Has the provider's small model answer a prompt about a text; nothing where the session has no model.
+    /// Has the provider's small model answer a prompt about a text; `None` if the session has no model.
     fn digest<'a>(
         &'a self,
         prompt: &'a str,
         text: &'a str,
     ) -> Waits<'a, Option<Result<String, ServiceError>>>;
 
-    /// Has the provider search the web itself; nothing where it cannot.
+    /// Has the provider search the web itself; `None` if it cannot.
     fn search<'a>(
         &'a self,
         query: &'a WebQuery,

@@ -1,4 +1,4 @@
-//! Skill: the model takes up instructions that somebody wrote down.
+//! Skill: the model loads written instructions and follows them.
 
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
@@ -21,7 +21,7 @@ pub(crate) struct Skill;
 pub(crate) struct SkillInput {
     /// The skill's name, without a slash.
     skill: String,
-    /// What it is given, as one text.
+    /// Its arguments, as one string.
     args: Option<String>,
 }
 
@@ -33,8 +33,8 @@ impl SkillInput {
 
 impl BuiltIn for Skill {
     const NAME: &'static str = "Skill";
-    const DESCRIPTION: &'static str = "Takes up one of the skills you were told of: its instructions come back, and you \
-        follow them. Call it as soon as a skill fits what the user wants, before you begin otherwise.";
+    const DESCRIPTION: &'static str = "Loads one of the skills you were told about: its instructions are returned, and you \
+        follow them. Call it as soon as a skill fits what the user wants, before you start any other work.";
     const FACTS: Facts = Facts {
         rules: RuleSubject::Field { key: "skill", default: "", arguments: Some("args") },
         needs_skills: true,
@@ -63,13 +63,13 @@ impl BuiltIn for Skill {
         agent_type.map(ruled).into_iter().collect()
     }
 
-    /// Instructions alone do nothing: what comes of them passes the gate, call by call. A skill that does not exist says
+    /// Instructions alone do nothing: the calls that follow pass the gate. A skill that does not exist says
     /// so itself.
     fn needs_no_question(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
         let known = services.skill_view(input.name());
         known
             .is_none_or(|skill| skill.only_instructs)
-            .then(|| "the skill brings no permissions and no hooks of its own".to_owned())
+            .then(|| "the skill adds no permissions and no hooks".to_owned())
     }
 
     fn skill(input: &SkillInput) -> Option<String> {

@@ -1,5 +1,5 @@
-//! The tool by which a model gives its answer where the operator wants it in a shape of their own
-//! (`--json-schema`). It exists only in a session that was started with such a shape.
+//! The tool by which a model gives a structured answer that matches the operator's schema
+//! (`--json-schema`). It exists only in a session that was started with a schema.
 
 use std::fmt;
 
@@ -18,31 +18,29 @@ use crate::tool::{Running, Tool};
 /// The tool's name.
 pub const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
-/// So many faults of an answer are told at once.
-const MOST_FAULTS: usize = 10;
-/// So much is told of each: it may repeat the whole answer.
-const LONGEST_FAULT: usize = 300;
+/// How many errors of an answer are reported at once.
+const MAX_ERRORS: usize = 10;
+/// The limit for each error message, which may repeat the whole answer.
+const MAX_ERROR_LEN: usize = 300;
 
-/// A schema that no answer can be held against.
+/// Why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Not even JSON.
-    #[error("it is no JSON: {0}")]
+    #[error("it is not JSON: {0}")]
     NotJson(String),
     /// Models can only be asked for objects.
-    #[error(
-        "it must be an object that says \"type\": \"object\", the one type a model can be asked for"
-    )]
+    #[error("it must be an object with \"type\": \"object\", the only type that is supported")]
     NotForObjects,
     /// It refers to something that is elsewhere.
-    #[error("it refers to `{0}`, and nothing is fetched")]
+    #[error("it refers to `{0}`, and external references are not supported")]
     Elsewhere(String),
-    /// It breaks the rules of its own language.
-    #[error("it is no JSON Schema: {0}")]
+    /// It is not a valid JSON Schema.
+    #[error("it is not a JSON Schema: {0}")]
     Invalid(String),
 }
 
-/// A shape for answers, and the tool that takes them.
+/// A schema for answers, and the tool that accepts them.
 pub struct StructuredOutput {
     schema: Value,
     validator: Validator,
@@ -77,21 +75,21 @@ impl StructuredOutput {
         let mut faults: Vec<String> = self
             .validator
             .iter_errors(answer)
-            .take(MOST_FAULTS + 1)
+            .take(MAX_ERRORS + 1)
             .map(|error| fault(&error))
             .collect();
         if faults.is_empty() {
             return Ok(());
         }
-        if faults.len() > MOST_FAULTS {
-            faults.truncate(MOST_FAULTS);
+        if faults.len() > MAX_ERRORS {
+            faults.truncate(MAX_ERRORS);
             faults.push("and more".to_owned());
         }
         Err(InputError::new(STRUCTURED_OUTPUT, faults.join("; ")))
     }
 }
 
-/// What is wrong with a value that should fit a schema; nothing where it fits, or nothing can be held against the schema.
+/// The errors of a value against a schema; none if it matches, or if the schema cannot be used.
 pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
     let validator = jsonschema::options().offline().build(schema).ok()?;
     validator.iter_errors(value).next().map(|error| fault(&error))
@@ -99,7 +97,7 @@ pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
 
 /// What is wrong, and where.
 fn fault(error: &jsonschema::ValidationError<'_>) -> String {
-    let what: String = error.to_string().chars().take(LONGEST_FAULT).collect();
+    let what: String = error.to_string().chars().take(MAX_ERROR_LEN).collect();
     match error.instance_path().as_str() {
         "" => what,
         place => format!("`{place}`: {what}"),
@@ -112,8 +110,8 @@ impl Tool for StructuredOutput {
     }
 
     fn description(&self) -> &str {
-        "Gives your final answer, in the shape that the user's program needs. Call it when everything else \
-         is done, and by itself. An answer that does not fit comes back with what is wrong; correct that and \
+        "Gives your final answer in the form that the user's program needs. Call it alone, when everything else \
+         is done. If the answer does not match the schema, you get the errors; correct them and \
          call it again."
     }
 
@@ -136,7 +134,7 @@ impl Tool for StructuredOutput {
                 return ToolOutput::internal(wrong.to_string());
             }
             match self.check(input) {
-                Ok(()) => ToolOutput::success("The answer fits, and was taken."),
+                Ok(()) => ToolOutput::success("The answer matches the schema and was accepted."),
                 Err(error) => ToolOutput::rejected(error.to_string()),
             }
         })
@@ -156,25 +154,25 @@ mod tests {
     #[test]
     fn a_schema_that_cannot_be_used_says_why() {
         for (schema, expected) in [
-            ("{", "it is no JSON: EOF"),
-            ("[]", "the one type a model can be asked for"),
-            ("true", "the one type a model can be asked for"),
-            (r#"{"type": "array"}"#, "the one type a model can be asked for"),
-            (r#"{"type": "object", "properties": []}"#, "it is no JSON Schema: `/properties`: "),
-            (r#"{"type": "object", "required": "a"}"#, "it is no JSON Schema: `/required`: "),
+            ("{", "it is not JSON: EOF"),
+            ("[]", "the only type that is supported"),
+            ("true", "the only type that is supported"),
+            (r#"{"type": "array"}"#, "the only type that is supported"),
+            (r#"{"type": "object", "properties": []}"#, "it is not a JSON Schema: `/properties`: "),
+            (r#"{"type": "object", "required": "a"}"#, "it is not a JSON Schema: `/required`: "),
             (
                 r#"{"type": "object", "properties": {"a": {"pattern": "("}}}"#,
-                "it is no JSON Schema: ",
+                "it is not a JSON Schema: ",
             ),
             (
                 r#"{"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}"#,
-                "it refers to `https://example.com/a.json`, and nothing is fetched",
+                "it refers to `https://example.com/a.json`, and external references are not supported",
             ),
             (
                 r#"{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}"#,
-                "it refers to `file:///etc/passwd`, and nothing is fetched",
+                "it refers to `file:///etc/passwd`, and external references are not supported",
             ),
-            (r##"{"type": "object", "$ref": "#/$defs/nowhere"}"##, "it is no JSON Schema: "),
+            (r##"{"type": "object", "$ref": "#/$defs/nowhere"}"##, "it is not a JSON Schema: "),
         ] {
             let said = refusal(schema);
             assert!(said.contains(expected), "{schema}: {said}");

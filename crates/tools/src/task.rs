@@ -1,4 +1,4 @@
-//! TaskOutput and TaskStop: what goes on in the background, and its end.
+//! TaskOutput and TaskStop: read and end background tasks.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::input::{InputError, lenient_bool, lenient_count};
 use crate::services::{TaskView, Whose};
 use crate::tool::{BuiltIn, Refusal};
 
-/// As much of the end of an output is told; the rest is in its file.
+/// How much of the end of an output is shown, in bytes; the rest is in its file.
 const TOLD: u64 = 100_000;
-/// How long is waited if the call does not say.
+/// The default wait, in milliseconds.
 const WAIT_MS: u64 = 30_000;
-/// And at most.
-const LONGEST_WAIT_MS: u64 = 600_000;
-/// The record is asked this often whether a task has ended: its supervisor is another process.
+/// The upper limit.
+const MAX_WAIT_MS: u64 = 600_000;
+/// How often the record is polled for the end of a task: its supervisor is another process.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 pub(crate) struct TaskOutput;
@@ -44,8 +44,8 @@ pub(crate) struct OutputInput {
 
 impl BuiltIn for TaskOutput {
     const NAME: &'static str = "TaskOutput";
-    const DESCRIPTION: &'static str = "Tells how a background task stands, a command's or an agent's, and what it has \
-        printed so far. It waits for the end unless block is false. You are told when a task ends; there is no need \
+    const DESCRIPTION: &'static str = "Shows the status of a background task (a command or an agent) and what it has \
+        printed so far. It waits for the end unless block is false. You are told when a task ends; do not poll \
         to ask again and again.";
     const FACTS: Facts = Facts::plain(Hints::READS);
     type Input = OutputInput;
@@ -57,14 +57,14 @@ impl BuiltIn for TaskOutput {
     async fn run(input: OutputInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let wait = match input.block {
             Some(false) => 0,
-            _ => input.timeout.unwrap_or(WAIT_MS).min(LONGEST_WAIT_MS),
+            _ => input.timeout.unwrap_or(WAIT_MS).min(MAX_WAIT_MS),
         };
         let until = Instant::now() + Duration::from_millis(wait);
         let task = loop {
             let task = find(&input.task_id, cx)?;
             if task.whose == Whose::Itself {
                 return Err(Refusal::rejected(format!(
-                    "the task {} is you: it has no end to wait for before you end",
+                    "the task {} is you: you cannot wait for your own end",
                     task.id
                 )));
             }
@@ -121,7 +121,7 @@ impl StopInput {
 impl BuiltIn for TaskStop {
     const NAME: &'static str = "TaskStop";
     const DESCRIPTION: &'static str =
-        "Ends a background task, a command's or an agent's, with everything it has started.";
+        "Ends a background task (a command or an agent) and everything it has started.";
     const FACTS: Facts = Facts::plain(Hints::CHANGES.once());
     type Input = StopInput;
 
@@ -134,14 +134,14 @@ impl BuiltIn for TaskStop {
         let task = find(input.id().unwrap_or_default(), cx)?;
         if let Some(end) = &task.end {
             return Err(Refusal::rejected(format!(
-                "the task {} does not run any more: {}",
+                "the task {} is no longer running: {}",
                 task.id,
                 state(Some(end))
             )));
         }
         if task.whose != Whose::Own {
             return Err(Refusal::rejected(format!(
-                "the task {} is not yours to end: an agent ends what it has started itself. Say at your end what should \
+                "the task {} is not yours: an agent can only end tasks it has started. Say in your final answer what should \
                  become of it",
                 task.id
             )));
@@ -172,8 +172,8 @@ fn find(id: &str, cx: &ToolContext<'_>) -> Result<TaskView, Refusal> {
     let running: Vec<String> =
         running.iter().map(|task| format!("{} ({})", task.id, task.command)).collect();
     Err(Refusal::rejected(match running.is_empty() {
-        true => format!("there is no task `{id}`, and none is running"),
-        false => format!("there is no task `{id}`; running are {}", running.join(", ")),
+        true => format!("unknown task `{id}`; no task is running"),
+        false => format!("unknown task `{id}`; running: {}", running.join(", ")),
     }))
 }
 
@@ -184,7 +184,7 @@ fn kind(kind: TaskKind) -> &'static str {
     }
 }
 
-/// How a task stands, in words.
+/// The status of a task, in words.
 pub(crate) fn state(end: Option<&TaskEnd>) -> String {
     match end {
         None => "running".to_owned(),
@@ -193,9 +193,9 @@ pub(crate) fn state(end: Option<&TaskEnd>) -> String {
     }
 }
 
-/// The end of a file, at most so many bytes of it, and how many come before that.
+/// The last `most` bytes of a file, and how many bytes come before them.
 pub fn end_of(path: &Path, most: u64) -> std::io::Result<(String, u64)> {
-    // Whoever writes there may have put something else in its place: a link, or a pipe that nobody writes to.
+    // The command may have replaced the file by a link or a pipe.
     let mut file = ona_files::open(path, Links::Refuse)
         .map_err(std::io::Error::other)?
         .ok_or(std::io::ErrorKind::NotFound)?;

@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use ona_types::Seen;
 
 /// A line longer than this is cut.
-pub(crate) const LONGEST_LINE: usize = 2000;
+pub(crate) const MAX_LINE: usize = 2000;
 
 /// What the first bytes of a file say it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl Window {
             self.in_line = true;
             if self.wanted() {
                 // Enough for the longest line shown in any encoding, and one byte to know of more.
-                let room = (LONGEST_LINE * 4 + 1).saturating_sub(self.pending.len());
+                let room = (MAX_LINE * 4 + 1).saturating_sub(self.pending.len());
                 self.pending.extend_from_slice(&text[..text.len().min(room)]);
             }
             if ended {
@@ -158,10 +158,10 @@ impl Lines {
 
 /// A line as shown, and whether something was cut off.
 pub(crate) fn cut_line(line: &str) -> (Cow<'_, str>, bool) {
-    match line.char_indices().nth(LONGEST_LINE) {
+    match line.char_indices().nth(MAX_LINE) {
         None => (Cow::Borrowed(line), false),
         Some((end, _)) => {
-            (Cow::Owned(format!("{}… [line cut at {LONGEST_LINE} characters]", &line[..end])), true)
+            (Cow::Owned(format!("{}… [line cut at {MAX_LINE} characters]", &line[..end])), true)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TodoWrite: the session's list of things to do, always given whole.
+//! TodoWrite: the session's to-do list, always given as a whole.
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
@@ -13,8 +13,8 @@ use crate::services::{ServiceError, SessionServices};
 use crate::text;
 use crate::tool::{BuiltIn, Refusal};
 
-/// More than anybody keeps to.
-const MOST: usize = 200;
+/// The limit for the items of a list.
+const MAX_ITEMS: usize = 200;
 
 pub(crate) struct TodoWrite;
 
@@ -47,16 +47,16 @@ enum Status {
 
 impl BuiltIn for TodoWrite {
     const NAME: &'static str = "TodoWrite";
-    const DESCRIPTION: &'static str = "Keeps the list of what is to be done in this session, which the user sees. \
-        Give the whole list each time: it replaces the one before. Use it for work of three steps or more; have one \
+    const DESCRIPTION: &'static str = "Keeps the to-do list of this session, which the user sees. \
+        Give the whole list each time: it replaces the previous list. Use it for work of three steps or more; have one \
         item in_progress at a time, and mark an item completed as soon as it is, not before.";
     const FACTS: Facts = Facts::plain(Hints::ADDS.once());
     type Input = TodoInput;
 
     fn effects(input: &TodoInput, _: &Place) -> Result<Effects, InputError> {
         let wrong = |why: String| Err(InputError::new(Self::NAME, why));
-        if input.todos.len() > MOST {
-            return wrong(format!("`todos`: {} items, and there may be {MOST}", input.todos.len()));
+        if input.todos.len() > MAX_ITEMS {
+            return wrong(format!("`todos`: {} items; limit: {MAX_ITEMS}", input.todos.len()));
         }
         for (at, item) in input.todos.iter().enumerate() {
             for (key, text) in [("content", &item.content), ("activeForm", &item.activeForm)] {
@@ -109,8 +109,8 @@ impl BuiltIn for TodoWrite {
     }
 }
 
-/// The items with their ids: that of one which was on the list before, in the same words, or a new one. Of several in the
-/// same words those are the same that have come as far.
+/// The items with their ids. An item that was on the list before, in the same words, keeps its id. Among several in the
+/// same words, those with the same status are matched.
 fn numbered(items: Vec<Item>, before: &[Todo], call: &TaskId) -> Vec<Todo> {
     let mut left: Vec<&Todo> = before.iter().filter(|todo| !todo.id.is_empty()).collect();
     let mut todos: Vec<Todo> = items.into_iter().map(Todo::from).collect();

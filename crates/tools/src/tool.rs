@@ -21,7 +21,7 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
 
 /// Something the model, or the operator, can call.
 ///
-/// Whatever the gate or a session has to know of a tool, the tool says here: nobody compares its name.
+/// A tool declares here everything the gate or a session needs to know; no other code compares tool names.
 pub trait Tool: Send + Sync {
     /// The name in calls, rules and matchers.
     fn name(&self) -> &str;
@@ -32,7 +32,7 @@ pub trait Tool: Send + Sync {
     /// The JSON Schema of its input.
     fn input_schema(&self) -> Value;
 
-    /// What it is, whatever its input.
+    /// Facts that do not depend on the input.
     fn facts(&self) -> Facts;
 
     /// What the model is told beside the description, in this session.
@@ -40,7 +40,7 @@ pub trait Tool: Send + Sync {
         String::new()
     }
 
-    /// Fills in what the input leaves out and the session knows, and takes out what is not the caller's to say.
+    /// Fills in values that the session knows, and removes values that the caller must not set.
     fn complete(&self, _input: &mut Value, _services: &dyn SessionServices) {}
 
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
@@ -51,17 +51,17 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
-    /// Why nobody has to be asked, where nothing but the mode would ask.
+    /// Why no question is needed, if only the permission mode would ask.
     fn needs_no_question(&self, _input: &Value, _services: &dyn SessionServices) -> Option<String> {
         None
     }
 
-    /// Whether whoever was to be asked has answered in the input.
+    /// Whether the input already contains the human's answer.
     fn is_answered(&self, _input: &Value) -> bool {
         false
     }
 
-    /// The plan that the call hands in.
+    /// The plan that the call submits.
     fn plan(&self, _input: &Value) -> Option<String> {
         None
     }
@@ -81,7 +81,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Whether what the call starts goes on after it.
+    /// Whether the call starts something that keeps running after it.
     fn runs_in_background(&self, _input: &Value) -> bool {
         false
     }
@@ -106,11 +106,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Runs it. The context holds the permit, which only the gate's walk makes; a permit for another call is refused.
+    /// Runs it. The context has the permit, which only the gate's walk creates; one for another call is refused.
     fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a>;
 }
 
-/// Why a run ended without its contract fulfilled (S0 §7.1).
+/// Why a run failed (S0 §7.1).
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// `tool_rejected`: the caller can do something about it.
@@ -140,7 +140,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::select! {
         biased;
         done = tokio::task::spawn_blocking(work) => {
-            done.map_err(|error| Refusal::Internal(format!("the tool broke off: {error}")))?
+            done.map_err(|error| Refusal::Internal(format!("the tool crashed: {error}")))?
         }
         () = cancel.cancelled() => Err(Refusal::Internal("interrupted".to_owned())),
     }

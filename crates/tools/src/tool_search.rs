@@ -1,4 +1,4 @@
-//! ToolSearch: finds tools that are not shown to the model, and has them shown.
+//! ToolSearch: finds tools that are not loaded for the model, and loads them.
 
 use ona_mcp::Hints;
 use ona_policy::Effects;
@@ -13,11 +13,11 @@ use crate::mcp::PREFIX;
 use crate::services::{Deferred, SessionServices};
 use crate::tool::{BuiltIn, Refusal};
 
-/// As many are loaded if the call does not say.
+/// The default number of loaded tools.
 const FOUND: u64 = 5;
-/// And at most.
-const MOST_FOUND: u64 = 50;
-/// A query that begins so names tools.
+/// The upper limit.
+const MAX_FOUND: u64 = 50;
+/// The prefix of a query that names tools.
 const SELECT: &str = "select:";
 
 pub(crate) struct ToolSearch;
@@ -34,7 +34,7 @@ pub(crate) struct SearchInput {
 
 impl BuiltIn for ToolSearch {
     const NAME: &'static str = "ToolSearch";
-    const DESCRIPTION: &'static str = "Finds tools that you are not shown yet, and shows them to you: you can call \
+    const DESCRIPTION: &'static str = "Finds tools that are not loaded yet, and loads them: you can call \
         them from your next answer on. Search by what a tool is for, such as `create github issue`, or load by name \
         with `select:mcp__server__tool`.";
     const FACTS: Facts = Facts { needs_servers: true, ..Facts::plain(Hints::READS) };
@@ -55,7 +55,7 @@ impl BuiltIn for ToolSearch {
         let Some(pool) = services.servers().filter(|_| !services.deferred().is_empty()) else {
             return String::new();
         };
-        let mut text = "\nThere are tools of these servers:".to_owned();
+        let mut text = "\nThese servers have tools:".to_owned();
         for status in pool.statuses().iter().filter(|status| status.tools > 0) {
             text.push_str(&format!(
                 "\n- {} ({PREFIX}{}__*, {} tools)",
@@ -68,12 +68,12 @@ impl BuiltIn for ToolSearch {
     async fn run(input: SearchInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let tools = cx.services.deferred();
         if tools.is_empty() {
-            return Ok(ToolOutput::success("There are no tools beside those you are shown"));
+            return Ok(ToolOutput::success("There are no more tools to load"));
         }
         if let Some(names) = input.query.strip_prefix(SELECT) {
             return select(names, &tools);
         }
-        let most = input.max_results.unwrap_or(FOUND).min(MOST_FOUND);
+        let most = input.max_results.unwrap_or(FOUND).min(MAX_FOUND);
         let found = rank(&input.query, &tools, usize::try_from(most).unwrap_or(usize::MAX));
         Ok(shown(&found, tools.len(), &[]))
     }
@@ -92,9 +92,9 @@ fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
         let near: Vec<&str> = near.iter().map(|tool| tool.name.as_str()).collect();
         let hint = match near.is_empty() {
             true => String::new(),
-            false => format!("; near it are {}", near.join(", ")),
+            false => format!("; similar: {}", near.join(", ")),
         };
-        return Err(Refusal::rejected(format!("there is no tool `{}`{hint}", missing.join(", "))));
+        return Err(Refusal::rejected(format!("unknown tool `{}`{hint}", missing.join(", "))));
     }
     Ok(shown(&found, tools.len(), &missing))
 }
@@ -102,7 +102,7 @@ fn select(names: &str, tools: &[Deferred]) -> Result<ToolOutput, Refusal> {
 fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
     if found.is_empty() {
         return ToolOutput::success(format!(
-            "None of {of} tools fits: try other words, or fewer of them"
+            "None of {of} tools matches: try other words, or fewer"
         ));
     }
     let mut lines = vec![format!("{} of {of} tools, which you can call now:", found.len())];
@@ -112,13 +112,13 @@ fn shown(found: &[&Deferred], of: usize, missing: &[String]) -> ToolOutput {
         lines.push(format!("- {}: {about}", tool.name));
     }
     if !missing.is_empty() {
-        lines.push(format!("There is no {}", missing.join(", ")));
+        lines.push(format!("Not found: {}", missing.join(", ")));
     }
     let names = found.iter().map(|tool| tool.name.clone()).collect();
     ToolOutput::success(lines.join("\n")).with_change(Change::ToolsLoaded(names))
 }
 
-/// What a hit is worth: in the name, at the beginning of a word of the name, in the description.
+/// The weights of a hit: in the name, at the beginning of a word of the name, in the description.
 const IN_NAME: f64 = 4.0;
 const BEGINS_NAME: f64 = 2.0;
 const IN_DESCRIPTION: f64 = 1.0;
@@ -165,15 +165,15 @@ pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Defe
     ranked.into_iter().take(most).map(|(_, tool)| tool).collect()
 }
 
-/// How a word stands to one that is wanted.
+/// How well a word matches a wanted one.
 enum Fit {
     Not,
     Begins,
     Whole,
 }
 
-/// Holds a word, of any case, against one in lower case. There may be thousands of tools: nothing is allocated for what
-/// is plain.
+/// Compares a word of any case with one in lower case. There may be thousands of tools, so nothing is allocated for
+/// ASCII.
 fn fit(word: &str, wanted: &str) -> Fit {
     if !word.is_ascii() {
         let word = word.to_lowercase();
@@ -195,7 +195,7 @@ fn fit(word: &str, wanted: &str) -> Fit {
     }
 }
 
-/// The words of a text as they stand; `createIssue` and `create_issue` are two.
+/// The words of a text; `createIssue` and `create_issue` have two each.
 fn for_words(text: &str, mut hear: impl FnMut(&str)) {
     if text.is_ascii() {
         return for_plain_words(text, hear);

@@ -86,7 +86,7 @@ pub(crate) async fn search(
 ) -> Result<ToolOutput, Refusal> {
     let _stop_if_dropped = halt.cancel.clone().drop_guard();
     let done = tokio::task::spawn_blocking(move || work(&halt)).await;
-    done.map_err(|error| Refusal::Internal(format!("the search broke off: {error}")))?
+    done.map_err(|error| Refusal::Internal(format!("the search crashed: {error}")))?
         .map(ToolOutput::success)
 }
 
@@ -203,12 +203,12 @@ pub(crate) mod testing {
         }
     }
 
-    /// Nothing may not be shown.
+    /// Nothing is hidden.
     pub(crate) fn nothing_hidden() -> Hides {
         std::sync::Arc::new(|_| false)
     }
 
-    /// A halt that does not come.
+    /// A halt that never happens.
     pub(crate) fn patient() -> Halt {
         Halt::new(&CancellationToken::new(), Duration::MAX)
     }

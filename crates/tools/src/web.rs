@@ -1,7 +1,7 @@
 //! The web, as WebFetch and WebSearch see it.
 //!
-//! Whatever comes from there is material: it is bounded in size and time, turned into text, and never obeyed. Where a
-//! request goes is decided here alone: a name is looked up once, every address it leads to is checked, and the
+//! Web content is data: it is limited in size and time, turned into text, and never obeyed. Where a
+//! request goes is decided here alone: a name is resolved once, every resulting address is checked, and the
 //! connection is made to one of exactly those (`names`).
 
 mod backend;
@@ -29,11 +29,11 @@ pub(crate) use fetch::WebFetch;
 pub use page::{HTML_TEXT, markdown};
 pub(crate) use search::WebSearch;
 
-/// What every request calls itself.
+/// The user agent of every request.
 const USER_AGENT: &str = concat!("ona/", env!("CARGO_PKG_VERSION"));
 
-/// S0 §7.1: as much of a page or of a list of hits is shown.
-const LARGEST_CONTENT: usize = 1_048_576;
+/// S0 §7.1: the limit for a page or a list of hits, in bytes.
+const MAX_CONTENT: usize = 1_048_576;
 
 /// What the operator's environment gives for the web.
 #[derive(Clone, Default)]
@@ -42,8 +42,8 @@ pub struct WebAccess {
     pub brave_key: Option<SecretString>,
     /// The key for Tavily's search.
     pub tavily_key: Option<SecretString>,
-    /// What lies between here and a search backend. Pages are never fetched through it: it would look names up by
-    /// itself, and the check of their addresses would mean nothing.
+    /// The proxies to a search backend. Pages are never fetched through them: a proxy would resolve names by
+    /// itself and bypass the address check.
     pub proxies: WebProxies,
     /// A PEM file with certificates to trust besides the system's.
     pub extra_ca: Option<PathBuf>,
@@ -107,14 +107,14 @@ fn setting<'v>(settings: &'v Value, key: &str) -> Option<&'v str> {
 
 /// The text, cut where S0 §7.1 says.
 fn capped(mut content: String) -> String {
-    if content.len() > LARGEST_CONTENT {
-        content.truncate(content.floor_char_boundary(LARGEST_CONTENT));
+    if content.len() > MAX_CONTENT {
+        content.truncate(content.floor_char_boundary(MAX_CONTENT));
         content.push_str(TRUNCATED_SUFFIX);
     }
     content
 }
 
-/// The whole chain: reqwest's own message leaves the cause out.
+/// The whole chain of causes, which reqwest's own message leaves out.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

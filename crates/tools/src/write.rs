@@ -1,4 +1,4 @@
-//! Write: a file's whole content at once.
+//! Write: creates or overwrites a whole file.
 
 use std::fs::{self, File};
 use std::io;
@@ -67,7 +67,7 @@ impl BuiltIn for Write {
         let known = known(cx, &path)?;
         if known.seen != Seen::Whole {
             return Err(Refusal::rejected(format!(
-                "{shown} has been seen only in part ({}): read the rest before overwriting all of it, \
+                "{shown} has been read only in part ({}): read the rest before overwriting all of it, \
                  or use Edit",
                 known.seen
             )));
@@ -112,7 +112,7 @@ pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
     })
 }
 
-/// A mask stands where a secret was when the file was shown. It must not take the secret's place in the file.
+/// A mask replaced a secret when the file was shown. It must not overwrite the secret in the file.
 pub(crate) fn no_mask(path: &Path, new: &str, old: impl FnOnce() -> String) -> Result<(), Refusal> {
     if secrets::masks(new).next().is_none() {
         return Ok(());
@@ -160,7 +160,7 @@ pub(crate) fn refused(path: &Path, error: ReplaceError) -> Refusal {
              then repeat the change"
         ),
         ReplaceError::Exists => {
-            format!("Stale File: {shown} exists by now; nothing was written. Read it first")
+            format!("Stale File: {shown} exists now; nothing was written. Read it first")
         }
         ReplaceError::Locked => {
             format!("{shown} is locked by another process; nothing was written. Try again")

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// How hard a model thinks, where it can be told; each more than the one before.
+/// How hard a model thinks, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the words say it")]
 pub enum Effort {
@@ -13,7 +13,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Every one with its word.
+    /// Every effort with its name.
     pub const ALL: [(&'static str, Effort); 4] = [
         ("low", Effort::Low),
         ("medium", Effort::Medium),
@@ -27,9 +27,9 @@ impl Effort {
     }
 }
 
-/// A word that is no effort.
+/// An unknown effort.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no effort (low, medium, high, max)")]
+#[error("unknown effort `{0}` (expected low, medium, high or max)")]
 pub struct UnknownEffort(pub String);
 
 impl FromStr for Effort {

@@ -1,8 +1,8 @@
-//! The gate: its stages, what each of them says of a call, and the one walk through them.
+//! The gate: its stages, their answers about a call, and the one walk through them.
 //!
-//! The stages themselves live where the things are that they look at (`ona-gate`). What is here is what every crate
-//! may have to speak of: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
-//! server is called. The permit is made in [`mod@walk`] and nowhere else.
+//! The stages themselves live with the things they check, in other crates. This module has the types that every crate
+//! may need: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
+//! server is called. Only [`mod@walk`] creates a permit.
 
 mod walk;
 
@@ -27,7 +27,7 @@ pub enum StageName {
     Rules,
     /// The human.
     Human,
-    /// TaskCreated and TaskCompleted hooks, about what the call would start or complete.
+    /// TaskCreated and TaskCompleted hooks for the task that the call would start or complete.
     Tasks,
 }
 
@@ -57,13 +57,13 @@ impl StageName {
     }
 }
 
-/// What a stage says of a call.
+/// A stage's verdict about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing against it, nothing for it.
+    /// No objection, and no approval.
     Pass,
-    /// The stage cannot speak in this mode of the walk; its reason says why.
+    /// The stage cannot judge in this mode of the walk; its reason says why.
     Silent,
     /// For it.
     Allow,
@@ -86,11 +86,11 @@ impl Verdict {
     }
 }
 
-/// Who can settle what a stage wants asked.
+/// Who may answer when a stage asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettledBy {
-    /// Nothing but the mode asks: a hook's yes is enough, also for an input that this hook has put there.
+    /// Only the permission mode asks: a hook's yes is enough, also for an input that this hook has replaced.
     AnyYes,
     /// A human, or a PermissionRequest hook that was asked about this very input.
     #[default]
@@ -108,12 +108,12 @@ pub struct Answer {
     pub verdict: Verdict,
     /// Why, in words.
     pub reason: String,
-    /// Why, for programs: the rule, the hook, the file it stands in.
+    /// Why, for programs: the rule, the hook, the file it comes from.
     pub detail: Value,
-    /// Who can settle it, where the verdict is [`Verdict::Ask`].
+    /// Who may answer, if the verdict is [`Verdict::Ask`].
     #[serde(skip)]
     pub settled_by: SettledBy,
-    /// What would turn the verdict, in words; said only where somebody wants a call explained.
+    /// What would change the verdict, in words; filled in only when a call is explained.
     #[serde(skip)]
     pub remedies: Vec<String>,
 }
@@ -138,14 +138,14 @@ impl Answer {
         self
     }
 
-    /// Says who can settle what is asked.
+    /// Sets who may answer.
     #[must_use]
     pub fn settled_by(mut self, who: SettledBy) -> Self {
         self.settled_by = who;
         self
     }
 
-    /// Says what would turn the verdict.
+    /// Sets what would change the verdict.
     #[must_use]
     pub fn remedied_by(mut self, remedies: impl IntoIterator<Item = String>) -> Self {
         self.remedies.extend(remedies);

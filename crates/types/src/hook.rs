@@ -1,4 +1,4 @@
-//! The hook plane's words: S0 §3 (events), §6 and Appendix A (stdin), Appendix B (stdout).
+//! Types of the hook contract: S0 §3 (events), §6 and Appendix A (stdin), Appendix B (stdout).
 
 mod event;
 mod input;

@@ -19,7 +19,7 @@ macro_rules! ids {
                 Self(format!(concat!($prefix, "{}"), Uuid::now_v7().simple()))
             }
 
-            /// Takes an id that came from elsewhere as it is: a row made by hand is as good as ours.
+            /// Wraps an id that came from elsewhere, unchecked: rows made by hand are valid too.
             pub fn from_existing(id: impl Into<String>) -> Self {
                 Self(id.into())
             }
@@ -38,7 +38,7 @@ macro_rules! ids {
     )*};
 }
 
-/// A fresh UUID, for what is only ever compared.
+/// A fresh UUID as text, for ids without a type of their own.
 pub fn fresh_uuid() -> String {
     Uuid::now_v7().to_string()
 }
@@ -55,7 +55,7 @@ ids! {
 }
 
 impl TaskId {
-    /// The id of what a call starts in the background, which is known before it is started.
+    /// The id of the background task that a call starts; it is known before the task starts.
     pub fn of_call(call: &ToolUseId) -> Self {
         let id = call.as_str().strip_prefix("toolu_").unwrap_or(call.as_str());
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };

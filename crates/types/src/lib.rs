@@ -1,4 +1,4 @@
-//! The words every other crate speaks.
+//! Types that every other crate shares.
 //!
 //! Ids, the closed enums of the source documents, transcript payloads, tool outcomes and canonical
 //! JSON live here. The crate is pure: it does no I/O, reads no clock and no environment, and has

@@ -1,25 +1,25 @@
-//! What may be meant by a name that there is not.
+//! Suggestions for an unknown name ("did you mean …?").
 
-/// The name that differs least from the word, if it differs by little enough to be a slip of the pen.
+/// The name most similar to `word`, if the difference is small enough to be a typo.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let near = names.into_iter().map(|name| (distance(name, word), name)).min();
     near.filter(|(far, _)| *far <= 1 + word.len() / 6).map(|(_, name)| name)
 }
 
-/// As much is shown of a word that is no name.
-const LONGEST_SHOWN: usize = 80;
+/// How many characters of an unknown name are shown.
+const MAX_SHOWN: usize = 80;
 
-/// A word that is no name, as a message can show it: short, and without anything that moves a cursor.
+/// An unknown name as a message can show it: short, and without control characters.
 pub fn shown(word: &str) -> String {
     let mut letters = word.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut shown: String = letters.by_ref().take(LONGEST_SHOWN).collect();
+    let mut shown: String = letters.by_ref().take(MAX_SHOWN).collect();
     if letters.next().is_some() {
         shown.push('…');
     }
     shown
 }
 
-/// How many letters have to be put in, taken out or changed.
+/// How many letters have to be inserted, removed or changed.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.to_ascii_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -27,7 +27,7 @@ pub enum OutcomeClass {
     InternalFailure,
 }
 
-/// A file's content as a session came to know it, by reading or by writing it.
+/// A file's content that a session knows because it read or wrote the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileView {
     /// The resolved path: no `..`, no symlink.
@@ -38,7 +38,7 @@ pub struct FileView {
     pub seen: Seen,
 }
 
-/// A picture or document that belongs to a tool result or a prompt but is no text.
+/// A picture or document that belongs to a tool result or a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Attachment {
@@ -75,7 +75,7 @@ impl Attachment {
     }
 }
 
-/// What goes on in the background.
+/// The kind of a background task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
@@ -86,7 +86,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// The word of the record.
+    /// The word in the record.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Shell => "shell",
@@ -100,8 +100,8 @@ impl TaskKind {
 pub struct TaskEnd {
     /// The exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
-    /// Of commands `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
-    /// `supervisor_died`; of agents how their turn ended; `stopped` where somebody ended it.
+    /// For commands `exited`, `signalled`, `output_limit`, `failed_to_start`, `supervisor_failed`,
+    /// `supervisor_died`; for agents how their turn ended; `stopped` if the task was ended on request.
     pub reason: String,
 }
 
@@ -127,50 +127,50 @@ pub struct IntentSelected {
     pub intent_id: String,
 }
 
-/// How far something to do has come.
+/// The status of a to-do item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Nobody has begun.
+    /// Not started.
     Pending,
-    /// Somebody is at it.
+    /// In progress.
     InProgress,
     /// It is done.
     Completed,
 }
 
-/// Something to do, as TodoWrite keeps it.
+/// A to-do item of TodoWrite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Todo {
-    /// What hooks know it by, as long as it is on the list.
+    /// Its id for hooks, as long as it is on the list.
     #[serde(default)]
     pub id: String,
     /// What is to be done.
     pub content: String,
     /// How far it has come.
     pub status: TodoStatus,
-    /// The same, as it is said while somebody is at it.
+    /// The same in the form that is shown while it is in progress.
     pub active_form: String,
 }
 
-/// Something a call changes in the session beside files. It is committed with the call's result.
+/// A change of the session (not of files) that a call makes. It is committed with the call's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The session's list of things to do, whole.
+    /// The session's whole to-do list.
     Todos(Vec<Todo>),
-    /// The conversation goes into planning; plans of an earlier round count no more.
+    /// The conversation enters planning; earlier plans no longer count.
     Planning,
-    /// A plan that nobody has approved yet.
+    /// A plan that is not approved yet.
     PlanSubmitted(String),
-    /// A plan that a human has sent back.
+    /// A plan that a human has rejected.
     PlanRejected {
         /// Its text.
         plan: String,
         /// What is to be changed.
         reason: String,
     },
-    /// A plan that a human has approved: the conversation goes on to implement it.
+    /// A plan that a human has approved: the conversation moves on to implement it.
     PlanApproved(String),
     /// Tools whose definitions the model is given from now on.
     ToolsLoaded(Vec<String>),
@@ -183,7 +183,7 @@ pub enum Change {
     },
 }
 
-/// Everything that came of one tool call.
+/// The complete result of one tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     /// S0 §7.1's class; decides `is_error`.
@@ -192,17 +192,17 @@ pub struct ToolOutput {
     pub content: String,
     /// Pictures and documents beside the text.
     pub attachments: Vec<Attachment>,
-    /// Files whose present content the session now knows.
+    /// Files whose current content the session now knows.
     pub views: Vec<FileView>,
-    /// The directory the session's next shell command starts in, where it moved.
+    /// The directory in which the session's next shell command starts, if it changed.
     pub cwd: Option<PathBuf>,
-    /// A task that goes on in the background.
+    /// A task that keeps running in the background.
     pub task: Option<TaskStarted>,
-    /// The intent the session works for from now on, where it was selected.
+    /// The intent that the call selected for the session.
     pub intent: Option<IntentSelected>,
-    /// What else it changes.
+    /// Other changes of the session.
     pub changes: Vec<Change>,
-    /// Facts for the event log that the model need not see, such as an exit code.
+    /// Facts for the event log that the model does not see, such as an exit code.
     pub detail: Map<String, Value>,
 }
 
@@ -231,7 +231,7 @@ impl ToolOutput {
         Self::new(OutcomeClass::ToolRejected, content.into())
     }
 
-    /// The host failed; the prefix S0 asks for is added here and nowhere else.
+    /// The host failed; only this function adds the prefix that S0 requires.
     pub fn internal(content: impl AsRef<str>) -> Self {
         let content = format!("{INTERNAL_PREFIX} {}", content.as_ref());
         Self::new(OutcomeClass::InternalFailure, content)

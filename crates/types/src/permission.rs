@@ -1,4 +1,4 @@
-//! Permission words: modes, behaviours, and the updates of Appendix B.
+//! Permissions: modes, behaviours, and the updates of Appendix B.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionMode {
-    /// Ask for whatever no rule covers.
+    /// Ask for everything that no rule covers.
     #[default]
     Default,
     /// Allow Read, Write and Edit, ask for the rest.
@@ -19,7 +19,7 @@ pub enum PermissionMode {
     BypassPermissions,
     /// Deny what writes.
     Plan,
-    /// Deny whatever no rule allows.
+    /// Deny everything that no rule allows.
     DontAsk,
 }
 
@@ -45,9 +45,11 @@ impl fmt::Display for PermissionMode {
     }
 }
 
-/// A word that is no mode.
+/// An unknown permission mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no permission mode (default, acceptEdits, plan, dontAsk, bypassPermissions)")]
+#[error(
+    "unknown permission mode `{0}` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)"
+)]
 pub struct UnknownMode(pub String);
 
 impl FromStr for PermissionMode {
@@ -62,7 +64,7 @@ impl FromStr for PermissionMode {
     }
 }
 
-/// What a rule, a hook or a human says of a call; later ones in this order win over earlier ones
+/// What a rule, a hook or a human decides about a call; later variants win over earlier ones
 /// (S0 §5.6: deny > ask > allow).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -106,7 +108,7 @@ pub enum UpdateDestination {
     LocalSettings,
     /// This session.
     Session,
-    /// As if given on the command line: this process.
+    /// This process, as if given on the command line.
     CliArg,
 }
 
@@ -116,7 +118,7 @@ pub enum UpdateDestination {
 pub struct RuleValue {
     /// The tool.
     pub tool_name: String,
-    /// What stands in the parentheses.
+    /// The text in the parentheses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_content: Option<String>,
 }

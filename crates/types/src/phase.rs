@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a conversation stands in the workflow.
+/// The phase of a conversation in the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -46,9 +46,9 @@ impl fmt::Display for Phase {
     }
 }
 
-/// A phase name that is none of the six.
+/// An unknown phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no phase (idle, planning, implement, test, verify, done)")]
+#[error("unknown phase `{0}` (expected idle, planning, implement, test, verify or done)")]
 pub struct UnknownPhase(pub String);
 
 impl FromStr for Phase {

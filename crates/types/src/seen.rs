@@ -1,4 +1,4 @@
-//! How much of a file somebody has seen: windows add up.
+//! How much of a file a session has seen: windows add up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ pub enum Seen {
     Lines {
         /// Ranges of lines, both ends included, in order and apart from each other.
         ranges: Vec<(u64, u64)>,
-        /// How many lines it has; 0 if nobody counted.
+        /// How many lines it has; 0 if unknown.
         total: u64,
     },
 }
 
 impl Seen {
-    /// Something of it, nobody knows what.
+    /// An unknown part of it.
     pub fn part() -> Self {
         Self::Lines { ranges: Vec::new(), total: 0 }
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// A text that [`Seen`] did not write.
+/// A text that does not parse as [`Seen`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotSeen;
 

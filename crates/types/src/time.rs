@@ -1,6 +1,6 @@
-//! Dates without a calendar's library: the clock is somebody else's.
+//! Dates from day counts, without a calendar library. The caller reads the clock.
 
-/// The date so many days after 1970-01-01, in the Gregorian calendar.
+/// The date `days` days after 1970-01-01, in the Gregorian calendar.
 pub fn date(days: i64) -> String {
     // Counted from 0000-03-01, so that a leap day is a year's last.
     let days = days + 719_468;

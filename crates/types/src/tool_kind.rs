@@ -1,19 +1,19 @@
-//! What a tool does, in the few words that phases, intents and the trace go by. Each tool says it of itself.
+//! What a tool does, as far as phases, intents and the trace need to know. Each tool declares it.
 
-/// What a tool does to the work tree, as far as its name tells.
+/// What a tool does to the work tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolKind {
     /// It reads.
     Read,
     /// It writes files that its input names.
     Write(WriteAction),
-    /// It runs a command line, which tells more.
+    /// It runs a command line; its effects depend on the command.
     Command,
-    /// It is an MCP server's tool: nobody here knows.
+    /// It is an MCP server's tool: its effects are unknown.
     Server,
     /// It selects the intent that the work is for.
     SelectIntent,
-    /// Its effects have to tell.
+    /// Anything else: its declared effects decide.
     Other,
 }
 
@@ -28,7 +28,7 @@ pub enum WriteAction {
     Patch,
     /// Something that is not text.
     Generate,
-    /// Nobody says how.
+    /// Unknown.
     Unknown,
 }
 

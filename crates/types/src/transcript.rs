@@ -134,17 +134,17 @@ impl TryFrom<AnyBlock> for ContentBlock {
                 },
             ),
         };
-        block.ok_or_else(|| format!("a block of type {:?} is not whole", any.r#type))
+        block.ok_or_else(|| format!("a block of type {:?} is incomplete", any.r#type))
     }
 }
 
-/// What a `system` entry says, by its `subtype`.
+/// The content of a `system` entry, by its `subtype`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum SystemNote {
     /// The system prompt from here on.
     Prompt {
-        /// In blocks: what changes seldom first.
+        /// In blocks, the most stable first.
         blocks: Vec<String>,
     },
     /// Instruction files that came into context.
@@ -154,7 +154,7 @@ pub enum SystemNote {
         /// The files.
         files: Vec<String>,
     },
-    /// Something the model should know, from a hook or from ona itself.
+    /// Additional context for the model, from a hook or from ona itself.
     Context {
         /// As the model is told.
         text: String,
@@ -192,14 +192,14 @@ pub enum SystemNote {
     },
 }
 
-/// Where a transcript was compacted (`collapse_commit`). Everything before stays and is told no more.
+/// Where a transcript was compacted (`collapse_commit`). Earlier entries stay, but are no longer sent to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Collapse {
     /// `manual` or `auto`.
     pub trigger: String,
-    /// What the model made of what came before.
+    /// The model's summary of the earlier entries.
     pub summary: String,
-    /// What steers the work, put back from the record.
+    /// Plan, to-do list and other state, restored from the record.
     pub restored: String,
     /// How full the context was.
     pub pre_tokens: u64,
@@ -218,7 +218,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The row that says which tool was called with what.
+    /// The row for a tool call.
     pub fn tool_use(id: &ToolUseId, name: &str, input: &Value) -> Self {
         Self {
             entry_type: EntryType::ToolUse,
@@ -227,7 +227,7 @@ impl Entry {
         }
     }
 
-    /// The row that says what came of it.
+    /// The row for a tool result.
     pub fn tool_result(id: &ToolUseId, content: &str, is_error: bool) -> Self {
         Self {
             entry_type: EntryType::ToolResult,
@@ -252,7 +252,7 @@ impl Entry {
         }
     }
 
-    /// What a hook has to say to the model about a call.
+    /// A hook's message to the model about a call.
     pub fn hook_context(id: &ToolUseId, content: &str) -> Self {
         Self {
             entry_type: EntryType::InternalHook,
@@ -261,7 +261,7 @@ impl Entry {
         }
     }
 
-    /// Something ona itself has to say.
+    /// A message from ona itself.
     pub fn system(note: &SystemNote) -> Self {
         Self { entry_type: EntryType::System, payload: tagged("system", note), tool_use_id: None }
     }

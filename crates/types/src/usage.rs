@@ -19,7 +19,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Everything that stands in the model's context window after this answer.
+    /// All tokens in the model's context window after this answer.
     pub fn context_tokens(&self) -> u64 {
         self.input_tokens
             .saturating_add(self.output_tokens)
@@ -31,7 +31,7 @@ impl Usage {
 impl Add for Usage {
     type Output = Usage;
 
-    /// Never overflows: the figures are what a server says, and one that lies must end nothing.
+    /// Saturates: the figures come from a server, and a wrong figure must not crash ona.
     fn add(self, other: Usage) -> Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),

@@ -1,4 +1,4 @@
-//! What a decision needs to know of the disk and of git. It asks a [`World`], and looks nothing up itself.
+//! What a decision needs to know about the disk and git. Decisions ask a [`World`] and do no I/O themselves.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why a path names nothing.
+/// Why a path cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathError {
     /// The empty string.
     Empty,
     /// A NUL byte, which no file system accepts.
     Nul,
-    /// Symlinks that lead in a circle, at this link.
+    /// Symlinks form a loop at this link.
     Loop(PathBuf),
 }
 
@@ -22,20 +22,20 @@ impl fmt::Display for PathError {
         match self {
             Self::Empty => f.write_str("the path is empty"),
             Self::Nul => f.write_str("the path contains a NUL byte"),
-            Self::Loop(link) => write!(f, "symlinks lead in a circle at {}", link.display()),
+            Self::Loop(link) => write!(f, "symlinks form a loop at {}", link.display()),
         }
     }
 }
 
 impl std::error::Error for PathError {}
 
-/// The disk and git, as far as a decision may ask about them. There is one that asks the real ones (`ona_repo::Disk`).
+/// Read access to the disk and git for decisions. The real implementation is `ona_repo::Disk`.
 pub trait World: fmt::Debug + Send + Sync {
     /// The absolute path that `path`, taken from the directory `cwd`, really names: `..` and symlinks are followed as
     /// the kernel follows them. It need not exist.
     fn resolve(&self, cwd: &Path, path: &Path) -> Result<PathBuf, PathError>;
 
-    /// Whether there is something at the path.
+    /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool;
 
     /// Whether it is a directory.
@@ -63,17 +63,17 @@ pub trait World: fmt::Debug + Send + Sync {
     fn is_plain_checkout(&self, top: &Path) -> bool;
 }
 
-/// Whether something of a name is wanted, which may be a directory.
+/// Whether an entry with this name is wanted; it may be a directory.
 pub type IsWanted = Arc<dyn Fn(&OsStr, bool) -> bool + Send + Sync>;
 
-/// What of a directory is wanted.
+/// Which entries of a directory are wanted.
 #[derive(Clone)]
 pub struct Wanted {
     /// Also names that begin with a dot.
     pub hidden: bool,
     /// Also what git ignores.
     pub ignored: bool,
-    /// By their names. A directory that is not wanted is not gone into.
+    /// By their names. A directory that is not wanted is not entered.
     pub names: IsWanted,
 }
 

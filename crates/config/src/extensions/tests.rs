@@ -144,7 +144,7 @@ fn a_bad_file_costs_only_itself() {
         ("c.md", "no YAML"),
         ("d.md: ", "`description` is missing"),
         ("e.md:2: ", "`name` must be"),
-        ("f.md:4: ", "`all` is no permission mode"),
+        ("f.md:4: ", "unknown permission mode `all`"),
         ("g.md: ", "it is not UTF-8"),
         ("h.md: ", "it is larger than 1 MiB"),
         ("SKILL.md:2: ", "`shell` must be one of"),
@@ -158,7 +158,7 @@ fn a_bad_file_costs_only_itself() {
     let unusable = extensions.agent("f").unwrap_err().to_string();
     assert_eq!(
         unusable,
-        "the agent `f` cannot be used: `all` is no permission mode (default, acceptEdits, plan, dontAsk, \
+        "the agent `f` cannot be used: unknown permission mode `all` (expected default, acceptEdits, plan, dontAsk or \
          bypassPermissions)"
     );
     assert!(extensions.skill("s").unwrap_err().to_string().contains("cannot be used"));

@@ -152,10 +152,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         ),
         (|f| link(f, "../../secret.json"), "it leads out of the project, to secret.json"),
         (|f| link(f, "/no/such/file"), "it leads out of the project, to /no/such/file"),
-        (
-            |f| link(f, "settings.json"),
-            "symlinks lead in a circle at project/.claude/settings.json",
-        ),
+        (|f| link(f, "settings.json"), "symlinks form a loop at project/.claude/settings.json"),
         (
             |f| f.put("project/.claude", "no directory"),
             "it cannot be read: Not a directory (os error 20)",
@@ -229,7 +226,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             vec![
                 "permissions.allow[1]: it is no string",
                 "permissions.allow[2]: it does not end in `)`",
-                "permissions.allow[3]: there is no tool `Nope`",
+                "permissions.allow[3]: unknown tool `Nope`",
                 "permissions.allow[4]: Write takes no path: write Edit(/x), which covers it",
                 "permissions.deny: invalid type: string \"Bash\", expected a sequence",
             ],
@@ -243,7 +240,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"permissions": {"defaultMode": "yolo", "disableBypassPermissionsMode": true}}),
             json!({"permissions": {}}),
             vec![
-                "permissions.defaultMode: `yolo` is no permission mode (default, acceptEdits, plan, dontAsk, bypassPermissions)",
+                "permissions.defaultMode: unknown permission mode `yolo` (expected default, acceptEdits, plan, dontAsk or bypassPermissions)",
                 "permissions.disableBypassPermissionsMode: invalid type: boolean `true`, expected a string",
             ],
         ),
@@ -312,7 +309,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
                 "hooks.PreToolUse[0].hooks[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[2]: its hooks are no array: no hook runs for it",
-                "hooks.Nope: `Nope` is no hook event: no hook runs for it",
+                "hooks.Nope: unknown hook event `Nope`: no hook runs for it",
                 "hooks.Stop: it is not an array: no hook runs for it",
             ],
         ),
@@ -321,7 +318,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"hooks": [{"hook_event_name": "Stop", "command": "x"}, {"command": "y"}]}),
             vec![
                 "hooks[1]: it is not an object: no hook runs for it",
-                "hooks[2]: `Nope` is no hook event: no hook runs for it",
+                "hooks[2]: unknown hook event `Nope`: no hook runs for it",
                 "hooks[3]: its hook_event_name is no string: no hook runs for it",
             ],
         ),
@@ -504,7 +501,7 @@ fn what_would_be_dropped_is_not_set() {
         (
             "permissions.defaultMode",
             json!("nonsense"),
-            "permissions.defaultMode: `nonsense` is no permission mode",
+            "permissions.defaultMode: unknown permission mode `nonsense`",
         ),
         (
             "permissions.allow",

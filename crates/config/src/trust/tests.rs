@@ -228,7 +228,7 @@ fn servers_count_even_if_they_cannot_be_read() {
             ": it leads out of the project, to /etc/passwd",
         ),
         (|f| symlink("gone", f.at("repo/.mcp.json")).unwrap(), ": it leads nowhere"),
-        (|f| symlink(".mcp.json", f.at("repo/.mcp.json")).unwrap(), ": symlinks lead in a circle"),
+        (|f| symlink(".mcp.json", f.at("repo/.mcp.json")).unwrap(), ": symlinks form a loop"),
     ];
     for (make, why) in table {
         let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! A JSON file's text, taken apart to where its values stand, and put together with one changed.
+//! The text of a JSON file with the positions of its values, and the text with one value changed.
 
 use std::ops::Range;
 
@@ -57,12 +57,12 @@ impl Document {
         serde_json::from_str(&self.plain[slot.value.clone()]).unwrap_or_default()
     }
 
-    /// Where in a list the first entry stands that is this value.
+    /// The position of the first list entry that equals this value.
     pub(super) fn entry(&self, list: &Slot, wanted: &Value) -> Option<usize> {
         self.slots(list).iter().position(|slot| self.value(slot) == *wanted)
     }
 
-    /// Where the member of an object stands that counts, which is the last of its name.
+    /// The position of an object's member; if a name occurs twice, the last one counts.
     pub(super) fn member(&self, object: &Slot, name: &str) -> Option<Slot> {
         let at = self.position(object, name)?;
         self.slots(object).into_iter().nth(at)
@@ -92,7 +92,7 @@ impl Document {
         (line, before.chars().rev().take_while(|c| *c != '\n').count() + 1)
     }
 
-    /// What stands in an object or array.
+    /// The values in an object or array.
     fn slots(&self, container: &Slot) -> Vec<Slot> {
         let mut slots = Vec::new();
         let mut at = container.value.start + 1;

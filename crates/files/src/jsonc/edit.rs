@@ -1,4 +1,4 @@
-//! Edits of a JSON file that people keep, at any depth: lists included.
+//! Edits of a hand-written JSON file at any depth, including lists.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ pub enum EditError {
     /// It is not JSON, or not an object.
     #[error(transparent)]
     Text(#[from] ParseError),
-    /// The path leads nowhere.
+    /// The path is empty.
     #[error("no key is given")]
     NoKey,
-    /// The path goes on where there is no object.
+    /// The path continues below a value that is not an object.
     #[error("line {line} column {column}: {path} is not an object")]
     NotAnObject {
         /// As a person would write it, such as `hooks.Stop[0]`.
@@ -26,7 +26,7 @@ pub enum EditError {
         /// Counted from 1.
         column: usize,
     },
-    /// The path goes on where there is no array.
+    /// The path continues below a value that is not an array.
     #[error("line {line} column {column}: {path} is not an array")]
     NotAnArray {
         /// As a person would write it, such as `hooks.Stop[0]`.
@@ -51,7 +51,7 @@ impl EditError {
         }
     }
 
-    /// The message for whoever has named the place already.
+    /// The message without the position, for callers that have already named it.
     pub fn without_place(&self) -> String {
         match self {
             Self::NotAnObject { path, .. } => format!("{path} is not an object"),
@@ -89,13 +89,13 @@ impl fmt::Display for Path<'_, '_> {
     }
 }
 
-/// What a text says. One without anything says `{}`.
+/// The value of a text. An empty text counts as `{}`.
 pub fn value(text: &str) -> Result<Value, EditError> {
     let document = Document::read(text)?;
     Ok(document.value(&document.root()))
 }
 
-/// The text with one more entry in the list at `path`; lists and objects on the way are made where there are none.
+/// The text with one more entry in the list at `path`; missing lists and objects on the path are created.
 pub fn push(text: &str, path: &[Step<'_>], entry: &Value) -> Result<String, EditError> {
     let document = Document::read(text)?;
     match walk(&document, path)? {
@@ -120,7 +120,7 @@ pub fn include(text: &str, path: &[Step<'_>], entry: &Value) -> Result<String, E
     }
 }
 
-/// The text without the entry in the list at `path`, however often it is there.
+/// The text without the entry in the list at `path`, all occurrences of it.
 pub fn exclude(text: &str, path: &[Step<'_>], entry: &Value) -> Result<String, EditError> {
     let mut text = text.to_owned();
     loop {
@@ -143,7 +143,7 @@ fn list(document: &Document, path: &[Step<'_>]) -> Result<Option<Slot>, EditErro
     }
 }
 
-/// The text with the value at `path`; objects and lists on the way are made where there are none.
+/// The text with the value at `path`; missing objects and lists on the path are created.
 pub fn put(text: &str, path: &[Step<'_>], new: &Value) -> Result<String, EditError> {
     if path.is_empty() {
         return Err(EditError::NoKey);
@@ -156,7 +156,7 @@ pub fn put(text: &str, path: &[Step<'_>], new: &Value) -> Result<String, EditErr
     }
 }
 
-/// The text without the value at `path`. A key that stands twice goes twice: the first would count again once the last
+/// The text without the value at `path`. A duplicate key is removed each time: the first would count again once the last
 /// is gone.
 pub fn remove(text: &str, path: &[Step<'_>]) -> Result<String, EditError> {
     let Some((last, parents)) = path.split_last() else { return Err(EditError::NoKey) };
@@ -182,7 +182,7 @@ pub fn remove(text: &str, path: &[Step<'_>]) -> Result<String, EditError> {
     }
 }
 
-/// The text without the value at `path`, and without the lists and objects on the way that held nothing else, not
+/// The text without the value at `path`, and without the lists and objects on the path that contained nothing else, not
 /// even a comment.
 pub fn prune(text: &str, path: &[Step<'_>]) -> Result<String, EditError> {
     let mut text = text.to_owned();
@@ -211,7 +211,7 @@ pub fn prune(text: &str, path: &[Step<'_>]) -> Result<String, EditError> {
 enum Walked {
     /// To its end.
     To(Slot),
-    /// To this object or list, which has nothing of the next name; so many steps were taken.
+    /// To this object or list, which lacks the next name; with the number of steps taken.
     Until(Slot, usize),
 }
 
@@ -261,13 +261,13 @@ fn add(
     }
 }
 
-/// An object should be here, and is not.
+/// The error for a value that is not an object.
 fn not_an_object(document: &Document, slot: &Slot, path: &[Step<'_>]) -> EditError {
     let (line, column) = document.place(slot);
     EditError::NotAnObject { path: Path(path).to_string(), line, column }
 }
 
-/// An array should be here, and is not.
+/// The error for a value that is not an array.
 fn not_an_array(document: &Document, slot: &Slot, path: &[Step<'_>]) -> EditError {
     let (line, column) = document.place(slot);
     EditError::NotAnArray { path: Path(path).to_string(), line, column }

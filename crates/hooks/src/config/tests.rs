@@ -85,18 +85,18 @@ fn what_cannot_be_meant_is_left_out_and_named() {
     ]));
     assert_eq!(entries.len(), 3);
     let expected = [
-        "user: hooks[0]: `Nope` is no hook event: the hook does not run",
+        "user: hooks[0]: unknown hook event `Nope`: the hook does not run",
         "user: hooks[1]: `hook_event_name` is missing: the hook does not run",
         "user: hooks[2]: `command` is missing: the hook does not run",
         "user: hooks[3]: `command` is missing: the hook does not run",
         "user: hooks[4]: `shell` must be bash, sh or powershell, not \"fish\": the hook does not run",
-        "user: hooks[5]: `timeout` must be more than 0 seconds, as a number: the usual one holds",
+        "user: hooks[5]: `timeout` must be a number of seconds greater than 0: the default is used",
         "user: hooks[6]: `type` must be command, http, prompt or agent, not `webhook`: the hook does not run",
         "user: hooks[7]: `matcher` must be a string: the hook does not run",
-        "user: hooks[8]: SessionStart takes only hooks of the type command: the hook does not run",
+        "user: hooks[8]: SessionStart supports only hooks of type command: the hook does not run",
         "user: hooks[9]: expected an object: the hook does not run",
-        "user: hooks[10]: `(` is no valid pattern: it matches nothing, so the hook never runs",
-        "user: hooks[11]: `async` is not supported: the hook is waited for like any other",
+        "user: hooks[10]: `(` is not a valid pattern: it matches nothing, so the hook never runs",
+        "user: hooks[11]: `async` is not supported: ona waits for the hook",
     ];
     assert_eq!(warnings, expected);
 }
@@ -105,13 +105,19 @@ fn what_cannot_be_meant_is_left_out_and_named() {
 fn an_address_or_header_that_cannot_be_used_is_found_when_it_is_read() {
     let http = |url: &str, headers: Value| json!([{"hook_event_name": "Stop", "type": "http", "url": url, "headers": headers}]);
     for (hooks, why) in [
-        (http("not an address", json!({})), "`url`: `not an address` is no address (relative URL"),
+        (
+            http("not an address", json!({})),
+            "`url`: `not an address` is not a valid URL (relative URL",
+        ),
         (http("localhost:80/x", json!({})), "`url`: `localhost:80/x` must begin with http://"),
         (http("file:///x", json!({})), "`url`: `file:///x` must begin with http://"),
-        (http("http://", json!({})), "`url`: `http://` is no address (empty host"),
-        (http("http://x/", json!({"a b": "c"})), "`headers`: `a b` is no name for a header"),
-        (http("http://x/", json!({"": "c"})), "`headers`: `` is no name"),
-        (http("http://x/", json!({"a": "b\nc"})), "`headers.a` holds what no header can"),
+        (http("http://", json!({})), "`url`: `http://` is not a valid URL (empty host"),
+        (http("http://x/", json!({"a b": "c"})), "`headers`: `a b` is not a valid header name"),
+        (http("http://x/", json!({"": "c"})), "`headers`: `` is not a valid header name"),
+        (
+            http("http://x/", json!({"a": "b\nc"})),
+            "`headers.a` contains a character that is not allowed",
+        ),
         (http("http://x/", json!({"a": 1})), "`headers.a` must be a string"),
         (http("http://x/", json!([1])), "`headers` must be an object"),
         (
@@ -160,10 +166,10 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     let table = [
         (json!("Bash(rm *"), "it does not end in `)`"),
         (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
-        (json!("Bsh(rm *)"), "there is no tool `Bsh`: did you mean `Bash`?"),
+        (json!("Bsh(rm *)"), "unknown tool `Bsh`: did you mean `Bash`?"),
         (json!("x".repeat(20_000)), "longer than"),
-        (json!(5), "it is no string"),
-        (json!(["Bash"]), "it is no string"),
+        (json!(5), "it is not a string"),
+        (json!(["Bash"]), "it is not a string"),
     ];
     for (condition, why) in table {
         let hooks =
@@ -174,7 +180,7 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
         assert!(
             warning.starts_with("user: hooks.PreToolUse[0].hooks[0].if: ")
                 && warning.contains(why)
-                && warning.ends_with("the hook runs as if it held")
+                && warning.ends_with("the hook runs as if it matched")
                 && warning.len() < 400,
             "{warning}"
         );
@@ -187,8 +193,8 @@ fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     ]);
     let (entries, warnings) = collected(hooks);
     let expected = [
-        "user: hooks[0].if: there is no tool `Bsh`",
-        "user: hooks[1].if: Stop is about no tool call, so the hook never runs",
+        "user: hooks[0].if: unknown tool `Bsh`",
+        "user: hooks[1].if: Stop has no tool call, so the hook never runs",
     ];
     assert_eq!(warnings, expected);
     assert_eq!(entries[1].condition, Condition::Rule("Bash".into()));
@@ -201,8 +207,8 @@ fn a_matcher_that_cannot_be_judged_matches_everything_and_is_named() {
     let hooks = json!([{"hook_event_name": "PreToolUse", "command": "x", "matcher": matcher}]);
     let (entries, warnings) = collected(hooks);
     assert!(entries[0].matcher.matches("Read"));
-    let expected = "user: hooks[0]: `matcher` cannot be used, it is longer than 2000 characters: \
-                    the hook runs whatever it says";
+    let expected = "user: hooks[0]: `matcher` is ignored (it is longer than 2000 characters): \
+                    the hook runs as if it matched";
     assert_eq!(warnings, [expected]);
 }
 

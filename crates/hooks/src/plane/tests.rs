@@ -192,7 +192,7 @@ async fn a_server_that_does_not_answer_in_time_is_named_with_the_limit() {
     let hooks = |event: &str| json!([{"hook_event_name": event, "type": "http", "url": url, "timeout": 0.3}]);
     let (fired, _dir) = Bench::new().fire(hooks("PreToolUse"), pre("ls")).await;
     let named = format!("hook 0 ({url}) of user");
-    let timed_out = format!("[timed out after 300 ms without an answer of {url}]");
+    let timed_out = format!("[timed out after 300 ms without an answer from {url}]");
     assert_eq!(fired.denial(), format!("[0] {named} {timed_out}"));
     let (fired, _dir) = Bench::new().fire(hooks("PermissionRequest"), request()).await;
     let hint = "(give it a longer `timeout`, or see why its server is slow)";
@@ -266,7 +266,7 @@ async fn bad_hooks_do_no_harm() {
     assert_eq!(flood.len(), 4_194_304 + "\n[SDLC_OUTPUT_TRUNCATED]\n".len());
     assert_eq!(fired.rows[2].stdout_text.as_deref(), Some("half \u{fffd}"));
     assert!(fired.warnings.iter().any(|warning| warning.contains("not one JSON value")));
-    assert!(fired.warnings.iter().any(|warning| warning.contains("`async` is no answer")));
+    assert!(fired.warnings.iter().any(|warning| warning.contains("`async` is not supported")));
 }
 
 #[tokio::test]
@@ -325,7 +325,7 @@ async fn what_settings_switch_off_is_skipped_on_the_record() {
     let (fired, _dir) = Bench::new().fire_entries(entries.clone(), pre("ls")).await;
     let rows: Vec<_> = fired.rows.iter().map(|row| (row.exit_code, row.skipped_reason)).collect();
     assert_eq!(rows, [(None, Some("hooks_disabled")), (Some(0), None)]);
-    assert_eq!(fired.summary(), "1 ran and said nothing against it (1 more switched off)");
+    assert_eq!(fired.summary(), "1 ran without objection (1 more switched off)");
     // And nobody says that it would run.
     let bench = Bench::new();
     let anchors = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
@@ -345,16 +345,16 @@ async fn every_failure_names_the_hook_its_place_and_what_to_do() {
     let unnamed = r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#;
     let commands = [
         ("no-such-command", "exited 127: ", "(its command was not found: check its path and PATH)"),
-        ("./guard.sh", "exited 126: ", "(its command may not be executed: `chmod +x` it)"),
-        ("echo '{ oops'", "its output is invalid: not one JSON value", "(`ona schema hooks` has"),
+        ("./guard.sh", "exited 126: ", "(its command is not executable: `chmod +x` it)"),
+        ("echo '{ oops'", "its output is invalid: not one JSON value", "(`ona schema hooks` shows"),
         (unnamed, "hookSpecificOutput lacks \"hookEventName\":\"PreToolUse\"", "(`ona schema"),
         ("kill -9 $$", "failed: [killed by signal 9]", ""),
         ("exit 3", "exited 3 (it decides nothing: to block, a hook exits 2)", ""),
     ];
     let urls = [
         (answering.as_str(), "answered 500 Internal Server Error: broken", "(only a 2xx answer"),
-        ("http://127.0.0.1:1/", "Connection refused", "(see that its server runs"),
-        ("http://example.com/", "not among allowedHttpHookUrls", "(add it there, or remove"),
+        ("http://127.0.0.1:1/", "Connection refused", "(check that its server is running"),
+        ("http://example.com/", "not in allowedHttpHookUrls", "(add it there, or remove"),
     ];
     let hooks = commands.iter().map(|(command, ..)| hook(command));
     let hooks: Vec<Value> = hooks.chain(urls.iter().map(|(url, ..)| http(url))).collect();
@@ -513,7 +513,7 @@ async fn http_hooks_post_and_are_answered() {
     let elsewhere =
         json!([{"hook_event_name": "PreToolUse", "type": "http", "url": "http://127.0.0.1:1/"}]);
     let (fired, _dir) = limited.fire(elsewhere, pre("ls")).await;
-    assert!(fired.warnings[0].contains("not among allowedHttpHookUrls"), "{fired:?}");
+    assert!(fired.warnings[0].contains("not in allowedHttpHookUrls"), "{fired:?}");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::slim::{Digest, Slim};
 use crate::trace::{Ledger, TraceEntry, parse_line};
 
 /// Names that are followed back.
-const MOST_NAMES: usize = 16;
+const MAX_NAMES: usize = 16;
 
 /// What the ledger says about one file.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl History {
         let file = ledger.open_to_read()?.map(Arc::new);
         let mut names = vec![path.to_owned()];
         names.extend(earlier_names.iter().filter(|name| *name != path).cloned());
-        names.truncate(MOST_NAMES);
+        names.truncate(MAX_NAMES);
         loop {
             let found = scan(ledger, &names, |(line, at)| {
                 let Some(slim) = Slim::read(line) else { return Vec::new() };
@@ -68,7 +68,7 @@ impl History {
                 history.changes.push(change);
                 names.extend(previous.filter(|name| !names.contains(name)));
             }
-            names.truncate(MOST_NAMES);
+            names.truncate(MAX_NAMES);
             // A name that was not looked for before: its entries stand further up.
             if names.len() == known {
                 return Ok(history);

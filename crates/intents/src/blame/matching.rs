@@ -1,4 +1,4 @@
-//! Recognising lines by what they say.
+//! Matches lines by their content.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use super::stretch::{Slot, Stretch};
 use super::{Certainty, Open, Unknown};
 use crate::ranges::segment_hash;
 
-/// All aligning together may take this long; after that it is coarser, never wrong.
+/// The time limit for all alignments; after that the result is coarser, never wrong.
 const DEADLINE: Duration = Duration::from_millis(150);
 
 /// Bytes hashed in search of segments that came without hashes of their lines.
 const SEGMENT_BUDGET: usize = 16 << 20;
 
-/// The lines of the file that nobody has been found for.
+/// The lines of the file without an author so far.
 pub(super) struct Matcher<'l> {
     lines: &'l [&'l [u8]],
     /// By what they say, from top to bottom.

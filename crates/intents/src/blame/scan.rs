@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::thread;
 
-use ona_files::jsonl::LONGEST_LINE;
+use ona_files::jsonl::MAX_LINE;
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::trace::Ledger;
@@ -12,9 +12,9 @@ use crate::trace::Ledger;
 const BLOCK: usize = 4 << 20;
 
 /// A shorter part of a name is not worth searching for.
-const SHORTEST: usize = 3;
+const MIN_LEN: usize = 3;
 
-/// From so many lines on it pays to share them among threads.
+/// From this many lines on, threads are used.
 const MANY: usize = 512;
 
 /// A line, and the byte of the ledger it starts at.
@@ -37,7 +37,7 @@ pub(super) fn scan<T: Send>(
         let whole = match buffer[held..].iter().rposition(|byte| *byte == b'\n') {
             Some(at) => held + at + 1,
             None if count == 0 => buffer.len(),
-            None if buffer.len() > LONGEST_LINE => {
+            None if buffer.len() > MAX_LINE => {
                 // No record is that long: what is left of the line will not parse either.
                 offset += buffer.len() as u64;
                 buffer.clear();
@@ -111,7 +111,7 @@ fn needle(names: &[String]) -> Option<Regex> {
         let part = name.split(|c: char| !plain(c)).max_by_key(|part| part.len())?;
         // Of a name that is escaped somewhere only what lies in one directory is sure.
         let part = if part.len() == name.len() { part } else { part.rsplit('/').next()? };
-        if part.len() < SHORTEST {
+        if part.len() < MIN_LEN {
             return None;
         }
         // The solidus may be written `\/`.

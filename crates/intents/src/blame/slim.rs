@@ -28,8 +28,8 @@ impl Digest {
     }
 }
 
-/// No file has more lines; a damaged record may claim any number.
-const MOST_LINES: usize = 1 << 31;
+/// The limit for line numbers: a damaged record may claim any number.
+const MAX_LINES: usize = 1 << 31;
 
 /// Reads a text as something else, without keeping it.
 struct FromText<T>(fn(&str) -> T);
@@ -194,7 +194,7 @@ fn patch(range: &SlimRange<'_>) -> Option<Patch> {
     let zero_based = |range: LineRange| -> Option<Range<usize>> {
         let start = usize::try_from(range.start_line).ok()?.saturating_sub(1);
         let length = usize::try_from(range.len()).ok()?;
-        let end = start.checked_add(length).filter(|end| *end <= MOST_LINES)?;
+        let end = start.checked_add(length).filter(|end| *end <= MAX_LINES)?;
         Some(start..end)
     };
     let new = zero_based(range.new_range?)?;

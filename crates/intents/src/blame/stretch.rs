@@ -23,7 +23,7 @@ pub(super) struct Stretch {
 }
 
 /// More lines than this are not laid out: a range in a damaged ledger may claim any number.
-const MOST_LINES: usize = 2_000_000;
+const MAX_LINES: usize = 2_000_000;
 
 impl Stretch {
     /// Lays out changes that join, oldest first. `first` is the number of the first of them.
@@ -50,7 +50,7 @@ impl Stretch {
             } else {
                 self.end()
             };
-            if old.end > MOST_LINES || hunk.new.len() > MOST_LINES {
+            if old.end > MAX_LINES || hunk.new.len() > MAX_LINES {
                 continue;
             }
             if self.slots.len() < old.end {

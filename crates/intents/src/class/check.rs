@@ -4,7 +4,7 @@ use super::{Versions, files, infer};
 use crate::syntax::{Signature, Syntax, code_tokens, public_signatures, same_code};
 use crate::trace::{ClassMismatch, MutationClass};
 
-/// As much of a signature or token as a message shows.
+/// The limit for a signature or token in a message.
 const SHOWN: usize = 80;
 
 /// As much of what two of them share as is shown before the place where they differ.
@@ -85,7 +85,7 @@ fn beyond_comments(file: &Versions<'_>) -> Option<String> {
         (Some(was), Some(is)) => contrast(&text(was.text), &text(is.text)),
         (Some(was), None) => format!("`{}` is gone", short(&text(was.text))),
         (None, Some(is)) => format!("`{}` is new", short(&text(is.text))),
-        (None, None) => "its structure is another".to_owned(),
+        (None, None) => "its structure changed".to_owned(),
     };
     Some(format!("code changed at line {line}: {change}"))
 }
@@ -145,7 +145,7 @@ fn cancel(gone: &mut Vec<Signature>, came: &mut Vec<Signature>) {
     *gone = left;
 }
 
-/// What became of what, both cut so that the place where they differ is seen.
+/// The old and the new text, both cut so that their difference is visible.
 fn contrast(old: &str, new: &str) -> String {
     let alike = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     // From the beginning as long as the difference is well within what is shown.

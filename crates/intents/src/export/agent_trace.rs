@@ -6,7 +6,7 @@ use super::is_human;
 use crate::trace::TraceEntry;
 
 /// The format's limit on `model_id`.
-const LONGEST_MODEL: usize = 250;
+const MAX_MODEL: usize = 250;
 
 /// The record of an entry. Nothing for one that changed no file: the format has no word for a refusal. Lines that
 /// were only taken out have no range there.
@@ -40,7 +40,7 @@ fn conversation(entry: &TraceEntry, path: &str) -> Value {
     let mut contributor = Map::new();
     contributor.insert("type".into(), if is_human(entry) { "human" } else { "ai" }.into());
     if let Some(model) = entry.model.as_ref().filter(|_| !is_human(entry)) {
-        let model: String = model.chars().take(LONGEST_MODEL).collect();
+        let model: String = model.chars().take(MAX_MODEL).collect();
         contributor.insert("model_id".into(), model.into());
     }
     let mut ranges: Vec<Value> = Vec::new();

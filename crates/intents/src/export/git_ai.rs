@@ -15,11 +15,11 @@ use crate::trace::TraceEntry;
 pub struct NoteFile<'a> {
     /// From the root of the repository, with `/`.
     pub path: &'a str,
-    /// Its blame. Lines that nobody is known for are left out of the note.
+    /// Its blame. Lines without a known author are left out of the note.
     pub blame: &'a Blame,
 }
 
-/// The note of a commit. `author` is the git identity of whoever committed. Nothing if no line of it is known.
+/// The note of a commit. `author` is the git identity of the committer. `None` if no line of it is known.
 pub fn git_ai_note(
     base_commit_sha: &str,
     author: &str,

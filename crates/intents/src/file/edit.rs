@@ -15,29 +15,29 @@ pub enum EditError {
     /// It cannot be read as it is.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// There is no such intent.
-    #[error("there is no intent {0}")]
+    /// The intent does not exist.
+    #[error("unknown intent {0}")]
     NoIntent(String),
-    /// There are two.
+    /// The id occurs twice.
     #[error("there is more than one intent {0}")]
     Ambiguous(String),
-    /// There is one already.
-    #[error("there is an intent {0} already")]
+    /// The intent already exists.
+    #[error("the intent {0} already exists")]
     Exists(String),
-    /// An id nobody could name.
-    #[error("`{0}` is no id: use letters, digits, `-`, `_` and `.`, like INT-001")]
+    /// The id is not valid.
+    #[error("`{0}` is not a valid id: use letters, digits, `-`, `_` and `.`, like INT-001")]
     BadId(String),
     /// A text with characters that cannot be shown.
-    #[error("the text for `{0}` holds control characters")]
+    #[error("the text for `{0}` contains control characters")]
     Control(String),
     /// An anchor is on it or around it, so that a change would show elsewhere too.
     #[error("`{0}` is shared through an anchor: change it by hand")]
     Shared(String),
-    /// It is something else than the change is about.
-    #[error("`{0}` is not what it should be (a text, or a list of texts): change it by hand")]
+    /// The value has the wrong type.
+    #[error("`{0}` must be a string or a list of strings: change it by hand")]
     Shape(String),
-    /// The text is laid out in a way ona does not dare to touch.
-    #[error("the file is laid out so that ona cannot change it safely: change it by hand")]
+    /// The layout of the text cannot be changed safely.
+    #[error("ona cannot change a file with this layout safely: change it by hand")]
     Layout,
 }
 

@@ -16,7 +16,7 @@ use super::model::Intents;
 use crate::yaml::YamlError;
 
 /// Larger files are refused unread.
-pub const LONGEST_FILE: u64 = 4 * 1024 * 1024;
+pub const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// A file younger than this may change again without its times showing it.
 const STILL_WARM: Duration = Duration::from_millis(50);
@@ -25,18 +25,18 @@ const STILL_WARM: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// There is none.
-    #[error("there is no {INTENTS_FILE}")]
+    #[error("{INTENTS_FILE} does not exist")]
     Missing,
     /// It is too large.
     #[error("the file is larger than {} MiB", .0 >> 20)]
     TooLarge(u64),
-    /// A directory, a pipe or a device stands in its place.
+    /// It is a directory, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
-    /// A symlink leads out of the workspace.
-    #[error("it leads out of the workspace, to {}", .0.display())]
+    /// A symlink points outside the workspace.
+    #[error("it points outside the workspace, to {}", .0.display())]
     LeadsOut(PathBuf),
-    /// Its path names nothing.
+    /// Its path cannot be resolved.
     #[error("{0}")]
     Path(PathError),
     /// It is not UTF-8.
@@ -53,7 +53,7 @@ pub enum LoadError {
 impl From<io::Error> for LoadError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // A directory on the way that is none counts as missing too.
+            // A file in the place of a parent directory counts as missing too.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
             _ => Self::Io(error.to_string()),
         }
@@ -118,7 +118,7 @@ pub(crate) fn read_text(root: &Path, name: &str) -> Result<String, LoadError> {
 fn open_text(real: &Path) -> Result<(String, Stamp), LoadError> {
     let file = ona_files::open(real, Links::Refuse)?.ok_or(LoadError::Missing)?;
     let meta = file.metadata()?;
-    let bytes = ona_files::read_open(&file, LONGEST_FILE)?;
+    let bytes = ona_files::read_open(&file, MAX_FILE)?;
     let text = String::from_utf8(bytes)
         .map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to()))?;
     Ok((text, stamp_of(&meta)))
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(loader.load().unwrap().all.len(), 1);
         fs::remove_file(&file).unwrap();
         fs::write(&file, vec![b'#'; 10_000_000]).unwrap();
-        assert_eq!(loader.load().unwrap_err(), LoadError::TooLarge(LONGEST_FILE));
+        assert_eq!(loader.load().unwrap_err(), LoadError::TooLarge(MAX_FILE));
         fs::write(&file, b"- id: \xff\n").unwrap();
         assert_eq!(loader.load().unwrap_err(), LoadError::NotText(6));
         fs::write(&file, "active_intents:\n\t- id: x\n").unwrap();

@@ -20,7 +20,7 @@ pub enum Status {
     Blocked,
     /// Given up.
     Abandoned,
-    /// A word nobody knows, as it is written. Nothing may be written for it.
+    /// An unknown word, as written. Nothing may be changed for it.
     Unknown(String),
 }
 
@@ -137,18 +137,18 @@ impl Intent {
     }
 }
 
-/// What is odd about a file that can be read nevertheless.
+/// A warning about a file that can still be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarningKind {
-    /// An entry without an id: it is left out.
+    /// An entry without an id: it is ignored.
     NoId,
-    /// An entry that is no map: it is left out.
+    /// An entry that is not a map: it is ignored.
     NotAnIntent,
     /// An id that another entry has too.
     DuplicateId,
-    /// A status nobody knows.
+    /// An unknown status.
     UnknownStatus,
-    /// Something else is expected here: a text, or a list of texts.
+    /// A wrong type: a string or a list of strings is expected.
     WrongShape,
 }
 
@@ -174,7 +174,7 @@ impl fmt::Display for Warning {
 pub enum Found<'i> {
     /// This one.
     One(&'i Intent),
-    /// Two or more have the id: which one is meant cannot be known, so none is.
+    /// Two or more have the id: it is unclear which one is meant, so none is.
     Several(&'i Intent, &'i Intent),
     /// There is none.
     None,
@@ -185,7 +185,7 @@ pub enum Found<'i> {
 pub struct Intents {
     /// In the order of the file.
     pub all: Vec<Intent>,
-    /// What is odd about it.
+    /// Warnings about it.
     pub warnings: Vec<Warning>,
 }
 
@@ -200,7 +200,7 @@ impl Intents {
         }
     }
 
-    /// The ids of the intents that may be worked on. One that is there twice is nobody's, and cannot be selected.
+    /// The ids of the intents that are open for work. A duplicate id cannot be selected.
     pub fn available(&self) -> Vec<String> {
         let mut times: HashMap<&str, usize> = HashMap::new();
         self.all.iter().for_each(|intent| *times.entry(&intent.id).or_default() += 1);

@@ -13,7 +13,7 @@ pub(super) const ID_KEYS: &[&str] = &["id", "intent_id"];
 pub(super) const NAME_KEYS: &[&str] = &["name", "title"];
 
 impl Intents {
-    /// Reads a file's text. What is odd becomes a warning; only what is no YAML, or no list of intents, is an
+    /// Parses a file's text. Oddities become warnings; only invalid YAML, or a missing list of intents, is an
     /// error.
     pub fn read(text: &str) -> Result<Self, YamlError> {
         let document = Document::read(text)?;
@@ -25,7 +25,7 @@ impl Intents {
         Ok(reader.intents)
     }
 
-    /// The same, but a status nobody knows is an error.
+    /// The same, but an unknown status is an error.
     pub fn read_strict(text: &str) -> Result<Self, YamlError> {
         let intents = Self::read(text)?;
         let unknown = |warning: &&Warning| warning.kind == WarningKind::UnknownStatus;
@@ -53,9 +53,9 @@ pub(super) fn entries(document: &Document) -> Result<Vec<Id>, YamlError> {
         Some(list) => document
             .list(list)
             .map(<[Id]>::to_vec)
-            .ok_or_else(|| YamlError { place, message: format!("`{ROOT_KEY}` has to be a list") }),
+            .ok_or_else(|| YamlError { place, message: format!("`{ROOT_KEY}` must be a list") }),
         None => {
-            let message = format!("there is no list of intents: expected the key `{ROOT_KEY}`");
+            let message = format!("the list of intents is missing: expected the key `{ROOT_KEY}`");
             Err(YamlError { place, message })
         }
     }
@@ -84,12 +84,12 @@ impl Reader<'_> {
         let document = self.document;
         let place = document.node(entry).place;
         if document.map(entry).is_none() {
-            let message = "this is no intent: expected keys and values; it is left out";
+            let message = "this is not an intent: expected keys and values; it is ignored";
             return self.warn(WarningKind::NotAnIntent, place, message);
         }
         let id = first(document, entry, ID_KEYS).and_then(|value| document.text(value));
         let Some(id) = id.map(str::trim).filter(|id| !id.is_empty()) else {
-            return self.warn(WarningKind::NoId, place, "this intent has no `id`; it is left out");
+            return self.warn(WarningKind::NoId, place, "this intent has no `id`; it is ignored");
         };
         let (given_status, status_place) = self.status(entry);
         let plain = |items: Vec<Item>| items.into_iter().map(|item| item.text).collect();
@@ -117,7 +117,7 @@ impl Reader<'_> {
         let Some(value) = first(self.document, entry, &["status"]) else { return (None, None) };
         let place = self.document.node(value).place;
         // A status that is no text at all must not be taken for none.
-        let word = self.document.text(value).unwrap_or("(no word)");
+        let word = self.document.text(value).unwrap_or("(not a string)");
         let status = Status::read(word);
         if let Status::Unknown(word) = &status {
             let known = Status::NAMES.join(", ");
@@ -132,7 +132,7 @@ impl Reader<'_> {
         if let Some(text) = self.document.text(value) {
             return Some(text.to_owned());
         }
-        let message = format!("`{}` has to be a text", keys.join("` or `"));
+        let message = format!("`{}` must be a string", keys.join("` or `"));
         self.warn(WarningKind::WrongShape, self.document.node(value).place, message);
         None
     }
@@ -142,12 +142,12 @@ impl Reader<'_> {
         let Some(value) = first(document, entry, &[key]) else { return Vec::new() };
         let place = document.node(value).place;
         if let Some(text) = document.text(value) {
-            let message = format!("`{key}` has to be a list; it is taken for a list of one");
+            let message = format!("`{key}` must be a list; it is read as a list with one item");
             self.warn(WarningKind::WrongShape, place, message);
             return vec![Item { text: text.to_owned(), place }];
         }
         let Some(items) = document.list(value) else {
-            self.warn(WarningKind::WrongShape, place, format!("`{key}` has to be a list of texts"));
+            self.warn(WarningKind::WrongShape, place, format!("`{key}` must be a list of strings"));
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -167,7 +167,7 @@ impl Reader<'_> {
                     found.push(Item { text: text.to_owned(), place: node.place });
                 }
                 None => {
-                    let message = format!("an entry of `{key}` is no text; it is left out");
+                    let message = format!("an entry of `{key}` is not a string; it is ignored");
                     self.warn(WarningKind::WrongShape, node.place, message);
                 }
             }
@@ -181,7 +181,7 @@ impl Reader<'_> {
         for intent in &self.intents.all {
             if let Some(before) = seen.get(intent.id.as_str()) {
                 let message = format!(
-                    "the id `{}` is taken already, at {before}; neither of them can be selected",
+                    "the id `{}` is already used at {before}; neither intent can be selected",
                     intent.id
                 );
                 twice.push((intent.place, message));

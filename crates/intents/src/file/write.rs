@@ -11,12 +11,12 @@ use super::edit::EditError;
 use super::load::{LoadError, read_text, within};
 use super::{DIRECTORY, INTENTS_FILE};
 
-/// Whoever changes the file holds a lock on this one.
+/// The lock file for changes.
 const LOCK: &str = ".orchestration/.active_intents.lock";
 /// How long another writer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the file was not changed. It is as it was.
+/// Why the file was not changed. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// It cannot be read.
@@ -28,7 +28,7 @@ pub enum WriteError {
     /// Another writer keeps it locked, or it cannot be locked.
     #[error("{INTENTS_FILE}: {0}")]
     Lock(#[from] LockError),
-    /// It was not replaced: somebody else has just changed it, or the file system refuses.
+    /// It was not replaced: it has just been changed by someone else, or the file system refuses.
     #[error("{INTENTS_FILE}: {0}")]
     Replace(#[from] ReplaceError),
     /// The file system refuses.

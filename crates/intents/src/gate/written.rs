@@ -125,7 +125,7 @@ fn operands(command: &Command, dir: &Path) -> Option<Vec<Target>> {
     Some(targets)
 }
 
-/// The words that are no options; nothing if one is not fixed in the text, or an option could change what they are.
+/// The operands; `None` if one is only known at run time, or an option could change what they are.
 fn plain_operands<'w>(words: &'w [Word], valued: &str) -> Option<Vec<&'w str>> {
     let mut operands = Vec::new();
     let mut options = true;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::HookPolicy;
 
-/// What a call does to the workspace, as far as can be told before it runs (S4).
+/// What a call does to the workspace, as far as is known before it runs (S4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// It only reads.
@@ -30,7 +30,7 @@ impl Class {
     }
 }
 
-/// A class, and why it is that.
+/// A class with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classified {
     /// The class.
@@ -65,7 +65,7 @@ impl HookPolicy {
             return Classified::destructive(format!("the command line cannot be read: {why}"));
         }
         if effects.commands.is_empty() {
-            return Classified::destructive("there is no command in it");
+            return Classified::destructive("it contains no command");
         }
         let segments: Vec<String> = effects.commands.iter().map(segment).collect();
         for pattern in &self.destructive {
@@ -182,7 +182,7 @@ impl HookPolicy {
     }
 }
 
-/// A command as it is held against a list: what is set in front of it is a part of it, for it can change all of it.
+/// A command as it is compared with a list: assignments before it are part of it, because they can change it.
 fn segment(command: &ona_policy::shell::Command) -> String {
     let assignments = command.assignments.iter().map(|set| format!("{}={} ", set.name, set.value));
     assignments.collect::<String>() + &command.text()

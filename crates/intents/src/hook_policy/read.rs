@@ -31,7 +31,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// A regular expression may not become larger than this once it is compiled.
-const LARGEST_REGEX: usize = 1 << 20;
+const MAX_REGEX: usize = 1 << 20;
 
 impl HookPolicy {
     /// Reads a file's text.
@@ -109,7 +109,9 @@ impl Reader<'_> {
         for name in &policy.mcp_readonly {
             if !super::classify::is_mcp_pattern(name) {
                 let why = "expected `mcp__server__tool`, with `*` in the tool's part only";
-                policy.warnings.push(format!("mcp.readonly_tools: `{name}` names no tool: {why}"));
+                policy
+                    .warnings
+                    .push(format!("mcp.readonly_tools: `{name}` is not a tool name: {why}"));
             }
         }
         for class in policy.mutation_classes.iter().flatten() {
@@ -153,7 +155,7 @@ impl Reader<'_> {
         let value = self.get(key)?;
         let word = self.document.text(value).map(|word| word.trim().to_lowercase());
         if word.is_none() {
-            self.not(key, "no word", "one");
+            self.not(key, "not a string", "a string");
         }
         word
     }
@@ -163,7 +165,7 @@ impl Reader<'_> {
         let text = |item: &Id| self.document.text(*item).map(str::to_owned);
         let texts = self.document.list(value).and_then(|items| items.iter().map(text).collect());
         if texts.is_none() {
-            self.not(key, "something else", "a list of texts");
+            self.not(key, "something else", "a list of strings");
         }
         texts
     }
@@ -200,14 +202,14 @@ impl Reader<'_> {
         let place = |key: Id| self.document.node(key).place;
         names
             .into_iter()
-            .map(|(name, key)| format!("{}: there is no key `{name}`", place(key)))
+            .map(|(name, key)| format!("{}: unknown key `{name}`", place(key)))
             .collect()
     }
 }
 
 fn regex(text: &str, whole: bool) -> Option<Regex> {
     let build = |pattern: &str| {
-        RegexBuilder::new(pattern).unicode(false).size_limit(LARGEST_REGEX).build().ok()
+        RegexBuilder::new(pattern).unicode(false).size_limit(MAX_REGEX).build().ok()
     };
     // Joined with ours, a pattern with one bracket too many could still be one.
     let alone = build(text)?;

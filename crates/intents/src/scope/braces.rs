@@ -1,11 +1,11 @@
-//! `{a,b}` and `{1..3}`: the patterns a pattern with braces stands for, by the rules of bash that minimatch takes over.
+//! Brace expansion, `{a,b}` and `{1..3}`, by bash's rules as minimatch implements them.
 
 use super::GlobProblem;
 
-/// More patterns than this are a mistake or an attack.
-const MOST: usize = 1_000;
+/// The limit for the patterns of one expansion.
+const MAX_EXPANSIONS: usize = 1_000;
 /// Braces within braces, at most.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// A character, and whether a backslash stood before it: `\{` opens nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ struct Char {
     quoted: bool,
 }
 
-/// Every pattern without braces that `pattern` stands for. Empty ones are left out.
+/// Every expansion of `pattern`. Empty ones are left out.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, GlobProblem> {
     // Without a pair nothing is opened up, and backslashes stay what they are to the matcher.
     if pattern.rfind('}') < pattern.find('{').or(Some(usize::MAX)) {
@@ -82,7 +82,7 @@ fn pair(part: &[Char]) -> Option<(usize, usize)> {
 }
 
 fn expand_part(mut part: Vec<Char>, depth: usize) -> Result<Vec<Vec<Char>>, GlobProblem> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Err(GlobProblem::TooMany);
     }
     let mut done: Vec<Vec<Char>> = vec![Vec::new()];
@@ -120,7 +120,7 @@ fn alternatives(body: &[Char], depth: usize) -> Result<Vec<Vec<Char>>, GlobProbl
             // A pair that holds nothing but another keeps its own braces.
             values.push(if parts.len() == 1 { embraced(value) } else { value });
         }
-        if values.len() > MOST {
+        if values.len() > MAX_EXPANSIONS {
             return Err(GlobProblem::TooMany);
         }
     }
@@ -170,7 +170,7 @@ fn join(
     before: &[Char],
     values: &[Vec<Char>],
 ) -> Result<Vec<Vec<Char>>, GlobProblem> {
-    if done.len().saturating_mul(values.len()) > MOST {
+    if done.len().saturating_mul(values.len()) > MAX_EXPANSIONS {
         return Err(GlobProblem::TooMany);
     }
     let all = done.iter().flat_map(|start| {
@@ -219,7 +219,7 @@ fn steps(first: i64, last: i64, step: i64) -> Result<Vec<i64>, GlobProblem> {
     let mut at = first;
     while if first <= last { at <= last } else { at >= last } {
         values.push(at);
-        if values.len() > MOST {
+        if values.len() > MAX_EXPANSIONS {
             return Err(GlobProblem::TooMany);
         }
         let next = if first <= last { at.checked_add(step) } else { at.checked_sub(step) };

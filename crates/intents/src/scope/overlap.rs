@@ -1,12 +1,12 @@
-//! Whether two scopes speak of the same files.
+//! Whether two scopes overlap.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::segment::{Segment, Token};
 use super::{Glob, Held, Scope};
 
-/// Pairs of patterns with more steps to compare than this are taken to have nothing in common: nobody writes them.
-const MOST_STEPS: usize = 250_000;
+/// The limit of steps for comparing two patterns; beyond it they count as disjoint. Real patterns stay far below.
+const MAX_STEPS: usize = 250_000;
 
 /// A path that both hold, if there is one.
 pub fn overlap(one: &Scope, other: &Scope) -> Option<String> {
@@ -95,7 +95,7 @@ fn search<P, T: Clone>(
     many: impl Fn(&P) -> bool,
     common: impl Fn(&P, &P) -> Option<T>,
 ) -> Option<Vec<T>> {
-    if one.len().saturating_mul(other.len()) > MOST_STEPS {
+    if one.len().saturating_mul(other.len()) > MAX_STEPS {
         return None;
     }
     type Place = (usize, usize);
@@ -126,7 +126,7 @@ fn search<P, T: Clone>(
         {
             let (stay, go) = (many(mine), many(its));
             let to = (if stay { i } else { i + 1 }, if go { j } else { j + 1 });
-            // Both standing still would add the same thing for ever.
+            // Keeping both positions would loop forever.
             if to != place {
                 steps.push((to, Some(thing)));
             }

@@ -7,14 +7,14 @@ use ona_policy::path::Target;
 use ona_repo::Disk;
 use ona_types::PathError;
 
-/// Why a path has no place in the workspace.
+/// Why a path is not in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// It lies elsewhere, here.
     Elsewhere(PathBuf),
     /// It is the workspace itself.
     Root,
-    /// Its name is no text, so no pattern can speak of it.
+    /// Its name is not valid UTF-8, so no pattern can match it.
     NotText(PathBuf),
     /// It names nothing.
     Nowhere(PathError),
@@ -25,7 +25,7 @@ impl fmt::Display for Outside {
         match self {
             Self::Elsewhere(path) => write!(f, "{} is outside the workspace", path.display()),
             Self::Root => f.write_str("the path is the workspace itself"),
-            Self::NotText(path) => write!(f, "{} is no valid text", path.display()),
+            Self::NotText(path) => write!(f, "{} is not valid UTF-8", path.display()),
             Self::Nowhere(error) => write!(f, "{error}"),
         }
     }

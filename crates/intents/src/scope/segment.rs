@@ -2,7 +2,7 @@
 
 use super::GlobProblem;
 
-/// What stands for characters within one name.
+/// A part of a pattern within one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// This character.
@@ -15,7 +15,7 @@ pub(super) enum Token {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
-/// What stands for names.
+/// A part of a pattern between slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// `**`: any number of names.
@@ -125,7 +125,7 @@ fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
 }
 
 /// Whether the tokens stand for the name. A star gives back one character at a time, and only the last star
-/// does, so no name can make it run away.
+/// does, so the time is bounded.
 pub(super) fn matches(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);

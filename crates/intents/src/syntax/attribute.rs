@@ -4,8 +4,8 @@ use super::tree::{Found, Syntax};
 use crate::ranges::prefixed_hash;
 use crate::trace::{AstNode, AstStatus, ModifiedRange};
 
-/// As many symbols as one range names, as in the public writers.
-const MOST_NODES: usize = 12;
+/// The limit for the symbols of one range, as in the public writers.
+const MAX_NODES: usize = 12;
 
 /// Sets `ast_status` and `ast_nodes` of the ranges of one file, whose new content is `source`. A file that is
 /// gone, or has no tree, gets `fallback`.
@@ -37,7 +37,7 @@ pub fn attribute(path: &str, source: Option<&[u8]>, ranges: &mut [ModifiedRange]
         range.ast_nodes = definitions
             .iter()
             .filter(touches)
-            .take(MOST_NODES)
+            .take(MAX_NODES)
             .map(|found| {
                 let (start_line, end_line) = span(found);
                 let bytes = syntax.source.get(found.node.byte_range()).unwrap_or_default();
@@ -140,7 +140,7 @@ mod tests {
         let source: String = (0..40).map(|n| format!("fn f{n}() {{}}\n")).collect();
         let mut ranges = modified_ranges("a.rs", None, Some(source.as_bytes()));
         attribute("a.rs", Some(source.as_bytes()), &mut ranges);
-        assert_eq!(ranges[0].ast_nodes.len(), MOST_NODES);
+        assert_eq!(ranges[0].ast_nodes.len(), MAX_NODES);
         assert_eq!(ranges[0].ast_nodes[3].node_hash, prefixed_hash(b"fn f3() {}"));
         assert_eq!((ranges[0].ast_nodes[3].start_line, ranges[0].ast_nodes[3].end_line), (4, 4));
     }

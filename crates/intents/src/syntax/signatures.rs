@@ -68,7 +68,7 @@ fn is_public(syntax: &Syntax<'_>, found: &Found<'_>) -> bool {
     let says = |word: &str| before_name(syntax, found.node).split_whitespace().any(|w| w == word);
     let private = |name: &str| name.starts_with('_') && !name.ends_with("__");
     match syntax.language.visibility {
-        // An `impl` is no signature of its own; what it holds says `pub` itself.
+        // An `impl` is not a signature; its items have their own `pub`.
         Visibility::RustPub => found.node.kind() != "impl_item" && says("pub"),
         Visibility::NoUnderscore => {
             !private(&found.symbol) && !found.around.iter().any(|name| private(name))

@@ -10,13 +10,13 @@ use crate::ranges::is_binary;
 use crate::trace::NodeKind;
 
 /// Larger files have no tree.
-const LARGEST: usize = 2 << 20;
+const MAX_SOURCE: usize = 2 << 20;
 
 /// Parsing may take this long. 220 KB take 33 ms (optimised).
 const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Definitions within definitions.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A parsed file.
 pub struct Syntax<'s> {
@@ -50,7 +50,7 @@ pub(super) enum Step {
 impl<'s> Syntax<'s> {
     /// The tree of a file, if its language is known and it can be had within the bounds.
     pub fn parse(path: &str, source: &'s [u8]) -> Option<Self> {
-        if source.len() > LARGEST || is_binary(source) {
+        if source.len() > MAX_SOURCE || is_binary(source) {
             return None;
         }
         let language = languages::of(path, source)?;
@@ -105,7 +105,7 @@ impl<'s> Syntax<'s> {
         }
     }
 
-    /// Every definition, in the order of the text. Those that lie in more than [`DEEPEST`] others are left out.
+    /// Every definition, in the order of the text. Those that lie in more than [`MAX_DEPTH`] others are left out.
     pub(super) fn definitions(&self) -> Vec<Found<'_>> {
         let mut found: Vec<Found<'_>> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -117,7 +117,7 @@ impl<'s> Syntax<'s> {
                 open.pop_if(|inner| found[*inner].node.id() == node.id());
                 return false;
             }
-            if open.len() < DEEPEST
+            if open.len() < MAX_DEPTH
                 && let Some((symbol, kind)) = self.definition(node)
             {
                 let mut new = Found {
@@ -163,7 +163,7 @@ impl<'s> Syntax<'s> {
                 );
                 field("name").filter(|_| function)
             }
-            // A mention of a type is no definition of it.
+            // A mention of a type is not a definition.
             "struct_specifier" | "union_specifier" | "enum_specifier" | "class_specifier" => {
                 field("name").filter(|_| field("body").is_some())
             }

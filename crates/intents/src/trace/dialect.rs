@@ -1,4 +1,4 @@
-//! The records that may stand in the ledger, brought into one form.
+//! The record formats that may occur in the ledger, converted into one form.
 
 use serde_json::{Map, Value};
 
@@ -29,14 +29,14 @@ impl Dialect {
     }
 }
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
     /// Not JSON, or not of the types the fields have.
     #[error("it is not a JSON record: {0}")]
     NotJson(String),
     /// JSON of another kind.
-    #[error("it is JSON, but no trace record")]
+    #[error("it is JSON, but not a trace record")]
     NotATrace,
     /// Longer than any record.
     #[error("it is longer than {0} bytes")]

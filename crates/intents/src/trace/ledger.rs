@@ -24,29 +24,29 @@ pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
 /// never in their way.
 const LOCK_PATH: &str = ".orchestration/agent_trace.lock";
 
-/// S2 §3.3: a second try after this long, and then the entry is given up.
+/// S2 §3.3: one retry after this long, then the entry is dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
 /// would not take in.
-const LONGEST_ENTRY: usize = 4 << 20;
+const MAX_ENTRY: usize = 4 << 20;
 
 /// Ranges that are left of an entry that is too long, and bytes of its error.
 const CUT_RANGES: usize = 1_000;
 const CUT_ERROR: usize = 64 << 10;
 
-/// Why there is no ledger here.
+/// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// A symlink on the way leads out of the workspace.
-    #[error("{path} leads out of the workspace, to {}; the trace is not written through it", real.display())]
+    /// A symlink on the path points outside the workspace.
+    #[error("{path} points outside the workspace, to {}; the trace is not written through it", real.display())]
     LeadsOut {
         /// As named, from the workspace.
         path: String,
         /// Where it leads.
         real: PathBuf,
     },
-    /// A symlink stands where the file should be, and would have ona write into somebody else's.
+    /// The file is a symlink, which could make ona write into another file.
     #[error("{path} is a symbolic link; nothing is written through it")]
     Link {
         /// As named, from the workspace.
@@ -83,7 +83,7 @@ impl From<jsonl::AppendError> for AppendError {
     }
 }
 
-/// What became of an entry.
+/// The result of appending an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Its number in the chain.
@@ -163,7 +163,7 @@ pub(crate) fn own(workspace: &Path, path: &str) -> Result<PathBuf, LedgerError> 
 /// Takes details out of an entry that would be too long, and says so in it.
 fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     let length = |entry: &TraceEntry| serde_json::to_vec(entry).map(|line| line.len());
-    if length(entry)? <= LONGEST_ENTRY {
+    if length(entry)? <= MAX_ENTRY {
         return Ok(());
     }
     for range in &mut entry.modified_ranges {
@@ -174,7 +174,7 @@ fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     if let Some(error) = &mut entry.error {
         error.truncate(error.floor_char_boundary(CUT_ERROR));
     }
-    if length(entry)? > LONGEST_ENTRY {
+    if length(entry)? > MAX_ENTRY {
         entry.modified_ranges.truncate(CUT_RANGES);
         entry.warnings.push(RANGES_CUT.to_owned());
     }
@@ -215,7 +215,7 @@ struct Link {
 }
 
 impl End {
-    /// Reads back to the last line of ona's. Foreign lines on the way are none of the chain's business.
+    /// Reads back to the last line of ona's. Foreign lines do not belong to the chain.
     fn of(ledger: &Appender) -> Result<Self, AppendError> {
         let mut end = Self { seq: 0, hash: None, torn: Vec::new() };
         let mut lines = ledger.backward()?;

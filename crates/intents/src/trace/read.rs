@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 
-use ona_files::jsonl::{Backward, Forward, LONGEST_LINE, RawLine};
+use ona_files::jsonl::{Backward, Forward, MAX_LINE, RawLine};
 use ona_files::{Links, ReadError};
 use regex::bytes::Regex;
 
@@ -16,7 +16,7 @@ use super::record::TraceEntry;
 pub struct ReadLine {
     /// Counted from 1.
     pub number: u64,
-    /// What it says, or why it says nothing.
+    /// The record, or why the line is not one.
     pub entry: Result<(Dialect, TraceEntry), BadLine>,
 }
 
@@ -46,7 +46,7 @@ impl Iterator for Reader {
 }
 
 fn record(line: &RawLine) -> Result<(Dialect, TraceEntry), BadLine> {
-    if line.too_long { Err(BadLine::TooLong(LONGEST_LINE)) } else { parse_line(&line.bytes) }
+    if line.too_long { Err(BadLine::TooLong(MAX_LINE)) } else { parse_line(&line.bytes) }
 }
 
 /// The newest entries.

@@ -8,7 +8,7 @@ use crate::words::{lenient, words};
 /// The value of `schema` in ona's own lines.
 pub const SCHEMA: &str = "ona.trace/1";
 
-/// A warning: somebody else changed the file between the check and the write (S2 §2.3).
+/// A warning: the file was changed by someone else between the check and the write (S2 §2.3).
 pub const CONCURRENT_MODIFICATION: &str = "concurrent_modification";
 /// A warning: hashes of lines and symbols were left out, the entry was too long.
 pub const DETAILS_DROPPED: &str = "details_dropped";
@@ -78,7 +78,7 @@ words! {
         PatchFile = "PATCH_FILE",
         /// Replaced a part.
         EditFile = "EDIT_FILE",
-        /// Made something that is no text.
+        /// Made something that is not text.
         GenerateAsset = "GENERATE_ASSET",
         /// Anything else that changes files.
         Mutate = "MUTATE",
@@ -147,7 +147,7 @@ pub struct TraceEntry {
     /// Who says so.
     #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub mutation_class_source: Option<ClassSource>,
-    /// Set when the class that was claimed does not fit the change.
+    /// Set when the claimed class does not match the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation_class_mismatch: Option<ClassMismatch>,
     /// What the scope check said.
@@ -168,7 +168,7 @@ pub struct TraceEntry {
     pub related_requirements: Vec<String>,
     /// What changed, one for every hunk.
     pub modified_ranges: Vec<ModifiedRange>,
-    /// What was odd: `concurrent_modification`, …
+    /// Warnings: `concurrent_modification`, …
     pub warnings: Vec<String>,
     /// The conversation the session belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]

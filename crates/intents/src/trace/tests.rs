@@ -174,7 +174,7 @@ fn two_branches_that_each_began_a_trace_are_two_roots() {
         ([&lines[1..], &lines[..1]].concat(), 1, "missing"),
         ([&lines[..2], &[lines[3], lines[2]], &lines[4..]].concat(), 3, "missing"),
         ([&lines[..2], &[&changed[..]], &lines[3..]].concat(), 3, "its content"),
-        ([&lines[..], &lines[..1]].concat(), 7, "further up"),
+        ([&lines[..], &lines[..1]].concat(), 7, "repeats an earlier line"),
     ] {
         fs::write(ledger.path(), bad.join("\n") + "\n").unwrap();
         let found = ledger.verify().unwrap().first_bad.unwrap();

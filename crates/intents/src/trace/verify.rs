@@ -1,4 +1,4 @@
-//! Walking the chain.
+//! Verifies the hash chain of the ledger.
 //!
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
 //! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two
@@ -43,7 +43,7 @@ pub struct Verification {
     pub bad: u64,
     /// The first of them.
     pub first_bad: Option<Finding>,
-    /// The hash of the last line of ona's. Whoever keeps it elsewhere sees also whether the end was cut off.
+    /// The hash of the last line of ona's. A copy of it elsewhere also shows whether the end was cut off.
     pub head: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Walk {
                 }
             }
             Some(_) => self.found.foreign += 1,
-            None => self.bad(line.number, "it is JSON, but no trace record".to_owned()),
+            None => self.bad(line.number, "it is JSON, but not a trace record".to_owned()),
         }
     }
 
@@ -125,19 +125,19 @@ impl Walk {
         self.found.head = Some(claimed.clone());
         let hash = entry_hash(value).map_err(|error| error.to_string())?;
         if hash != claimed {
-            return Err(format!("its content does not give its entry_hash: it gives {hash}"));
+            return Err(format!("its entry_hash does not match its content, whose hash is {hash}"));
         }
         let expected = match (before, prev) {
             (Some(before), _) => before + 1,
-            // A copy of a first line is no second beginning.
-            (None, None) if again => return Err("it stands further up already".to_owned()),
+            // A copy of a first line does not start a second chain.
+            (None, None) if again => return Err("it repeats an earlier line".to_owned()),
             (None, None) => 1,
             (None, Some(prev)) => {
-                return Err(format!("the line it names as the one before it is missing: {prev}"));
+                return Err(format!("the previous line that it names is missing: {prev}"));
             }
         };
         if seq != expected {
-            return Err(format!("its seq is {seq}, and should be {expected}"));
+            return Err(format!("its seq is {seq}; expected {expected}"));
         }
         if fork {
             self.found.forks.push(number);

@@ -1,7 +1,7 @@
-//! Messages off a wire, none of them larger than it may be.
+//! Splits a byte stream into messages, with a size limit.
 //!
-//! A server may send what it likes, and send it without end. Here its bytes are cut into messages; one that gets too
-//! large is not kept. If it was the answer to a request, an error takes its place, so that whoever waits for it hears why.
+//! A server may send anything, without end. Here its bytes are split into messages; one that gets too
+//! large is not kept. If it was the answer to a request, an error replaces it, so that the caller learns why.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,14 +13,14 @@ use futures_util::Stream;
 use hyper::body::Bytes;
 use tracing::debug;
 
-/// The largest message that is taken from a server.
-pub(crate) const LARGEST_ANSWER: usize = 16 << 20;
+/// The limit for a message from a server, in bytes.
+pub(crate) const MAX_RESPONSE: usize = 16 << 20;
 /// The code of the error that takes the place of a message that was too large. Servers' own codes are above.
 pub(crate) const TOO_LARGE: i32 = -32_998;
-/// What is kept of the first thing a server says that is no message.
-const LONGEST_NOISE: usize = 200;
-/// The longest id and the longest key that are looked at.
-const LONGEST_WORD: usize = 64;
+/// How much of the first non-message output is kept, in bytes.
+const MAX_NOISE_LEN: usize = 200;
+/// The limit for an id or a key, in bytes.
+const MAX_WORD: usize = 64;
 
 /// How messages end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Frame {
     Event,
 }
 
-/// The first thing a server said that is no message, for whoever wonders about it.
+/// The first output of a server that is not a message, for diagnosis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noise(Arc<Mutex<Option<String>>>);
 
@@ -40,7 +40,7 @@ impl Noise {
         let said = line.trim_ascii();
         let mut noise = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if noise.is_none() && !said.is_empty() {
-            let said = &said[..said.len().min(LONGEST_NOISE)];
+            let said = &said[..said.len().min(MAX_NOISE_LEN)];
             debug!(target: "ona::mcp", said = %String::from_utf8_lossy(said), "no message");
             *noise = Some(String::from_utf8_lossy(said).into_owned());
         }
@@ -161,7 +161,7 @@ impl Cutter {
     fn end(&mut self) {
         let mut message = std::mem::take(&mut self.kept);
         if self.frame == Frame::Event && message.ends_with(b"\r") {
-            // Whoever reads this would wait for what may follow a carriage return.
+            // The parser would wait for what may follow a carriage return.
             message.push(b'\n');
         }
         match self.lost.take() {
@@ -192,7 +192,7 @@ fn could_be_message(line: &[u8]) -> bool {
     matches!(line.trim_ascii().first(), Some(b'{' | b'['))
 }
 
-/// Looks for the `id` of a message that goes by, without keeping it.
+/// Finds the `id` of a message while it passes, without keeping the message.
 #[derive(Default)]
 pub(crate) struct Scan {
     depth: usize,
@@ -269,7 +269,7 @@ impl Scan {
 
     fn note(&mut self, byte: u8) {
         // One more than fits marks a word that is too long to be anything.
-        if self.depth == 1 && self.word.len() <= LONGEST_WORD {
+        if self.depth == 1 && self.word.len() <= MAX_WORD {
             self.word.push(char::from(byte));
         }
     }
@@ -280,7 +280,7 @@ impl Scan {
         }
         let word = std::mem::take(&mut self.word);
         let plain = |c: char| c.is_ascii_graphic() && c != '\\';
-        if self.key == "\"id\"" && !word.is_empty() && word.len() <= LONGEST_WORD {
+        if self.key == "\"id\"" && !word.is_empty() && word.len() <= MAX_WORD {
             // Anything odd could break out of the text that it is put into.
             self.id = word.chars().all(plain).then_some(word);
         }

@@ -1,4 +1,4 @@
-//! Asking a server for something, for as long as it may take.
+//! Requests to a server, with a time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,17 +20,17 @@ use super::content::{CallOutcome, PromptMessage, ResourceContent, contents, mess
 use super::error::McpError;
 use super::tap::{Listeners, OnProgress};
 
-/// How long it may take to tell a server that nobody waits any more.
+/// The time limit for sending a cancellation to a server.
 const TELL_WITHIN: Duration = Duration::from_secs(1);
-/// How long is waited before a server is asked again that wants nothing but to be asked again.
+/// The wait before a request is repeated when the server only asks to repeat it.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a tool is called.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// Cancelled when nobody waits for the answer any more.
+    /// Cancelled when the caller no longer waits for the answer.
     pub cancel: CancellationToken,
-    /// Hears how far the call got. It must not wait for anything.
+    /// Receives the progress of a call. It must not block.
     pub progress: Option<OnProgress>,
 }
 
@@ -106,7 +106,7 @@ impl Asking<'_> {
         answer
     }
 
-    /// Asks the human, or whoever else, what a server wants to know before it answers.
+    /// Asks the human what a server wants to know before it answers.
     async fn inputs(
         &self,
         wanted: InputRequiredResult,
@@ -122,7 +122,7 @@ impl Asking<'_> {
                 InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
                 InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
                 _ => {
-                    let said = "this client cannot give what the server wants to know";
+                    let said = "this client cannot answer what the server asks";
                     return Err(ServiceError::McpError(ErrorData::invalid_request(said, None)));
                 }
             };
@@ -136,7 +136,7 @@ impl Asking<'_> {
         Ok(Some(responses))
     }
 
-    /// Waits as long as it may take. Time that the human takes to answer the server's own questions is not the server's.
+    /// Waits up to the time limit. Time that the human takes to answer the server's own questions does not count.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
@@ -159,7 +159,7 @@ impl Asking<'_> {
                 }
                 changed = asking.changed() => {
                     if changed.is_err() {
-                        // Nobody can be asked any more: the connection is over, and the answer says so.
+                        // The connection is over; the answer says so.
                         return asked.await.map_err(|error| McpError::of(self.server, error));
                     }
                     if !stands_still {
@@ -189,7 +189,7 @@ impl Drop for Waiting {
         };
         let peer = self.peer.clone();
         let tell = async move {
-            let why = "nobody waits for the answer any more".to_owned();
+            let why = "the caller no longer waits for the answer".to_owned();
             let params = CancelledNotificationParam::new(Some(id), Some(why));
             let told = peer.send_notification(CancelledNotification::new(params).into());
             let _ = tokio::time::timeout(TELL_WITHIN, told).await;

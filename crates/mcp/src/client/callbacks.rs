@@ -1,4 +1,4 @@
-//! What the pool asks of whoever holds it: a human's answers, a command's output, a place for tokens, a browser.
+//! What the pool needs from its owner: a human's answers, a command's output, a store for tokens, a browser.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use crate::BoxFuture;
 
 /// Where servers' questions are answered.
 pub trait ServerCallbacks: Send + Sync + 'static {
-    /// A server wants to know something of the human. It is asked one thing at a time.
+    /// A server asks the human something. Only one question is open at a time.
     fn elicit<'a>(&'a self, server: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitAnswer>;
 
-    /// Runs a server's `headersHelper`, and gives what it printed; or says why it could not.
+    /// Runs a server's `headersHelper` and returns its output, or why it failed.
     fn headers<'a>(
         &'a self,
         server: &'a str,
@@ -50,11 +50,11 @@ pub enum ElicitAnswer {
     Accept(Map<String, Value>),
     /// No.
     Decline,
-    /// Neither: the question was put away.
+    /// Neither: the question was dismissed.
     Cancel,
 }
 
-/// Where tokens are kept between sessions. What is kept is secret, and is asked for again after a long time: by a thread
+/// A store for tokens between sessions. The values are secret. It may block: it is called on a thread
 /// that may wait.
 pub trait TokenStore: Send + Sync + 'static {
     /// What is kept under a key.
@@ -63,7 +63,7 @@ pub trait TokenStore: Send + Sync + 'static {
     /// Keeps a secret under a key, in place of what was there.
     fn save(&self, key: &str, secret: &str) -> Result<(), String>;
 
-    /// Keeps nothing under a key any more.
+    /// Removes the secret under a key.
     fn forget(&self, key: &str) -> Result<(), String>;
 
     /// Held while a token is renewed: of two processes that do so at once, one would lose its sign-in. By default
@@ -73,7 +73,7 @@ pub trait TokenStore: Send + Sync + 'static {
     }
 }
 
-/// The key that a server's tokens are kept under. Who changes the address signs in anew.
+/// The key of a server's tokens. A changed address requires a new sign-in.
 pub fn token_key(server: &str, url: &str) -> String {
     format!("mcp {server} {url}")
 }

@@ -19,12 +19,12 @@ use tokio::task::JoinHandle;
 
 /// How long a program may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// What is kept of what a program last said on its standard error.
+/// How much of a program's last standard error output is kept.
 const LAST_WORDS: usize = 4 << 10;
-/// How long its last words are waited for once it has ended.
+/// How long to wait for its last output after it has ended.
 const WORDS_WITHIN: Duration = Duration::from_millis(200);
 
-/// The process groups that run. Whoever drops the pool kills what is listed here, whatever the tasks are doing.
+/// The running process groups. Dropping the pool kills them, whatever the tasks are doing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups(Arc<Mutex<BTreeSet<i32>>>);
 
@@ -33,7 +33,7 @@ impl Groups {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(group);
     }
 
-    /// Kills a group, if that has not happened yet: its number may be another's later.
+    /// Kills a group once: its number may be reused later.
     fn kill(&self, group: i32) {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&group) {
             let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
@@ -58,7 +58,7 @@ pub(crate) struct Program {
     listening: JoinHandle<()>,
 }
 
-/// What ona asks models and searches with: no server gets it unless its settings name it.
+/// ona's own credentials: no server gets them unless its settings name them.
 const KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -114,7 +114,7 @@ impl Program {
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// How it ended, once its output has; nothing if it goes on.
+    /// How it ended, once its output has ended; `None` if it is still running.
     pub(crate) async fn ending(&mut self) -> Option<ExitStatus> {
         let ended = tokio::time::timeout(WORDS_WITHIN, self.child.wait()).await.ok()?.ok();
         let _ = tokio::time::timeout(WORDS_WITHIN, &mut self.listening).await;

@@ -1,4 +1,4 @@
-//! From what is known of a server to a connection with it.
+//! Connects to a server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -21,13 +21,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::bound::{LARGEST_ANSWER, Noise};
+use super::bound::{MAX_RESPONSE, Noise};
 use super::callbacks::{ServerCallbacks, TokenStore};
 use super::child::{Groups, Program, Start};
-use super::ears::{Ears, Roots};
 use super::error::{brief, chain, failure};
 use super::oauth::{Tokens, signed_in};
 use super::pipe::Pipe;
+use super::server_requests::{Roots, ServerRequests};
 use super::sse::{SseFault, SseTransport, Way as SseWay};
 use super::stale::Stale;
 use super::tap::{Listeners, Tap};
@@ -36,9 +36,9 @@ use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long the command that prints headers may take.
 const HELPER_WITHIN: Duration = Duration::from_secs(10);
-/// How long a server that is let go may take to hear that nobody waits for its answers.
+/// How long cancelling open calls may take when a connection is closed.
 const TELL_WITHIN: Duration = Duration::from_millis(200);
-/// How long the library may take to let go of a connection.
+/// How long the library may take to close a connection.
 const LET_GO_WITHIN: Duration = Duration::from_secs(2);
 
 /// What all connections of a pool have in common.
@@ -54,23 +54,23 @@ pub(crate) struct Common {
 
 /// A connection.
 pub(crate) struct Link {
-    pub(crate) running: RunningService<RoleClient, Ears>,
+    pub(crate) running: RunningService<RoleClient, ServerRequests>,
     /// Cancelled when it is over.
     pub(crate) gone: CancellationToken,
     pub(crate) listeners: Listeners,
     pub(crate) stale: Arc<Stale>,
     /// How many of the server's questions are before the human.
     pub(crate) asking: watch::Receiver<usize>,
-    /// What a program printed that is no message.
+    /// What a program printed that is not a message.
     pub(crate) noise: Noise,
-    /// Tells the server of calls that nobody waits for any more.
+    /// Sends cancellations to the server.
     pub(crate) telling: TaskTracker,
 }
 
 impl Link {
     /// Ends the connection, and the program behind it.
     pub(crate) async fn end(&self, program: Option<Program>) {
-        // A server that goes on with what nobody waits for would do it for nothing, or worse.
+        // Without a cancellation the server would continue work that is no longer wanted.
         self.telling.close();
         let _ = tokio::time::timeout(TELL_WITHIN, self.telling.wait()).await;
         self.running.cancellation_token().cancel();
@@ -81,10 +81,10 @@ impl Link {
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The server wants to know who asks, and how it said so.
+    /// The server requires a sign-in; with its challenge.
     NeedsAuth(Option<String>),
     /// Anything else.
     Failed(String),
@@ -104,7 +104,7 @@ pub(crate) async fn connect(
 ) -> Result<(Link, Option<Program>), Fault> {
     let attempt = Attempt { spec, common, deadline };
     match attempt.make(ClientLifecycleMode::Initialize).await {
-        // It may know only the protocol that has no such greeting.
+        // It may support only the older protocol.
         Err(Failure::NoGreeting(why)) => {
             let preferred_versions = vec![ProtocolVersion::LATEST];
             let newer = attempt.make(ClientLifecycleMode::Discover { preferred_versions }).await;
@@ -115,12 +115,12 @@ pub(crate) async fn connect(
     }
 }
 
-/// The way to a server at an address, its headers, and who asks.
+/// The HTTP client for a server, its headers, and its sign-in.
 type Reach = (Web, HashMap<HeaderName, HeaderValue>, Option<AuthorizationManager>);
 
 /// How an attempt failed.
 enum Failure {
-    /// The server does not know how it was greeted.
+    /// The server does not support this way to initialize.
     NoGreeting(String),
     /// Anything else.
     Fault(Fault),
@@ -169,11 +169,11 @@ impl Attempt<'_> {
             None => why,
         };
         if let Some(noise) = noise.heard() {
-            said.push_str(&format!("; it printed what is no MCP: `{noise}`"));
+            said.push_str(&format!("; it printed something that is not MCP: `{noise}`"));
         }
         let words = program.last_words();
         if !words.is_empty() {
-            said.push_str(&format!("; its last words: {words}"));
+            said.push_str(&format!("; its last output: {words}"));
         }
         Err(match no_greeting {
             true => Failure::NoGreeting(said),
@@ -185,7 +185,7 @@ impl Attempt<'_> {
         let (web, headers, manager) = self.reach(remote).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(&*remote.url);
         config.custom_headers = headers;
-        config.max_sse_event_size = LARGEST_ANSWER;
+        config.max_sse_event_size = MAX_RESPONSE;
         let greeted = match manager {
             Some(manager) => {
                 let client = AuthClient::new(web, manager);
@@ -235,7 +235,10 @@ impl Attempt<'_> {
             .map_err(|error| format!("headersHelper printed no JSON object: {error}"))?;
         let header = |(name, value): (String, Value)| match value {
             Value::String(value) => Ok((name, value)),
-            _ => Err(format!("headersHelper printed a header `{name}` that is no text").into()),
+            _ => {
+                Err(format!("headersHelper printed a header `{name}` whose value is not a string")
+                    .into())
+            }
         };
         headers.into_iter().map(header).collect()
     }
@@ -250,7 +253,7 @@ impl Attempt<'_> {
         format!("it gave no answer within {seconds} s")
     }
 
-    /// Greets the server.
+    /// Initializes the connection.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
         transport: T,
@@ -260,7 +263,7 @@ impl Attempt<'_> {
         let stale = Arc::<Stale>::default();
         let tap = Tap::new(transport, listeners.clone(), Arc::clone(&stale), gone.clone());
         let (sender, asking) = watch::channel(0);
-        let ears = Ears {
+        let requests = ServerRequests {
             server: self.spec.name.clone(),
             callbacks: Arc::clone(&self.common.callbacks),
             roots: Arc::clone(&self.common.roots),
@@ -268,7 +271,7 @@ impl Attempt<'_> {
             turn: Semaphore::new(1),
         };
         let greeting =
-            serve_client_with_lifecycle_and_ct(ears, tap, mode, CancellationToken::new());
+            serve_client_with_lifecycle_and_ct(requests, tap, mode, CancellationToken::new());
         match tokio::time::timeout_at(self.deadline, greeting).await {
             Ok(Ok(running)) => {
                 let noise = Noise::default();
@@ -281,16 +284,16 @@ impl Attempt<'_> {
     }
 }
 
-/// Why a greeting came to nothing.
+/// Why `initialize` failed.
 #[derive(Default)]
 struct Greeting {
     why: String,
-    /// The server wants to know who asks.
+    /// The server requires a sign-in.
     needs_auth: bool,
     challenge: Option<String>,
     /// The other end was closed.
     closed: bool,
-    /// The server does not know the greeting.
+    /// The server does not support `initialize`.
     no_greeting: bool,
 }
 
@@ -302,7 +305,7 @@ impl Greeting {
             ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
             ClientInitializeError::ExpectedInitResult(_)
             | ClientInitializeError::ExpectedInitResponse(_) => {
-                "its answer to the greeting is none".to_owned()
+                "its answer to `initialize` is not valid".to_owned()
             }
             error => chain(error),
         };
@@ -337,7 +340,7 @@ fn not_started(start: &Start<'_>, error: &std::io::Error) -> Fault {
     let Start { command, cwd, .. } = start;
     let hint = match error.kind() {
         std::io::ErrorKind::NotFound if !cwd.is_dir() => {
-            format!(" (the directory {} is not there)", cwd.display())
+            format!(" (the directory {} does not exist)", cwd.display())
         }
         std::io::ErrorKind::NotFound => " (is it installed, and on PATH?)".to_owned(),
         _ => String::new(),

@@ -70,7 +70,7 @@ pub struct CallOutcome {
     pub is_error: bool,
 }
 
-/// A message that a prompt stands for.
+/// A message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptMessage {
     /// Whether the model said it, rather than the user.

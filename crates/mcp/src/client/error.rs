@@ -1,4 +1,4 @@
-//! Why a server could not be asked.
+//! Errors of requests to a server.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::bound::TOO_LARGE;
 use super::sse::SseFault;
 use super::unread::UNREADABLE;
 
-/// Why a call, or anything else that was asked of a server, came to nothing.
+/// Why a call, or another request to a server, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
     /// The gate has permitted another call.
     #[error(transparent)]
     WrongPermit(#[from] WrongPermit),
-    /// No server is called so.
-    #[error("there is no MCP server `{name}`; there is {known}")]
+    /// The server is unknown.
+    #[error("unknown MCP server `{name}`; known: {known}")]
     UnknownServer {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// The server has no such tool, or no longer.
@@ -42,13 +42,13 @@ pub enum McpError {
         /// Why not.
         why: String,
     },
-    /// It wants to know who asks.
+    /// It requires a sign-in.
     #[error("the MCP server `{server}` wants you to sign in")]
     NeedsAuth {
         /// The server.
         server: String,
     },
-    /// There was no answer in time. The server was told that nobody waits any more.
+    /// There was no answer in time. The request was cancelled.
     #[error("the MCP server `{server}` gave no answer within {} s", after.as_secs_f64())]
     Timeout {
         /// The server.
@@ -56,10 +56,10 @@ pub enum McpError {
         /// How long it had.
         after: Duration,
     },
-    /// Whoever asked takes it back. The server was told.
+    /// The caller cancelled the request. The server was told.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The answer is larger than what is taken in.
+    /// The answer is larger than the limit.
     #[error("the answer of the MCP server `{server}` is too large: {message}")]
     TooLarge {
         /// The server.
@@ -67,7 +67,7 @@ pub enum McpError {
         /// How large it may be.
         message: String,
     },
-    /// There is something in the answer's place that is none.
+    /// The answer is not valid.
     #[error("the MCP server `{server}` gave no usable answer: {why}")]
     NoAnswer {
         /// The server.
@@ -86,7 +86,7 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// Of what the library says about a request to this server.
+    /// Converts an error of the library.
     pub(crate) fn of(server: &str, error: ServiceError) -> Self {
         let no_answer = |why| Self::NoAnswer { server: server.to_owned(), why };
         match error {
@@ -107,7 +107,7 @@ impl McpError {
                 Self::NotConnected { server: server.to_owned(), why: failure(&error) }
             }
             ServiceError::TransportClosed => {
-                let why = "the connection broke off".to_owned();
+                let why = "the connection was lost".to_owned();
                 Self::NotConnected { server: server.to_owned(), why }
             }
             ServiceError::Cancelled { .. } => Self::Cancelled,
@@ -115,7 +115,7 @@ impl McpError {
                 Self::Timeout { server: server.to_owned(), after: timeout }
             }
             ServiceError::UnexpectedResponse => {
-                no_answer("it does not fit what was asked".to_owned())
+                no_answer("it does not match the request".to_owned())
             }
             error => no_answer(error.to_string()),
         }
@@ -129,7 +129,7 @@ impl McpError {
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// Whether a request reached the server, which would not have it.
+/// Whether the server received the request and rejected it.
 fn refuses(error: &DynamicTransportError) -> bool {
     let refused = |error: &HttpError| {
         matches!(
@@ -147,18 +147,18 @@ fn refuses(error: &DynamicTransportError) -> bool {
 /// Why a request was not sent, with all causes.
 pub(crate) fn failure(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<HttpError>() {
-        // The library keeps the cause to itself.
+        // The library does not expose the cause.
         Some(StreamableHttpError::Client(error)) => chain(error),
         Some(StreamableHttpError::UnexpectedServerResponse(said)) => said.to_string(),
         Some(StreamableHttpError::UnexpectedContentType(kind)) => {
             let kind = kind.as_deref().filter(|kind| !kind.is_empty());
-            format!("it is `{}` and no JSON", kind.unwrap_or("of no type"))
+            format!("it is `{}`, not JSON", kind.unwrap_or("of no type"))
         }
         _ => chain(&*error.error),
     }
 }
 
-/// Whether a request failed because the server wants to know who asks.
+/// Whether a request failed because the server requires a sign-in.
 fn needs_auth(error: &DynamicTransportError) -> bool {
     let mut cause = Some(&*error.error as &(dyn std::error::Error + 'static));
     while let Some(error) = cause {
@@ -172,18 +172,18 @@ fn needs_auth(error: &DynamicTransportError) -> bool {
 }
 
 /// What is shown of a server's own words.
-const LONGEST_WORDS: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
-/// A server's own words about a failure: in one line, and not more than one wants to read.
+/// A server's error message, on one line and shortened.
 pub(crate) fn brief(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_WORDS) {
+    match line.char_indices().nth(MAX_ERROR_CHARS) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
     }
 }
 
-/// An error in its own words, without an address that may say who uses it.
+/// An error message without a URL, which may contain credentials.
 fn words(error: &(dyn std::error::Error + 'static)) -> String {
     let said = error.to_string();
     let mut cause = Some(error);

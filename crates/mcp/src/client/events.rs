@@ -7,7 +7,7 @@ use futures_util::stream::{self, BoxStream, Stream};
 use hyper::body::Bytes;
 use ona_http::sse::{Event, Parser};
 
-use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
+use super::bound::{Bounded, Frame, MAX_RESPONSE, Noise};
 
 /// Reads events from bytes. One that is too large is an error for the request it answers, or left out.
 pub(crate) fn events<S, E>(bytes: S) -> BoxStream<'static, io::Result<Event>>
@@ -15,7 +15,7 @@ where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let whole = Bounded::new(bytes.boxed(), Frame::Event, LARGEST_ANSWER, Noise::default());
+    let whole = Bounded::new(bytes.boxed(), Frame::Event, MAX_RESPONSE, Noise::default());
     // What arrives here is bounded, so this cap is never reached.
     let mut parser = Parser::with_cap(usize::MAX);
     let read = move |bytes: io::Result<Bytes>| {
@@ -49,7 +49,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_event_that_is_too_large_becomes_an_error_and_the_next_is_read() {
-        let long = "x".repeat(LARGEST_ANSWER);
+        let long = "x".repeat(MAX_RESPONSE);
         let text = format!("data: {{\"id\":7,\"result\":\"{long}\"}}\n\ndata: {{}}\n\n");
         let pieces = vec![Ok::<_, io::Error>(Bytes::from(text)), Err(io::Error::other("gone"))];
         let mut read = events(stream::iter(pieces));

@@ -1,6 +1,6 @@
-//! One server: its connection is made, kept, made again when it breaks, and ended.
+//! The keeper of one server: connects, keeps the connection, reconnects and disconnects.
 //!
-//! A server has a task of its own. Whatever it does or fails to do, it is this task that waits for it and no other.
+//! Each server has its own task. Only this task waits for the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use super::lists::{Whose, cut};
 use super::reading::Reading;
 use super::server::{Command, Retry, Server, ServerInfo, ServerState, View};
 
-/// A connection that lasted so long was a good one: when it breaks, counting starts anew.
+/// After a connection that lasted this long, the count of retries starts again.
 const LASTING: Duration = Duration::from_secs(60);
 /// The longest wait before another try.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The longest that a start may take, whatever the settings say.
-const LONGEST_START: Duration = Duration::from_secs(24 * 3600);
-/// How long prompts and resources may hold up a server whose tools are there.
+const MAX_START: Duration = Duration::from_secs(24 * 3600);
+/// How long prompts and resources may delay a server whose tools are known.
 const EXTRAS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Keeps a server until the pool is closed.
@@ -65,7 +65,7 @@ impl Keeper {
         }
     }
 
-    /// Waits to be told something.
+    /// Waits for a command.
     async fn told(&mut self) -> Next {
         tokio::select! {
             () = self.closing.cancelled() => Next::Close,
@@ -131,7 +131,7 @@ impl Keeper {
         *tries = Some(tries.unwrap_or(0));
         let since = Instant::now();
         let (next, why) = self.stay(&link).await;
-        // Nobody is to find the connection any more while it is ended.
+        // The connection is hidden before it is closed.
         match next {
             Some(Next::Disabled) => {}
             _ => server.without(ServerState::Pending, why.clone()),
@@ -152,14 +152,14 @@ impl Keeper {
         self.again(tries, why).await
     }
 
-    /// Stays connected. Nothing to be done next means that the connection broke, for the reason given.
+    /// Stays connected. Without a next command the connection was lost, for the reason given.
     async fn stay(&mut self, link: &Arc<Link>) -> (Option<Next>, Option<String>) {
         let reading = Reading::start(&self.server, link);
         let outcome = loop {
             tokio::select! {
                 () = self.closing.cancelled() => break (Some(Next::Close), None),
                 () = link.gone.cancelled() => {
-                    break (None, Some("the connection broke off".to_owned()));
+                    break (None, Some("the connection was lost".to_owned()));
                 }
                 command = self.commands.recv() => match command {
                     Some(Command::Broken(broken, why)) if Arc::ptr_eq(&broken, link) => {
@@ -186,7 +186,7 @@ impl Keeper {
                 return Next::Wait;
             }
         };
-        let wait = self.retry.first.saturating_mul(1 << (*done).min(16)).min(LONGEST_WAIT);
+        let wait = self.retry.first.saturating_mul(1 << (*done).min(16)).min(MAX_WAIT);
         *done += 1;
         let next = format!("{why}; trying again ({done} of {})", self.retry.most);
         self.server.without(ServerState::Pending, Some(next));
@@ -207,7 +207,7 @@ impl Keeper {
     }
 }
 
-/// Why a program's connection is over, with its own last words.
+/// Why a program's connection is over, with its last output.
 async fn died(program: &mut Program, why: String) -> String {
     let mut said = match program.ending().await {
         Some(ending) => format!("the program ended ({ending})"),
@@ -215,14 +215,14 @@ async fn died(program: &mut Program, why: String) -> String {
     };
     let words = program.last_words();
     if !words.is_empty() {
-        said.push_str(&format!("; its last words: {words}"));
+        said.push_str(&format!("; its last output: {words}"));
     }
     said
 }
 
 /// Makes a connection, and reads what the server offers.
 async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Program>), Fault> {
-    let deadline = Instant::now() + server.spec.start_timeout.min(LONGEST_START);
+    let deadline = Instant::now() + server.spec.start_timeout.min(MAX_START);
     let (link, mut program) = connect(&server.spec, common, deadline).await?;
     let peer = link.running.peer();
     let info = peer.peer_info();
@@ -238,7 +238,7 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
                     Ok(Err(error)) => {
                         format!("its tools could not be read: {}", brief(&error.to_string()))
                     }
-                    _ => format!("it did not name its tools within {seconds} s"),
+                    _ => format!("it did not list its tools within {seconds} s"),
                 };
                 let why = match &mut program {
                     Some(program) => died(program, why).await,
@@ -290,7 +290,7 @@ async fn make(server: &Server, common: &Common) -> Result<(Arc<Link>, Option<Pro
     Ok((link, program))
 }
 
-/// A list, or none if it does not come.
+/// A list; empty if it does not arrive.
 async fn in_time<T, E>(
     within: Duration,
     asked: Option<impl Future<Output = Result<Vec<T>, E>>>,

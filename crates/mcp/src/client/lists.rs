@@ -1,4 +1,4 @@
-//! What a server offers: tools, prompts, resources. Lists come in pages, and end somewhere.
+//! Reads what a server offers: tools, prompts and resources, page by page and with limits.
 
 use std::collections::HashSet;
 
@@ -17,21 +17,21 @@ use super::error::McpError;
 use super::names::{tool_name, tool_names};
 
 /// Pages of one list.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 /// Things in one list.
-const MOST_ITEMS: usize = 10_000;
+const MAX_ITEMS: usize = 10_000;
 /// The longest description and the longest instructions, in bytes.
-pub(crate) const LONGEST_TEXT: usize = 2 << 10;
+pub(crate) const MAX_TEXT: usize = 2 << 10;
 /// The longest name of a tool.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 /// What is shown of a name.
 const SHOWN_NAME: usize = 80;
-/// As many tools that are left out are told of.
-const MOST_SAID: usize = 20;
+/// The limit for warnings about tools that are left out.
+const MAX_WARNINGS: usize = 20;
 /// The largest schema of a tool, in bytes: each is sent to the model with every question.
-const LARGEST_SCHEMA: usize = 256 << 10;
-/// The most that a tool may ask for its results, in characters.
-const MOST_RESULT_CHARS: u64 = 500_000;
+const MAX_SCHEMA: usize = 256 << 10;
+/// The upper limit for a tool's own result limit, in characters.
+const MAX_RESULT_CHARS: u64 = 500_000;
 /// Where a tool says how long its results may be.
 const RESULT_CHARS: &str = "anthropic/maxResultSizeChars";
 
@@ -42,7 +42,7 @@ pub struct McpTool {
     pub server: String,
     /// What the server calls it.
     pub name: String,
-    /// What models know it by: `mcp__<server>__<tool>`.
+    /// Its name for models: `mcp__<server>__<tool>`.
     pub full_name: String,
     /// What humans know it by.
     pub title: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) struct Whose<'a> {
 }
 
 impl Whose<'_> {
-    /// The server's tools, and what is said of those that no model could be offered: they are left out.
+    /// The server's tools, and warnings about those that are left out because no model could use them.
     pub(crate) async fn tools(self) -> Result<(Vec<McpTool>, Vec<String>), McpError> {
         let request = |params| ClientRequest::ListToolsRequest(with(params));
         let Listed { items, mut left_out } = self.list::<Tool>("tools", request).await?;
@@ -135,7 +135,7 @@ impl Whose<'_> {
         let mut found = Vec::new();
         for tool in items {
             let why = match unfit(&tool) {
-                None if !seen.insert(tool.name.clone()) => Some("another one has its name"),
+                None if !seen.insert(tool.name.clone()) => Some("another tool has the same name"),
                 why => why,
             };
             match why {
@@ -146,7 +146,7 @@ impl Whose<'_> {
         let names: Vec<&str> = found.iter().map(|tool| &*tool.name).collect();
         let full = tool_names(self.slug, self.server, &names);
         let tools = found.into_iter().zip(full).map(|(tool, full)| self.tool(tool, full));
-        let said = left_out.into_iter().take(MOST_SAID).map(|said| format!("the tool {said}"));
+        let said = left_out.into_iter().take(MAX_WARNINGS).map(|said| format!("the tool {said}"));
         Ok((tools.collect(), said.collect()))
     }
 
@@ -171,8 +171,8 @@ impl Whose<'_> {
         Ok(found.items.into_iter().map(|template| self.template(template)).collect())
     }
 
-    /// All pages of a list, or as many as are taken of one that does not end. It is read thing by thing: one that is
-    /// none costs the others nothing.
+    /// All pages of a list, up to a limit. It is parsed item by item: an invalid item
+    /// does not affect the others.
     async fn list<T: DeserializeOwned>(
         self,
         key: &str,
@@ -182,7 +182,7 @@ impl Whose<'_> {
         let mut list = Listed { items: Vec::new(), left_out: Vec::new() };
         let mut cursors = HashSet::new();
         let mut cursor = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let mut params = PaginatedRequestParams::default();
             params.cursor = cursor;
             let page = self.peer.send_request(request(params)).await.map_err(refused)?;
@@ -194,14 +194,14 @@ impl Whose<'_> {
                 list.add(thing);
             }
             match page.get("nextCursor").and_then(Value::as_str) {
-                // A cursor that comes again would go on for ever.
-                Some(next) if list.items.len() < MOST_ITEMS && cursors.insert(next.to_owned()) => {
+                // A repeated cursor would loop forever.
+                Some(next) if list.items.len() < MAX_ITEMS && cursors.insert(next.to_owned()) => {
                     cursor = Some(next.to_owned());
                 }
                 _ => break,
             }
         }
-        list.items.truncate(MOST_ITEMS);
+        list.items.truncate(MAX_ITEMS);
         Ok(list)
     }
 
@@ -220,7 +220,7 @@ impl Whose<'_> {
             input_schema,
             read_only: hints.read_only_hint.unwrap_or_default(),
             max_result_chars: result_chars
-                .and_then(|chars| usize::try_from(chars.min(MOST_RESULT_CHARS)).ok()),
+                .and_then(|chars| usize::try_from(chars.min(MAX_RESULT_CHARS)).ok()),
         }
     }
 
@@ -263,7 +263,7 @@ impl Whose<'_> {
     }
 }
 
-/// Things of a list, and what is said of those that are none.
+/// The items of a list, and warnings about invalid ones.
 struct Listed<T> {
     items: Vec<T>,
     left_out: Vec<String>,
@@ -296,8 +296,8 @@ fn unfit(tool: &Tool) -> Option<&'static str> {
     let schema = || serde_json::to_string(&*tool.input_schema).unwrap_or_default();
     match tool.name.len() {
         0 => Some("it has no name"),
-        length if length > LONGEST_NAME => Some("its name is too long"),
-        _ if schema().len() > LARGEST_SCHEMA => Some("its schema is too large"),
+        length if length > MAX_NAME => Some("its name is too long"),
+        _ if schema().len() > MAX_SCHEMA => Some("its schema is too large"),
         _ => None,
     }
 }
@@ -309,11 +309,11 @@ fn short(name: &str) -> String {
 
 /// A text, as far as it may go.
 pub(crate) fn cut(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
+    if text.len() <= MAX_TEXT {
         return text.to_owned();
     }
     const MARK: &str = " […]";
-    format!("{}{MARK}", &text[..text.floor_char_boundary(LONGEST_TEXT - MARK.len())])
+    format!("{}{MARK}", &text[..text.floor_char_boundary(MAX_TEXT - MARK.len())])
 }
 
 #[cfg(test)]
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         assert_eq!(cut("short"), "short");
-        let long = cut(&"é".repeat(LONGEST_TEXT));
-        assert!(long.len() <= LONGEST_TEXT && long.ends_with(" […]"));
+        let long = cut(&"é".repeat(MAX_TEXT));
+        assert!(long.len() <= MAX_TEXT && long.ends_with(" […]"));
     }
 }

@@ -1,14 +1,14 @@
-//! What servers' tools are called to a model: `mcp__<server>__<tool>`.
+//! The names of servers' tools for a model: `mcp__<server>__<tool>`.
 //!
-//! Providers take 64 characters of `[A-Za-z0-9_-]`; servers call their tools what they like. Names are made of what
-//! servers say alone, never of when they say it: the same servers give the same names in every session.
+//! Providers accept 64 characters of `[A-Za-z0-9_-]`; servers name their tools freely. Names depend only on what
+//! servers say, never on the order: the same servers give the same names in every session.
 
 use std::collections::BTreeMap;
 
 use ona_types::ContentHash;
 
 /// The longest name that all providers take.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// Digits of a hash that stand for what a name cannot say.
 const DIGITS: usize = 8;
 
@@ -33,8 +33,8 @@ fn named(slug: &str, server: &str, tool: &str, marked: bool) -> String {
     };
     let mut name = format!("mcp__{slug}__");
     name.extend(tool.chars().map(plain));
-    if marked || name.len() > LONGEST_NAME {
-        name.truncate(LONGEST_NAME - DIGITS - 1);
+    if marked || name.len() > MAX_NAME {
+        name.truncate(MAX_NAME - DIGITS - 1);
         name.push('_');
         name.push_str(&digits(&format!("{server}\0{tool}")));
     }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(tool_name("GitHub", "create_issue"), "mcp__github__create_issue");
         assert_eq!(tool_name("a", "say.Hello/now"), "mcp__a__say_Hello_now");
         let long = tool_name("server", &"x".repeat(200));
-        assert_eq!(long.len(), LONGEST_NAME);
+        assert_eq!(long.len(), MAX_NAME);
         assert_ne!(long, tool_name("server", &"x".repeat(201)), "a hash tells them apart");
         assert_eq!(long, tool_name("server", &"x".repeat(200)));
         assert_eq!(tool_name("日本", "日本"), format!("mcp{}", "_".repeat(8)));

@@ -1,4 +1,4 @@
-//! Signing in to servers that want to know who asks: discovery, registration, the browser, tokens and their renewal.
+//! Signing in to servers that require it (OAuth): discovery, registration, the browser, tokens and their renewal.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,19 +31,19 @@ use crate::spec::{OauthClient, Remote};
 
 /// How long the human may take.
 const SIGN_IN_WITHIN: Duration = Duration::from_secs(300);
-/// How long a browser may take to say what it wants.
+/// The time limit for a browser's request.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-/// How long a visit may take.
+/// The time limit for a browser's connection.
 const VISIT_WITHIN: Duration = Duration::from_secs(15);
-/// Visitors at a time; more are sent away.
-const MOST_VISITORS: usize = 32;
-/// How long an authorization server may take to tell of itself, and how much it may say.
+/// The limit for concurrent connections; further ones are closed.
+const MAX_CONNECTIONS_PER_LOGIN: usize = 32;
+/// Limits for the metadata of an authorization server: time and size.
 const METADATA_WITHIN: Duration = Duration::from_secs(30);
-const LARGEST_METADATA: usize = 256 << 10;
+const MAX_METADATA: usize = 256 << 10;
 /// Where a browser is sent back to.
 const BACK: &str = "/callback";
 
-/// Why signing in came to nothing.
+/// Why signing in failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorizeError {
     /// The server cannot be asked.
@@ -52,12 +52,12 @@ pub enum AuthorizeError {
     /// There is nothing to sign in to.
     #[error("the MCP server `{0}` is a program on this machine; there is nothing to sign in to")]
     NotRemote(String),
-    /// Nobody is asked who they are.
+    /// The server requires no sign-in.
     #[error("the MCP server `{0}` needs no sign-in")]
     NotNeeded(String),
-    /// The port that the browser is to come back to cannot be had.
+    /// The callback port cannot be used.
     #[error(
-        "port {port} cannot be listened on: {why}; end what uses it, or set another callbackPort"
+        "cannot listen on port {port}: {why}; end the process that uses it, or set another callbackPort"
     )]
     Port {
         /// The port.
@@ -65,8 +65,8 @@ pub enum AuthorizeError {
         /// Why not.
         why: String,
     },
-    /// The authorization server does not go along.
-    #[error("`{server}` cannot be signed in to: {why}")]
+    /// The authorization server refuses or is not usable.
+    #[error("sign-in to `{server}` failed: {why}")]
     Refused {
         /// The server.
         server: String,
@@ -80,7 +80,7 @@ pub enum AuthorizeError {
     #[error("the sign-in was refused: {0}")]
     Denied(String),
     /// The human did not come back.
-    #[error("nobody came back from the browser within {} minutes", SIGN_IN_WITHIN.as_secs() / 60)]
+    #[error("the sign-in was not completed in the browser within {} minutes", SIGN_IN_WITHIN.as_secs() / 60)]
     TooLate,
 }
 
@@ -96,7 +96,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Has the store do something on a thread that may wait.
+    /// Calls the store on a thread that may block.
     async fn with<T: Send + 'static>(
         &self,
         what: impl FnOnce(&dyn TokenStore, &str) -> Result<T, String> + Send + 'static,
@@ -129,7 +129,7 @@ impl Kept {
 impl CredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let kept = self.with(|store, key| store.load(key)).await?;
-        // What cannot be read is as good as nothing: the human signs in anew.
+        // Unreadable data counts as missing: the human signs in again.
         Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()))
     }
 
@@ -153,7 +153,7 @@ impl CredentialStore for Kept {
     }
 }
 
-/// A manager that does not know yet where to sign in, unless settings say so.
+/// A manager; it has to discover where to sign in, unless the settings say so.
 async fn manager(remote: &Remote) -> Result<AuthorizationManager, AuthError> {
     // The manager makes its own client.
     ona_http::install_tls();
@@ -164,7 +164,7 @@ async fn manager(remote: &Remote) -> Result<AuthorizationManager, AuthError> {
     Ok(manager)
 }
 
-/// Metadata, if nobody on the way to the places it names can read codes and tokens.
+/// Metadata, if all its endpoints are protected from eavesdropping.
 fn safe(metadata: AuthorizationMetadata) -> Result<AuthorizationMetadata, AuthError> {
     let places = [
         ("authorization_endpoint", Some(&metadata.authorization_endpoint)),
@@ -183,7 +183,7 @@ fn safe(metadata: AuthorizationMetadata) -> Result<AuthorizationMetadata, AuthEr
     Ok(metadata)
 }
 
-/// Whether nobody reads what is sent to an address but who is there.
+/// Whether traffic to an address is protected: https, or this machine.
 fn is_private(url: &Url) -> bool {
     let here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -196,7 +196,7 @@ fn is_private(url: &Url) -> bool {
 
 /// What an authorization server tells of itself at an address that settings name.
 async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
-    // The query may say who asks.
+    // The query may contain credentials.
     let shown = url.split('?').next().unwrap_or_default();
     let failed = |why: String| AuthError::MetadataError(format!("{shown}: {why}"));
     let asked = async {
@@ -204,15 +204,16 @@ async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
         let response = web.0.get(url).header(ACCEPT, "application/json").send().await;
         let response = response.and_then(reqwest::Response::error_for_status);
         let response = response.map_err(|error| chain(&error.without_url()))?;
-        let body = body(response, LARGEST_METADATA).await.map_err(|error| chain(&error))?;
+        let body = body(response, MAX_METADATA).await.map_err(|error| chain(&error))?;
         let body = body.ok_or("the answer is too large")?;
-        serde_json::from_slice(&body).map_err(|error| format!("the answer is no metadata: {error}"))
+        serde_json::from_slice(&body)
+            .map_err(|error| format!("the answer is not valid metadata: {error}"))
     };
     let told = tokio::time::timeout(METADATA_WITHIN, asked).await;
-    told.unwrap_or_else(|_| Err("there is no answer".to_owned())).map_err(failed)
+    told.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(failed)
 }
 
-/// What is known of who asks this server, ready to be used; nothing if nobody has signed in.
+/// The stored sign-in for this server, ready to use; `None` if there is none.
 pub(crate) async fn signed_in(
     server: &str,
     remote: &Remote,
@@ -252,7 +253,7 @@ impl Tokens {
         Self(Mutex::new(manager))
     }
 
-    /// The token; a new one if the old one is about to end, none if that takes a new sign-in.
+    /// The token, renewed if it is about to expire; `None` if a new sign-in is needed.
     pub(crate) async fn current(&self) -> Result<Option<String>, String> {
         match self.0.lock().await.get_access_token().await {
             Ok(token) => Ok(Some(token)),
@@ -261,7 +262,7 @@ impl Tokens {
         }
     }
 
-    /// A token in place of one that the server will not have.
+    /// A new token in place of one that the server refused.
     pub(crate) async fn renewed(&self, old: &str) -> Result<Option<String>, String> {
         let manager = self.0.lock().await;
         match manager.refresh_token().await {
@@ -276,7 +277,7 @@ impl Tokens {
     }
 }
 
-/// Signs in: sends the human to the authorization server, and keeps the tokens that come of it.
+/// Signs in: sends the human to the authorization server, and stores the tokens.
 pub(crate) async fn sign_in(
     server: &str,
     remote: &Remote,
@@ -299,7 +300,7 @@ pub(crate) async fn sign_in(
     let mut manager = manager(remote).await.map_err(refused)?;
     if client.metadata_url.is_none() {
         let found = manager.resolve_metadata_from_challenge(challenge).await.map_err(refused)?;
-        // It neither asks who one is nor tells where to say so: there is no page that anybody could come back from.
+        // It neither requires a sign-in nor says where to sign in.
         if challenge.is_none() && !found.source.is_discovered() {
             return Err(AuthorizeError::NotNeeded(server.to_owned()));
         }
@@ -334,7 +335,7 @@ pub(crate) async fn sign_in(
     let page = session.get_authorization_url();
     let state = state_of(page).ok_or_else(|| AuthorizeError::Refused {
         server: server.to_owned(),
-        why: format!("`{page}` is no address of a page to sign in"),
+        why: format!("`{page}` is not the URL of a sign-in page"),
     })?;
     browser.open(page).map_err(AuthorizeError::Browser)?;
     let came = came_back(listener, &back, state);
@@ -364,7 +365,7 @@ fn state_of(page: &str) -> Option<String> {
 }
 
 /// Waits for the browser to come back, and gives the address it came with; or what the authorization server says
-/// instead. Who comes with another state was not sent by us.
+/// instead. A request with another state does not belong to this sign-in.
 async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<String, String> {
     let base = Arc::new((back.to_owned(), state));
     let (sender, mut found) = mpsc::channel::<Result<String, String>>(1);
@@ -374,11 +375,11 @@ async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<S
             Some(came) = found.recv() => return came,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                Err(error) => return Err(format!("nothing more can be heard: {error}")),
+                Err(error) => return Err(format!("no more connections can be accepted: {error}")),
             },
         };
         while connections.try_join_next().is_some() {}
-        if connections.len() >= MOST_VISITORS {
+        if connections.len() >= MAX_CONNECTIONS_PER_LOGIN {
             continue;
         }
         let (base, sender) = (Arc::clone(&base), sender.clone());
@@ -397,7 +398,7 @@ async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<S
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer);
             let _ = tokio::time::timeout(VISIT_WITHIN, connection).await;
-            // Only now: the human is to see the page before anything ends.
+            // Only now: the human must see the page before the listener closes.
             if let Ok(came) = came.try_recv() {
                 let _ = sender.send(came).await;
             }
@@ -405,7 +406,7 @@ async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<S
     }
 }
 
-/// What a visitor is told, and what has come of the visit.
+/// The page for the browser, and the result of the request.
 fn visit(
     request: &Request<Incoming>,
     back: &str,
@@ -413,13 +414,13 @@ fn visit(
 ) -> (&'static str, StatusCode, Option<Result<String, String>>) {
     let query = request.uri().query().unwrap_or_default();
     let Ok(url) = Url::parse(&format!("{back}?{query}")) else {
-        return ("This is no address.", StatusCode::BAD_REQUEST, None);
+        return ("Invalid URL.", StatusCode::BAD_REQUEST, None);
     };
     let value = |name: &str| {
         url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     };
     if request.uri().path() != BACK {
-        return ("There is nothing here.", StatusCode::NOT_FOUND, None);
+        return ("Not found.", StatusCode::NOT_FOUND, None);
     }
     if value("state").as_deref() != Some(state) {
         return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);

@@ -11,7 +11,7 @@ use tokio::io::Empty;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio_util::io::ReaderStream;
 
-use super::bound::{Bounded, Frame, LARGEST_ANSWER, Noise};
+use super::bound::{Bounded, Frame, MAX_RESPONSE, Noise};
 use super::unread::read;
 
 /// The library writes; what it would read it would also drop without a word, so that is done here.
@@ -22,11 +22,11 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// `noise` hears the first line that is no message.
+    /// `noise` receives the first line that is not a message.
     pub(crate) fn new(output: ChildStdout, input: ChildStdin, noise: &Noise) -> Self {
         let lines = ReaderStream::new(output);
         Self {
-            lines: Bounded::new(lines, Frame::Line, LARGEST_ANSWER, noise.clone()),
+            lines: Bounded::new(lines, Frame::Line, MAX_RESPONSE, noise.clone()),
             writer: AsyncRwTransport::new_client(tokio::io::empty(), input),
             noise: noise.clone(),
         }

@@ -16,43 +16,43 @@ use super::callbacks::{Browser, ServerCallbacks, TokenStore, token_key};
 use super::child::Groups;
 use super::connect::{Common, Link};
 use super::content::{CallOutcome, PromptMessage, ResourceContent};
-use super::ears::Root;
 use super::error::McpError;
 use super::keeper::Keeper;
 use super::lists::{McpPrompt, McpResource, McpTemplate, McpTool};
 use super::names::slugs;
 use super::oauth::{AuthorizeError, sign_in};
 use super::server::{Command, News, Retry, Server, ServerInfo, ServerState};
+use super::server_requests::Root;
 use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long all servers together may take to end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to tell a server that the roots changed.
 const TELL_WITHIN: Duration = Duration::from_secs(1);
-/// What keepers are told and have not heard yet.
-const MOST_COMMANDS: usize = 16;
+/// The limit for queued commands of a keeper.
+const MAX_COMMANDS: usize = 16;
 
 /// What a pool is started with, beside its servers.
 #[derive(Clone, Default)]
 pub struct PoolOptions {
     /// Directories that servers may work in.
     pub roots: Vec<Root>,
-    /// Where tokens are kept; without, nobody can sign in.
+    /// The store for tokens; without it, signing in is not possible.
     pub tokens: Option<Arc<dyn TokenStore>>,
-    /// Servers that are not connected until somebody wants them.
+    /// Servers that are connected only on request.
     pub disabled: HashSet<String>,
-    /// When connections that broke are made again.
+    /// When lost connections are retried.
     pub retry: Retry,
 }
 
-/// How it stands with a server.
+/// The status of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerStatus {
     /// What it is called in settings.
     pub name: String,
     /// What it is called in names of tools.
     pub slug: String,
-    /// How it stands.
+    /// Its state.
     pub state: ServerState,
     /// What is wrong; for a program with what it last said.
     pub error: Option<String>,
@@ -60,9 +60,9 @@ pub struct ServerStatus {
     pub info: Option<ServerInfo>,
     /// How many tools it has.
     pub tools: usize,
-    /// What is said of tools that are left out, because no model could be offered them.
+    /// Warnings about tools that are left out because no model could use them.
     pub left_out: Vec<String>,
-    /// The first thing that it printed and that is no message.
+    /// Its first output that is not a message.
     pub noise: Option<String>,
     /// What it says a model should know, cut at 2 KB.
     pub instructions: Option<String>,
@@ -108,7 +108,7 @@ impl Pool {
         let (mut servers, mut keepers) = (Vec::new(), Vec::new());
         for (spec, slug) in specs.into_iter().zip(slugs) {
             let enabled = !options.disabled.contains(&spec.name);
-            let (sender, commands) = mpsc::channel(MOST_COMMANDS);
+            let (sender, commands) = mpsc::channel(MAX_COMMANDS);
             let server = Arc::new(Server::new(spec, slug, sender, news.clone()));
             let keeper = Keeper {
                 server: Arc::clone(&server),
@@ -124,7 +124,7 @@ impl Pool {
         Self { servers, common, news, closing, keepers: Mutex::new(keepers) }
     }
 
-    /// Waits until every server is connected, or will not be for now; at most so long.
+    /// Waits until every server is connected or has failed, at most this long.
     pub async fn settle(&self, within: Duration) {
         let settled = self.until(|| {
             self.servers.iter().all(|server| server.view().state != Some(ServerState::Pending))
@@ -132,7 +132,7 @@ impl Pool {
         let _ = tokio::time::timeout(within, settled).await;
     }
 
-    /// Waits until the tools that servers said have changed are known as they are; at most so long.
+    /// Waits until changed tool lists are read again, at most this long.
     pub async fn tools_known(&self, within: Duration) {
         let links = self.servers.iter().filter_map(|server| server.view().link.clone());
         let links: Vec<Arc<Link>> = links.collect();
@@ -153,12 +153,12 @@ impl Pool {
         }
     }
 
-    /// How it stands with every server, in their order.
+    /// The status of every server, in their order.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers.iter().map(|server| status(server)).collect()
     }
 
-    /// Counts whatever changes: states, lists. Whoever shows them waits for it.
+    /// Counts changes of states and lists, for displays that wait for a change.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.news.any.subscribe()
     }
@@ -253,7 +253,7 @@ impl Pool {
         self.look_after(server, &link, read)
     }
 
-    /// What a prompt stands for. Arguments are texts.
+    /// The messages of a prompt. Arguments are strings.
     pub async fn prompt(
         &self,
         server: &str,
@@ -280,7 +280,7 @@ impl Pool {
         }
     }
 
-    /// Connects a server anew, whatever there is, and waits until that has come to something.
+    /// Reconnects a server, and waits for the result.
     pub async fn reconnect(&self, name: &str) -> Result<ServerStatus, McpError> {
         let server = self.server(name)?;
         self.tell(server, Command::Connect).await;
@@ -296,7 +296,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Has the human sign in to a server, keeps the tokens that come of it, and connects.
+    /// Has the human sign in to a server, stores the tokens, and connects.
     pub async fn authorize(
         &self,
         name: &str,
@@ -366,7 +366,7 @@ impl Pool {
         Err(McpError::NotConnected { server: name, why })
     }
 
-    /// Has a connection made anew that was found broken.
+    /// Requests a reconnect after a lost connection.
     fn look_after<T>(
         &self,
         server: &Server,
@@ -383,7 +383,7 @@ impl Pool {
         outcome
     }
 
-    /// Tells a keeper something, and waits until it has begun to act on it.
+    /// Sends a command to a keeper, and waits until it starts to act on it.
     async fn tell(&self, server: &Server, command: impl FnOnce(oneshot::Sender<()>) -> Command) {
         let (sender, heard) = oneshot::channel();
         if server.commands.send(command(sender)).await.is_ok() {
@@ -401,7 +401,7 @@ impl Pool {
             Way::Http(remote) | Way::Sse(remote) => remote,
             Way::Stdio { .. } => return Err(AuthorizeError::NotRemote(name)),
         };
-        let why = "there is no place to keep tokens in".to_owned();
+        let why = "there is no store for tokens".to_owned();
         let refused = AuthorizeError::Refused { server: name, why };
         Ok((remote, self.common.tokens.as_ref().ok_or(refused)?))
     }

@@ -33,7 +33,7 @@ impl Drop for Reading {
 /// Reads lists anew whenever the server says that they changed.
 async fn read_anew(server: Arc<Server>, link: Arc<Link>) {
     let peer = link.running.peer();
-    // Where there is no greeting, news have to be asked for.
+    // Without `initialize`, change notifications must be requested.
     let subscribes = peer.peer_info().is_some_and(|info| !info.protocol_version.has_initialize());
     let listening = async {
         if subscribes {

@@ -1,4 +1,4 @@
-//! A server, as the pool knows it: how it stands with it, and what it offers.
+//! A server as the pool knows it: its status, and what it offers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::connect::Link;
 use super::lists::{McpPrompt, McpResource, McpTemplate, McpTool};
 use crate::spec::ServerSpec;
 
-/// When a connection that broke is made again.
+/// When a lost connection is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// How often it is tried.
@@ -24,18 +24,18 @@ impl Default for Retry {
     }
 }
 
-/// How it stands with a server.
+/// The status of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
     /// It is being connected.
     Pending,
-    /// It can be asked.
+    /// It is connected.
     Connected,
-    /// It could not be connected, and nothing is tried any more.
+    /// Connecting failed, and there is no further retry.
     Failed,
     /// It wants the human to sign in.
     NeedsAuth,
-    /// Nobody wants it to be connected.
+    /// It is disabled.
     Disabled,
 }
 
@@ -61,20 +61,20 @@ pub(crate) struct View {
     pub(crate) info: Option<ServerInfo>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Arc<Vec<McpTool>>,
-    /// What is said of tools that are left out.
+    /// Warnings about tools that are left out.
     pub(crate) left_out: Vec<String>,
     pub(crate) prompts: Arc<Vec<McpPrompt>>,
     pub(crate) resources: Arc<Vec<McpResource>>,
     pub(crate) templates: Arc<Vec<McpTemplate>>,
-    /// How the server said that it wants to know who asks.
+    /// The server's challenge to sign in.
     pub(crate) challenge: Option<String>,
 }
 
-/// What a keeper can be told.
+/// A command for a keeper.
 pub(crate) enum Command {
-    /// Connect, in place of what there is. The answer comes when that is begun.
+    /// Connect, replacing an existing connection. Answered when it starts.
     Connect(oneshot::Sender<()>),
-    /// Do not connect any more. The answer comes when nobody can ask it any more.
+    /// Disconnect and stay so. Answered when the server can no longer be called.
     Disable(oneshot::Sender<()>),
     /// A request found the connection broken.
     Broken(Arc<Link>, String),
@@ -126,7 +126,7 @@ impl Server {
         self.news.any.send_modify(|version| *version += 1);
     }
 
-    /// Without a connection, and how that is.
+    /// Sets a state without a connection.
     pub(crate) fn without(&self, state: ServerState, error: Option<String>) {
         self.change(|view| {
             let challenge = view.challenge.take();

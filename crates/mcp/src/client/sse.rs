@@ -1,4 +1,4 @@
-//! HTTP+SSE, as protocol 2024-11-05 has it: one stream of events from the server, and an address that it names to post
+//! HTTP+SSE of protocol 2024-11-05: one event stream from the server, and a URL that it names to post
 //! messages to.
 
 use std::borrow::Cow;
@@ -23,12 +23,12 @@ use super::oauth::Tokens;
 use super::unread::read;
 use super::web::{Web, bare, body, challenge};
 
-/// Messages that wait to be taken in; the server waits while there are so many.
-const MOST_WAITING: usize = 16;
-/// What is read of an answer that says no.
-const LONGEST_REFUSAL: usize = 64 << 10;
+/// The limit for queued messages; the server waits when it is reached.
+const MAX_WAITING: usize = 16;
+/// The limit for the body of an error response.
+const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// Why a message could not be sent, or no stream was to be had.
+/// Why a message could not be sent, or the stream not opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SseFault {
     #[error(transparent)]
@@ -39,7 +39,7 @@ pub(crate) enum SseFault {
     Auth(#[source] AuthRequiredError),
     #[error("the token could not be renewed: {0}")]
     Token(String),
-    #[error("the address names no stream of events, but `{0}`")]
+    #[error("the URL returns `{0}`, not an event stream")]
     NoStream(String),
     #[error("the stream ended before it named an address to post to")]
     NoEndpoint,
@@ -95,7 +95,7 @@ impl Way {
                 if status.is_success() {
                     return Ok(response);
                 }
-                let said = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
+                let said = body(response, MAX_ERROR_BODY).await.ok().flatten().unwrap_or_default();
                 let said = String::from_utf8_lossy(&said);
                 let said = format!("{status} {}", brief(&said));
                 return Err(SseFault::Status(said.trim().to_owned()));
@@ -135,7 +135,7 @@ impl SseTransport {
         // Headers and tokens are for this server alone.
         let own = base.join(endpoint.trim()).ok().filter(|own| own.origin() == base.origin());
         let endpoint = own.ok_or(SseFault::Elsewhere(endpoint))?;
-        let (sender, messages) = mpsc::channel(MOST_WAITING);
+        let (sender, messages) = mpsc::channel(MAX_WAITING);
         let reading = tokio::spawn(async move {
             while let Some(Ok(event)) = events.next().await {
                 let is_message = matches!(&*event.name, "" | "message");
@@ -146,7 +146,7 @@ impl SseTransport {
                             return;
                         }
                     }
-                    None => debug!(target: "ona::mcp", "an event is no message"),
+                    None => debug!(target: "ona::mcp", "an event is not a message"),
                 }
             }
         });

@@ -1,9 +1,9 @@
-//! Which lists of a server are no longer what they were.
+//! Tracks which lists of a server are stale.
 
 use rmcp::model::ServerNotification;
 use tokio::sync::watch;
 
-/// What the server has said of its lists, and what was made of it.
+/// Notifications about changed lists, and how far they are handled.
 #[derive(Default)]
 pub(crate) struct Stale(watch::Sender<State>);
 
@@ -37,8 +37,8 @@ impl Stale {
         });
     }
 
-    /// Waits until something is stale, and says what is to be read. However often that was said, it is one thing to
-    /// do.
+    /// Waits until something is stale, and returns what to read. Repeated notifications count as
+    /// one.
     pub(crate) async fn next(&self) -> Lists {
         self.until(|state| state.stale != Lists::default()).await;
         let mut lists = Lists::default();

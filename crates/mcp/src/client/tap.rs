@@ -3,8 +3,8 @@
 //!
 //! The library would hand each of these to a task of its own, after which neither their order is kept nor that they come
 //! before the answer. It would also take in requests without end from a server that reads none of the answers; here only
-//! so many are open at a time. And what a server sent that nobody could read, and that answers nobody knows which
-//! request, is told to all that wait.
+//! a limited number is open at a time. And an unreadable message that cannot be matched to a
+//! request is reported to all open requests.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -24,13 +24,13 @@ use super::stale::Stale;
 use super::unread::UNREADABLE;
 use crate::Progress;
 
-/// Requests of a server that are not answered yet; more are not heard.
-const MOST_OPEN: usize = 256;
+/// The limit for unanswered requests of a server; further ones are ignored.
+const MAX_OPEN: usize = 256;
 
 /// Hears how far a call got. It must not wait for anything.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Who hears of the progress of which request.
+/// The progress listeners by request.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners(Arc<Mutex<HashMap<ProgressToken, Listener>>>);
 
@@ -44,12 +44,12 @@ struct Listener {
 struct Hears(OnProgress);
 
 impl Listeners {
-    /// Has somebody hear of the progress of a request that will be sent.
+    /// Registers a progress listener for a request that will be sent.
     pub(crate) fn attach(request: &mut ClientRequest, hears: OnProgress) {
         request.extensions_mut().insert(Hears(hears));
     }
 
-    /// Nobody hears of it any more.
+    /// Removes the listener.
     pub(crate) fn detach(&self, token: &ProgressToken) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
     }
@@ -65,7 +65,7 @@ impl Listeners {
     fn received(&self, said: ProgressNotificationParam) {
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(listener) = listeners.get_mut(&said.progress_token) else { return };
-        // Steps go forward; anything else is no step.
+        // Progress must increase; other steps are ignored.
         if said.progress > listener.so_far {
             listener.so_far = said.progress;
             let hears = Arc::clone(&listener.hears);
@@ -80,10 +80,10 @@ impl Listeners {
 struct Open(Arc<Mutex<HashSet<RequestId>>>);
 
 impl Open {
-    /// Whether a request is heard. A second one of the same name is none.
+    /// Whether a request is accepted. A second one with the same id is not.
     fn add(&self, id: &RequestId) -> bool {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.len() < MOST_OPEN && open.insert(id.clone())
+        open.len() < MAX_OPEN && open.insert(id.clone())
     }
 
     fn remove(&self, id: Option<&RequestId>) {
@@ -210,11 +210,11 @@ mod tests {
     fn only_so_many_requests_are_open() {
         let open = Open::default();
         let id = |n: usize| RequestId::Number(n as i64);
-        assert!((0..MOST_OPEN).all(|n| open.add(&id(n))));
-        assert!(!open.add(&id(MOST_OPEN)), "one too many");
+        assert!((0..MAX_OPEN).all(|n| open.add(&id(n))));
+        assert!(!open.add(&id(MAX_OPEN)), "one too many");
         open.remove(Some(&id(7)));
         open.remove(None);
-        assert!(open.add(&id(MOST_OPEN)), "there is room again");
+        assert!(open.add(&id(MAX_OPEN)), "there is room again");
         open.remove(Some(&id(1)));
         assert!(!open.add(&id(2)), "it is open already");
     }

@@ -1,8 +1,8 @@
-//! Messages that cannot be read: whoever waits for one hears so at once.
+//! Unreadable messages: the waiting request fails at once.
 //!
-//! An answer that is no JSON-RPC, or nested deeper than anything is, would be dropped by the library, and its call would
-//! wait for its whole time. Here an error takes its place. What never was a message, a line of a log for instance, is
-//! left out, and nobody's call suffers for it.
+//! An answer that is not JSON-RPC, or nested too deeply, would be dropped by the library, and its call would
+//! wait for its whole time limit. Here an error replaces it. Output that never was a message, such as a log line, is
+//! ignored.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, RequestId, ServerJsonRpcMessage};
@@ -14,7 +14,7 @@ use super::bound::Scan;
 /// that is waited for. Servers' own codes are above.
 pub(crate) const UNREADABLE: i32 = -32_997;
 
-/// Reads a message; what cannot be read becomes an error for who waits for it, or nothing if nobody can be waiting.
+/// Parses a message; an unreadable one becomes an error for the waiting request, or `None` if none can be waiting.
 pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     serde_json::from_slice(text).or_else(|error| in_place_of(text, &error).ok_or(())).ok()
@@ -23,12 +23,12 @@ pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 /// What takes the place of a message that cannot be read, for this reason.
 pub(crate) fn in_place_of(text: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
     let seen = Scan::of(text);
-    // A question, or news: nobody waits for it.
+    // A request or notification of the server: no call waits for it.
     if seen.is_request || !(seen.speaks || holds_more(text)) {
         return None;
     }
     let why = match error.classify() {
-        Category::Data => "it is no message of JSON-RPC".to_owned(),
+        Category::Data => "it is not a JSON-RPC message".to_owned(),
         _ => error.to_string(),
     };
     let id = seen.answered().and_then(|id| serde_json::from_str::<RequestId>(&id).ok());
@@ -36,7 +36,7 @@ pub(crate) fn in_place_of(text: &[u8], error: &serde_json::Error) -> Option<Serv
     Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREADABLE), said, None), id))
 }
 
-/// Whether a text begins like a list of messages: a line of a log begins with `[` as well, but not so.
+/// Whether a text begins like a batch of messages, and not like a log line that also starts with `[`.
 fn holds_more(text: &[u8]) -> bool {
     let inner = text.trim_ascii_start().strip_prefix(b"[");
     matches!(inner.and_then(|inner| inner.trim_ascii_start().first()), Some(b'[' | b'{'))

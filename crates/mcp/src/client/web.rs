@@ -1,4 +1,4 @@
-//! Streamable HTTP, with answers that are no larger than they may be.
+//! Streamable HTTP, with size limits for answers.
 //!
 //! The library reads a plain JSON answer to its end, however long it is, and events with a parser of its own. Here
 //! both are bounded, and events are read as everywhere in ona.
@@ -25,7 +25,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use url::Url;
 
-use super::bound::{LARGEST_ANSWER, TOO_LARGE};
+use super::bound::{MAX_RESPONSE, TOO_LARGE};
 use super::error::brief;
 use super::events::events;
 use super::unread::in_place_of;
@@ -33,9 +33,9 @@ use super::unread::in_place_of;
 /// How long a connection may take to come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Hops to other places of the same server.
-const MOST_REDIRECTS: usize = 5;
-/// What is read of an answer that says no.
-const LONGEST_REFUSAL: usize = 64 << 10;
+const MAX_REDIRECTS: usize = 5;
+/// The limit for the body of an error response.
+const MAX_ERROR_BODY: usize = 64 << 10;
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -63,7 +63,7 @@ impl Web {
     }
 }
 
-/// An error of HTTP without the address it happened at, but for the server's name: who uses it may stand in the rest.
+/// An HTTP error without the URL, except for the host: the rest may contain credentials.
 pub(crate) fn bare(error: reqwest::Error) -> reqwest::Error {
     let place = error.url().and_then(|url| Url::parse(&url.origin().ascii_serialization()).ok());
     match place {
@@ -76,13 +76,13 @@ fn client_error(error: reqwest::Error) -> StreamableHttpError<reqwest::Error> {
     StreamableHttpError::Client(bare(error))
 }
 
-/// A redirect is followed within the server only, and only if the message goes with it: headers are for nobody else.
+/// A redirect is followed only within the same server, and only if it keeps the body: headers must not go elsewhere.
 fn within_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps_message = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT]
         .contains(&attempt.status());
     let first = attempt.previous().first();
     let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    match keeps_message && same && attempt.previous().len() <= MOST_REDIRECTS {
+    match keeps_message && same && attempt.previous().len() <= MAX_REDIRECTS {
         true => attempt.follow(),
         false => attempt.stop(),
     }
@@ -95,31 +95,31 @@ pub(crate) fn header_map(
     let mut map = HashMap::new();
     for (name, value) in headers {
         let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("`{name}` cannot be the name of a header"))?;
+            .map_err(|_| format!("`{name}` is not a valid header name"))?;
         if RESERVED.contains(&key.as_str()) {
             return Err(format!("the header `{name}` is MCP's own; take it out of the settings"));
         }
         // What it holds is likely a secret.
         let mut value = HeaderValue::try_from(value.trim())
-            .map_err(|_| format!("the header `{name}` has a value that HTTP cannot carry"))?;
+            .map_err(|_| format!("the header `{name}` has a value that is not valid in HTTP"))?;
         value.set_sensitive(true);
         map.insert(key, value);
     }
     Ok(map)
 }
 
-/// Whether settings say already who asks.
+/// Whether the settings already contain credentials.
 pub(crate) fn says_who(headers: &HashMap<HeaderName, HeaderValue>) -> bool {
     headers.contains_key(&AUTHORIZATION)
 }
 
-/// The challenge of a server that wants to know who asks.
+/// The challenge of a server that requires a sign-in.
 pub(crate) fn challenge(headers: &HeaderMap) -> AuthRequiredError {
     let said = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
     AuthRequiredError::new(said.unwrap_or("Bearer").to_owned())
 }
 
-/// A body, as long as it is not too long; nothing if it is.
+/// A body, up to the limit; `None` if it is larger.
 pub(crate) async fn body(response: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut chunks = response.bytes_stream();
     let mut body = Vec::new();
@@ -307,10 +307,10 @@ async fn answered(
             false => Ok(StreamableHttpPostResponse::Accepted),
         };
     }
-    let body = body(response, LARGEST_ANSWER).await.map_err(StreamableHttpError::Client)?;
+    let body = body(response, MAX_RESPONSE).await.map_err(StreamableHttpError::Client)?;
     let parsed = match (&body, message) {
         (None, ClientJsonRpcMessage::Request(request)) => {
-            let said = format!("the answer is larger than {} MiB", LARGEST_ANSWER >> 20);
+            let said = format!("the answer is larger than {} MiB", MAX_RESPONSE >> 20);
             let error = ErrorData::new(ErrorCode(TOO_LARGE), said, None);
             return Ok(StreamableHttpPostResponse::Json(
                 ServerJsonRpcMessage::error(error, Some(request.id.clone())),
@@ -323,7 +323,7 @@ async fn answered(
     match parsed {
         Ok(parsed) => Ok(StreamableHttpPostResponse::Json(parsed, session)),
         Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-        Err(error) => Err(unexpected(format!("it is no message of MCP: {error}"))),
+        Err(error) => Err(unexpected(format!("it is not an MCP message: {error}"))),
     }
 }
 
@@ -346,7 +346,7 @@ async fn refused(
     response: Response,
 ) -> Outcome<StreamableHttpPostResponse> {
     let status = response.status();
-    let body = body(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let body = body(response, MAX_ERROR_BODY).await.ok().flatten().unwrap_or_default();
     let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
     if let (Ok(ServerJsonRpcMessage::Error(error)), ClientJsonRpcMessage::Request(request)) =
         (parsed, message)

@@ -242,8 +242,8 @@ async fn what_is_no_answer_fails_its_call_at_once() {
     let pool = settled(vec![server]).await;
     for (tool, part) in [
         ("busy", "HTTP 503"),
-        ("page", "it is `text/html` and no JSON"),
-        ("garbled", "it is no message of MCP: recursion limit exceeded"),
+        ("page", "it is `text/html`, not JSON"),
+        ("garbled", "it is not an MCP message: recursion limit exceeded"),
         ("events", "what it sent cannot be read: key must be a string"),
     ] {
         let error = call(&pool, tool, "").await.unwrap_err();

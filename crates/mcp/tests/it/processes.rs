@@ -27,7 +27,7 @@ async fn a_program_that_dies_is_reported_with_its_last_words() {
     let missing = failure(&pool, "missing");
     assert!(missing.contains("no-such-program-anywhere") && missing.contains("PATH"), "{missing}");
     let nowhere = failure(&pool, "nowhere");
-    assert!(nowhere.contains("/no/such/directory is not there"), "{nowhere}");
+    assert!(nowhere.contains("/no/such/directory does not exist"), "{nowhere}");
     assert!(pool.tools().is_empty());
 }
 
@@ -109,7 +109,7 @@ async fn a_tool_that_is_none_costs_no_other() {
             "the tool no. 20 is left out: invalid type: integer `5`, expected a string",
             "the tool no. 23 is left out: invalid type: string \"tool\", expected struct Tool",
             "the tool `` is left out: it has no name",
-            "the tool `echo` is left out: another one has its name",
+            "the tool `echo` is left out: another tool has the same name",
         ]
     );
     assert_eq!(said(&pool, "echo", "hello").await, "hello");

@@ -39,7 +39,7 @@ async fn a_server_shows_the_human_a_page_and_nothing_else() {
     let form = ElicitForm::Page { url, id: "e1".to_owned() };
     assert_eq!(callbacks.asked.lock().unwrap()[0].form, form);
     let heard = said(&pool, "ask_page", "file:///etc/passwd").await;
-    assert!(heard.contains("no address of a page"), "{heard}");
+    assert!(heard.contains("not the URL of a web page"), "{heard}");
     assert_eq!(callbacks.asked.lock().unwrap().len(), 1);
 }
 

@@ -60,7 +60,7 @@ async fn tools_are_called_and_answer_in_many_shapes() {
     let permit = permitted("t", "echo", "").await;
     let nobody = pool.call(&permit, "t", "echo", with_text(""), CallOptions::default()).await;
     let nobody = nobody.unwrap_err().to_string();
-    assert_eq!(nobody, "there is no MCP server `t`; there is s");
+    assert_eq!(nobody, "unknown MCP server `t`; known: s");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use ona_config::own;
 use ona_files::jsonc::{EditError, Step, prune, push, put, value};
-use ona_hooks::own::{is_own, with_options_of};
+use ona_hooks::own_gate::{is_own, with_options_of};
 use serde_json::{Value, json};
 
 use super::Refused;

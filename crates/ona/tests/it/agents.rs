@@ -232,7 +232,7 @@ fn a_background_agent_can_be_looked_at_and_stopped() {
     assert!(content("toolu_o").contains("(running)"), "{}", content("toolu_o"));
     assert!(content("toolu_s").contains("Stopped agent"), "{}", content("toolu_s"));
     assert!(content("toolu_w").contains("(stopped)"), "{}", content("toolu_w"));
-    assert!(content("toolu_n").contains("does not run any more"), "{}", content("toolu_n"));
+    assert!(content("toolu_n").contains("is no longer running"), "{}", content("toolu_n"));
     assert_eq!(project.sql("SELECT count(*) FROM running_calls"), ["0"]);
 }
 

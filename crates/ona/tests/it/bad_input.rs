@@ -76,7 +76,7 @@ fn a_database_that_is_not_one_is_refused_untouched() {
 
     fs::remove_file(project.database()).unwrap();
     project.sql("CREATE TABLE theirs(x)");
-    assert!(usage(&run(&mut project.eval_command("Bash", &call))).contains("not one of ona's"));
+    assert!(usage(&run(&mut project.eval_command("Bash", &call))).contains("not an ona database"));
     assert_eq!(project.sql("SELECT name FROM sqlite_schema"), ["theirs"]);
     run(&mut project.ona(["doctor"]));
     assert_eq!(project.sql("SELECT * FROM pragma_journal_mode"), ["delete"], "not even that");
@@ -91,7 +91,7 @@ fn a_database_that_is_not_one_is_refused_untouched() {
     let doctor = run(&mut project.ona(["doctor"]));
     assert_eq!(doctor.code, Some(1), "a link in a circle is no missing file: {}", doctor.stdout);
     let mut command = project.eval_command("Bash", &call);
-    assert!(usage(&run(command.env("AGENT_SDLC_DB", "/dev/null"))).contains("no regular file"));
+    assert!(usage(&run(command.env("AGENT_SDLC_DB", "/dev/null"))).contains("not a regular file"));
     assert!(!project.path("done").exists());
 }
 
@@ -101,7 +101,10 @@ fn a_database_from_a_newer_version_is_refused() {
     project.ok("Bash", json!({"command": "true"}));
     project.sql("UPDATE schema_meta SET value = '99' WHERE key = 'migration'");
     let ran = run(&mut project.eval_command("Bash", &json!({"command": "touch done"})));
-    assert!(usage(&ran).contains("was written by a newer ona (migration 99; this one knows"));
+    assert!(
+        usage(&ran)
+            .contains("was written by a newer version of ona (migration 99; this version supports")
+    );
     assert!(!project.path("done").exists());
 }
 
@@ -305,8 +308,7 @@ fn odd_rows_made_by_hand_are_tolerated() {
     project.ok("Bash", json!({"command": "true"}));
     let doctor = run(&mut project.ona(["doctor"]));
     assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
-    for part in
-        ["payload is no JSON", "of an unknown type", "without an id that is text", "has a hole"]
+    for part in ["payload is not JSON", "of an unknown type", "whose id is not text", "with a gap"]
     {
         assert!(doctor.stdout.contains(part), "{part}: {}", doctor.stdout);
     }

@@ -168,7 +168,7 @@ fn what_has_no_lines_is_said_so() {
     // A name that looks like a place is a name where there is such a file.
     assert!(done(&project, &["blame", "src/odd:7"]).contains("  1  unknown  | one\n"));
     assert!(
-        done(&project, &["blame", "src/odd:7:1"]).contains("no trace entry speaks of this file")
+        done(&project, &["blame", "src/odd:7:1"]).contains("no trace entry mentions this file")
     );
     // Neither bad intents nor a broken trace keep the rest from being told.
     agent_writes(&project, "INT-001", "src/b.rs", Some("fn b() {}\n"));

@@ -72,8 +72,8 @@ fn a_conversation_that_does_not_exist_is_a_usage_error() {
     let ran = run(command.args(["--conversation", "nope"]));
     assert_eq!(ran.code, Some(2));
     insta::assert_snapshot!(ran.stderr, @r"
-    error: there is no conversation `nope`
-    hint: leave --conversation out to join the latest one of this directory
+    error: conversation `nope` not found
+    hint: omit --conversation to join the latest conversation of this directory
     ");
     assert!(project.sql("SELECT * FROM transcript_entries").is_empty());
 }

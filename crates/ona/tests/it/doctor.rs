@@ -26,7 +26,7 @@ fn a_sound_record_has_only_good_news() {
     ok    writing      the write lock can be taken
     ok    pragmas      foreign_keys=1 journal_mode=wal busy_timeout=30000 synchronous=2
     ok    foreign keys every reference has its row
-    ok    rows         no orphans, no holes
+    ok    rows         no orphans, no gaps
     ");
     let json: Value =
         serde_json::from_str(&run(&mut project.ona(["doctor", "--json"])).stdout).unwrap();
@@ -77,7 +77,7 @@ fn lost_tables_and_versions_are_found() {
     for (damage, part) in [
         ("DROP TABLE file_views", "missing: file_views"),
         ("DROP TABLE plans", "missing: plans"),
-        ("DELETE FROM schema_meta", "schema_meta has lost the row `migration`"),
+        ("DELETE FROM schema_meta", "schema_meta has no row `migration`"),
     ] {
         let project = project();
         project.ok("Bash", json!({"command": "true"}));

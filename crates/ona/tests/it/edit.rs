@@ -68,7 +68,7 @@ fn overwriting_wants_the_whole_file_seen() {
     project.file("a.txt", "1\n2\n3\n");
     project.ok("Read", json!({"file_path": "a.txt", "limit": 1}));
     let refusal = project.refused("Write", json!({"file_path": "a.txt", "content": "x"}));
-    assert!(refusal.contains("seen only in part (lines 1-1 of 3)"), "{refusal}");
+    assert!(refusal.contains("read only in part (lines 1-1 of 3)"), "{refusal}");
     project.ok("Edit", json!({"file_path": "a.txt", "old_string": "1", "new_string": "one"}));
     project.refused("Write", json!({"file_path": "a.txt", "content": "x"}));
     // Windows add up.

@@ -50,7 +50,11 @@ fn each_provider_is_told_in_its_own_words_and_only_if_somebody_said_so() {
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let ran = run(project.ona(["-p", "go", "--effort", "huge"]).env("ANTHROPIC_API_KEY", "x"));
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("`huge` is no effort (low, medium, high, max)"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("unknown effort `huge` (expected low, medium, high or max)"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

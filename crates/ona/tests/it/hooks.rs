@@ -23,7 +23,7 @@ fn a_guard_with_a_broken_condition_or_matcher_still_guards() {
     for (guard, key, why) in [
         (guard("Bash", &json!("Bash(rm *")), "].hooks[0].if: ", "it does not end in `)`"),
         (guard("Bash", &json!("Write(x)")), "].hooks[0].if: ", "write Edit(x)"),
-        (guard("Bash", &json!(5)), "].hooks[0].if: ", "it is no string"),
+        (guard("Bash", &json!(5)), "].hooks[0].if: ", "it is not a string"),
         (guard(&endless, &Value::Null), "].hooks[0]: ", "it is longer than 2000 characters"),
     ] {
         let project = governed(&json!({"hooks": {"PreToolUse": [guard]}}));
@@ -156,8 +156,8 @@ fn a_hook_that_will_never_run_is_told_of_when_it_is_read() {
         "[1].hooks[0]: `shell` must be bash, sh or powershell, not \"fish\": the hook does not run\n",
         "[2].hooks[0]: the matcher `bash` matches no tool: did you mean `Bash`?\n",
         "[3].hooks[0]: the matcher `Bash,Edit` matches no tool: did you mean `Bash|Edit`?\n",
-        "[4].hooks[0]: `url`: `localhost/guard` is no address (",
-        "[5].hooks[0]: `headers`: `a b` is no name for a header: the hook does not run\n",
+        "[4].hooks[0]: `url`: `localhost/guard` is not a valid URL (",
+        "[5].hooks[0]: `headers`: `a b` is not a valid header name: the hook does not run\n",
         "hooks.PreToolUse[6]: it is not an object: no hook runs for it\n",
     ] {
         assert!(said.contains(part), "{part}: {said}");

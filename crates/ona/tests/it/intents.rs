@@ -181,7 +181,7 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
         ),
         (&["add", "--name", "x", "--scope", "../x"], "`..` leads out of the workspace"),
         (&["add", "--name", " "], "an intent needs a name"),
-        (&["add", "--name", "x", "--id", "INT-001"], "there is an intent INT-001 already"),
+        (&["add", "--name", "x", "--id", "INT-001"], "the intent INT-001 already exists"),
         (&["add", "--name", "x", "--id", "a b"], "`a b` is no id"),
         (
             &["add", "--name", "x", "--status", "soon"],
@@ -198,8 +198,8 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
             &["edit", "INT-001", "--remove-scope", "lib/**"],
             "error: INT-001 has no `lib/**` to remove\n",
         ),
-        (&["edit", "INT-001", "--add-scope", "src/**.ts"], "`**` has to be a whole name"),
-        (&["edit", "INT-001", "--name", "a\u{7}b"], "holds control characters"),
+        (&["edit", "INT-001", "--add-scope", "src/**.ts"], "`**` must be a whole name"),
+        (&["edit", "INT-001", "--name", "a\u{7}b"], "contains control characters"),
         (&["show", "INT-9"], "unknown intent INT-9"),
         (&["select", "INT-9"], "unknown intent INT-9"),
     ] {
@@ -219,10 +219,10 @@ fn a_file_that_cannot_be_read_is_named_with_its_place() {
         (
             "active_intents:\n  - id: INT-1\n    id: INT-2\n",
             "active_intents.yaml:3:5: ",
-            "the key `id` is there twice",
+            "duplicate key `id`",
         ),
         ("active_intents: [\n", "active_intents.yaml:", ""),
-        ("intents: []\n", "active_intents.yaml:1:1: ", "there is no list of intents"),
+        ("intents: []\n", "active_intents.yaml:1:1: ", "the list of intents is missing"),
         ("- id: x\n---\n- id: y\n", "active_intents.yaml:2:", "a second document begins here"),
     ] {
         project.file(FILE, text);
@@ -250,7 +250,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_place() {
     assert!(fails(&project, 2, &["intent", "lint"]).contains("`ona intent init` creates it"));
     symlink(&outside, project.path(FILE)).unwrap();
     for args in [&["intent", "list"][..], &["intent", "add", "--name", "x"]] {
-        assert!(fails(&project, 2, args).contains("it leads out of the workspace"));
+        assert!(fails(&project, 2, args).contains("it points outside the workspace"));
     }
     assert_eq!(fs::read_to_string(&outside).unwrap(), "- id: INT-1\n");
 }
@@ -270,7 +270,7 @@ fn lint_says_where_and_how_bad() {
     for line in [
         "active_intents.yaml:4:13: error: unknown status `SOON`, expected one of PLANNED, IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED [unknown_status]",
         "active_intents.yaml:5:29: error: the pattern `+(x)` cannot be used",
-        "active_intents.yaml:6:5: error: the id `INT-1` is taken already, at line 2 column 5; neither of them can be selected [duplicate_id]",
+        "active_intents.yaml:6:5: error: the id `INT-1` is already used at line 2 column 5; neither intent can be selected [duplicate_id]",
         ".intentignore:2:1: error: the pattern `**x` cannot be used",
         "hook_policy.yaml: ",
     ] {
@@ -295,7 +295,7 @@ fn lint_says_where_and_how_bad() {
     let lint = ona(&project, &["intent", "lint"]);
     assert_eq!(lint.code, Some(0));
     assert!(
-        lint.stdout.contains("`src/**` matches no file there is [matches_nothing]"),
+        lint.stdout.contains("`src/**` matches no existing file [matches_nothing]"),
         "{}",
         lint.stdout
     );

@@ -40,11 +40,11 @@ fn the_built_in_tools_are_offered_and_nothing_is_left_by_who_only_looks() {
         assert!(tool["inputSchema"].get("$schema").is_none(), "{tool}");
     }
     let unknown = server.request("tools/call", &json!({"name": "rm", "arguments": {}}));
-    assert!(unknown["error"]["message"].as_str().unwrap().contains("there is no tool `rm`"));
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("unknown tool `rm`"));
     // What is not offered because there is nobody it is for cannot be called either.
     for name in ["Brief", "AskUserQuestion"] {
         let said = server.request("tools/call", &json!({"name": name, "arguments": {}}));
-        assert!(said["error"]["message"].as_str().unwrap().contains("there is no tool"), "{said}");
+        assert!(said["error"]["message"].as_str().unwrap().contains("unknown tool"), "{said}");
     }
     assert_eq!(server.close(), (Some(0), String::new(), String::new()));
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["0"]);
@@ -315,7 +315,7 @@ fn by_http_a_call_ends_when_it_is_taken_back_or_its_client_goes() {
     cancelled(&session);
     let mut answer = String::new();
     call.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("the call was taken back"), "{answer}");
+    assert!(answer.contains("the call was cancelled"), "{answer}");
     // The next one gets its turn, so the first has ended.
     let glob = json!({"pattern": "*"});
     assert_eq!(http.call(&[], "Glob", &glob).0, 200);

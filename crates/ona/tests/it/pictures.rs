@@ -79,7 +79,7 @@ fn each_provider_is_shown_what_a_prompt_brings() {
                 _ => vec![
                     json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PNG}")}}),
                     json!({"type": "image_url", "image_url": {"url": url}}),
-                    json!({"type": "text", "text": "[document of type application/pdf left out: this model takes no documents]"}),
+                    json!({"type": "text", "text": "[document of type application/pdf left out: this model does not accept documents]"}),
                     text,
                 ],
             };
@@ -98,6 +98,6 @@ fn a_picture_alone_is_a_prompt_and_one_that_is_none_is_left_out() {
     let broken =
         json!([block("image", "image/png", "bm90aGluZw=="), {"type": "text", "text": "x"}]);
     let ran = shown(&mut anthropic(&project, &server, &[]), &broken);
-    assert!(ran.stderr.contains("no PNG, JPEG, GIF or WebP"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not a PNG, JPEG, GIF or WebP"), "{}", ran.stderr);
     assert_eq!(server.requests().len(), 1);
 }

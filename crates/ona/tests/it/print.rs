@@ -450,7 +450,7 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
     for (args, env, expected) in [
         (&["-p", "x"][..], &[][..], "ANTHROPIC_API_KEY"),
         (&["-p", "x", "--model", "gpt_5"], &[("ANTHROPIC_API_KEY", "k")], "`gpt_5` is no model"),
-        (&["-p", "x", "--provider", "someone"], &[], "`someone` is no provider"),
+        (&["-p", "x", "--provider", "someone"], &[], "unknown provider `someone`"),
         (
             &["-p", "x", "--provider", "openai_compatible"],
             &[("OPENAI_API_KEY", "k")],

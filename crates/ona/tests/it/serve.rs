@@ -288,7 +288,7 @@ fn the_scope_of_paths_is_told_beforehand() {
             "scope_violation"
         ]
     );
-    assert!(rows[1]["message"].as_str().unwrap().contains("takes it out"), "{}", rows[1]);
+    assert!(rows[1]["message"].as_str().unwrap().contains("excludes it"), "{}", rows[1]);
     server.call("select_active_intent", json!({"intent_id": "INT-3"}));
     let found = server.ok("check_scope", json!({"paths": ["docs/a.md"]}));
     assert_eq!((&found["intent_id"], &found["all_in_scope"]), (&json!("INT-3"), &json!(true)));
@@ -375,7 +375,7 @@ fn nonsense_does_not_end_it() {
     assert!(odd["error"].is_object(), "{odd}");
     let unknown = server.request("tools/call", &json!({"name": "rm", "arguments": {}}));
     assert!(
-        unknown["error"]["message"].as_str().unwrap().contains("there is no tool `rm`"),
+        unknown["error"]["message"].as_str().unwrap().contains("unknown tool `rm`"),
         "{unknown}"
     );
     assert_eq!(server.request("no/such", &json!({}))["error"]["code"], -32601);

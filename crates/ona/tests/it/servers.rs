@@ -261,7 +261,7 @@ fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
     assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
     assert!(servers.contains(&json!({"name": "gone", "status": "failed"})), "{init}");
     let (listed, _) = told(&project, "toolu_l");
-    assert!(listed.contains("The MCP server gone is not there"), "{listed}");
+    assert!(listed.contains("The MCP server gone is not available"), "{listed}");
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn what_a_server_was_given_in_secret_is_not_kept_with_its_answer() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let (content, failed) = told(&project, "toolu_0");
     assert!(!failed && content.starts_with("[REDACTED:live] x"), "{content}");
-    let path = content.rsplit_once("the whole is in ").unwrap().1.trim_end_matches(')');
+    let path = content.rsplit_once("the full text is in ").unwrap().1.trim_end_matches(')');
     let kept = std::fs::read_to_string(path).unwrap();
     assert!(kept.len() > 60_000 && kept.contains(" [REDACTED:live] [REDACTED:"), "{}", kept.len());
     assert!(!kept.contains("Given-in-secret") && !kept.contains("a1B2"));

@@ -137,7 +137,7 @@ fn questions_that_are_none_are_refused_with_the_place() {
             input["questions"][0]["options"] = json!([{"label": "a", "description": ""}])
         }),
         ("options[1].label", &|input| input["questions"][0]["options"][1]["label"] = json!("Red")),
-        ("nobody asked", &|input| input["answers"] = json!({"Which size?": "L"})),
+        ("was not asked", &|input| input["answers"] = json!({"Which size?": "L"})),
     ];
     for (place, change) in cases {
         let said = with(change);
@@ -272,10 +272,8 @@ fn the_end_of_a_command_in_the_background_is_told_once() {
     let last = server.requests().last().unwrap().body["messages"].to_string();
     assert_eq!(last.matches("[background command").count(), 1, "{last}");
     assert!(last.contains("exited with code 3"), "{last}");
-    assert!(
-        project.refused("TaskOutput", json!({"task_id": "nobody"})).contains("there is no task")
-    );
-    assert!(project.refused("TaskStop", json!({"task_id": id})).contains("does not run any more"));
+    assert!(project.refused("TaskOutput", json!({"task_id": "nobody"})).contains("unknown task"));
+    assert!(project.refused("TaskStop", json!({"task_id": id})).contains("is no longer running"));
     assert!(project.refused("TaskStop", json!({})).contains("`task_id` is missing"));
 }
 

@@ -71,7 +71,7 @@ fn a_word_names_one_session() {
         let mut command = project.ona(args);
         command.env("ANTHROPIC_API_KEY", "key").env("ANTHROPIC_BASE_URL", server.base_url());
         let ran = run(&mut command);
-        let why = format!("`{word}` is the name or id of the session ");
+        let why = format!("`{word}` is already the name or id of session ");
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(&why) && ran.stderr.contains("--resume"), "{}", ran.stderr);
     };

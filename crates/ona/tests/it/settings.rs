@@ -44,10 +44,10 @@ fn a_value_that_would_be_dropped_is_refused() {
     let project = project();
     project.file(".claude/settings.local.json", "{ /* mine */ }\n");
     for (key, value, reason) in [
-        ("permissions.defaultMode", "nonsense", "`nonsense` is no permission mode"),
+        ("permissions.defaultMode", "nonsense", "unknown permission mode `nonsense`"),
         ("permissions.allow", "[\"Bash(\"]", "it does not end in `)`"),
-        ("permissions.deny", "[\"Bsh(rm *)\"]", "there is no tool `Bsh`: did you mean `Bash`?"),
-        ("permissions.deny", "[\"Strange(x)\"]", "there is no tool `Strange`\n"),
+        ("permissions.deny", "[\"Bsh(rm *)\"]", "unknown tool `Bsh`: did you mean `Bash`?"),
+        ("permissions.deny", "[\"Strange(x)\"]", "unknown tool `Strange`\n"),
         ("cleanupPeriodDays", "30", "only user and managed settings, and --settings, may set it"),
     ] {
         let ran = config(&project, &["set", key, value]);
@@ -116,8 +116,12 @@ fn a_model_that_no_start_would_take_is_not_set() {
         ("model", "foo", none),
         ("model_config.model_id", "foo", "unknown model `foo`\n"),
         ("model_config", r#"{"model_id": "foo"}"#, none),
-        ("model_config.provider", "openai", "`openai` is no provider (claude_code_subscription, "),
-        ("model_aliases.foo", "x", "`foo` in model_aliases is no model id"),
+        (
+            "model_config.provider",
+            "openai",
+            "unknown provider `openai` (expected claude_code_subscription, ",
+        ),
+        ("model_aliases.foo", "x", "`foo` in model_aliases is not a model id"),
         ("model_aliases", r#"{"opus": ""}"#, "the alias of `opus` is empty"),
     ] {
         let ran = set(key, value);
@@ -139,7 +143,7 @@ fn a_model_that_no_start_would_take_is_not_set() {
     let ran = set("model_config.provider", "openai_compatible");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stderr.contains("ona -p does not start: `claude_3_5_haiku` is no model of"),
+        ran.stderr.contains("ona -p does not start: unknown model `claude_3_5_haiku` for"),
         "{ran:?}"
     );
     let ran = set("model_config.model_id", "o3");
@@ -230,11 +234,11 @@ fn a_key_that_there_is_not_is_refused_with_the_one_that_may_be_meant() {
             r#"{"Stop": [{"hooks": [{"type": "x"}]}]}"#,
             "hooks.Stop[0].hooks[0]: `type` must be",
         ),
-        ("hooks.PreTool", "[]", "hooks.PreTool: `PreTool` is no hook event"),
+        ("hooks.PreTool", "[]", "hooks.PreTool: unknown hook event `PreTool`"),
         (
             "hooks.Stop",
             r#"[{"type": "http", "url": "x"}]"#,
-            "hooks.Stop[0]: `url`: `x` is no address",
+            "hooks.Stop[0]: `url`: `x` is not a valid URL",
         ),
     ];
     for (key, value, reason) in table {

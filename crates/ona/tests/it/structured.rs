@@ -216,12 +216,12 @@ fn a_schema_that_cannot_be_used_is_told_before_anything_is_sent() {
     let project = project();
     let server = Server::start([Reply::say("never")]).unwrap();
     for (schema, expected) in [
-        ("schema.json", "it is no JSON"),
+        ("schema.json", "it is not JSON"),
         (r#"{"type":"array"}"#, "\"type\": \"object\""),
-        (r#"{"type":"object","required":1}"#, "it is no JSON Schema: `/required`"),
+        (r#"{"type":"object","required":1}"#, "it is not a JSON Schema: `/required`"),
         (
             r#"{"type":"object","properties":{"a":{"$ref":"https://example.com/x"}}}"#,
-            "`https://example.com/x`, and nothing is fetched",
+            "`https://example.com/x`, and external references are not supported",
         ),
     ] {
         let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--json-schema", schema]));

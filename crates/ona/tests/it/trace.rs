@@ -128,15 +128,15 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
         (
             [lines[0], &changed, lines[2], lines[3]].join("\n"),
             2,
-            "its content does not give its entry_hash",
+            "its entry_hash does not match its content",
         ),
         (
             [lines[0], lines[2], lines[3]].join("\n"),
             2,
-            "the line it names as the one before it is missing",
+            "the previous line that it names is missing",
         ),
         ([lines[0], lines[1], "{\"broken\":", lines[2], lines[3]].join("\n"), 3, "it is not JSON"),
-        ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but no trace record"),
+        ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but not a trace record"),
     ] {
         project.file(LEDGER, bad + "\n");
         let ran = ona(&project, &["trace", "verify"]);
@@ -191,7 +191,7 @@ fn every_change_that_no_trace_explains_is_listed() {
     assert_eq!(ona(&project, &["trace", "reconcile", "--since", "HEAD~1"]).code, Some(1));
     assert_eq!(
         fails(&project, 2, &["trace", "reconcile", "--since", "nowhere"]),
-        "error: there is no commit `nowhere` in this repository\nhint: `git log` lists the commits\n"
+        "error: commit `nowhere` not found in this repository\nhint: `git log` lists the commits\n"
     );
     // What decides over changes is no exception, but for what `init` wrote.
     project.file(".orchestration/.intentignore", "INT-002\n");

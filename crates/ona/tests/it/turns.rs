@@ -330,7 +330,10 @@ fn nothing_is_kept_where_nothing_is_wanted() {
     let args = ["-p", "go", "--no-session-persistence", "--allowedTools", "Bash"];
     run(&mut anthropic(&project, &server, &args));
     let told = server.requests()[1].last_said();
-    assert!(told.contains("no background tasks: with --no-session-persistence"), "{told}");
+    assert!(
+        told.contains("background tasks are not available: with --no-session-persistence"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -94,10 +94,10 @@ fn a_pdf_is_read_by_its_text() {
 fn what_is_no_text_is_refused_with_its_type() {
     let project = open();
     for (content_type, body, expected) in [
-        ("image/png", &b"\x89PNG"[..], "is image/png, which is not read here"),
+        ("image/png", &b"\x89PNG"[..], "is image/png, which WebFetch cannot read"),
         ("application/zip", b"PK", "is application/zip"),
-        ("application/octet-stream", b"\x00\x01\x02", "is no text"),
-        ("text/plain", b"\x00\x01\x02", "bytes that no text has"),
+        ("application/octet-stream", b"\x00\x01\x02", "binary data without a content type"),
+        ("text/plain", b"\x00\x01\x02", "contains binary data"),
     ] {
         let site = Site::page(content_type, body);
         let content = project.refused("WebFetch", input(&site.url("/")));
@@ -177,10 +177,10 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
     let content = project.ok("WebFetch", input(&site.url("/inside")));
     assert!(content.contains("\nhttp://169.254.169.254/latest\n"), "told, not followed: {content}");
     for (path, expected) in [
-        ("/circle", "redirects in a circle"),
+        ("/circle", "redirects in a loop"),
         ("/0", "redirects more than 10 times"),
-        ("/nowhere", "without saying where to"),
-        ("/file", "`file:` is not fetched"),
+        ("/nowhere", "without a redirect target"),
+        ("/file", "`file:` is not supported"),
         ("/secret", "user name or a password"),
     ] {
         let content = project.refused("WebFetch", input(&site.url(path)));
@@ -192,11 +192,11 @@ fn redirects_are_followed_at_their_host_and_reported_beyond() {
 fn a_url_that_cannot_be_meant_is_refused_before_anything_is_asked() {
     let project = open();
     for (url, expected) in [
-        ("", "`url`: it is not a URL"),
+        ("", "`url`: it is not a valid URL"),
         ("example.com/x", "write it whole"),
-        ("file:///etc/passwd", "`file:` is not fetched"),
-        ("javascript:alert(1)", "`javascript:` is not fetched"),
-        ("https://me:hunter22-hunter22@example.com/", "credentials do not go into URLs"),
+        ("file:///etc/passwd", "`file:` is not supported"),
+        ("javascript:alert(1)", "`javascript:` is not supported"),
+        ("https://me:hunter22-hunter22@example.com/", "credentials do not belong in URLs"),
     ] {
         let content = project.refused("WebFetch", input(url));
         assert!(content.contains(expected), "{content}");
@@ -263,7 +263,7 @@ fn hosts_that_are_none_are_told_of() {
     user_settings(&project, &settings);
     let ran = run(&mut project.eval_command("Glob", &json!({"pattern": "*"})));
     for expected in [
-        "webFetch.allowPrivateHosts[0]: `http://localhost:3000` is no host",
+        "webFetch.allowPrivateHosts[0]: `http://localhost:3000` is not a valid host",
         "webFetch.allowPrivateHosts[1]: invalid type: integer `3`",
         "webFetch.summarize: invalid type: string \"no\"",
     ] {
@@ -306,7 +306,7 @@ fn floods_are_cut_and_say_so() {
         }
     });
     let content = project.refused("WebFetch", input(&large.url("/")));
-    assert!(content.contains("is a PDF of more than 10485760 bytes"), "{content}");
+    assert!(content.contains("is a PDF larger than the limit of 10485760 bytes"), "{content}");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_page_that_would_crash_its_reader_crashes_only_that() {
     let report = ona_testkit::report(command.env("ONA_WEB_TIMEOUT_MS", "4000"));
     let said = &report.content;
     assert!(report.is_error && said.contains("cannot be read: "), "{said}");
-    assert!(said.contains("crashed its reader") || said.contains("longer than 4 s"), "{said}");
+    assert!(said.contains("reading it crashed") || said.contains("longer than 4 s"), "{said}");
     assert_eq!(run(&mut project.ona(["doctor"])).code, Some(0));
 }
 
@@ -420,11 +420,7 @@ fn without_a_model_or_without_its_answer_nothing_is_silent() {
     user_settings(&project, &json!({"webFetch": {"allowPrivateHosts": ["127.0.0.1"]}}));
     let site = Site::page("text/plain", "the page");
     let ran = run(&mut project.eval_command("WebFetch", &input(&site.url("/"))));
-    assert!(
-        ran.stdout.contains("no model is set up that could answer the prompt"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("no model is configured to answer the prompt"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the page"), "{}", ran.stdout);
     assert!(ran.stderr.contains("warning: WebFetch calls no model: claude"), "{}", ran.stderr);
 

@@ -110,9 +110,9 @@ fn what_a_backend_says_wrongly_is_told_without_the_key() {
         ("searxng", "403 Forbidden", "no", "must list json under search.formats"),
         ("brave", "422 Unprocessable Entity", "{\"error\": \"token\"}", "check BRAVE_API_KEY"),
         ("tavily", "401 Unauthorized", "{}", "check TAVILY_API_KEY"),
-        ("tavily", "429 Too Many Requests", "slow", "its limit is reached"),
+        ("tavily", "429 Too Many Requests", "slow", "its rate limit is reached"),
         ("searxng", "302 Found", "", "redirects are not followed"),
-        ("searxng", "200 OK", "<html>", "answered no JSON"),
+        ("searxng", "200 OK", "<html>", "did not answer with JSON"),
         ("brave", "200 OK", "[]", "without a list of results"),
         ("tavily", "200 OK", "{\"results\": {}}", "without a list of results"),
     ] {
@@ -152,8 +152,8 @@ fn what_is_not_set_up_is_a_clear_error() {
         project.refused("WebSearch", json!({"query": "rust"}))
     };
     for (settings, expected) in [
-        (json!({}), "the setting webSearch.backend names no backend"),
-        (json!({"webSearch": {"backend": "searxng"}}), "webSearch.url does not say where it is"),
+        (json!({}), "the setting webSearch.backend is not set"),
+        (json!({"webSearch": {"backend": "searxng"}}), "webSearch.url is not set"),
         (json!({"webSearch": {"backend": "brave"}}), "BRAVE_API_KEY is not set"),
         (json!({"webSearch": {"backend": "tavily"}}), "TAVILY_API_KEY is not set"),
     ] {
@@ -163,7 +163,7 @@ fn what_is_not_set_up_is_a_clear_error() {
     user_settings(&project, &json!({"webSearch": {"backend": "google", "url": "nope"}}));
     let ran = run(&mut project.eval_command("WebSearch", &json!({"query": "rust"})));
     assert!(ran.stderr.contains("webSearch.backend: unknown variant `google`"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("webSearch.url: it is not a URL"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("webSearch.url: it is not a valid URL"), "{}", ran.stderr);
     let both = json!({"query": "rust", "allowed_domains": ["a.b"], "blocked_domains": ["c.d"]});
     assert!(project.refused("WebSearch", both).contains("not both"));
 }
@@ -175,7 +175,7 @@ fn a_project_cannot_choose_who_is_asked() {
     let settings = json!({"webSearch": {"backend": "tavily", "url": site.url("")}});
     project.file(".ona/settings.json", settings.to_string());
     let found = search(&project, &json!({"query": "rust"}));
-    assert!(found.content.contains("webSearch.backend names no backend"), "{}", found.content);
+    assert!(found.content.contains("webSearch.backend is not set"), "{}", found.content);
     assert!(site.asked().is_empty(), "nobody got the key");
 }
 

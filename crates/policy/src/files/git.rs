@@ -33,13 +33,15 @@ pub(super) fn git(words: &[Word], touched: &mut Touched) {
     let begins =
         |of: &[&str]| literals.iter().any(|word| of.iter().any(|one| word.starts_with(one)));
     if any(&["apply", "am"]) {
-        touched.scatters.get_or_insert("which files a patch changes is not in the text".to_owned());
+        touched
+            .scatters
+            .get_or_insert("which files a patch changes is not in the command".to_owned());
     }
     if begins(&["--batch"]) {
         touched.unsure.get_or_insert("`git` takes names from its input".to_owned());
     }
     if any(&["config"]) && !begins(&["--get", "--list", "-l", "get", "list"]) {
-        // Wherever it goes, one of these names is the file's.
+        // One of these names is the file, whatever the direction.
         for file in [".git/config", ".gitconfig"] {
             touched.files.push((Access::Writes, Operand::Fixed(file.to_owned())));
         }

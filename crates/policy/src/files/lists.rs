@@ -35,7 +35,7 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Option<Operand>>> {
         "grep" => return (names.len() < 2 && !has("--r", &['r', 'R', 'e', 'f'])).then(Vec::new),
         _ => false,
     };
-    // Without a directory it is here that they look; what is searched for is no directory.
+    // Without a directory they search the current one; the search text is not a directory.
     let here = names.len() < if name == "find" || name == "ls" { 1 } else { 2 };
     let roots = names.into_iter().map(Some).chain(here.then_some(None));
     (lists && named.unsure.is_none()).then(|| roots.collect())

@@ -6,16 +6,16 @@ use ona_types::World;
 
 use crate::wildcard;
 
-/// Whether a word without a fixed text is one because of `*` and `?` alone. What a set in brackets takes in is a
-/// science of its own.
+/// Whether a word has no fixed text only because of `*` and `?`. Bracket expressions are too
+/// complex to follow.
 pub(crate) fn is_glob(source: &str) -> bool {
     !source.contains(['[', ']', '$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
 }
 
-/// As many files are looked at for a pattern.
-const MOST: usize = 1000;
+/// The limit for the files that are checked for a pattern.
+const MAX_MATCHES: usize = 1000;
 
-/// The files a pattern stands for in a directory, as bash would expand it; nothing if they are too many to say.
+/// The files a pattern matches in a directory, as bash would expand it; `None` if there are too many.
 /// Files whose names begin with a dot are left out unless the pattern begins with one; a line that has bash do
 /// otherwise is opaque.
 pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
@@ -31,7 +31,7 @@ pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec
                 next.push(dir.join(part));
                 continue;
             }
-            let names = world.names(&dir, MOST - looked)?;
+            let names = world.names(&dir, MAX_MATCHES - looked)?;
             looked += names.len();
             for name in names {
                 let fits = |name: &str| {

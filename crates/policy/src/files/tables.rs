@@ -1,4 +1,4 @@
-//! What is known of the files that programs take.
+//! Tables of the files that programs read and write.
 
 /// Commands that show the files they are given.
 #[rustfmt::skip]

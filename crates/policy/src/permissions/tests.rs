@@ -471,13 +471,13 @@ fn what_is_no_rule_says_why() {
         (Deny, "mcp__s__t(x)", "takes no parentheses"),
         (Deny, "WebSearch(x)", "takes no parentheses"),
         (Deny, "WebFetch(example.com)", "takes `domain:`"),
-        (Deny, "WebFetch(domain:a b)", "is no host"),
+        (Deny, "WebFetch(domain:a b)", "is not a valid host"),
         (Deny, "Read(../x)", "contains `..`"),
         (Deny, "Read(!x)", "cannot begin with `!`"),
         (Deny, "Read(a[)", ""),
         (Deny, "Write(x)", "write Edit(x)"),
         (Deny, "Glob(x)", "write Read(x)"),
-        (Deny, "Ba sh", "is no tool's name"),
+        (Deny, "Ba sh", "is not a valid tool name"),
         (Deny, "Bash(command:rm *)", "is no command"),
     ] {
         let error = rule(behavior, text).map(|rule| rule.text).unwrap_err().to_string();
@@ -486,7 +486,7 @@ fn what_is_no_rule_says_why() {
     assert!(rule(Deny, &"a".repeat(100_000)).unwrap_err().to_string().contains("longer than"));
     let anchors = Surroundings::test().anchors();
     let (_, warning) = Rule::parse("Bsh", Deny, Source::of(Scope::User), &anchors).unwrap();
-    assert_eq!(warning.as_deref(), Some("there is no tool `Bsh`"));
+    assert_eq!(warning.as_deref(), Some("unknown tool `Bsh`"));
 }
 
 proptest! {

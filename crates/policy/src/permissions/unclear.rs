@@ -1,4 +1,4 @@
-//! Calls that may be what a rule forbids, though none can be held against them. Somebody has to look.
+//! Calls that may do what a rule forbids, although no rule matches them for certain. A human has to decide.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ use crate::path::Target;
 use crate::rule::{Rule, Scope};
 use crate::wildcard;
 
-/// As many files are looked at for a command that goes through a directory.
-const MOST_FILES: usize = 50_000;
+/// The limit for the files that are checked for a command that walks a directory.
+const MAX_FILES: usize = 50_000;
 
 impl Permissions {
-    /// Why the call may be something that a rule forbids, though none could be held against it.
+    /// Why the call may do what a rule forbids, although no rule matches it for certain.
     pub(super) fn unclear(&self, call: &Call<'_>) -> Option<String> {
         let written: Vec<&Rule> = self
             .of(Behavior::Deny)
@@ -27,7 +27,7 @@ impl Permissions {
             .filter(|rule| rule.source.scope != Scope::Builtin)
             .collect();
         let forbids = |of_kind: &dyn Fn(&Rule) -> bool| written.iter().any(|rule| of_kind(rule));
-        // Bypassing means that only what somebody wrote down counts; but that does.
+        // In bypass mode only written rules count, but those do.
         let bypassed = self.mode == PermissionMode::BypassPermissions;
         let opaque = call.effects.opaque.as_ref();
         if let Some(why) = opaque.filter(|_| !bypassed || forbids(&|rule| !rule.is_bare())) {
@@ -40,7 +40,7 @@ impl Permissions {
             if unsure && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about("git")))
             {
                 return Some(
-                    "what git is told to do is not fixed in the text, and there are rules about it"
+                    "what git is told to do is only known at run time, and there are rules about it"
                         .into(),
                 );
             }
@@ -53,7 +53,7 @@ impl Permissions {
                     shape.is_some_and(|shape| programs.iter().any(|name| shape.is_about(name)))
                 };
                 if forbids(&about) {
-                    return Some("what `xargs` adds is not fixed in the text, and there are rules about what it runs".into());
+                    return Some("what `xargs` adds is only known at run time, and there are rules about what it runs".into());
                 }
             }
             if let (Some(name), Some(word)) = (command.name(), command.words.get(1))
@@ -61,7 +61,7 @@ impl Permissions {
                 && forbids(&|rule| rule.command().is_some_and(|shape| shape.is_about(name)))
             {
                 return Some(format!(
-                    "what `{name}` is told to do is not fixed in the text, and there are rules about it"
+                    "what `{name}` is told to do is only known at run time, and there are rules about it"
                 ));
             }
         }
@@ -162,7 +162,7 @@ fn within(world: &dyn World, tree: &Tree, rules: &[&Rule]) -> Option<String> {
     let wanted = Wanted { hidden: !tree.skips.hidden, ignored: !tree.skips.ignored, names };
     let (mut seen, mut why) = (0, None);
     world.walk(&tree.root.real, &wanted, &mut |path, is_dir| {
-        if seen > MOST_FILES {
+        if seen > MAX_FILES {
             why = Some(format!(
                 "{} goes through {named}, which holds too many files to look at, and there are rules about files",
                 tree.by

@@ -1,4 +1,4 @@
-//! Texts that hold nothing of the environment, though they hold variables.
+//! Texts with variables whose values come from the command line itself, not from the environment.
 
 use crate::shell::Command;
 
@@ -10,7 +10,7 @@ pub(super) struct Own<'a> {
 }
 
 /// How far texts within texts are followed.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 impl Own<'_> {
     /// Whether a text in double quotes, or a bare `$?`, holds nothing of the environment: only what commands print
@@ -24,7 +24,7 @@ impl Own<'_> {
             return true;
         }
         let quoted = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let Some(mut rest) = quoted.filter(|_| depth < DEEPEST) else { return false };
+        let Some(mut rest) = quoted.filter(|_| depth < MAX_DEPTH) else { return false };
         while let Some(at) = rest.find(['$', '`', '\\', '"']) {
             let found = rest.as_bytes()[at];
             rest = &rest[at + 1..];

@@ -15,7 +15,7 @@ impl DomainPattern {
         };
         let host = normal(host);
         if host.is_empty() || host.contains(['/', ' ', '@']) || host.split('.').any(str::is_empty) {
-            return refuse(format!("`{host}` is no host"));
+            return refuse(format!("`{host}` is not a valid host"));
         }
         Ok(Self(labels(&host)))
     }
@@ -38,7 +38,7 @@ impl DomainPattern {
     }
 }
 
-/// Case and a trailing dot say nothing.
+/// Case and a trailing dot do not matter.
 fn normal(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     host.strip_suffix('.').unwrap_or(&host).to_owned()

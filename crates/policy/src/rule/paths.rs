@@ -10,7 +10,7 @@ use ona_types::Behavior;
 use super::{RuleError, refuse};
 use crate::path::Target;
 
-/// What the anchors of a rule's paths stand for.
+/// The directories behind the anchors of a rule's paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchors {
     /// `/p`: the directory the settings belong to.
@@ -21,14 +21,14 @@ pub struct Anchors {
     pub home: PathBuf,
 }
 
-/// The shape of a path below a directory.
+/// A pattern for paths below a directory.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     base: PathBuf,
     shape: Shape,
 }
 
-/// Most patterns are plain names, and held against a path name by name. Only what has wildcards is
+/// Most patterns are plain names, and compared with a path name by name. Only a pattern with wildcards is
 /// compiled, and only when it is first asked: a session has dozens of rules and asks few of them.
 #[derive(Clone, Debug)]
 enum Shape {
@@ -91,7 +91,7 @@ impl PathPattern {
                     set.build().ok()
                 })
                 .as_ref()
-                // What parsed and does not compile can only be too large: it hits, and covers nothing.
+                // A pattern that parses but does not compile is too large: it denies, and allows nothing.
                 .is_none_or(|set| set.is_match(below)),
         }
     }

@@ -1,4 +1,4 @@
-//! What bash's own commands do with the words they are given: some evaluate them, and a value could hold a command.
+//! What bash's own commands do with the words they are given: some evaluate them, and a value could contain a command.
 
 use super::plain::{Plain, is_tame};
 
@@ -9,7 +9,7 @@ pub(super) struct Meaning {
     pub(super) sets: bool,
     /// And to values that are not plain text.
     pub(super) sets_wild: bool,
-    /// It would evaluate a variable's value if that were made for it.
+    /// It may evaluate a variable's value as code.
     pub(super) risky: bool,
     /// The same, if the value were more than one word, or an operator.
     pub(super) splits: bool,
@@ -62,7 +62,7 @@ pub(super) fn is_evaluated(name: &str) -> bool {
     EVALUATED.contains(&name)
 }
 
-/// What a command means; an error says why that cannot be told.
+/// What a command means; an error says why that is unknown.
 pub(super) fn meaning(words: &[&str]) -> Plain<Meaning> {
     // Quoting does not change what a builtin does, nor does `command` before it.
     let bare: Vec<String> = words.iter().map(|word| word.replace(['\'', '"', '\\'], "")).collect();
@@ -120,7 +120,9 @@ fn declares(words: &[&str]) -> Plain<Meaning> {
             None => (*word, None),
         };
         if !is_plain_name(name) || is_evaluated(name) {
-            return Err("it sets a variable whose name is not fixed, or that bash evaluates");
+            return Err(
+                "it sets a variable whose name is only known at run time, or that bash evaluates",
+            );
         }
         let Some(value) = value else { continue };
         if options.contains(['a', 'A']) || value.contains('(') {
@@ -137,7 +139,7 @@ fn names(words: &[&str]) -> Plain<Meaning> {
     let is_known = |word: &&str| is_fixed(word) && !word.contains('[') && !is_evaluated(word);
     match words.iter().all(is_known) {
         true => Ok(Meaning { sets: true, sets_wild: true, ..Meaning::default() }),
-        false => Err("it names a variable that is not fixed"),
+        false => Err("it uses a variable whose name is only known at run time"),
     }
 }
 
@@ -166,7 +168,7 @@ fn tests(words: &[&str], bare: &[&str]) -> Plain<Meaning> {
     let subscript = |word: &&str| word.contains('[');
     let unsafe_words = bare.iter().any(|word| !is_fixed(word) || subscript(word));
     if bare.iter().any(|word| matches!(*word, "-v" | "-R")) && unsafe_words {
-        return Err("it names a variable that is not fixed");
+        return Err("it uses a variable whose name is only known at run time");
     }
     let near =
         |at: usize, operators: &[&str]| bare.get(at).is_some_and(|word| operators.contains(word));

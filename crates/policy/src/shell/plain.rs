@@ -1,6 +1,6 @@
 //! A second, stricter reading of a command line.
 //!
-//! The grammar is not bash's own, and where the two disagree somebody could hide a command from the rules.
+//! The grammar is not bash's own, and where the two disagree, a command could be hidden from the rules.
 //! This reader knows only the plain part of the language, character for character as bash's manual has it,
 //! and gives up on everything else. Only what both read alike counts as read.
 
@@ -9,7 +9,7 @@ mod arithmetic;
 use super::builtins::{self, Meaning};
 use super::{Command, Script};
 
-/// What was read, as it stands in the text.
+/// The parsed parts, as written.
 #[derive(Debug, Default)]
 pub(super) struct Reading<'s> {
     /// The words of every simple command.
@@ -24,15 +24,15 @@ pub(super) struct Reading<'s> {
     sets: bool,
     /// And to values that are not plain text.
     assigns: bool,
-    /// A variable's value would be evaluated if it were made for it.
+    /// A variable's value may be evaluated as code.
     risky: bool,
-    /// It would, if it were more than one word.
+    /// The same, if the value has more than one word.
     splits: bool,
     /// Some value is more than one word, or could be an operator.
     sets_words: bool,
     /// A variable's value would be taken for a list, where the variable that is set is one.
     lists: bool,
-    /// Some are.
+    /// Some variables are lists.
     arrays: bool,
     /// A here-document or here-string feeds a command.
     pub(super) here: bool,
@@ -44,19 +44,21 @@ pub(super) struct Reading<'s> {
 pub(super) type Plain<T> = Result<T, &'static str>;
 
 /// How deep substitutions within substitutions are followed.
-const DEEPEST: usize = 40;
+const MAX_DEPTH: usize = 40;
 
 /// Reads a command line; an error says why it is not plain.
 pub(super) fn read(source: &str) -> Plain<Reading<'_>> {
     if source.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it holds control characters");
+        return Err("it contains control characters");
     }
     let mut reader =
         Reader { source, at: 0, heredocs: Vec::new(), depth: 0, reading: Reading::default() };
     reader.list(End::OfText)?;
     let reading = reader.reading;
     if reading.arithmetic && reading.assigns {
-        return Err("it calculates with variables that it sets, and a value could hold a command");
+        return Err(
+            "it calculates with variables that it sets, and a value could contain a command",
+        );
     }
     let more = reading.assigns || reading.sets_words;
     if reading.risky && reading.sets || reading.splits && more {
@@ -165,7 +167,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Whether what stands before is no part of a word: only there `#` begins a comment.
+    /// Whether a new word can begin here: only there `#` starts a comment.
     fn at_boundary(&self) -> bool {
         let before = self.source.as_bytes()[..self.at].last();
         before.is_none_or(|byte| b" \t\n;|&()".contains(byte))
@@ -195,7 +197,7 @@ impl<'s> Reader<'s> {
         };
         while !heredoc.quoted && self.at < end {
             match self.peek() {
-                Some(b'`') => return Err("a here-document holds a backtick"),
+                Some(b'`') => return Err("a here-document contains a backtick"),
                 Some(b'\\') => {
                     self.at += 1;
                     self.step()?;
@@ -217,7 +219,7 @@ impl<'s> Reader<'s> {
 
     fn list(&mut self, end: End) -> Plain<()> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("it is nested too deeply");
         }
         loop {
@@ -230,11 +232,11 @@ impl<'s> Reader<'s> {
                     self.at += 1;
                     break;
                 }
-                Some(b')') => return Err("a parenthesis is closed that was not opened"),
+                Some(b')') => return Err("a closing parenthesis without an opening one"),
                 Some(b';') if end == End::Branch && (self.next_is(";;") || self.next_is(";&")) => {
                     break;
                 }
-                Some(b';') if self.next_is(";;") => return Err("a branch ends that did not begin"),
+                Some(b';') if self.next_is(";;") => return Err("`;;` outside a case branch"),
                 Some(b'e') if end == End::Branch && self.at_word("esac") => break,
                 Some(b';' | b'|') => self.at += 1,
                 Some(b'&') if !self.next_is("&>") => self.at += 1,
@@ -283,7 +285,7 @@ impl<'s> Reader<'s> {
                 return Err("a redirection that sets a variable");
             }
             if closed {
-                return Err("a word behind a compound command");
+                return Err("a word after a compound command");
             }
             if !words.is_empty() {
                 words.push(word);
@@ -314,7 +316,7 @@ impl<'s> Reader<'s> {
                     closed = true;
                 }
                 "esac" | "select" | "function" | "coproc" | "in" => {
-                    return Err("a compound command that is not followed");
+                    return Err("a compound command that is not supported");
                 }
                 _ => words.push(word),
             }
@@ -347,7 +349,7 @@ impl<'s> Reader<'s> {
         self.reading.sets_otherwise = true;
         let name = self.word()?;
         if !is_name(name) || !is_nobodys(name) {
-            return Err("a loop over a variable that programs heed");
+            return Err("a loop over a variable that affects programs");
         }
         self.blanks();
         if matches!(self.peek(), Some(b';' | b'\n')) {
@@ -440,7 +442,7 @@ impl<'s> Reader<'s> {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')') => {
                 Ok(&self.source[from..self.at])
             }
-            _ => Err("a word that begins behind an array"),
+            _ => Err("a word directly after an array"),
         }
     }
 
@@ -467,7 +469,7 @@ impl<'s> Reader<'s> {
         match operator {
             "<<" | "<<-" => {
                 if target.contains(['$', '`']) {
-                    return Err("a here-document whose end is not fixed");
+                    return Err("a here-document whose end marker is not fixed");
                 }
                 let quoted = target.contains(['\'', '"', '\\']);
                 let delimiter = target.replace(['\'', '"', '\\'], "");
@@ -555,7 +557,7 @@ impl<'s> Reader<'s> {
         if inner.contains('\\') {
             return Err("a backslash between backticks");
         }
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err("it is nested too deeply");
         }
         let reading = std::mem::take(&mut self.reading);
@@ -628,7 +630,7 @@ impl<'s> Reader<'s> {
         }
         if rest.starts_with(":=") || rest.starts_with('=') {
             if !is_nobodys(name) {
-                return Err("it sets a variable that programs heed");
+                return Err("it sets a variable that affects programs");
             }
             self.reading.assigns = true;
             self.reading.sets = true;
@@ -644,7 +646,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Whether a variable is one that neither bash nor other programs look at: those have capital letters, or are
+/// Whether neither bash nor other programs use a variable: those have capital letters, or are
 /// about proxies.
 pub(crate) fn is_nobodys(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

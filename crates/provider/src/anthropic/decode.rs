@@ -4,7 +4,7 @@ use ona_http::sse::Event;
 use serde_json::{Value, json};
 
 use crate::assemble::Assembly;
-use crate::failure::{Complaint, Trouble};
+use crate::failure::{Complaint, FailedAttempt};
 use crate::live::Listener;
 use crate::message::Answer;
 use crate::model::ProviderKind;
@@ -21,14 +21,19 @@ impl Decoder {
         &self.0
     }
 
-    pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         let Some(data) = &event.data else { return Ok(()) };
-        let value: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
+        let value: Value = serde_json::from_str(data).map_err(|error| {
+            FailedAttempt::cut(format!("an event of the stream is not JSON: {error}"))
+        })?;
         self.0.take(value, on)
     }
 
-    pub(crate) fn finish(self) -> Result<Answer, Trouble> {
+    pub(crate) fn finish(self) -> Result<Answer, FailedAttempt> {
         self.0.finish()
     }
 
@@ -37,21 +42,21 @@ impl Decoder {
         &mut self,
         message: &Value,
         on: &mut Listener<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FailedAttempt> {
         events_of(message)?.into_iter().try_for_each(|event| self.0.take(event, on))
     }
 }
 
 /// The events by which a message would have been streamed.
-fn events_of(message: &Value) -> Result<Vec<Value>, Trouble> {
+fn events_of(message: &Value) -> Result<Vec<Value>, FailedAttempt> {
     if !message["error"].is_null() {
         return Err(Complaint::trouble(message));
     }
     let (Some(content), Some(reason)) =
         (message["content"].as_array(), message["stop_reason"].as_str())
     else {
-        return Err(Trouble::foreign(
-            "the server's answer is JSON, but no whole message. Check the base URL",
+        return Err(FailedAttempt::foreign(
+            "the server's answer is JSON, but not a complete message. Check the base URL",
         ));
     };
     let mut opening = message.clone();

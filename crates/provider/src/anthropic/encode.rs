@@ -16,7 +16,7 @@ use crate::wire;
 /// and the system prompt that makes four, which is all the API allows.
 const CACHED_MESSAGES: usize = 2;
 
-/// What stands before the messages.
+/// The fields before the messages.
 #[derive(Serialize)]
 struct Before<'a> {
     model: &'a str,
@@ -29,7 +29,7 @@ struct Before<'a> {
     tool_choice: Option<Choice<'a>>,
 }
 
-/// And after them.
+/// The fields after the messages.
 #[derive(Serialize)]
 struct After<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

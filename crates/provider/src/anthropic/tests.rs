@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{Decoder, encode};
-use crate::failure::{Remedy, Trouble};
+use crate::failure::{FailedAttempt, Remedy};
 use crate::live::{Live, lines};
 use crate::message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
@@ -138,7 +138,7 @@ fn thinking_leaves_room_for_an_answer() {
 }
 
 /// What came of a stream, and what was heard of it.
-fn decode(events: &[Value]) -> (Result<Answer, Trouble>, Vec<String>) {
+fn decode(events: &[Value]) -> (Result<Answer, FailedAttempt>, Vec<String>) {
     let mut heard = Vec::new();
     let mut on = |live: Live<'_>| {
         if !matches!(live, Live::Raw(_)) {

@@ -4,7 +4,7 @@ use ona_http::sse::Event;
 use serde_json::{Value, json};
 
 use crate::assemble::Assembly;
-use crate::failure::{Complaint, Trouble};
+use crate::failure::{Complaint, FailedAttempt};
 use crate::live::Listener;
 use crate::message::{Answer, StopReason};
 use crate::model::ProviderKind;
@@ -61,14 +61,19 @@ impl Decoder {
         self.finish_reason.is_some()
     }
 
-    pub(crate) fn take(&mut self, event: &Event, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    pub(crate) fn take(
+        &mut self,
+        event: &Event,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         let Some(data) = &event.data else { return Ok(()) };
         if data.trim() == "[DONE]" {
             self.done = true;
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(data)
-            .map_err(|error| Trouble::cut(format!("an event of the stream is no JSON: {error}")))?;
+        let chunk: Value = serde_json::from_str(data).map_err(|error| {
+            FailedAttempt::cut(format!("an event of the stream is not JSON: {error}"))
+        })?;
         if event.name == "error" {
             return Err(Complaint::trouble(&chunk));
         }
@@ -80,17 +85,17 @@ impl Decoder {
         &mut self,
         answer: &Value,
         on: &mut Listener<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FailedAttempt> {
         if !answer["choices"].is_array() && answer["error"].is_null() {
-            return Err(Trouble::foreign(
-                "the server's answer is JSON, but no completion. Check the base URL",
+            return Err(FailedAttempt::foreign(
+                "the server's answer is JSON, but not a completion. Check the base URL",
             ));
         }
         self.take_chunk(answer, "message", on)
     }
 
     /// The answer, if a reason was given for its end; the usage may have come after that.
-    pub(crate) fn finish(mut self, on: &mut Listener<'_>) -> Result<Answer, Trouble> {
+    pub(crate) fn finish(mut self, on: &mut Listener<'_>) -> Result<Answer, FailedAttempt> {
         if let Some(reason) = self.finish_reason.take() {
             self.saying = None;
             // A call that never got a name must be answered too.
@@ -116,7 +121,7 @@ impl Decoder {
         self.assembly.finish()
     }
 
-    fn emit(&mut self, event: Value, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn emit(&mut self, event: Value, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         self.assembly.take(event, on)
     }
 
@@ -125,7 +130,7 @@ impl Decoder {
         chunk: &Value,
         key: &str,
         on: &mut Listener<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FailedAttempt> {
         let choice = &chunk["choices"][0];
         if !chunk["error"].is_null() || choice["finish_reason"] == "error" {
             let value = if chunk["error"].is_null() { choice } else { chunk };
@@ -172,7 +177,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn say(&mut self, saying: Saying, text: &str, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn say(
+        &mut self,
+        saying: Saying,
+        text: &str,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         if text.is_empty() {
             return Ok(());
         }
@@ -196,7 +206,7 @@ impl Decoder {
         self.emit(json!({"type": "content_block_delta", "index": index, "delta": delta}), on)
     }
 
-    fn begin(&mut self, block: &Value, on: &mut Listener<'_>) -> Result<u64, Trouble> {
+    fn begin(&mut self, block: &Value, on: &mut Listener<'_>) -> Result<u64, FailedAttempt> {
         let index = self.next;
         self.next += 1;
         self.open.push(index);
@@ -208,13 +218,13 @@ impl Decoder {
     }
 
     /// Ends the text or thinking that is going on.
-    fn fall_silent(&mut self, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn fall_silent(&mut self, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let Some((index, _)) = self.saying.take() else { return Ok(()) };
         self.open.retain(|open| *open != index);
         self.emit(json!({"type": "content_block_stop", "index": index}), on)
     }
 
-    fn call(&mut self, fragment: &Fragment, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn call(&mut self, fragment: &Fragment, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         let at = self.calls.add(fragment);
         let call = &self.calls.0[at];
         match call.block {
@@ -225,7 +235,7 @@ impl Decoder {
         }
     }
 
-    fn begin_call(&mut self, at: usize, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn begin_call(&mut self, at: usize, on: &mut Listener<'_>) -> Result<(), FailedAttempt> {
         self.fall_silent(on)?;
         let call = &self.calls.0[at];
         let arguments = call.arguments.clone();
@@ -236,7 +246,12 @@ impl Decoder {
         self.write(index, &arguments, on)
     }
 
-    fn write(&mut self, index: u64, piece: &str, on: &mut Listener<'_>) -> Result<(), Trouble> {
+    fn write(
+        &mut self,
+        index: u64,
+        piece: &str,
+        on: &mut Listener<'_>,
+    ) -> Result<(), FailedAttempt> {
         if piece.is_empty() {
             return Ok(());
         }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::message::{Block, Message, Part, Request, Role, ToolChoice, ToolInput};
 use crate::wire;
 
-/// What stands before the messages.
+/// The fields before the messages.
 #[derive(Serialize)]
 struct Before<'a> {
     model: &'a str,
 }
 
-/// And after them.
+/// The fields after the messages.
 #[derive(Serialize)]
 struct After<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -259,7 +259,7 @@ impl<'a> Piece<'a> {
 fn attached<'a>(attachment: &Attachment) -> Piece<'a> {
     let image = |url: String| Piece::ImageUrl { image_url: ImageUrl { url } };
     let left_out = |what: &str| {
-        let text = format!("[document {what} left out: this model takes no documents]");
+        let text = format!("[document {what} left out: this model does not accept documents]");
         Piece::Text { text: text.into() }
     };
     match attachment {

@@ -5,7 +5,7 @@ use ona_types::{Attachment, ToolUseId};
 use serde_json::{Value, json};
 
 use super::{Decoder, encode};
-use crate::failure::{Remedy, Trouble};
+use crate::failure::{FailedAttempt, Remedy};
 use crate::live::{Live, lines};
 use crate::message::{
     Answer, Block, Message, Part, Request, Role, StopReason, ToolChoice, ToolInput, ToolSpec,
@@ -81,12 +81,12 @@ fn a_request_is_written_as_chat_completions_wants_it() {
     messages: {"role":"system","content":"You are ona.\n\nBe brief."}
     messages: {"role":"user","content":"Look."}
     messages: {"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{\"z\":1,\"a\":2}"}},{"id":"t2","type":"function","function":{"name":"Read","arguments":"{\"invalid_json\":\"{oops\"}"}}]}
-    messages: {"role":"tool","tool_call_id":"t1","content":"two\n[image: see the next message]\n[document of type application/pdf left out: this model takes no documents]"}
+    messages: {"role":"tool","tool_call_id":"t1","content":"two\n[image: see the next message]\n[document of type application/pdf left out: this model does not accept documents]"}
     messages: {"role":"tool","tool_call_id":"t2","content":"no"}
     messages: {"role":"user","content":[{"type":"text","text":"Image returned by the tool call t1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aWI="}},{"type":"text","text":"And?"}]}
     messages: {"role":"assistant","content":null,"tool_calls":[{"id":"t3","type":"function","function":{"name":"Read","arguments":"{}"}}]}
     messages: {"role":"tool","tool_call_id":"t3","content":"ok"}
-    messages: {"role":"user","content":"[document of type application/pdf left out: this model takes no documents]"}
+    messages: {"role":"user","content":"[document of type application/pdf left out: this model does not accept documents]"}
     tools: {"type":"function","function":{"name":"Read","description":"Reads.","parameters":{"type":"object"}}}
     max_tokens: 4096
     temperature: 0.5
@@ -128,7 +128,7 @@ fn a_choice_of_tools_is_passed_on() {
     assert!(body(&request, true, true).get("tool_choice").is_none());
 }
 
-fn decode(chunks: &[Value]) -> (Result<Answer, Trouble>, Vec<String>) {
+fn decode(chunks: &[Value]) -> (Result<Answer, FailedAttempt>, Vec<String>) {
     let mut heard = Vec::new();
     let mut on = |live: Live<'_>| match live {
         Live::Raw(event) => heard.push(event.to_string()),

@@ -12,7 +12,7 @@ pub struct Recorded {
     pub path: String,
     /// The headers, with their names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; `null` if it is no JSON.
+    /// The body; `null` if it is not JSON.
     pub body: Value,
 }
 
@@ -34,7 +34,7 @@ impl Recorded {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// All text of the last message, in either protocol: what the user said, or what came of a tool.
+    /// All text of the last message, in either protocol: the user's prompt, or tool results.
     pub fn last_said(&self) -> String {
         let last = self.body["messages"].as_array().and_then(|messages| messages.last());
         let mut texts = Vec::new();

@@ -53,7 +53,7 @@ pub(super) enum Piece {
         text: String,
         url: String,
     },
-    /// A search that the server makes itself, and what came of it; Anthropic only.
+    /// A search that the server makes itself, with its results; Anthropic only.
     Search {
         id: String,
         query: String,
@@ -113,7 +113,7 @@ impl Reply {
         Self::status(status, json!({"type": "error", "error": error}))
     }
 
-    /// A page of HTML, as from a server that is no model.
+    /// A page of HTML, as from a server that is not a model server.
     pub fn html(status: u16, page: impl Into<String>) -> Self {
         Self::page(status, "text/html; charset=utf-8", page.into())
     }
@@ -258,7 +258,7 @@ impl Reply {
         self.with(|reply| reply.fault = Some(Fault::CutMidEvent))
     }
 
-    /// Puts an event that is no JSON into the middle.
+    /// Puts an event that is not JSON into the middle.
     #[must_use]
     pub fn not_json(self) -> Self {
         self.with(|reply| reply.fault = Some(Fault::NotJson))
@@ -286,7 +286,7 @@ impl Reply {
         self.pieces.iter().filter(|piece| matches!(piece, Piece::Search { .. })).count()
     }
 
-    /// Why it stops, if nobody said otherwise.
+    /// The default stop reason.
     pub(super) fn reason(&self) -> &str {
         let usual = if self.calls() { "tool_use" } else { "end_turn" };
         self.stop_reason.as_deref().unwrap_or(usual)

@@ -98,7 +98,10 @@ async fn a_page_instead_of_an_answer_names_the_address() {
 async fn an_answer_of_something_else_is_not_asked_for_again() {
     for provider in BOTH {
         for (reply, expected) in [
-            (Reply::status(200, json!({"status": "up"})), "the server's answer is JSON, but no "),
+            (
+                Reply::status(200, json!({"status": "up"})),
+                "the server's answer is JSON, but not a ",
+            ),
             (
                 Reply::page(200, "text/plain", "Welcome.\n"),
                 "text/plain where JSON was expected: \"Welcome.\"",
@@ -121,7 +124,7 @@ async fn a_redirect_is_not_followed() {
     let (failure, asked) = Pair::new(BOTH[0], [moved]).failure().await;
     assert_eq!((failure.word, asked), (FailureWord::InvalidRequest, 1));
     assert!(
-        failure.message.contains("it is elsewhere, at https://elsewhere.example/v1"),
+        failure.message.contains("the server redirects to https://elsewhere.example/v1"),
         "{failure}"
     );
 }

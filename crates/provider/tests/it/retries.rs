@@ -151,7 +151,7 @@ async fn retries_come_to_an_end() {
         let pair = Pair::with(provider, script, Retry { max_retries: 0, ..quick() }, |_| ());
         let (failure, asked) = pair.failure().await;
         assert_eq!((failure.word, failure.status, asked), (FailureWord::Unknown, None, 1));
-        assert!(failure.message.starts_with("cannot ask http://127.0.0.1:"), "{failure}");
+        assert!(failure.message.starts_with("the request to http://127.0.0.1:"), "{failure}");
     }
 }
 
@@ -201,7 +201,7 @@ async fn a_server_may_say_how_long_to_wait() {
     let far = Pair::new(provider, [limited("retry-after", "61"), Reply::say("never")]);
     let (failure, asked) = far.failure().await;
     assert_eq!((failure.word, asked), (FailureWord::RateLimit, 1));
-    assert!(failure.message.ends_with("; it asks to be left alone for 61 s"), "{failure}");
+    assert!(failure.message.ends_with("; the server asks to wait 61 s"), "{failure}");
 }
 
 #[tokio::test]

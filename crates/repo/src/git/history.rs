@@ -72,7 +72,7 @@ pub async fn line_commits(root: &Path, path: &str) -> Result<Vec<Option<String>>
     Ok(commits)
 }
 
-/// Who git says is at work here, as `Name <address>`; none if nobody told it.
+/// The user that git is configured for here, as `Name <address>`; `None` if it is not set.
 pub async fn identity(root: &Path) -> Result<Option<String>, GitError> {
     let outcome = git(root, &["var", "GIT_COMMITTER_IDENT"], &[]).await?;
     let line = first_line(&outcome.stdout.bytes);
@@ -101,7 +101,7 @@ pub async fn describe(root: &Path, id: &str) -> Result<Commit, GitError> {
     let text = String::from_utf8_lossy(&said);
     let words: Vec<&str> = text.trim_end().split('\0').collect();
     let [id, parents, author, at] = words[..] else {
-        let said = "its answer cannot be read".to_owned();
+        let said = "its output cannot be parsed".to_owned();
         return Err(GitError::Failed { command: "log".to_owned(), said });
     };
     Ok(Commit {

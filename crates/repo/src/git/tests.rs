@@ -180,7 +180,7 @@ async fn worktrees_shallow_clones_and_no_repository_at_all() {
     let error = commit(&shallow, "HEAD~1").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no commit `HEAD~1` in this repository, which is a shallow clone"
+        "commit `HEAD~1` not found in this repository, which is a shallow clone"
     );
     for rev in ["no-such", "--all", "", "HEAD:a"] {
         let error = commit(&repository.root(), rev).await.unwrap_err();

@@ -23,8 +23,8 @@ pub async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitEr
     Ok(base)
 }
 
-/// What a command says that has to succeed, without the programs that the repository's own configuration would have
-/// changed files run through: nobody has agreed to them. What the user has set up for all repositories runs.
+/// The output of a command that has to succeed, without the filter programs that the repository's own configuration would
+/// run on changed files: the user has not agreed to them. Filters in the user's own configuration run.
 async fn unfiltered(root: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
     let keys = ["config", "--show-scope", "-z", "--name-only", "--get-regexp", "^filter\\."];
     let outcome = git(root, &keys, &[]).await?;
@@ -62,7 +62,7 @@ pub async fn begun_at(path: &Path) -> Result<String, GitError> {
     let been = String::from_utf8_lossy(&been).into_owned();
     been.lines().last().map(str::to_owned).ok_or_else(|| GitError::Failed {
         command: "reflog".to_owned(),
-        said: "nothing tells at which commit it was made".to_owned(),
+        said: "the commit it was created from is unknown".to_owned(),
     })
 }
 
@@ -138,12 +138,12 @@ pub async fn branches(root: &Path) -> Result<Vec<String>, GitError> {
     Ok(String::from_utf8_lossy(&found).lines().map(str::to_owned).collect())
 }
 
-/// Takes a branch away that holds no commits of its own.
+/// Removes a branch without commits of its own.
 pub async fn drop_branch(root: &Path, branch: &str) -> Result<(), GitError> {
     said(root, &["branch", "-d", branch]).await.map(drop)
 }
 
-/// Takes a worktree away in which nothing was changed, and its branch.
+/// Removes a worktree in which nothing was changed, and its branch.
 pub async fn remove(root: &Path, path: &Path, branch: &str) -> Result<(), GitError> {
     said(root, &["worktree", "remove", "--force", &path.to_string_lossy()]).await?;
     let outcome = git(root, &["branch", "-D", branch], &[]).await?;

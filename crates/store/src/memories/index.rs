@@ -191,7 +191,7 @@ mod tests {
                         })
                         .unwrap(),
                 }
-                // Whoever searches next puts it right.
+                // The next search repairs it.
                 store.search_memories("alpha", Within::All, 3, 7).unwrap();
                 store
                     .read(|c| {

@@ -1,4 +1,4 @@
-//! Which memories come first: how well the words fit, and how much a memory has proved worth.
+//! Ranks memories: by how well the words match, and by how useful a memory has been.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ const HALF_USED: f64 = 10.0;
 /// How much nearer to 1 a memory's attention moves each time it is found.
 const ATTENTION_STEP: f64 = 0.05;
 
-/// So many memories, or as many as are asked for, are ranked for a query, those with the highest row numbers: a word
-/// that stands in more says little, and ranking them all would take longer the more there are.
-const MOST_RANKED: usize = 300;
+/// How many memories are ranked for a query at least, those with the highest row numbers: a word
+/// that occurs in more says little, and ranking all of them would get slower with their number.
+const MAX_RANKED: usize = 300;
 
-/// Further words of a query are not looked at.
-const MOST_WORDS: usize = 32;
+/// The limit for the words of a query.
+const MAX_WORDS: usize = 32;
 
 /// A memory that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,7 +57,7 @@ struct Candidate {
     worth: Worth,
 }
 
-/// What a memory is worth whatever is looked for.
+/// The part of a memory's score that does not depend on the query.
 #[derive(Clone, Copy)]
 struct Worth {
     attention: f64,
@@ -96,7 +96,7 @@ impl Store {
         if let Some(found) = self.read(|c| search(c, &words, within, most, now))? {
             return Ok(found);
         }
-        // Somebody wrote to the tables and left the index as it was.
+        // The tables were changed by hand without the index.
         self.write(index::rebuild)?;
         Ok(self.read(|c| search(c, &words, within, most, now))?.unwrap_or_default())
     }
@@ -124,8 +124,8 @@ impl Store {
         if ids.is_empty() {
             return Ok(());
         }
-        // A power cut may take this back: nobody waits for the disk only to have looked something up. Whoever writes
-        // next brings it there.
+        // Not flushed: a power cut may lose this, which is better than a slow search. The next write
+        // flushes it.
         self.read(|c| {
             c.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             Ok(c.pragma_update(None, "synchronous", "NORMAL")?)
@@ -156,14 +156,14 @@ fn worth(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Worth> {
     Ok(Worth { attention: row.get(at)?, updated_at: row.get(at + 1)?, used: row.get(at + 2)? })
 }
 
-/// The words of a query, each quoted: whoever asks types words, not FTS5's query language.
+/// The words of a query, each quoted: users type words, not FTS5's query language.
 fn words(query: &str) -> Vec<String> {
     let split = query.split(|c: char| c.is_whitespace() || c.is_control());
-    // What holds no letter and no digit is no word to the index either.
+    // Text without a letter or digit is not a word for the index either.
     let said = split.filter(|word| word.chars().any(char::is_alphanumeric));
     let mut words: Vec<String> = Vec::new();
     for word in said.map(|word| format!("\"{}\"", word.replace('"', "\"\""))) {
-        if words.len() == MOST_WORDS {
+        if words.len() == MAX_WORDS {
             break;
         }
         if !words.contains(&word) {
@@ -183,7 +183,7 @@ fn search(
 ) -> Result<Option<Vec<MemoryHit>>, Failure> {
     let Some(rows) = index::aligned(c)? else { return Ok(None) };
     let find = Find { c, within, condition: condition(c, within, rows)? };
-    let ranked_of = most.max(MOST_RANKED);
+    let ranked_of = most.max(MAX_RANKED);
     let mut candidates = find.all(&words.join(" "), ranked_of)?;
     if candidates.is_empty() && words.len() > 1 {
         candidates = find.any(words, ranked_of)?;

@@ -10,8 +10,8 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
-use super::{MOST_HEAP, OutputMode, Query};
-use crate::text::{self, LONGEST_LINE};
+use super::{MAX_HEAP, OutputMode, Query};
+use crate::text::{self, MAX_LINE};
 use crate::walk::{self, Halt, Haltable};
 
 /// Lines of output: each entry is one, and ends in a line end.
@@ -47,7 +47,7 @@ impl<'a> Worker<'a> {
             .before_context(query.before)
             .after_context(query.after)
             .binary_detection(binary)
-            .heap_limit(Some(MOST_HEAP))
+            .heap_limit(Some(MAX_HEAP))
             .build();
         Self { query, matcher: query.matcher.clone(), searcher, halt }
     }
@@ -179,6 +179,6 @@ fn shown(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // Enough bytes for one character too many, so that a huge line is not decoded as a whole.
-    let start = line.get(..4 * (LONGEST_LINE + 1)).unwrap_or(line);
+    let start = line.get(..4 * (MAX_LINE + 1)).unwrap_or(line);
     text::cut_line(&String::from_utf8_lossy(start)).0.into_owned()
 }

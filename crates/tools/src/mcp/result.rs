@@ -1,4 +1,4 @@
-//! What a server answered, as a result: text within bounds, pictures beside it, everything else in files.
+//! Turns a server's answer into a result: text up to a limit, pictures as attachments, everything else in files.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn of_call(
     for part in outcome.parts {
         match part {
             ContentPart::Text(text) => texts.push(text),
-            // What is no picture would be refused by the provider, now and in every later question.
+            // The provider would refuse an invalid picture, now and in every later request.
             ContentPart::Image { media_type, data } => match attach_picture(&data) {
                 Ok(picture) => {
                     texts.push(format!("[a picture, {media_type}]"));
@@ -49,7 +49,7 @@ pub(crate) fn of_call(
     if outcome.is_error {
         output.class = OutcomeClass::ToolRejected;
         if output.content.is_empty() {
-            output.content = "the tool says that it failed, and not why".to_owned();
+            output.content = "the tool failed without giving a reason".to_owned();
         }
     }
     output.attachments = attachments;
@@ -76,12 +76,12 @@ fn of_resource(resource: &ResourceContent, cx: &ToolContext<'_>) -> String {
 /// Keeps bytes in a file, and says where.
 fn saved(data: &str, mime: &str, cx: &ToolContext<'_>) -> String {
     let Ok(bytes) = STANDARD.decode(data) else {
-        return format!("[{mime} that is no valid base64 was left out]");
+        return format!("[{mime} left out: it is not valid base64]");
     };
     let name = format!("mcp-{}.{}", ToolUseId::generate(), ending(mime));
     match keep(&name, &bytes, cx) {
         Ok(path) => format!("[{mime}, {} bytes, in {path}]", bytes.len()),
-        Err(error) => format!("[{mime}, {} bytes, could not be kept: {error}]", bytes.len()),
+        Err(error) => format!("[{mime}, {} bytes, could not be saved: {error}]", bytes.len()),
     }
 }
 
@@ -122,7 +122,7 @@ fn ending(mime: &str) -> String {
     if plain { inner.to_owned() } else { "bin".to_owned() }
 }
 
-/// Text within a limit; the whole is in a file.
+/// Text up to a limit; the full text is in a file.
 pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> String {
     if text.char_indices().nth(limit).is_none() {
         return text;
@@ -132,8 +132,8 @@ pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> Strin
     let Some((cut, _)) = text.char_indices().nth(limit) else { return text.into_owned() };
     let name = format!("mcp-{}.txt", ToolUseId::generate());
     let whole = match keep(&name, text.as_bytes(), cx) {
-        Ok(path) => format!("the whole is in {path}"),
-        Err(error) => format!("the whole could not be kept: {error}"),
+        Ok(path) => format!("the full text is in {path}"),
+        Err(error) => format!("the full text could not be saved: {error}"),
     };
     format!("{}\n{TRUNCATED_SUFFIX} (cut after {limit} characters; {whole})", &text[..cut])
 }

@@ -276,8 +276,11 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_explained() {
         for (change, expected) in [
-            (change(None, Mode::Replace, None, ""), "no `cell_id` says which cell to replace"),
-            (change(None, Mode::Delete, None, ""), "no `cell_id` says which cell to delete"),
+            (
+                change(None, Mode::Replace, None, ""),
+                "`cell_id` is missing: name the cell to replace",
+            ),
+            (change(None, Mode::Delete, None, ""), "`cell_id` is missing: name the cell to delete"),
             (change(None, Mode::Insert, None, ""), "a new cell needs a `cell_type`"),
             (
                 change(Some("cell-4"), Mode::Delete, None, ""),

@@ -14,18 +14,18 @@ use ona_http::link::{self, LinkError};
 /// The backends there are.
 pub const BACKENDS: [&str; 3] = ["searxng", "brave", "tavily"];
 
-/// Said where nobody can be asked.
-pub(super) const NOT_SET: &str = "there is nobody to ask: this session's provider does not search the web by itself, \
-    and the setting webSearch.backend names no backend. The operator can set it to searxng (with webSearch.url), to brave \
+/// The message if no backend is available.
+pub(super) const NOT_SET: &str = "no search backend is configured: this session's provider has no web search, \
+    and the setting webSearch.backend is not set. The operator can set it to searxng (with webSearch.url), to brave \
     (with the key in BRAVE_API_KEY) or to tavily (with the key in TAVILY_API_KEY), for example by \
     `ona config set --scope user webSearch.backend brave`";
 
 /// How many pages are asked for.
-const MOST_HITS: usize = 10;
-/// As much of an answer is taken.
-const LARGEST_ANSWER: usize = 4 << 20;
-/// As much of a backend's words about an error is passed on.
-const LONGEST_COMPLAINT: usize = 300;
+const MAX_HITS: usize = 10;
+/// The limit for an answer, in bytes.
+const MAX_RESPONSE: usize = 4 << 20;
+/// The limit for a backend's error message.
+const MAX_ERROR_CHARS: usize = 300;
 
 /// A backend, ready to be asked.
 pub(super) struct Backend<'w> {
@@ -64,7 +64,7 @@ fn address(base: &Url, path: &str) -> Url {
     url
 }
 
-/// Whether nobody else can listen on the way.
+/// Whether the connection cannot be eavesdropped on.
 fn is_safe(url: &Url) -> bool {
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -99,14 +99,14 @@ impl<'w> Backend<'w> {
         }
         let Some(given) = setting(settings, "url").or(*default) else {
             return Err(format!(
-                "the setting webSearch.backend is {name}, and webSearch.url does not say where it is: set it to the \
+                "the setting webSearch.backend is {name}, but webSearch.url is not set: set it to the \
                  address of your instance, such as http://localhost:8888"
             ));
         };
         let base = base(given).map_err(|why| format!("the setting webSearch.url: {why}"))?;
         if key.is_some() && !is_safe(&base) {
             return Err(format!(
-                "the setting webSearch.url: the key of {name} would be sent by http, for all on the way to read; use \
+                "the setting webSearch.url: the key of {name} would be sent over unencrypted http; use \
                  https"
             ));
         }
@@ -122,7 +122,7 @@ impl<'w> Backend<'w> {
         let request = self.request(query, &self.client(web)?)?;
         let failed = |error: reqwest::Error| {
             format!(
-                "{} at {} cannot be asked: {}",
+                "{} at {} cannot be reached: {}",
                 self.name(),
                 self.url,
                 describe(&error.without_url())
@@ -132,9 +132,9 @@ impl<'w> Backend<'w> {
         let status = response.status();
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(failed)? {
-            if body.len() + piece.len() > LARGEST_ANSWER {
+            if body.len() + piece.len() > MAX_RESPONSE {
                 let name = self.name();
-                return Err(format!("{name} answered more than {LARGEST_ANSWER} bytes"));
+                return Err(format!("{name} answered more than {MAX_RESPONSE} bytes"));
             }
             body.extend_from_slice(&piece);
         }
@@ -143,7 +143,7 @@ impl<'w> Backend<'w> {
         }
         let answer: Value = serde_json::from_slice(&body).map_err(|error| {
             format!(
-                "{} at {} answered no JSON ({error}): check webSearch.url",
+                "{} at {} did not answer with JSON ({error}): check webSearch.url",
                 self.name(),
                 self.url
             )
@@ -154,7 +154,7 @@ impl<'w> Backend<'w> {
     fn client(&self, web: &Web) -> Result<reqwest::Client, String> {
         let mut builder = ona_http::client()
             .no_proxy()
-            // The key is not for wherever that leads.
+            // The key must not go to another host.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .user_agent(USER_AGENT);
@@ -173,7 +173,7 @@ impl<'w> Backend<'w> {
         query: &WebQuery,
         client: &reqwest::Client,
     ) -> Result<RequestBuilder, String> {
-        let count = MOST_HITS.to_string();
+        let count = MAX_HITS.to_string();
         let mut url = self.url.clone();
         let request = match self.kind {
             Kind::Searxng => {
@@ -190,7 +190,7 @@ impl<'w> Backend<'w> {
                 client.get(url).header("x-subscription-token", self.secret("")?)
             }
             Kind::Tavily => client.post(url).header(AUTHORIZATION, self.secret("Bearer ")?).json(&json!({
-                "query": query.query, "max_results": MOST_HITS,
+                "query": query.query, "max_results": MAX_HITS,
                 "include_domains": query.allowed_domains, "exclude_domains": query.blocked_domains,
             })),
         };
@@ -201,7 +201,7 @@ impl<'w> Backend<'w> {
         let key = self.key.map(ExposeSecret::expose_secret).unwrap_or_default();
         let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).map_err(|_| {
             let name = self.name();
-            format!("the key of {name} holds a line break or another control character")
+            format!("the key of {name} contains a line break or another control character")
         })?;
         value.set_sensitive(true);
         Ok(value)
@@ -210,7 +210,7 @@ impl<'w> Backend<'w> {
     fn refused(&self, status: StatusCode, body: &[u8]) -> String {
         let said = String::from_utf8_lossy(body);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let end = said.floor_char_boundary(LONGEST_COMPLAINT);
+        let end = said.floor_char_boundary(MAX_ERROR_CHARS);
         let said = if said.is_empty() { String::new() } else { format!(": {}", &said[..end]) };
         let hint = match (self.kind, status.as_u16()) {
             (_, 300..=399) => "; redirects are not followed: set webSearch.url to where it leads",
@@ -218,7 +218,7 @@ impl<'w> Backend<'w> {
             (Kind::Brave, 401 | 403 | 422) => "; check BRAVE_API_KEY",
             (Kind::Tavily, 401 | 403) => "; check TAVILY_API_KEY",
             (_, 404) => "; check webSearch.url",
-            (_, 429) => "; its limit is reached for now",
+            (_, 429) => "; its rate limit is reached",
             _ => "",
         };
         format!("{} at {} answered {status}{said}{hint}", self.name(), self.url)
@@ -239,7 +239,7 @@ impl<'w> Backend<'w> {
             )
         })?;
         let text = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().to_owned();
-        let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MOST_HITS);
+        let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MAX_HITS);
         let hits = hits.map(|hit| WebHit {
             title: text(hit, "title"),
             url: text(hit, "url"),
@@ -285,7 +285,7 @@ fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
         };
         // Not the value: it may hold a password.
         let proxy = scope(value).map_err(|error| {
-            format!("{variable} is no proxy: {}", describe(&error.without_url()))
+            format!("{variable} is not a valid proxy: {}", describe(&error.without_url()))
         })?;
         proxies.push(proxy.no_proxy(direct.clone()));
     }
@@ -311,11 +311,11 @@ mod tests {
         let none = Web::default();
         for (settings, web, expected) in [
             (json!({"backend": "google"}), &none, "the backends are searxng, brave, tavily"),
-            (json!({"backend": "searxng"}), &none, "webSearch.url does not say where it is"),
+            (json!({"backend": "searxng"}), &none, "webSearch.url is not set"),
             (
                 json!({"backend": "searxng", "url": "nope"}),
                 &none,
-                "the setting webSearch.url: it is not a URL",
+                "the setting webSearch.url: it is not a valid URL",
             ),
             (json!({"backend": "brave"}), &none, "BRAVE_API_KEY is not set"),
             (json!({"backend": "tavily"}), &none, "TAVILY_API_KEY is not set"),

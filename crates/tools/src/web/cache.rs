@@ -9,12 +9,12 @@ use super::page::Page;
 /// How long a page counts as known.
 const FRESH: Duration = Duration::from_secs(15 * 60);
 /// The most pages that are kept.
-const MOST_PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 /// The most bytes of text that are kept.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
-/// What a page is known by: its address as it was asked, and whether the operator had opened the host by then. One
-/// that is closed again is not served from here either.
+/// The key of a page: its URL, and whether the operator allowed the host at that time. A host
+/// that is no longer allowed is not served from the cache either.
 pub(super) type Key = (String, bool);
 
 /// The pages, oldest first.
@@ -34,7 +34,7 @@ impl Cache {
         self.pages.iter().find(|(known, ..)| known == key).map(|(.., page)| Arc::clone(page))
     }
 
-    /// Keeps a page; the oldest go where there is no room.
+    /// Stores a page; the oldest are dropped if there is no room.
     pub(super) fn put(&mut self, key: Key, page: &Arc<Page>, now: Instant) {
         if let Some(at) = self.pages.iter().position(|(known, ..)| *known == key)
             && let Some((.., old)) = self.pages.remove(at)
@@ -43,7 +43,7 @@ impl Cache {
         }
         self.bytes += page.text.len();
         self.pages.push_back((key, now, Arc::clone(page)));
-        while self.pages.len() > MOST_PAGES || self.bytes > MOST_BYTES {
+        while self.pages.len() > MAX_PAGES || self.bytes > MAX_BYTES {
             self.drop_oldest();
         }
     }
@@ -85,14 +85,14 @@ mod tests {
         for number in 0..1000 {
             cache.put(key(&number.to_string()), &page(10), now);
         }
-        assert_eq!((cache.pages.len(), cache.bytes), (MOST_PAGES, MOST_PAGES * 10));
+        assert_eq!((cache.pages.len(), cache.bytes), (MAX_PAGES, MAX_PAGES * 10));
         assert!(cache.get(&key("999"), now).is_some());
         for _ in 0..100 {
-            cache.put(key("large"), &page(MOST_BYTES / 2 + 1), now);
+            cache.put(key("large"), &page(MAX_BYTES / 2 + 1), now);
         }
         assert!(cache.get(&key("large"), now).is_some());
-        cache.put(key("other"), &page(MOST_BYTES / 2 + 1), now);
+        cache.put(key("other"), &page(MAX_BYTES / 2 + 1), now);
         assert!(cache.get(&key("large"), now).is_none());
-        assert_eq!((cache.pages.len(), cache.bytes), (1, MOST_BYTES / 2 + 1));
+        assert_eq!((cache.pages.len(), cache.bytes), (1, MAX_BYTES / 2 + 1));
     }
 }

@@ -1,4 +1,4 @@
-//! One page, asked for: redirects, limits, and what can go wrong.
+//! Fetches one page: redirects, limits and errors.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::{USER_AGENT, Web, describe};
 use ona_http::link::{self, LinkError};
 use ona_http::private_host::PrivateHost;
 
-/// As much of a body is taken, decompressed: what counts is what has to be held.
-const LARGEST_BODY: usize = 10 << 20;
+/// The limit for a body after decompression, in bytes.
+const MAX_BODY: usize = 10 << 20;
 /// How many redirects are followed.
-const MOST_REDIRECTS: usize = 10;
-/// As much of a server's words about an error is passed on.
-const LONGEST_COMPLAINT: usize = 1000;
-/// Said where nothing could be reached though the environment names a proxy.
+const MAX_REDIRECTS: usize = 10;
+/// The limit for a server's error message.
+const MAX_ERROR_CHARS: usize = 1000;
+/// Added to the error if the environment names a proxy.
 const WITHOUT_PROXY: &str = " (pages are fetched without the proxy that the environment names: it would look up \
                              names by itself, past the check of their addresses)";
 /// Markdown, where a server has it; text before pictures.
@@ -29,7 +29,7 @@ const WANTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 #[derive(Debug)]
 pub(super) enum Got {
     Page(Body),
-    /// The page is at another host, which somebody else has to agree to.
+    /// The page is at another host, which needs a new permission.
     Elsewhere {
         from: Url,
         to: Url,
@@ -49,7 +49,7 @@ pub(super) struct Body {
     pub(super) cut: bool,
 }
 
-/// Why there is no page.
+/// Why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GetError {
     #[error(transparent)]
@@ -58,28 +58,28 @@ pub(super) enum GetError {
     Transport { url: Url, why: String },
     #[error("{url} answered {status}{complaint}")]
     Status { url: Url, status: StatusCode, complaint: String },
-    #[error("{url} answered {status} without saying where to")]
+    #[error("{url} answered {status} without a redirect target")]
     NoLocation { url: Url, status: StatusCode },
-    #[error("{url} redirects to an address that is not followed: {why}")]
+    #[error("{url} redirects to a URL that is not followed: {why}")]
     BadLocation { url: Url, why: LinkError },
-    #[error("{url} redirects in a circle, back to {to}")]
+    #[error("{url} redirects in a loop, back to {to}")]
     Circle { url: Box<Url>, to: Box<Url> },
-    #[error("{0} redirects more than {MOST_REDIRECTS} times")]
+    #[error("{0} redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects(Url),
     #[error(
-        "{url} is {what}, which is not read here: WebFetch reads HTML, text, JSON and PDF. Have the file downloaded \
+        "{url} is {what}, which WebFetch cannot read: it reads HTML, text, JSON and PDF. Download the file \
          where it is needed"
     )]
     Unreadable { url: Url, what: String },
     #[error("{url} came compressed as `{encoding}`, though only gzip was asked for")]
     Encoded { url: Url, encoding: String },
-    #[error("{0} is a PDF of more than {LARGEST_BODY} bytes, the most that is read")]
+    #[error("{0} is a PDF larger than the limit of {MAX_BODY} bytes")]
     TooLarge(Url),
     #[error("{0}")]
     SetUp(String),
 }
 
-/// Asks for a page, and follows it as long as it stays at its host.
+/// Fetches a page, and follows redirects on the same host.
 pub(super) async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Result<Got, GetError> {
     let mut url = start.clone();
     let mut been: Vec<Url> = Vec::new();
@@ -90,7 +90,7 @@ pub(super) async fn get(web: &Web, start: &Url, private: &[PrivateHost]) -> Resu
             let last = been.last().unwrap_or(start).clone();
             return Err(GetError::Circle { url: Box::new(last), to: Box::new(now) });
         }
-        if been.len() > MOST_REDIRECTS {
+        if been.len() > MAX_REDIRECTS {
             return Err(GetError::TooManyRedirects(start.clone()));
         }
         let response = send(web, &now, is_private).await?;
@@ -184,10 +184,10 @@ async fn take(url: Url, response: Response) -> Result<Body, GetError> {
         Ok(kind) => kind,
         Err(what) => return Err(GetError::Unreadable { url, what }),
     };
-    let (bytes, cut) = body(&url, response, LARGEST_BODY).await?;
+    let (bytes, cut) = body(&url, response, MAX_BODY).await?;
     if kind == Kind::Unsaid {
         let Some(found) = page::sniffed(&bytes, !cut) else {
-            let what = "no text, and its server does not say what else".to_owned();
+            let what = "binary data without a content type".to_owned();
             return Err(GetError::Unreadable { url, what });
         };
         kind = found;
@@ -208,7 +208,7 @@ async fn complaint(
         return String::new();
     }
     let url = response.url().clone();
-    let Ok((bytes, _)) = body(&url, response, LONGEST_COMPLAINT).await else {
+    let Ok((bytes, _)) = body(&url, response, MAX_ERROR_CHARS).await else {
         return String::new();
     };
     let text = page::decode(&bytes, content_type, Kind::Text);

@@ -1,7 +1,7 @@
-//! From names to addresses: looked up once, checked, and then connected to as they are.
+//! Resolves names to addresses: resolved once, checked, and then connected to exactly.
 //!
-//! A name that is checked and looked up again for the connection can lead elsewhere the second time. So the check
-//! stands in the client's own resolver: the addresses it hands over are those it has looked at.
+//! A name that is resolved again after the check can give another address (DNS rebinding). So the check
+//! is in the client's own resolver: it returns only addresses that it has checked.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -36,12 +36,12 @@ impl Names for SystemNames {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotPublic {
     #[error(
-        "{host} leads to {address}, which is {what}: only public addresses are fetched. The operator can open it \
+        "{host} resolves to {address}, which is {what}: only public addresses are fetched. The operator can allow it \
          with the setting webFetch.allowPrivateHosts"
     )]
     Leads { host: String, address: IpAddr, what: &'static str },
     #[error(
-        "{address} is {what}: only public addresses are fetched. The operator can open it with the setting \
+        "{address} is {what}: only public addresses are fetched. The operator can allow it with the setting \
          webFetch.allowPrivateHosts"
     )]
     Is { address: IpAddr, what: &'static str },
@@ -73,7 +73,7 @@ impl Resolve for Checked {
         let found = self.names.look_up(&host);
         Box::pin(async move {
             let found = found.await?;
-            // One that is not public spoils them all: whoever set the name up means it.
+            // One private address is enough to refuse the name: that is how rebinding attacks look.
             let closed = found.iter().find_map(|address| Some((*address, not_public(*address)?)));
             if let Some((address, what)) = closed.filter(|_| !is_private) {
                 return Err(NotPublic::Leads { host, address, what }.into());

@@ -1,9 +1,9 @@
-//! What came back from the web, as text a model can read.
+//! Turns a response into text that a model can read.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use htmd::HtmlToMarkdown;
 
-use super::LARGEST_CONTENT;
+use super::MAX_CONTENT;
 use crate::context::ToolContext;
 use crate::helper::{HelperError, read_aside};
 use crate::read::PDF_TEXT;
@@ -15,12 +15,12 @@ pub const HTML_TEXT: &str = "html-text";
 
 /// The stack the converter gets. Memory is taken only for what is used of it.
 const STACK: usize = 256 << 20;
-/// Elements whose content nobody reads.
+/// Elements whose content is not text.
 const SKIPPED: [&str; 6] = ["script", "style", "svg", "template", "iframe", "object"];
 /// How far into a page its own word about its encoding stands (HTML's rule).
 const PRESCAN: usize = 1024;
-/// As much of a PDF's text is taken from its reader, in JSON.
-const LARGEST_PDF_TEXT: usize = 32 << 20;
+/// The limit for a PDF's text from its reader, in JSON.
+const MAX_PDF_TEXT: usize = 32 << 20;
 
 /// A page, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub(super) struct Page {
     pub(super) kind: &'static str,
     /// How many bytes came, decompressed.
     pub(super) bytes: usize,
-    /// What it says.
+    /// Its text.
     pub(super) text: String,
-    /// There was more of it than is taken.
+    /// It was cut at the limit.
     pub(super) cut: bool,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn promised(content_type: Option<&str>) -> Result<Kind, String> {
     })
 }
 
-/// What the bytes are, where nobody said; nothing where they are no text.
+/// Guesses the kind from the bytes; `None` if they are not text.
 pub(super) fn sniffed(body: &[u8], whole: bool) -> Option<Kind> {
     if body.starts_with(b"%PDF-") {
         return Some(Kind::Pdf);
@@ -175,7 +175,7 @@ pub fn markdown(html: &str) -> Result<String, String> {
             converter.convert(html).map_err(|error| error.to_string())
         });
         let converter = converter.map_err(|error| error.to_string())?;
-        converter.join().map_err(|_| "the converter broke off".to_owned())?
+        converter.join().map_err(|_| "the converter crashed".to_owned())?
     })
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn read(
         Kind::Text | Kind::Unsaid => {
             let text = decode(&body, content_type, kind);
             if text.contains('\0') {
-                let why = "its server calls it text, and it holds bytes that no text has";
+                let why = "its server declares it as text, but it contains binary data";
                 return Err(HelperError::Refused(why.to_owned()));
             }
             Ok(bounded(text, false))
@@ -201,13 +201,13 @@ pub(super) async fn read(
             if html.is_empty() {
                 return Ok((String::new(), false));
             }
-            let read = read_aside(cx, HTML_TEXT, html, LARGEST_CONTENT + 1, limit).await?;
+            let read = read_aside(cx, HTML_TEXT, html, MAX_CONTENT + 1, limit).await?;
             let text = String::from_utf8_lossy(&read.bytes);
             // The line end is the printer's.
             Ok(bounded(text.strip_suffix('\n').unwrap_or(&text).to_owned(), read.truncated))
         }
         Kind::Pdf => {
-            let read = read_aside(cx, PDF_TEXT, body, LARGEST_PDF_TEXT, limit).await?;
+            let read = read_aside(cx, PDF_TEXT, body, MAX_PDF_TEXT, limit).await?;
             let too_long = |_| HelperError::Refused("its text is too long to be read".to_owned());
             let pages: Vec<String> = serde_json::from_slice(&read.bytes).map_err(too_long)?;
             let last = u32::try_from(pages.len()).unwrap_or(u32::MAX);
@@ -218,8 +218,8 @@ pub(super) async fn read(
 
 /// No more of a text than can be shown.
 fn bounded(mut text: String, cut: bool) -> (String, bool) {
-    let longer = text.len() > LARGEST_CONTENT;
-    text.truncate(text.floor_char_boundary(LARGEST_CONTENT));
+    let longer = text.len() > MAX_CONTENT;
+    text.truncate(text.floor_char_boundary(MAX_CONTENT));
     (text, cut || longer)
 }
 
@@ -299,9 +299,9 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_where_it_is_too_long() {
-        let long = "é".repeat(LARGEST_CONTENT);
+        let long = "é".repeat(MAX_CONTENT);
         let (text, cut) = bounded(long, false);
-        assert!(cut && text.len() == LARGEST_CONTENT);
+        assert!(cut && text.len() == MAX_CONTENT);
         assert_eq!(bounded("a".to_owned(), false), ("a".to_owned(), false));
     }
 }

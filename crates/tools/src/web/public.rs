@@ -1,5 +1,5 @@
-//! Which addresses are the public internet's. What is not may be this machine, its network, or a cloud's own
-//! services, which answer whoever reaches them.
+//! Which addresses are public. Other addresses may be this machine, its network, or a cloud's internal
+//! services, which trust every client that reaches them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const V4: &[([u8; 4], u32, &str)] = &[
     ([0, 0, 0, 0], 8, "this machine"),
     ([10, 0, 0, 0], 8, "a private network"),
-    ([100, 64, 0, 0], 10, "a provider's own network"),
+    ([100, 64, 0, 0], 10, "a provider's internal network"),
     ([127, 0, 0, 0], 8, "this machine"),
-    ([168, 63, 129, 16], 32, "a cloud's own services"),
+    ([168, 63, 129, 16], 32, "a cloud's internal services"),
     ([169, 254, 0, 0], 16, "link-local, where clouds keep their metadata"),
     ([172, 16, 0, 0], 12, "a private network"),
     ([192, 0, 0, 0], 24, "reserved for protocols"),
@@ -26,7 +26,7 @@ const V4: &[([u8; 4], u32, &str)] = &[
 /// All of IPv6 that is given out.
 const V6_PUBLIC: ([u16; 8], u32) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// What of it is not public all the same.
+/// The exceptions in it that are not public.
 const V6: &[([u16; 8], u32, &str)] = &[
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "reserved for protocols"),
     ([0x2001, 0x0db8, 0, 0, 0, 0, 0, 0], 32, "for documentation only"),

@@ -103,7 +103,7 @@ async fn a_name_that_leads_elsewhere_the_second_time_does_not_get_past_the_check
         panic!("it was let through");
     };
     let refused = refused.downcast::<NotPublic>().unwrap();
-    assert!(refused.to_string().starts_with("rebound.test leads to 127.0.0.1"), "{refused}");
+    assert!(refused.to_string().starts_with("rebound.test resolves to 127.0.0.1"), "{refused}");
 }
 
 #[tokio::test]
@@ -180,9 +180,9 @@ async fn an_address_is_refused_in_every_form() {
 
 #[test]
 fn what_is_too_long_is_cut_and_says_so() {
-    assert_eq!(capped("a".repeat(LARGEST_CONTENT)).len(), LARGEST_CONTENT);
-    let cut = capped("é".repeat(LARGEST_CONTENT));
-    assert_eq!(cut.len(), LARGEST_CONTENT + TRUNCATED_SUFFIX.len());
+    assert_eq!(capped("a".repeat(MAX_CONTENT)).len(), MAX_CONTENT);
+    let cut = capped("é".repeat(MAX_CONTENT));
+    assert_eq!(cut.len(), MAX_CONTENT + TRUNCATED_SUFFIX.len());
     assert!(cut.ends_with("é[SDLC_TRUNCATED]"));
 }
 

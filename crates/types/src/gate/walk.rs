@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::{Answer, STAGES, StageName, Verdict};
 use crate::ContentHash;
 
-/// An input may be replaced this often before the call is denied: hooks and humans that go on for ever do not.
+/// An input may be replaced this often before the call is denied, so that the walk always ends.
 const MAX_REPLACEMENTS: usize = 8;
 
 /// What a walk is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The call is to run: the walk ends at the first no, and with a permit if there is none.
+    /// The call is to run: the walk ends at the first no, or with a permit.
     Run,
-    /// Somebody asks what would become of the call. Nothing is run, asked or kept, and every stage is heard.
+    /// The call is only explained. Nothing is run, asked or stored, and every stage answers.
     Explain,
-    /// Another agent's host runs the call. The walk ends at the first no; there is no permit to give.
+    /// Another agent's host runs the call. The walk ends at the first no, and never gives a permit.
     Foreign,
 }
 
@@ -34,22 +34,22 @@ pub trait Judged: Send {
     /// The input as the tool will get it.
     fn input(&self) -> Cow<'_, Value>;
 
-    /// Puts another input in its place, on somebody's behalf.
+    /// Replaces the input, on behalf of a hook or a human.
     fn replace_input(&mut self, input: Value);
 
-    /// Whether the user has interrupted it: a guard that was cut short has not agreed.
+    /// Whether the user has interrupted it: a stage that was interrupted has not agreed.
     fn is_interrupted(&self) -> bool;
 
-    /// Hears each answer as it is given.
+    /// Receives each answer as it is given.
     fn hear(&self, answer: &Answer);
 }
 
-/// What a stage says: its answer, and an input to judge instead if it has one.
+/// A stage's answer, and a replacement for the input if it has one.
 #[derive(Debug)]
 pub struct Said {
     /// The answer.
     pub answer: Answer,
-    /// What a hook or a human puts in the place of the input.
+    /// The input that a hook or a human wants instead.
     pub replaced: Option<Value>,
 }
 
@@ -67,13 +67,13 @@ pub trait Stage<C: Judged>: Send + Sync {
     /// Which one it is.
     fn name(&self) -> StageName;
 
-    /// Whether it judges inputs. Such a stage is asked again about an input that somebody has put in the place of the
-    /// one it judged; the others keep to what they said.
+    /// Whether it judges inputs. Such a stage is asked again when a hook or a human replaces the input
+    /// it judged; the others keep their answers.
     fn judges_inputs(&self) -> bool {
         true
     }
 
-    /// What it says of the call, given what the stages before it have said. In [`Mode::Explain`] it changes nothing and
+    /// Its answer about the call, given the answers of the stages before it. In [`Mode::Explain`] it changes nothing and
     /// asks nobody.
     fn judge<'a>(
         &'a self,
@@ -90,7 +90,7 @@ pub struct Permit {
     input: ContentHash,
 }
 
-/// A permit for something else.
+/// The permit is for another call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the permit is for another call of {permitted}; this is a bug in ona")]
 pub struct WrongPermit {
@@ -116,10 +116,10 @@ fn hash(input: &Value) -> ContentHash {
     ContentHash::of(input.to_string().as_bytes())
 }
 
-/// What came of a walk.
+/// The result of a walk.
 #[derive(Debug)]
 pub struct Walked<E> {
-    /// What the stages said, in their order; of one that was asked twice, the latest.
+    /// The answers of the stages, in their order; the latest if a stage was asked twice.
     pub answers: Vec<Answer>,
     /// How it ended.
     pub end: End<E>,
@@ -128,7 +128,7 @@ pub struct Walked<E> {
 /// How a walk ended.
 #[derive(Debug)]
 pub enum End<E> {
-    /// Every stage was asked, none said no, and whatever was to be asked was answered.
+    /// Every stage was asked, none said no, and every question was answered with yes.
     Permitted(Permit),
     /// This stage said no.
     Denied(StageName),
@@ -139,7 +139,7 @@ pub enum End<E> {
 }
 
 impl<E> Walked<E> {
-    /// What all answers come to: deny over ask, ask over allow. What a human has allowed is asked no more.
+    /// The answers combined: deny over ask, ask over allow. What a human has allowed is not asked again.
     pub fn verdict(&self) -> Verdict {
         verdict(&self.answers)
     }
@@ -161,8 +161,8 @@ fn verdict(answers: &[Answer]) -> Verdict {
 
 /// Takes a call through the stages, which must be all of [`STAGES`] in their order.
 ///
-/// A stage that puts another input in the place of the call's sends the walk back to the first stage; every stage that
-/// judges inputs judges again.
+/// When a stage replaces the input, the walk starts again at the first stage, and every stage that
+/// judges inputs is asked again.
 pub async fn walk<C: Judged>(
     stages: [&dyn Stage<C>; STAGES.len()],
     call: &mut C,
@@ -222,7 +222,7 @@ pub async fn walk<C: Judged>(
         (None, Mode::Run) if verdict(&answers) == Verdict::Allow => {
             End::Permitted(Permit { tool: call.tool().to_owned(), input: hash(&call.input()) })
         }
-        // What was to be asked has no answer: nobody has allowed it.
+        // A question without an answer counts as a no.
         (None, Mode::Run) => End::Denied(StageName::Human),
         (None, Mode::Explain | Mode::Foreign) => End::Judged,
     };

@@ -105,9 +105,9 @@ impl fmt::Display for HookEvent {
     }
 }
 
-/// A name that is none of the 27.
+/// An unknown event name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no hook event")]
+#[error("unknown hook event `{0}`")]
 pub struct UnknownEvent(pub String);
 
 impl FromStr for HookEvent {

@@ -305,7 +305,7 @@ impl HookDetail {
         }
     }
 
-    /// What a matcher is held against (S0 §5.1); `None` where a matcher is ignored, because the table
+    /// The text that matchers are compared with (S0 §5.1); `None` where a matcher is ignored, because the table
     /// does not list the event.
     pub fn match_query(&self) -> Option<&str> {
         Some(match self {
@@ -341,7 +341,7 @@ impl HookDetail {
         })
     }
 
-    /// The event and what matchers are held against, as others are told: `PreToolUse:Bash`, `Stop`.
+    /// The event and the text for its matchers, for display: `PreToolUse:Bash`, `Stop`.
     pub fn name(&self) -> String {
         let event = self.event().as_str();
         match self.match_query() {

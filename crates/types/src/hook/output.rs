@@ -46,7 +46,7 @@ pub struct SyncOutput {
     /// Why, for `decision`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What only this event's answer may have.
+    /// Fields of this event only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<HookSpecificOutput>,
 }
@@ -70,7 +70,7 @@ pub enum PermissionDecision {
     Ask,
 }
 
-/// What a PermissionRequest hook answers in the human's place.
+/// A PermissionRequest hook's answer in place of the human's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "behavior", rename_all = "lowercase")]
 pub enum RequestDecision {
@@ -95,7 +95,7 @@ pub enum RequestDecision {
     },
 }
 
-/// What only one event's answer may have, in the order of Appendix B.
+/// Fields of one event only, in the order of Appendix B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "hookEventName")]
 #[allow(missing_docs, reason = "the fields are those of Appendix B")]

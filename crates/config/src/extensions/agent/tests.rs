@@ -70,7 +70,7 @@ fn a_broken_key_never_makes_an_agent_freer() {
         ("tools: {a: b}", "`tools` must be a list"),
         ("tools: [1]", "`tools` must hold texts only"),
         ("disallowedTools: {a: b}", "`disallowedTools` must be a list"),
-        ("permissionMode: planning", "`planning` is no permission mode"),
+        ("permissionMode: planning", "unknown permission mode `planning`"),
         ("permissionMode: [plan]", "`permissionMode` must be a text"),
         ("maxTurns: few", "`maxTurns` must be a whole number"),
         ("isolation: container", "`isolation` must be one of worktree"),

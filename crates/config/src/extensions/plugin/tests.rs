@@ -112,6 +112,6 @@ fn what_is_odd_is_told() {
     let dir = plugin(&json!({"name": "kit", "lspServers": {}}), &[("hooks/hooks.json", hooks)]);
     let said: Vec<String> = read(&dir).unwrap().warnings.iter().map(ToString::to_string).collect();
     assert!(said[0].contains("`lspServers` is not used by ona"), "{said:?}");
-    assert!(said[1].contains("hooks.json: hooks.Nope: there is no such event"), "{said:?}");
+    assert!(said[1].contains("hooks.json: hooks.Nope: unknown event"), "{said:?}");
     assert!(said[2].contains("`command` is missing: the hook does not run"), "{said:?}");
 }

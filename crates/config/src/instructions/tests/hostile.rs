@@ -96,7 +96,7 @@ fn what_is_no_text_is_named() {
         [
             "home/code/project/CLAUDE.md: it is a directory",
             "home/code/project/.claude/rules/gone.md: the link leads nowhere",
-            "home/code/project/CLAUDE.local.md: symlinks lead in a circle at \
+            "home/code/project/CLAUDE.local.md: symlinks form a loop at \
              home/code/project/CLAUDE.local.md",
             "home/code/project/a/big.md: it is larger than 4 MiB",
             "home/code/project/a/data: it holds no text",

@@ -104,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A variable that is calculated with: one that bash, or whoever calls a function, does not set by itself.
+    /// A variable in a calculation: one that neither bash nor the caller of a function sets by itself.
     fn number(&mut self, name: &str) -> Plain<()> {
         self.reading.arithmetic = true;
         let own = name.starts_with(|c: char| c.is_ascii_lowercase()) && is_nobodys(name);

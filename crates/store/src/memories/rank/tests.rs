@@ -175,7 +175,7 @@ fn what_is_found_gets_attention_but_never_all_of_it() {
 #[test]
 fn a_common_word_does_not_hide_a_rare_one() {
     let store = Store::in_memory().unwrap();
-    let memories: Vec<_> = (0..MOST_RANKED + 500)
+    let memories: Vec<_> = (0..MAX_RANKED + 500)
         .map(|n| crate::ImportedMemory {
             memory: Memory {
                 id: format!("{n}"),
@@ -191,7 +191,7 @@ fn a_common_word_does_not_hide_a_rare_one() {
     assert_eq!(found(&store, "common needle nowhere")[0], "3");
     assert_eq!(found(&store, "common").len(), 10);
     let all = store.search_memories("common", Within::All, 10_000, NOW).unwrap();
-    assert_eq!(all.len(), MOST_RANKED + 500, "who asks for more gets more");
+    assert_eq!(all.len(), MAX_RANKED + 500, "who asks for more gets more");
 }
 
 #[test]

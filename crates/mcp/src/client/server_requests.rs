@@ -1,6 +1,6 @@
-//! What a server may ask of ona while it is connected: where the roots are, and what the human says.
+//! Requests from a server to ona: the roots, and questions to the human.
 //!
-//! Sampling is not offered: a model is asked by ona alone.
+//! Sampling is not offered: servers cannot call the model.
 #![allow(
     deprecated,
     reason = "the newest protocol does without roots; servers of today ask for them"
@@ -21,8 +21,8 @@ use url::Url;
 
 use super::callbacks::{ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
 
-/// Questions of one server that wait for the human; more are put away at once.
-const MOST_QUESTIONS: usize = 8;
+/// The limit for open questions of one server; further ones are dismissed at once.
+const MAX_QUESTIONS: usize = 8;
 
 /// A directory that servers may work in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,16 +37,16 @@ pub struct Root {
 pub(crate) type Roots = Arc<Mutex<Vec<Root>>>;
 
 /// Answers one server.
-pub(crate) struct Ears {
+pub(crate) struct ServerRequests {
     pub(crate) server: String,
     pub(crate) callbacks: Arc<dyn ServerCallbacks>,
     pub(crate) roots: Roots,
-    /// How many questions of this server are before the human: a call's time stands still meanwhile.
+    /// How many questions of this server wait for the human: a call's time does not run meanwhile.
     pub(crate) asking: watch::Sender<usize>,
     pub(crate) turn: Semaphore,
 }
 
-impl Ears {
+impl ServerRequests {
     async fn ask(&self, asked: Elicitation) -> ElicitAnswer {
         let mut waiting = 0;
         self.asking.send_modify(|asking| {
@@ -54,7 +54,7 @@ impl Ears {
             waiting = *asking;
         });
         let _asking = Asking(&self.asking);
-        if waiting > MOST_QUESTIONS {
+        if waiting > MAX_QUESTIONS {
             return ElicitAnswer::Cancel;
         }
         match self.turn.acquire().await {
@@ -73,7 +73,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for ServerRequests {
     fn get_info(&self) -> ClientConfig {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
@@ -141,7 +141,7 @@ fn question(request: ElicitRequestParams) -> Result<Elicitation, ErrorData> {
                     let form = ElicitForm::Page { url: page.into(), id: elicitation_id };
                     Ok(Elicitation { message, form })
                 }
-                _ => Err(invalid(format!("`{url}` is no address of a page"))),
+                _ => Err(invalid(format!("`{url}` is not the URL of a web page"))),
             }
         }
         _ => Err(invalid("this client cannot ask that".to_owned())),

@@ -1,7 +1,7 @@
 //! ona's own gate in the settings of another agent: `ona hook claude_code`.
 //!
 //! `ona init` writes it there, and ona reads the same files. Its own agent's calls pass the gate anyway, so such a
-//! hook is never run by ona: it would judge every call twice. What is never run needs no trust either.
+//! hook is never run by ona: it would judge every call twice. A hook that never runs needs no trust either.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// The agents that ona judges by way of their hooks.
 pub const HOSTS: [&str; 2] = ["claude_code", "codex"];
 
-/// The option of `ona hook` that somebody may have added.
+/// The option of `ona hook` that the user may have added.
 const RULES: &str = "--rules";
 
 /// The host whose calls a command line has judged, if it is what `ona init` writes and nothing else besides.
