@@ -185,7 +185,7 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
         (&["add", "--name", "x", "--scope", "../x"], "`..` leads out of the workspace"),
         (&["add", "--name", " "], "an intent has to have a name"),
         (&["add", "--name", "x", "--id", "INT-001"], "the intent INT-001 already exists"),
-        (&["add", "--name", "x", "--id", "a b"], "`a b` is no id"),
+        (&["add", "--name", "x", "--id", "a b"], "`a b` is not a valid id"),
         (
             &["add", "--name", "x", "--status", "soon"],
             "error: `soon` is no status\nhint: one of PLANNED, IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED\n",
