@@ -195,7 +195,7 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
             &["status", "INT-9", "DONE"],
             "error: there is no intent INT-9\nhint: there is INT-001, INT-002; `ona intent list --all` shows all\n",
         ),
-        (&["edit", "INT-9", "--name", "x"], "there is no intent INT-9"),
+        (&["edit", "INT-9", "--name", "x"], "unknown intent INT-9"),
         (&["edit", "INT-001"], "nothing of INT-001 is to be changed"),
         (
             &["edit", "INT-001", "--remove-scope", "lib/**"],
