@@ -45,8 +45,7 @@ pub(crate) struct OutputInput {
 impl BuiltIn for TaskOutput {
     const NAME: &'static str = "TaskOutput";
     const DESCRIPTION: &'static str = "Shows the status of a background task (a command or an agent) and what it has \
-        printed so far. It waits for the end unless block is false. You are told when a task ends; do not poll \
-        to ask again and again.";
+        printed so far. It waits for the end unless block is false. You are told when a task ends; do not poll.";
     const FACTS: Facts = Facts::plain(Hints::READS);
     type Input = OutputInput;
 

@@ -472,7 +472,7 @@ fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisati
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(
         warnings[0].starts_with(
-            "warning: settings_snapshot('effective'): permissions.defaultMode: `yolo`"
+            "warning: settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
         )
     );
     assert!(warnings[1].contains("permissions.deny[0]: it does not end in `)`"), "{}", warnings[1]);

@@ -104,8 +104,8 @@ mod tests {
             (r#"{"type":"text"}"#, "unknown block type \"text\""),
             (r#"{"type":"image"}"#, "unknown source type null"),
             (r#"{"type":"image","source":{"type":"base64"}}"#, "its source has no `data`"),
-            (r#"{"type":"image","source":{"type":"base64","data":"AA=="}}"#, "no PNG"),
-            (r#"{"type":"document","source":{"type":"base64","data":"AA=="}}"#, "no PDF"),
+            (r#"{"type":"image","source":{"type":"base64","data":"AA=="}}"#, "not a PNG"),
+            (r#"{"type":"document","source":{"type":"base64","data":"AA=="}}"#, "not a PDF"),
             (r#"{"type":"image","source":{"type":"url","url":"file:///a"}}"#, "http://"),
         ] {
             let line = format!(r#"{{"type":"user","message":{{"content":[{block}]}}}}"#);

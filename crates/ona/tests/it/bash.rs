@@ -61,7 +61,7 @@ fn the_directory_carries_over_and_variables_do_not() {
     fs::remove_dir_all(project.path("sub")).unwrap();
     let gone = project.ok("Bash", json!({"command": "pwd"}));
     assert!(gone.starts_with(&format!("{}\n", project.dir().display())), "{gone}");
-    assert!(gone.contains("is gone"), "{gone}");
+    assert!(gone.contains("no longer exists"), "{gone}");
 }
 
 #[test]

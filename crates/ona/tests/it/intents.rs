@@ -182,7 +182,7 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
         (&["add", "--name", "x", "--scope", "../x"], "`..` leads out of the workspace"),
         (&["add", "--name", " "], "an intent needs a name"),
         (&["add", "--name", "x", "--id", "INT-001"], "the intent INT-001 already exists"),
-        (&["add", "--name", "x", "--id", "a b"], "`a b` is no id"),
+        (&["add", "--name", "x", "--id", "a b"], "`a b` is not a valid id"),
         (
             &["add", "--name", "x", "--status", "soon"],
             "error: unknown status `soon`\nhint: expected one of PLANNED, IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED\n",
@@ -192,7 +192,7 @@ fn what_cannot_be_meant_is_refused_and_the_file_is_as_it_was() {
             &["status", "INT-9", "DONE"],
             "error: unknown intent INT-9\nhint: known intents: INT-001, INT-002; `ona intent list --all` lists all\n",
         ),
-        (&["edit", "INT-9", "--name", "x"], "there is no intent INT-9"),
+        (&["edit", "INT-9", "--name", "x"], "unknown intent INT-9"),
         (&["edit", "INT-001"], "no change given for INT-001"),
         (
             &["edit", "INT-001", "--remove-scope", "lib/**"],

@@ -449,7 +449,7 @@ fn wrong_configuration_is_told_before_anything_is_sent() {
     let server = Server::start([Reply::say("x")]).unwrap();
     for (args, env, expected) in [
         (&["-p", "x"][..], &[][..], "ANTHROPIC_API_KEY"),
-        (&["-p", "x", "--model", "gpt_5"], &[("ANTHROPIC_API_KEY", "k")], "`gpt_5` is no model"),
+        (&["-p", "x", "--model", "gpt_5"], &[("ANTHROPIC_API_KEY", "k")], "unknown model `gpt_5`"),
         (&["-p", "x", "--provider", "someone"], &[], "unknown provider `someone`"),
         (
             &["-p", "x", "--provider", "openai_compatible"],

@@ -171,7 +171,9 @@ fn pdfs_come_page_by_page() {
     let broken = project.file("broken.pdf", "%PDF-1.4\nnothing of use");
     project.refused("Read", json!({"file_path": broken}));
     let text = project.file("a.txt", "x");
-    assert!(project.refused("Read", json!({"file_path": text, "pages": "1"})).contains("no PDF"));
+    assert!(
+        project.refused("Read", json!({"file_path": text, "pages": "1"})).contains("not a PDF")
+    );
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn a_message_is_shown_at_once_with_its_files() {
     assert!(
         project
             .refused("Brief", json!({"message": "x", "attachments": ["nowhere"]}))
-            .contains("is no file")
+            .contains("is not a file")
     );
     assert!(project.refused("Brief", json!({"message": " "})).contains("`message` is empty"));
 }

@@ -333,7 +333,11 @@ fn an_operators_snapshot_drops_neither_the_organisation_nor_the_command_line() {
         assert!(ran.stdout.contains(&format!("({by}")), "{command}: {}", ran.stdout);
         let said = "settings come from the database's own snapshot";
         assert_eq!(ran.stderr.matches(said).count(), 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains("permissions.defaultMode: `yolo` is no"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("permissions.defaultMode: unknown permission mode `yolo`"),
+            "{}",
+            ran.stderr
+        );
     }
     let kept =
         project.sql("SELECT json FROM settings_snapshot WHERE scope LIKE 'session:%'").join("");

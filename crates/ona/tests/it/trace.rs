@@ -381,7 +381,7 @@ fn the_trace_goes_out_in_three_formats() {
     assert_eq!(records(&["json", "--since", "HEAD~1"]).len(), 1);
     assert!(
         fails(&project, 2, &["trace", "export", "--format", "json", "--since", "x"])
-            .contains("no commit `x`")
+            .contains("commit `x` not found")
     );
     assert!(fails(&project, 2, &["trace", "export", "--format", "xml"]).contains("agent-trace"));
     fs::remove_file(project.path("out.jsonl")).unwrap();

@@ -193,7 +193,7 @@ fn a_url_that_cannot_be_meant_is_refused_before_anything_is_asked() {
     let project = open();
     for (url, expected) in [
         ("", "`url`: it is not a valid URL"),
-        ("example.com/x", "write it whole"),
+        ("example.com/x", "write the full URL"),
         ("file:///etc/passwd", "`file:` is not supported"),
         ("javascript:alert(1)", "`javascript:` is not supported"),
         ("https://me:hunter22-hunter22@example.com/", "credentials do not belong in URLs"),
@@ -437,7 +437,7 @@ fn without_a_model_or_without_its_answer_nothing_is_silent() {
     let server = Server::start([Reply::say("")]).unwrap();
     let report = ona_testkit::report(command.env("ANTHROPIC_BASE_URL", server.base_url()));
     assert!(!report.is_error && report.content.ends_with("the page"), "{}", report.content);
-    assert!(report.content.contains("said nothing"), "{}", report.content);
+    assert!(report.content.contains("the model gave no answer"), "{}", report.content);
     assert!(server.requests()[0].last_said().contains(&site.url("/")), "it knows where it reads");
 }
 
