@@ -35,7 +35,7 @@ case $1 in
     mkdir notes
     printf '# Login\nThe token expires.\n' > notes/login.md
     has "$(ona memory import notes)" '1 memory added'
-    has "$(ona memory import notes)" '0 memories added, 0 corrected, 1 as before'
+    has "$(ona memory import notes)" '0 memories added, 0 corrected, 1 unchanged'
     rm -r notes
     has "$(ona memory search token)" Login
     ;;

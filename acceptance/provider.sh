@@ -37,4 +37,4 @@ has "$(sql "SELECT payload_json FROM transcript_entries WHERE entry_type = 'tool
 same "$(sql "SELECT count(*) FROM model_calls WHERE provider = '$provider'")" 2
 sqlite3 "$AGENT_SDLC_DB" .dump | grep -q 'of-this-test' && fail 'the record holds the credential'
 ona -p x --provider "$provider" --model nonsense > out 2>&1 && fail 'a model that there is not was asked'
-has "$(cat out)" "no model of $provider"
+has "$(cat out)" "for $provider (available"
