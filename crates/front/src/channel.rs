@@ -77,7 +77,11 @@ pub fn channel(human: Human) -> (CoreEnd, ClientHandle, mpsc::UnboundedReceiver<
     let shared = Arc::new(Shared::default());
     let core = CoreEnd {
         human,
-        agents_human: human,
+        // The operator has asked for the agent, not for each of its calls.
+        agents_human: match human {
+            Human::Operator => Human::Nobody,
+            human => human,
+        },
         events,
         ops,
         shared: Arc::clone(&shared),
@@ -243,6 +247,26 @@ mod tests {
         };
         let (said, ()) = tokio::join!(core.ask(question(), &cancel), answer);
         assert_eq!(said, HumanAnswer::no("this one"));
+    }
+
+    #[test]
+    fn an_agent_is_not_the_operator() {
+        let call = ToolUseId::from_existing("t");
+        for (human, agents) in [
+            (Human::Operator, Human::Nobody),
+            (Human::Nobody, Human::Nobody),
+            (Human::Present, Human::Present),
+        ] {
+            let (core, ..) = channel(human);
+            assert_eq!(core.for_agent(&call, None).human(), agents);
+            let asked_for = core.another().for_operator();
+            assert_eq!(asked_for.human(), Human::Operator);
+            assert_eq!(
+                asked_for.for_agent(&call, None).human(),
+                agents,
+                "also for what a user asks"
+            );
+        }
     }
 
     #[tokio::test]

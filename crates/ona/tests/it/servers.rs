@@ -103,7 +103,11 @@ fn looking_at_a_server_tells_what_is_odd_about_it() {
         (Some(0), "varied: connected, 1 tools (1 skipped)\n")
     );
     assert!(ran.stderr.contains("the tool `bare` is left out"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("it printed something that is not MCP: INFO ready"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("it printed something that is not MCP: INFO ready"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
