@@ -9,7 +9,9 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use ona_policy::path::Target;
-use ona_policy::{By, Call, Effects, Permissions, Rule, Scope, Source, Surroundings};
+use ona_policy::{
+    By, Call, Effects, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source, Surroundings,
+};
 use ona_repo::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::{Value, json};
@@ -29,7 +31,7 @@ fuzz_target!(|text: &str| {
 
     let Some(effects) = effects(operand) else { return };
     let input = input(operand);
-    let call = Call { tool, input: &input, effects: &effects };
+    let call = Call { tool, facts: facts(tool), input: &input, effects: &effects };
     for rule in [&allow, &ask, &deny].into_iter().flatten() {
         assert_eq!(rule.hits(&call), rule.hits(&call), "the same call, the same answer");
         let _ = Permissions::new(vec![rule.clone()], PermissionMode::Default, around()).judge(&call);
@@ -111,4 +113,18 @@ fn around() -> Surroundings {
         protected: Vec::new(),
         world: &Disk,
     }
+}
+
+/// What a tool of this name would say of itself.
+fn facts(tool: &str) -> RuleFacts {
+    let subject = match tool {
+        "Bash" => return RuleFacts::COMMAND,
+        "Read" | "Glob" | "Grep" => RuleSubject::Reads,
+        "Write" | "Edit" | "NotebookEdit" => RuleSubject::Writes,
+        "WebFetch" => RuleSubject::Domain,
+        "Agent" => RuleSubject::Field { key: "subagent_type", default: "", arguments: None },
+        "Skill" => RuleSubject::Field { key: "skill", default: "", arguments: Some("args") },
+        _ => RuleSubject::Name,
+    };
+    RuleFacts { subject, ..RuleFacts::default() }
 }
