@@ -87,7 +87,7 @@ pub trait EngineServices: Send + Sync {
         Box::pin(async move { ToolOutput::rejected(format!("unknown skill `{}`", skill.name)) })
     }
 
-    /// Has the small model answer a prompt about a text; nothing where there is no model.
+    /// Has the small model answer a prompt about a text; `None` without a model.
     fn digest<'a>(
         &'a self,
         _: &'a Gate,
@@ -107,7 +107,7 @@ pub trait EngineServices: Send + Sync {
     }
 }
 
-/// Nobody stands behind the gate: there is no model, and there are no agents and skills.
+/// No engine behind the gate: no model, no agents, no skills.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEngine;
 

@@ -25,7 +25,7 @@ pub enum EditError {
     #[error(transparent)]
     Key(#[from] BadKey),
     /// No file belongs to the destination.
-    #[error("there is no file for it")]
+    #[error("this scope has no settings file")]
     NoFile,
     /// Who reads it again would drop the value, for this reason.
     #[error("{0}")]

@@ -553,7 +553,7 @@ fn what_would_be_dropped_is_not_set() {
     assert!(out.unwrap_err().to_string().contains("it leads out of the project, to "));
     assert!(!fixture.at("outside.json").exists());
     let nowhere = set(UpdateDestination::Session);
-    assert_eq!(nowhere.unwrap_err().to_string(), "there is no file for it");
+    assert_eq!(nowhere.unwrap_err().to_string(), "this scope has no settings file");
 }
 
 #[test]

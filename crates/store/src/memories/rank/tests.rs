@@ -191,7 +191,7 @@ fn a_common_word_does_not_hide_a_rare_one() {
     assert_eq!(found(&store, "common needle nowhere")[0], "3");
     assert_eq!(found(&store, "common").len(), 10);
     let all = store.search_memories("common", Within::All, 10_000, NOW).unwrap();
-    assert_eq!(all.len(), MAX_RANKED + 500, "who asks for more gets more");
+    assert_eq!(all.len(), MAX_RANKED + 500, "a larger limit returns more");
 }
 
 #[test]
