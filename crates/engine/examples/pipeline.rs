@@ -2,12 +2,13 @@
 //! same shell started alone. `cargo xtask bench` reads the figures.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a measure"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +16,11 @@ use std::time::{Duration, Instant};
 use ona_config::Config;
 use ona_config::servers::GivenServers;
 use ona_config::settings::Given;
-use ona_engine::{Engine, JoinRequest, Session};
+use ona_engine::{
+    AgentOptions, Engine, ModelHandle, ServerOptions, Session, SessionBuilder, StartError, Starter,
+    Which, Work,
+};
+use ona_front::{Human, channel};
 use ona_gate::core::Core;
 use ona_hooks::Timeouts;
 use ona_store::Store;
@@ -31,13 +36,14 @@ fn main() {
     let world = world.path().canonicalize().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut none = Bench::new(&world, "none", 0);
-        let mut one = Bench::new(&world, "one", 1);
-        let mut ten = Bench::new(&world, "ten", 10);
-        let reads = none.session().times(READS).await;
+        let none = Bench::new(&world, "none", 0);
+        let one = Bench::new(&world, "one", 1);
+        let ten = Bench::new(&world, "ten", 10);
+        let reads = none.session().await.times(READS).await;
         println!("read_ms {}", ms(median(reads)));
         let (mut alone, mut bare, mut with_one, mut with_ten) = (vec![], vec![], vec![], vec![]);
-        let (mut none, mut one, mut ten) = (none.session(), one.session(), ten.session());
+        let (mut none, mut one, mut ten) =
+            (none.session().await, one.session().await, ten.session().await);
         // In turns, so that whatever else the machine does weighs on all of them.
         for _ in 0..HOOKED {
             alone.push(shell(&world));
@@ -79,7 +85,7 @@ fn shell(world: &Path) -> Duration {
 /// A project with so many hooks, and a record of its own.
 struct Bench {
     engine: Engine,
-    request: JoinRequest,
+    dir: PathBuf,
 }
 
 impl Bench {
@@ -124,11 +130,53 @@ impl Bench {
             },
             config,
         });
-        Self { engine, request: JoinRequest { cwd: dir, conversation: None } }
+        Self { engine, dir }
     }
 
-    fn session(&mut self) -> Measured {
-        Measured(Session::join(&self.engine, &self.request).unwrap())
+    async fn session(&self) -> Measured {
+        let prepared = SessionBuilder {
+            engine: &self.engine,
+            starter: NoModel,
+            cwd: &self.dir,
+            which: Which::Join(None),
+            work: Work::Call("Read"),
+            origin: "eval",
+            name: None,
+        }
+        .prepare();
+        let (front, ..) = channel(Human::Operator);
+        Measured(prepared.unwrap().session(front, AgentOptions::default()).await.unwrap())
+    }
+}
+
+/// Starts sessions whose calls need neither a model nor servers.
+struct NoModel;
+
+impl Starter for NoModel {
+    type Error = StartError;
+
+    fn warn(&self, warning: &str) {
+        panic!("{warning}");
+    }
+
+    fn warn_without(&self, error: &StartError, without: &str) {
+        panic!("{without}: {error}");
+    }
+
+    fn trusts(&self, _: &Path, _: &[String], _: &[String]) -> bool {
+        false
+    }
+
+    fn model(&self, _: &Value, _: Option<&(String, String)>) -> Result<ModelHandle, StartError> {
+        unreachable!("Read needs no model")
+    }
+
+    fn is_model(&self, _: &str, _: &Value) -> bool {
+        false
+    }
+
+    fn server_options(&self) -> Result<ServerOptions, StartError> {
+        unreachable!("Read needs no servers")
     }
 }
 

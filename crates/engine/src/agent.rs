@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ona_front::Op;
 use ona_hooks::Fired;
-use ona_provider::Request;
+use ona_provider::{Model, Request};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::Tool as _;
@@ -51,6 +51,8 @@ pub struct Agent {
     pub(crate) own_model: Option<Arc<ModelHandle>>,
     pub(crate) options: AgentOptions,
     pub(crate) thread: ModelContext,
+    /// Where instructions were looked for at the start, and are again after a compaction.
+    pub(crate) instruction_roots: instructions::Roots,
     /// Instructions that come in later; none if none are read.
     pub(crate) conditional: Option<Conditional>,
     /// How many prompts there have been.
@@ -92,11 +94,16 @@ impl Agent {
         store.view_live(session.gate.record.session(), |row| thread.read(row))?;
         let turn = store.turns(session.gate.record.session())?;
         let context_tokens = store.context_tokens(session.gate.record.session())?;
+        let instruction_roots = instructions::Roots {
+            read_additional: options.read_additional,
+            ..session.view().instruction_roots()
+        };
         let mut agent = Self {
             session,
             model_handle,
             own_model: None,
             thread,
+            instruction_roots,
             conditional: None,
             turn,
             context_tokens,
@@ -122,7 +129,17 @@ impl Agent {
         Ok(agent)
     }
 
-    /// The session's id.
+    /// The model that is asked.
+    pub fn model(&self) -> &Model {
+        &self.model_handle.model
+    }
+
+    /// Where the credential for it comes from.
+    pub fn credential_source(&self) -> &str {
+        self.model_handle.client.credential_source()
+    }
+
+    /// The session that it drives.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -225,7 +242,7 @@ impl Agent {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
         }
         if !self.options.bare {
-            let roots = &self.options.instructions;
+            let roots = &self.instruction_roots;
             let (found, warnings, conditional) = match source {
                 // What a session has been told it still knows.
                 StartSource::Resume => {
@@ -301,7 +318,10 @@ impl Agent {
             toolbox.find(name).is_some_and(|tool| tool.facts().kind == ToolKind::Command)
         };
         let has_bash = self.tools().iter().any(runs_commands);
-        self.session.remembered(self.options.memory_tokens, has_bash)
+        if !self.options.memories {
+            return Ok(None);
+        }
+        self.session.remembered(self.session.memory_tokens(), has_bash)
     }
 
     /// Entries for what hooks say to the model.

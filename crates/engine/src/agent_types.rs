@@ -77,7 +77,11 @@ impl SessionRef<'_> {
 impl Session {
     /// Takes the role of this type of agent: its tools, its hooks, and a mode that is no laxer than before, nor than the
     /// one that it had already.
-    pub fn take_role(&mut self, name: &str, had: Option<PermissionMode>) -> Result<(), TypeError> {
+    pub(crate) fn take_role(
+        &mut self,
+        name: &str,
+        had: Option<PermissionMode>,
+    ) -> Result<(), TypeError> {
         let definition = self.view().agent_type(name)?;
         let modes: Vec<PermissionMode> =
             had.into_iter().chain(definition.permission_mode).collect();
@@ -87,13 +91,13 @@ impl Session {
     }
 
     /// What the role has the user say first.
-    pub fn first_words(&self) -> Option<&str> {
+    pub(crate) fn initial_prompt(&self) -> Option<&str> {
         self.gate.toolbox.role.as_ref()?.initial_prompt.as_deref()
     }
 
     /// The model of the role, unless the operator has named one for this run.
     #[must_use]
-    pub fn model_of_role(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
+    pub(crate) fn model_of_role(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
         let Some(role) = &self.gate.toolbox.role else { return model_handle };
         let wanted = role.model.as_deref().filter(|_| !named);
         let model_handle = match wanted.map(|name| model_handle.called(name)) {
@@ -112,7 +116,7 @@ impl Session {
 
     /// The rest of the role, when there are servers and somebody to ask: what the model is told first, the servers it
     /// uses, the skills it knows, how often it may ask. What the operator has said for this run counts above it.
-    pub async fn play(&mut self, options: AgentOptions) -> Result<AgentOptions, PlayError> {
+    pub(crate) async fn play(&mut self, options: AgentOptions) -> Result<AgentOptions, PlayError> {
         let Some(role) = self.gate.toolbox.role.clone() else { return Ok(options) };
         self.gate.use_servers(&role).await?;
         let known = self.view().known_skills(&role, &self.gate.front.running()).await;

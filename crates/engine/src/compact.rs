@@ -206,7 +206,7 @@ impl Agent {
         let mut hooks = self.fire(detail, cancel).await.rows;
         let mut entries = Vec::new();
         if !self.options.bare {
-            let (loaded, conditional) = instructions::reload(&self.options.instructions);
+            let (loaded, conditional) = instructions::reload(&self.instruction_roots);
             self.conditional = Some(conditional);
             entries.extend(self.instructed(&loaded.instructions, &mut hooks, cancel).await);
             entries.extend(self.remembered()?);

@@ -22,10 +22,12 @@ mod model_handle;
 mod options;
 mod partial;
 mod prompt;
+mod seats;
 mod server_notices;
 mod server_prompts;
 mod services;
 mod session;
+mod session_builder;
 mod session_extensions;
 mod side_queries;
 mod skill_reload;
@@ -44,4 +46,8 @@ pub use doctor::examine;
 pub use model_handle::{EffortWish, FindModel, ModelHandle, SharedBudget};
 pub use options::{AgentOptions, Shape};
 pub use prompt::PromptOptions;
-pub use session::{Engine, JoinRequest, Session};
+pub use seats::{Fork, SeatError, Which, find_session};
+pub use session::{Engine, Session};
+pub use session_builder::{
+    Prepared, RoleFrom, ServerOptions, SessionBuilder, StartError, Starter, Work,
+};

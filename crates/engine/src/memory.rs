@@ -49,7 +49,7 @@ pub fn now() -> i64 {
 
 impl Session {
     /// How many tokens of memories the settings want offered; none where they switch memory off.
-    pub fn memory_tokens(&self) -> u64 {
+    pub(crate) fn memory_tokens(&self) -> u64 {
         let settings = self.gate.settings();
         if settings["autoMemoryEnabled"] == false {
             return 0;

@@ -92,6 +92,17 @@ impl ModelHandle {
         Self { effort: self.effort.or(file), ..self }
     }
 
+    /// What to warn of if the operator names an effort that the model does not support.
+    pub(crate) fn unsupported_effort(&self) -> Option<String> {
+        let EffortWish::Fixed(given) = self.effort else { return None };
+        let instead = match self.model.effort(given) {
+            Some(taken) if taken == given => return None,
+            Some(taken) => format!("supports at most {0}; using {0}", taken.as_str()),
+            None => "does not support reasoning effort; ignored".to_owned(),
+        };
+        Some(format!("--effort {}: {} {instead}", given.as_str(), self.model.wire))
+    }
+
     fn aside(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ona_config::instructions;
 use ona_tools::StructuredOutput;
 use ona_types::hook::{SetupTrigger, StartSource};
 
@@ -20,8 +19,8 @@ pub struct AgentOptions {
     pub shape: Option<Shape>,
     /// Read no instructions.
     pub bare: bool,
-    /// How many tokens of memories the model is offered; 0 offers none.
-    pub memory_tokens: u64,
+    /// Offer memories to the model, as many as the settings say.
+    pub memories: bool,
     /// No hook hears of its turns; its calls pass the gate like all others.
     pub unheard: bool,
     /// How the session came about.
@@ -41,8 +40,8 @@ pub struct AgentOptions {
     pub partial: bool,
     /// When the context is full.
     pub room: Room,
-    /// Where instructions are.
-    pub instructions: instructions::Roots,
+    /// Read instructions in further working directories too.
+    pub read_additional: bool,
     /// The date, as the model is told.
     pub today: String,
     /// The model of agents that calls start, whatever they or their callers say.

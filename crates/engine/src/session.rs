@@ -6,23 +6,22 @@ use std::sync::Arc;
 use ona_policy::secrets::masks;
 use ona_provider::ToolSpec;
 use ona_repo::Repository;
-use ona_sandbox::Owner;
 use ona_store::{Join, NewSession, Seat, StoreError};
 use ona_tools::{ModelNeed, Place, Tool};
-use ona_types::{ConversationId, PermissionMode, SessionId};
-use serde_json::json;
+use ona_types::{ConversationId, PermissionMode};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_side::AgentSide;
 use crate::background_agents::BackgroundAgents;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
+use crate::seats::new_seat;
 use ona_config::instructions;
 use ona_front::CoreEnd;
 use ona_gate::core::Core;
 use ona_gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
 use ona_gate::intents::metadata::with_metadata;
-use ona_gate::settle::{is_gone, settle};
+use ona_gate::settle::settle;
 use ona_gate::{Gate, Record};
 
 /// What every session of this process shares.
@@ -39,15 +38,6 @@ impl Engine {
     pub fn new(core: Core) -> Self {
         Self { core: Arc::new(core), background: Arc::default() }
     }
-}
-
-/// Which session to join.
-#[derive(Clone, Debug)]
-pub struct JoinRequest {
-    /// The directory the operator stands in, without symlinks.
-    pub cwd: PathBuf,
-    /// The conversation, if the operator named one.
-    pub conversation: Option<ConversationId>,
 }
 
 /// A place in a conversation, ready for calls.
@@ -67,55 +57,28 @@ pub(crate) struct SessionRef<'a> {
 }
 
 impl Session {
-    /// Joins the named conversation, else the latest of the directory, else makes one; calls that a
-    /// dead process left open there are settled first.
-    pub fn join(engine: &Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
-        let (store, here) = (&engine.core.store, request.cwd.to_string_lossy());
-        let seat = store
-            .join(&Join { project_dir: &here, conversation: request.conversation.as_ref() })?;
-        // Whoever drives a session alone says what happens in it.
-        let seat = match store.driver(&seat.session, is_gone)? {
-            Some(driver) if driver != json!(Owner::current()) => {
-                store.new_session(&NewSession {
-                    project_dir: &seat.project_dir,
-                    conversation: Some(&seat.conversation),
-                    id: None,
-                    origin: "eval",
-                    name: None,
-                })?
-            }
-            _ => seat,
-        };
-        Self::open(engine, seat, &request.cwd)
-    }
-
-    /// A session to ask about what would happen in it: the one that [`Session::join`] would find, or one that
-    /// there is no record of. Nothing is written, settled or ended.
-    pub fn look(engine: &Engine, request: &JoinRequest) -> Result<Self, GovernanceError> {
-        let here = request.cwd.to_string_lossy();
-        let join = Join { project_dir: &here, conversation: request.conversation.as_ref() };
-        let seat = engine.core.store.seat(&join)?.unwrap_or_else(|| Seat {
-            conversation: request.conversation.clone().unwrap_or_else(ConversationId::generate),
-            session: SessionId::generate(),
-            project_dir: here.into_owned(),
-            cwd: None,
+    /// A session to ask about what would happen in it: the one that
+    /// [`Which::Join`](crate::Which::Join) would find, or one that there is no record of. Nothing is written, settled or ended.
+    pub fn look(
+        engine: &Engine,
+        cwd: &Path,
+        conversation: Option<&ConversationId>,
+    ) -> Result<Self, GovernanceError> {
+        let join = Join { project_dir: &cwd.to_string_lossy(), conversation };
+        let seat = engine.core.store.seat(&join)?.unwrap_or_else(|| {
+            let new = new_seat(None, cwd);
+            Seat { conversation: conversation.cloned().unwrap_or(new.conversation), ..new }
         });
-        Self::seated(engine, seat, &request.cwd, Remember::Nothing)
+        Self::seated(engine, seat, cwd, Remember::Nothing)
     }
 
     /// The same for a session that would be new.
     pub fn look_new(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
-        let seat = Seat {
-            conversation: ConversationId::generate(),
-            session: SessionId::generate(),
-            project_dir: cwd.to_string_lossy().into_owned(),
-            cwd: None,
-        };
-        Self::seated(engine, seat, cwd, Remember::Nothing)
+        Self::seated(engine, new_seat(None, cwd), cwd, Remember::Nothing)
     }
 
     /// Opens a session whose seat is known.
-    pub fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
+    pub(crate) fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         settle(&engine.core.store, &seat)?;
         Self::seated(engine, seat, cwd, Remember::Settings)
     }
@@ -159,32 +122,32 @@ impl Session {
 
     /// The session with somebody in front of it; without, there is nobody to ask.
     #[must_use]
-    pub fn facing(mut self, front: CoreEnd) -> Self {
+    pub(crate) fn facing(mut self, front: CoreEnd) -> Self {
         self.gate.front = front;
         self
     }
 
     /// The session with a model that its hooks may ask.
     #[must_use]
-    pub fn judged_by(mut self, model_handle: Arc<ModelHandle>) -> Self {
+    pub(crate) fn judged_by(mut self, model_handle: Arc<ModelHandle>) -> Self {
         self.change_side(|side| side.model = Some(model_handle));
         self
     }
 
     /// The session for agents that its calls start.
     #[must_use]
-    pub fn working(mut self, options: AgentOptions) -> Self {
+    pub(crate) fn working(mut self, options: AgentOptions) -> Self {
         self.change_side(|side| side.options = Some(Arc::new(options)));
         self
     }
 
     /// Whether some hook would ask a model.
-    pub fn wants_model(&self) -> bool {
+    pub(crate) fn wants_model(&self) -> bool {
         self.gate.governance.hooks.wants_model()
     }
 
     /// Whether a call of this tool would ask a model.
-    pub fn model_need(&self, tool: &str) -> ModelNeed {
+    pub(crate) fn model_need(&self, tool: &str) -> ModelNeed {
         let tool = self.gate.toolbox.find(tool);
         tool.map(|tool| tool.model_need(&self.gate.services())).unwrap_or_default()
     }
@@ -237,11 +200,6 @@ impl Session {
     /// Where the session stands in the record.
     pub fn seat(&self) -> &Seat {
         self.gate.seat()
-    }
-
-    /// Where instructions are for this session.
-    pub fn instruction_roots(&self) -> instructions::Roots {
-        self.view().instruction_roots()
     }
 }
 

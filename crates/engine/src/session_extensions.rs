@@ -85,14 +85,17 @@ mod tests {
     use ona_hooks::Shell;
     use serde_json::{Value, json};
 
-    use crate::session::{Engine, JoinRequest, Session};
+    use crate::seats::Which;
+    use crate::session::{Engine, Session};
     use ona_config::extensions::{Piece, SWITCHED_OFF};
     use ona_gate::testing::World;
 
     fn session(world: &World) -> Session {
         let (core, background) = (std::sync::Arc::clone(world.core()), Default::default());
-        let request = JoinRequest { cwd: world.project().to_owned(), conversation: None };
-        Session::join(&Engine { core, background }, &request).unwrap()
+        let engine = Engine { core, background };
+        let (seat, _) =
+            Which::Join(None).seat(&engine.core.store, world.project(), "eval").unwrap();
+        Session::open(&engine, seat, world.project()).unwrap()
     }
 
     fn rendered(settings: &Value) -> (Vec<Piece>, Vec<String>) {

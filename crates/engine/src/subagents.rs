@@ -30,7 +30,7 @@ const STOP_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Why an agent cannot be started.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub(crate) enum SubagentError {
     #[error(
         "an agent that a call started cannot start agents itself: do the work, or say at your end what is left"
     )]
@@ -73,20 +73,20 @@ impl SessionRef<'_> {
             Err(error) => Err(error),
         };
         started.unwrap_or_else(|error| match error {
-            StartError::Store(error) => ToolOutput::internal(error.to_string()),
+            SubagentError::Store(error) => ToolOutput::internal(error.to_string()),
             error => ToolOutput::rejected(error.to_string()),
         })
     }
 
     /// The agent that an order is about, and whether it works in the background.
-    fn definition_for(self, order: &AgentOrder) -> Result<(AgentDefinition, bool), StartError> {
+    fn definition_for(self, order: &AgentOrder) -> Result<(AgentDefinition, bool), SubagentError> {
         if self.side.identity.is_some() {
-            return Err(StartError::Nested);
+            return Err(SubagentError::Nested);
         }
         let definition = self.agent_type(&order.subagent_type)?;
         let background = order.background.unwrap_or(definition.background);
         match self.gate.record.core.settings.no_background {
-            Some(why) if background => Err(StartError::NoBackground(why)),
+            Some(why) if background => Err(SubagentError::NoBackground(why)),
             _ => Ok((definition, background)),
         }
     }
@@ -98,7 +98,7 @@ impl SessionRef<'_> {
         order: &AgentOrder,
         skill: Option<&SkillDefinition>,
         call: Calling<'_>,
-    ) -> Result<ToolOutput, StartError> {
+    ) -> Result<ToolOutput, SubagentError> {
         let Calling { id, cancel, .. } = call;
         let starting = Starting { definition, order, skill, call: id, log: None, cancel };
         let helper = self.helper(starting).await?;
@@ -114,7 +114,7 @@ impl SessionRef<'_> {
         definition: &AgentDefinition,
         order: &AgentOrder,
         call: Calling<'_>,
-    ) -> Result<ToolOutput, StartError> {
+    ) -> Result<ToolOutput, SubagentError> {
         let (core, seat) = (&self.gate.record.core, self.gate.seat());
         let id = TaskId::of_call(call.id);
         let (output_path, file) = match core.host.new_output(&seat.session, &format!("{id}.log")) {
@@ -140,7 +140,7 @@ impl SessionRef<'_> {
             let task = TaskStarted { id: id.clone(), kind, command, output_path };
             let owner = json!(Owner::current());
             self.gate.store().watch_task(&seat.session, call, &task, &owner)?;
-            Ok::<_, StartError>((helper, task, self.beside()?))
+            Ok::<_, SubagentError>((helper, task, self.beside()?))
         };
         let (helper, task, beside) = match Box::pin(prepared).await {
             Ok(prepared) => prepared,

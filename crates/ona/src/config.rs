@@ -11,9 +11,9 @@ use ona_types::trust::TrustRecord as _;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Config};
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::model;
 use crate::output::{complain, print_line};
 

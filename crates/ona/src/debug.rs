@@ -17,9 +17,9 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::{complain, plain};
 
 /// What can be chosen.

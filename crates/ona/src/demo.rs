@@ -8,22 +8,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_config::Config;
-use ona_engine::{Agent, AgentOptions, EffortWish, Engine, ModelHandle, Session};
+use ona_engine::{
+    AgentOptions, EffortWish, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter, Which,
+    Work,
+};
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
 use ona_provider::{Aliases, Client, Credential, Fixed, ProviderKind, Retry, Transport, resolve};
-use ona_store::{CallStory, NewSession, Store};
+use ona_store::{CallStory, Store};
 use ona_types::hook::SessionEndReason;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
 use crate::blame;
+use crate::bootstrap::{self, Interrupts, Operator, today};
 use crate::error::CliError;
-use crate::eval::{self, Interrupts};
-use crate::model::model_handle;
 use crate::output::{plain, print};
-use crate::print::today;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "#!/bin/sh\n# Greets whoever is named.\necho \"Helo, $1!\"\n";
@@ -57,41 +58,37 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
         ))
     })?;
     let database = dir.join("agent.db");
-    let mut core = eval::core_with(cli, Store::open(&database)?)?;
+    let mut core = bootstrap::core_with(cli, Store::open(&database)?)?;
     // The scratch repository is ours, and nobody else's settings should change what is shown.
     core.config = Config {
         trust: true,
         claude_dir: dir.join("nobody"),
         ona_config: dir.join("nobody"),
+        home: dir.join("nobody"),
         ..core.config
     };
     let engine = Engine::new(core);
-    let seat = engine.core.store.new_session(&NewSession {
-        project_dir: &project.to_string_lossy(),
-        conversation: None,
-        id: None,
-        origin: "headless",
-        name: Some("demo"),
-    })?;
-    let session = Session::open(&engine, seat, &project)?;
     let server = Server::start(Script::choose(next))
         .map_err(|error| CliError::failed(format!("cannot serve the scripted model: {error}")))?;
-    let model_handle = match live {
-        true => model_handle(&cli.agent, &session.gate.settings(), None)?.0,
-        false => scripted(&server)?,
-    };
-    say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), model_handle.model.wire))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let starter = DemoStarter { operator: Operator { cli }, server: (!live).then_some(&server) };
+    let prepared = SessionBuilder {
+        engine: &engine,
+        starter,
+        cwd: &project,
+        which: Which::New(None),
+        work: Work::Turns { agent: None, model_named: false },
+        origin: "headless",
+        name: Some("demo"),
+    }
+    .prepare()?;
+    let options =
+        AgentOptions { bare: true, max_turns: Some(30), today: today(), ..AgentOptions::default() };
+    let runtime = bootstrap::runtime()?;
     let outcome = runtime.block_on(async {
         let (front, remote, mut events) = channel(Human::Nobody);
         let interrupts = Interrupts::listen(&remote)?;
-        let options =
-            AgentOptions { max_turns: Some(30), today: today(), ..AgentOptions::default() };
-        let mut agent =
-            Agent::start(session.facing(front), Arc::new(model_handle), options).await?;
+        let mut agent = prepared.agent(front, options).await?;
+        say(&format!("In {}, with {}:\n\n> {PROMPT}\n\n", project.display(), agent.model().wire))?;
         remote.send(Op::Submit { prompt: PROMPT.to_owned(), attachments: Vec::new() });
         remote.send(Op::End);
         let shown = tokio::spawn(async move {
@@ -121,6 +118,47 @@ pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
 
 fn say(text: &str) -> Result<(), CliError> {
     print(text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))
+}
+
+/// Starts the session of the demo: with the scripted model, unless a live one is asked for.
+struct DemoStarter<'a> {
+    operator: Operator<'a>,
+    server: Option<&'a Server>,
+}
+
+impl Starter for DemoStarter<'_> {
+    type Error = CliError;
+
+    fn warn(&self, warning: &str) {
+        self.operator.warn(warning);
+    }
+
+    fn warn_without(&self, error: &CliError, without: &str) {
+        self.operator.warn_without(error, without);
+    }
+
+    fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool {
+        self.operator.trusts(folder, runs, also)
+    }
+
+    fn model(
+        &self,
+        settings: &Value,
+        last: Option<&(String, String)>,
+    ) -> Result<ModelHandle, CliError> {
+        match self.server {
+            Some(server) => scripted(server),
+            None => self.operator.model(settings, last),
+        }
+    }
+
+    fn is_model(&self, name: &str, settings: &Value) -> bool {
+        self.operator.is_model(name, settings)
+    }
+
+    fn server_options(&self) -> Result<ServerOptions, CliError> {
+        self.operator.server_options()
+    }
 }
 
 /// A repository with a script, a test for it, a hook and rules.

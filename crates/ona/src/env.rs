@@ -21,8 +21,8 @@ use ona_repo::Disk;
 use ona_tools::{ToolSettings, WebAccess, WebProxies};
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::governed;
 
 /// A variable, as documented.

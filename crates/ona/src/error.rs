@@ -3,9 +3,11 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use ona_engine::{AgentError, RoleFrom, SeatError, StartError};
 use ona_gate::call::CallError;
 use ona_gate::governance::GovernanceError;
 use ona_store::StoreError;
+use ona_tools::STRUCTURED_OUTPUT;
 
 /// The kinds of failure the exit code tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,5 +101,61 @@ impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let kind = if error.is_configuration() { Kind::Usage } else { Kind::Failed };
         Self { kind, message: error.to_string(), hints: vec![error.hint().to_owned()] }
+    }
+}
+
+impl From<SeatError> for CliError {
+    fn from(error: SeatError) -> Self {
+        let hint = match &error {
+            SeatError::Store(_) => String::new(),
+            SeatError::NoneHere { .. } => {
+                "remove --continue to start a new session; `ona sessions list` lists the sessions"
+                    .to_owned()
+            }
+            SeatError::Empty | SeatError::Unknown(_) => {
+                "`ona sessions list --all` lists all sessions".to_owned()
+            }
+            SeatError::Ambiguous { .. } => "give more characters of the id".to_owned(),
+            SeatError::Foreign { session, host } => {
+                format!("continue it in {host}; `ona sessions show {session}` shows it")
+            }
+        };
+        match error {
+            SeatError::Store(cause) => cause.into(),
+            error => Self::usage(error.to_string()).hint(hint),
+        }
+    }
+}
+
+impl From<AgentError> for CliError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Store(cause) => cause.into(),
+            AgentError::InUse { .. } => Self::failed(error.to_string())
+                .hint("wait for it to end, or continue in a copy with --fork-session"),
+        }
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Seat(cause) => cause.into(),
+            StartError::Governance(cause) => cause.into(),
+            StartError::Agent(cause) => cause.into(),
+            StartError::Store(cause) => cause.into(),
+            StartError::Play(cause) => Self::failed(cause.to_string()),
+            StartError::Role { from, .. } => Self::usage(error.to_string()).hint(match from {
+                RoleFrom::Session => {
+                    "`--agent NAME` continues as another agent; general-purpose has all tools"
+                }
+                RoleFrom::Option | RoleFrom::Setting => {
+                    "`ona agents` lists the agents and their sources"
+                }
+            }),
+            StartError::AnswerDenied => Self::usage(error.to_string()).hint(format!(
+                "`ona config list` lists the rules; remove {STRUCTURED_OUTPUT} from permissions.deny and --disallowedTools"
+            )),
+        }
     }
 }

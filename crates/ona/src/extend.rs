@@ -5,30 +5,32 @@ use std::sync::Arc;
 
 use ona_config::extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
 use ona_engine::Session;
+use ona_gate::governance::GovernanceError;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
+use crate::bootstrap;
 use crate::error::CliError;
-use crate::eval;
 use crate::model::is_model;
 use crate::output::{complain, plain};
 use crate::workspace::printed;
 
 /// All there is for a session here, and what is wrong with it; of a folder that is not trusted, what others bring.
 fn load(cli: &Cli) -> Result<(Extensions, Vec<String>), CliError> {
-    let engine = Arc::new(eval::engine(cli)?);
+    let engine = Arc::new(bootstrap::engine(cli)?);
     let mut said = Vec::new();
-    let (extensions, unmet) = match eval::try_look(&engine, cli)? {
+    let (extensions, unmet) = match bootstrap::try_look(&engine, cli)? {
         Ok(mut session) => {
             session.extend()?;
             let settings = session.gate.settings();
             let unmet = session.unmet(|name| is_model(name, &settings))?;
             (session.give_extensions(), unmet)
         }
-        Err(error) => {
+        Err(error @ GovernanceError::Untrusted { .. }) => {
             said.push(format!("{error}: the project's own files are skipped until `ona trust`"));
-            Session::extensions_without_project(&engine, &eval::directory(cli.cwd.as_ref())?)
+            Session::extensions_without_project(&engine, &bootstrap::directory(cli.cwd.as_ref())?)
         }
+        Err(error) => return Err(error.into()),
     };
     said.extend(extensions.warnings.iter().chain(&unmet).map(ToString::to_string));
     for warning in &said {

@@ -10,9 +10,9 @@ use ona_hosts::{Host, HostOptions, Reply};
 use ona_store::Store;
 
 use crate::args::Cli;
+use crate::bootstrap;
 use crate::env;
 use crate::error::CliError;
-use crate::eval;
 use crate::governed::{Starter, started_by};
 use crate::output::{complain, print_line};
 
@@ -34,7 +34,7 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut said = String::new();
-    let here = eval::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
+    let here = bootstrap::directory(cli.cwd.as_ref()).unwrap_or_else(|_| PathBuf::from("/"));
     let reply = match io::stdin().lock().take(LONGEST_INPUT + 1).read_to_string(&mut said) {
         Ok(length) if length as u64 > LONGEST_INPUT => {
             ona_hosts::unheard(&said, &here, "the hook's input is too long")
@@ -62,7 +62,7 @@ fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) 
     let unheard = |why: String| ona_hosts::unheard(said, here, why.trim_end());
     let core = env::database()
         .and_then(|database| Ok(Store::open(&database)?))
-        .and_then(|store| eval::core_with(cli, store));
+        .and_then(|store| bootstrap::core_with(cli, store));
     let mut core = match core {
         Ok(core) => core,
         Err(error) => return unheard(error.to_string()),

@@ -25,9 +25,9 @@ use hosts::{INSTRUCTIONS, Servers};
 use section::{Broken, Comment, Section};
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::intent::place;
 use crate::output::{complain, print};
 

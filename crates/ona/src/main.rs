@@ -8,6 +8,7 @@ mod agent_args;
 mod args;
 mod asker;
 mod blame;
+mod bootstrap;
 mod config;
 mod debug;
 mod demo;

@@ -16,10 +16,10 @@ use ona_config::trust::{name_of, repository_root};
 use ona_types::trust::TrustRecord as _;
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::config;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::complain;
 
 #[derive(Debug, Subcommand)]

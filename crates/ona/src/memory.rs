@@ -15,9 +15,9 @@ use ona_engine::memory::project_of;
 use ona_store::{Author, Join, MemoryRow, Seat, Store, Within, WrittenBy};
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::governed::{self, Starter};
 use crate::workspace::own_session;
 

@@ -32,18 +32,7 @@ pub fn model_handle(
     args: &AgentArgs,
     settings: &Value,
     last: Option<&(String, String)>,
-) -> Result<(ModelHandle, Models, &'static str), CliError> {
-    let found = model_for_role(args, settings, last)?;
-    tell_effort(&found.0);
-    Ok(found)
-}
-
-/// The same where a role may still name another model: [`tell_effort`] is for whom it is in the end.
-pub fn model_for_role(
-    args: &AgentArgs,
-    settings: &Value,
-    last: Option<&(String, String)>,
-) -> Result<(ModelHandle, Models, &'static str), CliError> {
+) -> Result<ModelHandle, CliError> {
     let mut env = models()?;
     if args.bare {
         // S0 §2.7, A7.
@@ -81,7 +70,7 @@ pub fn model_for_role(
     let find: FindModel = Arc::new(move |name| {
         resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
     });
-    let model_handle = ModelHandle {
+    Ok(ModelHandle {
         client: Arc::new(client),
         max_output,
         thinking,
@@ -90,8 +79,7 @@ pub fn model_for_role(
         find,
         aside: Arc::default(),
         budget: Arc::default(),
-    };
-    Ok((model_handle, env, source))
+    })
 }
 
 /// The thinking budget that the model supports; warns if it is another one than configured.
@@ -119,18 +107,6 @@ fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
         || EffortWish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
         EffortWish::Fixed,
     )
-}
-
-/// Warns if the model does not support the effort of the command line.
-pub fn tell_effort(model_handle: &ModelHandle) {
-    let EffortWish::Fixed(given) = model_handle.effort else { return };
-    let instead = match model_handle.model.effort(given) {
-        Some(taken) if taken == given => return,
-        Some(taken) => format!("supports at most {0}; using {0}", taken.as_str()),
-        None => "does not support reasoning effort; ignored".to_owned(),
-    };
-    let (given, model) = (given.as_str(), &model_handle.model.wire);
-    complain(&format!("warning: --effort {given}: {model} {instead}\n"));
 }
 
 /// The model that a session was last answered by, if it is still one of those that can be asked.

@@ -7,9 +7,9 @@ use ona_store::{PlanMoved, PlanRow, Store};
 use serde_json::json;
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::{plain, print};
 
 #[derive(Debug, Subcommand)]

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::args::Cli;
 use crate::asker;
+use crate::bootstrap::directory;
 use crate::config::in_force;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::{complain, plain};
 use crate::workspace::{counted, printed, runtime};
 

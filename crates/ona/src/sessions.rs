@@ -5,16 +5,17 @@ mod prune;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_engine::find_session;
 use ona_gate::settle::is_gone;
 use ona_store::{SessionRow, Store, StoredEntry};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
+use crate::bootstrap::{directory, outputs_beside};
 use crate::env;
 use crate::error::CliError;
-use crate::eval::{directory, outputs_beside};
 use crate::output::{complain, plain, print};
-use crate::print::{find, session_name};
+use crate::print::session_name;
 
 use prune::Pruning;
 pub use prune::clean_up;
@@ -115,8 +116,8 @@ impl Sessions {
 
 pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
-    let here = directory(cli.cwd.as_ref())?;
-    let here = here.to_string_lossy();
+    let cwd = directory(cli.cwd.as_ref())?;
+    let here = cwd.to_string_lossy();
     let text = match command {
         Sessions::List { all, most, json } => {
             let limit = (*most > 0).then_some(*most);
@@ -127,13 +128,13 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             if *json { format!("{}\n", json!(rows)) } else { table(&rows, *all) }
         }
         Sessions::Show { session, json } => {
-            let seat = find(&store, session, &here)?;
+            let seat = find_session(&store, session, &cwd)?;
             let rows = store.transcript(&seat.session)?;
             let shown = rows.iter().map(|row| if *json { json_line(row) } else { shown(row) });
             shown.collect()
         }
         Sessions::Export { session, json } => {
-            let seat = find(&store, session, &here)?;
+            let seat = find_session(&store, session, &cwd)?;
             let row = store.session(&seat.session)?;
             let rows = store.transcript(&seat.session)?;
             match (json, row) {
@@ -146,13 +147,13 @@ pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
             }
         }
         Sessions::Rename { session, name } => {
-            let seat = find(&store, session, &here)?;
+            let seat = find_session(&store, session, &cwd)?;
             let name = session_name(name)?;
             store.rename_session(&seat, Some(&name))?;
             format!("renamed {} to {}\n", seat.session, plain(&name))
         }
         Sessions::Delete { session, yes } => {
-            let seat = find(&store, session, &here)?;
+            let seat = find_session(&store, session, &cwd)?;
             if !yes {
                 return Err(CliError::usage(format!(
                     "this would delete {} permanently",

@@ -9,11 +9,11 @@ use ona_tools::names;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
+use crate::bootstrap;
 use crate::env;
 use crate::error::CliError;
 use crate::eval;
 use crate::output::{self, plain, print_line};
-use crate::print;
 use crate::workspace;
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
@@ -160,8 +160,8 @@ pub fn explain(
             return Err(CliError::usage("missing call").hint("see `ona explain --help`"));
         }
     };
-    let engine = eval::engine_with(cli, Store::look(&env::database()?)?)?;
-    let mut session = eval::look(&engine, cli)?;
+    let engine = bootstrap::engine_with(cli, Store::look(&env::database()?)?)?;
+    let mut session = bootstrap::look(&engine, cli)?;
     let found = workspace::runtime()?.block_on(session.gate.explain(&tool, &input))?;
     if as_json {
         return printed(print_line(&json!(found).to_string()));
@@ -191,8 +191,8 @@ pub fn log(
     // Events may name a session that nothing else on the record knows.
     let session = match session {
         Some(word) if word.trim().is_empty() || store.log(0, Some(word), 1)?.is_empty() => {
-            let here = eval::directory(cli.cwd.as_ref())?;
-            let seat = print::find(&store, word, &here.to_string_lossy())?;
+            let here = bootstrap::directory(cli.cwd.as_ref())?;
+            let seat = ona_engine::find_session(&store, word, &here)?;
             Some(seat.session.to_string())
         }
         other => other.map(str::to_owned),

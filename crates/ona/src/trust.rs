@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::args::Cli;
 use crate::asker;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::{print, print_line};
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ona_engine::find_session;
 use ona_intents::file::{
     self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, Loader, WriteError, YamlError,
 };
@@ -13,12 +14,11 @@ use ona_store::{Selection, Store};
 use ona_types::SessionId;
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::governed::{self, Starter};
 use crate::output::complain;
-use crate::print;
 
 /// What every message about a file of intents that cannot be read ends with.
 const LINT: &str = "`ona intent lint` lists all problems";
@@ -229,9 +229,7 @@ pub fn named_session(
     match store.find_session(word, &workspace.here.to_string_lossy())? {
         ona_store::Found::One(seat) => Ok(seat.session),
         ona_store::Found::None => Ok(SessionId::from_existing(word)),
-        ona_store::Found::Many(_) => {
-            Ok(print::find(store, word, &workspace.here.to_string_lossy())?.session)
-        }
+        ona_store::Found::Many(_) => Ok(find_session(store, word, &workspace.here)?.session),
     }
 }
 

@@ -191,6 +191,11 @@ impl Client {
         Ok(())
     }
 
+    /// Where the credential comes from.
+    pub fn credential_source(&self) -> &str {
+        self.credentials.source()
+    }
+
     /// Adds the source of a refused credential to the message.
     fn explained(&self, mut failure: Failure) -> Failure {
         if failure.word == FailureWord::AuthenticationFailed {

@@ -12,7 +12,7 @@ use ona_types::{PermissionMode, TaskId, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::StartError;
+use super::SubagentError;
 use super::work::Helper;
 use crate::agent::Agent;
 use crate::agent_side::AgentSide;
@@ -57,10 +57,10 @@ struct Beginning {
 
 impl SessionRef<'_> {
     /// Makes an agent ready.
-    pub(super) async fn helper(self, starting: Starting<'_>) -> Result<Helper, StartError> {
+    pub(super) async fn helper(self, starting: Starting<'_>) -> Result<Helper, SubagentError> {
         let Starting { definition, order, skill, .. } = &starting;
         let (Some(model_handle), Some(options)) = (&self.side.model, &self.side.options) else {
-            return Err(StartError::NoModel);
+            return Err(SubagentError::NoModel);
         };
         let effort = skill.and_then(|skill| skill.effort).or(definition.effort);
         let model_handle = self.model_for(model_handle, definition, order)?.trying(effort);
@@ -75,7 +75,7 @@ impl SessionRef<'_> {
     }
 
     /// The session of a new agent, or of one with this name that waits to be told something more.
-    fn beginning(self, starting: &Starting<'_>) -> Result<Beginning, StartError> {
+    fn beginning(self, starting: &Starting<'_>) -> Result<Beginning, SubagentError> {
         let Starting { definition, order, call, .. } = starting;
         let (store, own) = (self.gate.store(), self.gate.seat());
         let named = order.name.as_deref().unwrap_or_default();
@@ -100,9 +100,11 @@ impl SessionRef<'_> {
             before => (before, false),
         };
         let (seat, source) = match &known {
-            Some(run) if run.ending.is_none() => return Err(StartError::AtWork(named.to_owned())),
+            Some(run) if run.ending.is_none() => {
+                return Err(SubagentError::AtWork(named.to_owned()));
+            }
             Some(run) => {
-                let (seat, _) = store.seat_of(&run.session)?.ok_or(StartError::SessionGone)?;
+                let (seat, _) = store.seat_of(&run.session)?.ok_or(SubagentError::SessionGone)?;
                 store.agent_ended(&seat.session, None)?;
                 (seat, StartSource::Resume)
             }
@@ -127,7 +129,7 @@ impl SessionRef<'_> {
         beginning: Beginning,
         model_handle: ModelHandle,
         options: &AgentOptions,
-    ) -> Result<Helper, StartError> {
+    ) -> Result<Helper, SubagentError> {
         let Starting { definition, order, skill, call, cancel, .. } = starting;
         let (source, remark) = (beginning.source, beginning.remark.clone());
         let identity = Identity {
@@ -156,7 +158,7 @@ impl SessionRef<'_> {
             initial: None,
             max_turns: definition.max_turns.map(NonZeroU32::get).or(options.max_turns),
             partial: options.partial,
-            instructions: session.instruction_roots(),
+            read_additional: false,
             waits: true,
             ..options.clone()
         };
@@ -169,7 +171,7 @@ impl SessionRef<'_> {
         self,
         starting: &Starting<'_>,
         beginning: &Beginning,
-    ) -> Result<Option<Isolation>, StartError> {
+    ) -> Result<Option<Isolation>, SubagentError> {
         let Starting { definition, order, cancel, .. } = starting;
         let Beginning { seat, kept, lost, .. } = beginning;
         match kept {
@@ -177,7 +179,7 @@ impl SessionRef<'_> {
             None if order.worktree || definition.isolated || *lost => {
                 let made = self.isolate(&seat.session, cancel).await;
                 let hint = if *lost { "; start one with another name" } else { "" };
-                let made = made.map_err(|cause| StartError::Worktree { cause, hint })?;
+                let made = made.map_err(|cause| SubagentError::Worktree { cause, hint })?;
                 let path = made.path.to_string_lossy();
                 self.gate.store().agent_worktree(&seat.session, &path)?;
                 Ok(Some(made))
@@ -192,7 +194,7 @@ impl SessionRef<'_> {
         model_handle: &ModelHandle,
         definition: &AgentDefinition,
         order: &AgentOrder,
-    ) -> Result<ModelHandle, StartError> {
+    ) -> Result<ModelHandle, SubagentError> {
         let options = self.side.options.as_ref();
         let fixed = options.and_then(|options| options.model_of_agents.clone());
         let wanted = fixed.or_else(|| order.model.clone()).or_else(|| definition.model.clone());
@@ -204,7 +206,7 @@ impl SessionRef<'_> {
                 Err(_) if order.model.is_none() && definition.model.as_ref() == Some(&name) => {
                     model_handle.clone()
                 }
-                Err(why) => return Err(StartError::Model(why)),
+                Err(why) => return Err(SubagentError::Model(why)),
             },
             None => model_handle.clone(),
         };
@@ -219,13 +221,13 @@ impl SessionRef<'_> {
         seat: Seat,
         isolation: Option<&Isolation>,
         identity: &Identity,
-    ) -> Result<Session, StartError> {
+    ) -> Result<Session, SubagentError> {
         let Starting { definition, order, call, log, .. } = starting;
         let own = self.gate.place();
         let mut place = own.clone();
         if let Some(isolation) = isolation {
             // At the place in it that its caller has in the checkout: no further up.
-            let there = |dir: &Path| isolation.place_of(dir).map_err(StartError::NoPlace);
+            let there = |dir: &Path| isolation.place_of(dir).map_err(SubagentError::NoPlace);
             let cwd = Some(&own.cwd).filter(|cwd| cwd.starts_with(&own.project_dir));
             let cwd = there(cwd.unwrap_or(&own.project_dir))?;
             (place.cwd, place.project_dir) = (cwd, there(&own.project_dir)?);
@@ -251,7 +253,7 @@ impl SessionRef<'_> {
         gate.engine = Arc::<AgentSide>::clone(&side);
         if let (Some(isolation), Some(workspace)) = (isolation, &self.gate.workspace) {
             let cause = isolation.bring_intents(workspace, self.gate.store());
-            cause.map_err(|cause| StartError::Worktree { cause, hint: "" })?;
+            cause.map_err(|cause| SubagentError::Worktree { cause, hint: "" })?;
         }
         gate.find_workspace();
         let session = Session { gate, side };

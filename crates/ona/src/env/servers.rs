@@ -8,8 +8,8 @@ use ona_gate::servers::Deferral;
 
 use super::{Variable, number, text};
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::error::CliError;
-use crate::eval::directory;
 
 const MCP_START: Variable = Variable {
     name: "MCP_TIMEOUT",

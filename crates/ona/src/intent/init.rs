@@ -9,8 +9,8 @@ use ona_repo::Repository;
 use serde_json::json;
 
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::workspace::printed;
 
 pub fn run(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {

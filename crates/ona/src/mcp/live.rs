@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::{found_and_told, show, tokens};
 use crate::args::Cli;
+use crate::bootstrap;
 use crate::error::CliError;
-use crate::eval;
 use crate::output::{complain, plain, print};
 
 /// How long `ona mcp list` waits for all servers together.
@@ -168,8 +168,8 @@ fn with_pool<T>(
     specs: Vec<ServerSpec>,
     work: impl AsyncFnOnce(Arc<Pool>, Seen<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let engine = eval::engine(cli)?;
-    let mut session: Session = eval::look(&engine, cli)?;
+    let engine = bootstrap::engine(cli)?;
+    let mut session: Session = bootstrap::look(&engine, cli)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

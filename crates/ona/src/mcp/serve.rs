@@ -9,24 +9,23 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use ona_engine::{Engine, Session};
+use ona_engine::{Engine, Session, SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool, serve_http, serve_stdio};
-use ona_store::NewSession;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Cli;
 use crate::asker;
+use crate::bootstrap::{self, Operator, directory};
+use crate::env::model::models;
 use crate::error::CliError;
-use crate::eval::{self, directory};
-use crate::model::model_handle;
 use crate::output::complain;
 use crate::serve::{refused, until_signalled};
 
 /// Calls that may wait for their turn.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// Tools that are for whoever sits in front of the session: there is nobody.
 const FOR_HUMANS: [&str; 2] = ["AskUserQuestion", "Brief"];
@@ -122,7 +121,7 @@ impl ToolSet for Counter {
                 Ok(answer) => Ok(answer.await.unwrap_or_else(|_| failed("the server has ended"))),
                 Err(Refused::Unknown) => Err(UnknownTool),
                 Err(Refused::TooMany) => Ok(failed(format!(
-                    "{MOST_WAITING} calls are already waiting: wait for answers before you call again"
+                    "{MAX_WAITING} calls are already waiting: wait for answers before you call again"
                 ))),
             }
         })
@@ -130,20 +129,17 @@ impl ToolSet for Counter {
 }
 
 pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
-    let engine = eval::engine(cli)?;
+    let engine = bootstrap::engine(cli)?;
     // What is wrong with the settings, or is not trusted, is said before anybody connects.
-    let first = eval::look_new(&engine, cli)?;
-    let (jobs, waiting) = mpsc::channel(MOST_WAITING);
+    let first = bootstrap::look_new(&engine, cli)?;
+    let (jobs, waiting) = mpsc::channel(MAX_WAITING);
     let tools = Offered::default();
     tell_tools(&first, &tools);
     drop(first);
     let counter = Arc::new(Counter { jobs, offered: Arc::clone(&tools) });
     let here = directory(cli.cwd.as_ref())?;
     let worker = Worker { cli, engine, here, tools, ending: CancellationToken::new() };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
+    let runtime = bootstrap::runtime()?;
     let served = runtime.block_on(async {
         let cancel = until_signalled()?;
         let ending = worker.ending.clone();
@@ -191,7 +187,7 @@ impl Worker<'_> {
             if job.cancel.is_cancelled() {
                 continue;
             }
-            let answer = match self.session(&mut session) {
+            let answer = match self.session(&mut session).await {
                 Ok(session) => self.call(session, &job).await,
                 Err(error) => failed(error.to_string()),
             };
@@ -207,39 +203,31 @@ impl Worker<'_> {
     }
 
     /// The session of this server, made when it is first needed.
-    fn session<'s>(&self, made: &'s mut Option<Session>) -> Result<&'s mut Session, CliError> {
+    async fn session<'s>(
+        &self,
+        made: &'s mut Option<Session>,
+    ) -> Result<&'s mut Session, CliError> {
         Ok(match made {
             Some(session) => session,
-            None => made.insert(self.begin()?),
+            None => made.insert(self.begin().await?),
         })
     }
 
-    fn begin(&self) -> Result<Session, CliError> {
-        let seat = self.engine.core.store.new_session(&NewSession {
-            project_dir: &self.here.to_string_lossy(),
-            conversation: None,
-            id: None,
+    async fn begin(&self) -> Result<Session, CliError> {
+        let prepared = SessionBuilder {
+            engine: &self.engine,
+            starter: Operator { cli: self.cli },
+            cwd: &self.here,
+            which: Which::New(None),
+            work: Work::Calls,
             origin: "mcp",
             name: None,
-        })?;
+        }
+        .prepare()?;
         let (front, remote, events) = channel(Human::Nobody);
-        let mut session = Session::open(&self.engine, seat, &self.here)?.facing(front);
         tokio::spawn(asker::show(events, remote));
-        for warning in session.extend()? {
-            complain(&format!("warning: {warning}\n"));
-        }
-        match model_handle(&self.cli.agent, &session.gate.settings(), None) {
-            Ok((model_handle, ..)) => {
-                session =
-                    session.judged_by(Arc::new(model_handle)).working(eval::for_agents(self.cli)?);
-            }
-            // Without one, such hooks are skipped, which is recorded, and agents are refused.
-            Err(error) if session.wants_model() => {
-                complain(&error.warning("hooks that call a model do not run"));
-            }
-            Err(_) => {}
-        }
-        Ok(session)
+        let options = bootstrap::agent_options(&self.cli.agent, &models()?)?;
+        prepared.session(front, options).await
     }
 
     async fn call(&self, session: &mut Session, job: &Job) -> Answer {

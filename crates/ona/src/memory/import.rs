@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::fields::{Fields, ID};
 use super::{Desk, Place};
 use crate::args::Cli;
+use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::eval::directory;
 use crate::output::{complain, plain};
 use crate::workspace::{counted, printed};
 

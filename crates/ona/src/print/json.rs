@@ -5,13 +5,13 @@ use ona_provider::Model;
 use ona_types::{Usage, fresh_uuid};
 use serde_json::{Map, Value, json};
 
-use super::final_text;
+use super::printer::final_text;
 
 /// What every line needs to know.
 pub(super) struct Shown {
     pub(super) session_id: String,
     pub(super) model: Model,
-    pub(super) credential: &'static str,
+    pub(super) credential: String,
     pub(super) cwd: String,
     pub(super) mode: String,
     pub(super) agent: Option<String>,

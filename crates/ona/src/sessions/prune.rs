@@ -10,8 +10,8 @@ use ona_store::{Prunable, Prune, Pruned, Selected, Store, StoreError};
 use ona_types::SessionId;
 use serde_json::{Value, json};
 
+use crate::bootstrap::outputs_beside;
 use crate::error::CliError;
-use crate::eval::outputs_beside;
 use crate::governed::started_by;
 use crate::output::{complain, plain};
 

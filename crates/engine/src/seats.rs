@@ -1,0 +1,158 @@
+//! Which session to start: a new one, the one of a directory, or an earlier one that goes on.
+
+use std::path::{Path, PathBuf};
+
+use ona_sandbox::Owner;
+use ona_store::{Found, Join, NewSession, Seat, Store, StoreError, is_foreign};
+use ona_types::hook::StartSource;
+use ona_types::{ConversationId, SessionId};
+use serde_json::json;
+
+use ona_gate::settle::is_gone;
+
+/// Which session to start.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// A new one, with this id if there is one.
+    New(Option<SessionId>),
+    /// The named conversation, else the latest of the directory, else a new one.
+    Join(Option<ConversationId>),
+    /// The latest of the directory.
+    Latest(Option<Fork>),
+    /// The one that a word names: an id, its beginning, or a name.
+    Named(String, Option<Fork>),
+}
+
+/// An earlier session goes on in a copy.
+#[derive(Clone, Debug, Default)]
+pub struct Fork {
+    /// The id of the copy.
+    pub id: Option<SessionId>,
+    /// The last entry that is copied; all of them if it is not said.
+    pub at: Option<i64>,
+}
+
+/// Why there is no such session.
+#[derive(Debug, thiserror::Error)]
+pub enum SeatError {
+    /// The directory has no session.
+    #[error("no session to continue in {}", dir.display())]
+    NoneHere {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The word is empty.
+    #[error("empty session id")]
+    Empty,
+    /// No session has this id or name.
+    #[error("unknown session `{0}`")]
+    Unknown(String),
+    /// Several sessions match.
+    #[error("`{word}` is ambiguous: {}", ids.join(", "))]
+    Ambiguous {
+        /// The word.
+        word: String,
+        /// The sessions that match it.
+        ids: Vec<String>,
+    },
+    /// Another agent keeps it; only that agent's hooks add to it.
+    #[error("session {session} belongs to {host}; ona cannot continue it")]
+    Foreign {
+        /// The session.
+        session: SessionId,
+        /// The agent.
+        host: String,
+    },
+    /// The record failed, or there is such a session already.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Which {
+    /// The seat in the record, and whether a session goes on there. A new session is not on the record yet.
+    pub(crate) fn seat(
+        &self,
+        store: &Store,
+        dir: &Path,
+        origin: &str,
+    ) -> Result<(Seat, StartSource), SeatError> {
+        let (seat, fork) = match self {
+            Self::New(id) => {
+                if let Some(id) = id
+                    && store.session(id)?.is_some()
+                {
+                    return Err(StoreError::SessionExists(id.to_string()).into());
+                }
+                return Ok((new_seat(id.clone(), dir), StartSource::Startup));
+            }
+            Self::Join(conversation) => {
+                return Ok((join(store, dir, conversation.as_ref())?, StartSource::Resume));
+            }
+            Self::Latest(fork) => {
+                let latest = store.latest_session(&dir.to_string_lossy())?;
+                (latest.ok_or_else(|| SeatError::NoneHere { dir: dir.to_owned() })?, fork)
+            }
+            Self::Named(word, fork) => (not_foreign(store, find_session(store, word, dir)?)?, fork),
+        };
+        let seat = match fork {
+            Some(Fork { id, at }) => store.fork_session(&seat, *at, id.as_ref(), origin)?,
+            None => seat,
+        };
+        Ok((seat, StartSource::Resume))
+    }
+}
+
+/// Joins a conversation for calls of the operator. A session that another process drives is left to it.
+fn join(
+    store: &Store,
+    dir: &Path,
+    conversation: Option<&ConversationId>,
+) -> Result<Seat, StoreError> {
+    let seat = store.join(&Join { project_dir: &dir.to_string_lossy(), conversation })?;
+    match store.driver(&seat.session, is_gone)? {
+        Some(driver) if driver != json!(Owner::current()) => store.new_session(&NewSession {
+            project_dir: &seat.project_dir,
+            conversation: Some(&seat.conversation),
+            id: None,
+            origin: "eval",
+            name: None,
+        }),
+        _ => Ok(seat),
+    }
+}
+
+/// A session that another agent keeps is only ever added to by that agent's hooks.
+fn not_foreign(store: &Store, seat: Seat) -> Result<Seat, SeatError> {
+    match store.seat_of(&seat.session)? {
+        Some((_, host)) if is_foreign(&host) => {
+            Err(SeatError::Foreign { session: seat.session, host })
+        }
+        _ => Ok(seat),
+    }
+}
+
+/// The session that a word names.
+pub fn find_session(store: &Store, word: &str, dir: &Path) -> Result<Seat, SeatError> {
+    // A variable of a script that is not set: every id begins with nothing.
+    if word.trim().is_empty() {
+        return Err(SeatError::Empty);
+    }
+    match store.find_session(word, &dir.to_string_lossy())? {
+        Found::One(seat) => Ok(seat),
+        Found::None => Err(SeatError::Unknown(word.to_owned())),
+        Found::Many(rows) => {
+            let ids = rows.into_iter().map(|row| row.session_id).collect();
+            Err(SeatError::Ambiguous { word: word.to_owned(), ids })
+        }
+    }
+}
+
+/// The seat of a session that is new; the record does not know it yet.
+pub(crate) fn new_seat(id: Option<SessionId>, dir: &Path) -> Seat {
+    Seat {
+        conversation: ConversationId::generate(),
+        session: id.unwrap_or_else(SessionId::generate),
+        project_dir: dir.to_string_lossy().into_owned(),
+        cwd: None,
+    }
+}

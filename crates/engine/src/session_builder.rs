@@ -1,0 +1,407 @@
+//! Starting a session, for every front-end. The steps and their order are here and nowhere else:
+//!
+//! 1. the seat: which session it is ([`Which`]);
+//! 2. its settings, and trust in what the repository brings;
+//! 3. the extensions;
+//! 4. the main agent's role;
+//! 5. the model;
+//! 6. the record of a new session: a start that fails before leaves none behind;
+//! 7. the front-end;
+//! 8. the MCP servers;
+//! 9. the agent itself.
+//!
+//! [`SessionBuilder::prepare`] takes the first five, which need nobody at the other end;
+//! [`Prepared::session`] and [`Prepared::agent`] take the rest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ona_front::CoreEnd;
+use ona_mcp::TokenStore;
+use ona_store::{NewSession, Seat, Step, StoreError};
+use ona_tools::{ModelNeed, PREFIX, STRUCTURED_OUTPUT};
+use ona_types::hook::StartSource;
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, AgentError};
+use crate::agent_types::{PlayError, TypeError};
+use crate::model_handle::ModelHandle;
+use crate::options::AgentOptions;
+use crate::seats::{SeatError, Which};
+use crate::session::{Engine, Session};
+use ona_gate::governance::GovernanceError;
+use ona_gate::servers::{Connecting, Deferral};
+
+/// What a start asks of the program that starts the session.
+pub trait Starter {
+    /// Its errors.
+    type Error: From<StartError> + std::fmt::Display;
+
+    /// Tells the user of a problem that does not stop the start.
+    fn warn(&self, warning: &str);
+
+    /// The same for an error: what ona does without.
+    fn warn_without(&self, error: &Self::Error, without: &str);
+
+    /// Asks whether to trust a folder: what would run, and what else would take effect.
+    fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool;
+
+    /// The model that the settings and the operator choose. `last` is the provider and model of the session's last answer.
+    fn model(
+        &self,
+        settings: &Value,
+        last: Option<&(String, String)>,
+    ) -> Result<ModelHandle, Self::Error>;
+
+    /// Whether some provider has a model of this name.
+    fn is_model(&self, name: &str, settings: &Value) -> bool;
+
+    /// How MCP servers are connected.
+    fn server_options(&self) -> Result<ServerOptions, Self::Error>;
+}
+
+/// How MCP servers are connected.
+pub struct ServerOptions {
+    /// Where tokens are kept.
+    pub tokens: Arc<dyn TokenStore>,
+    /// When their tools are kept from the model until it looks for them.
+    pub deferral: Deferral,
+    /// How long the start waits for them; one that is ready later is used from then on.
+    pub wait: Duration,
+}
+
+/// What the session is for. It decides what is read and connected.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// One call of this tool, without a turn around it.
+    Call(&'a str),
+    /// Calls over a long time, without turns.
+    Calls,
+    /// The turns of an agent.
+    Turns {
+        /// The type of the main agent, if the operator has named one.
+        agent: Option<&'a str>,
+        /// Whether the operator has named the model, which then counts above the agent's own.
+        model_named: bool,
+    },
+}
+
+impl Work<'_> {
+    /// Whether MCP servers are connected.
+    fn needs_servers(self) -> bool {
+        match self {
+            Self::Call(tool) => {
+                let facts = ona_tools::find(tool).map(|tool| tool.facts());
+                tool.starts_with(PREFIX) || facts.is_some_and(|facts| facts.needs_servers)
+            }
+            Self::Calls => false,
+            Self::Turns { .. } => true,
+        }
+    }
+
+    /// Whether agents, skills and plugins are read.
+    fn needs_extensions(self) -> bool {
+        match self {
+            Self::Call(tool) => {
+                let facts = ona_tools::find(tool).map(|tool| tool.facts());
+                self.needs_servers() || facts.is_some_and(|facts| facts.starts_agents)
+            }
+            Self::Calls | Self::Turns { .. } => true,
+        }
+    }
+}
+
+/// Why a session does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such session.
+    #[error(transparent)]
+    Seat(#[from] SeatError),
+    /// Its settings cannot be used.
+    #[error(transparent)]
+    Governance(#[from] GovernanceError),
+    /// The main agent is of a type that cannot be used.
+    #[error("{from}: {cause}")]
+    Role {
+        /// Who asks for the type.
+        from: RoleFrom,
+        /// What is wrong with it.
+        cause: TypeError,
+    },
+    /// A rule denies the tool that returns structured answers.
+    #[error("--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that returns the answer")]
+    AnswerDenied,
+    /// The main agent's role cannot be used.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// The agent cannot start.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The record failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Who asks for the type of the main agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleFrom {
+    /// The command line.
+    Option,
+    /// The session, which had it before.
+    Session,
+    /// The settings.
+    Setting,
+}
+
+impl std::fmt::Display for RoleFrom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Option => "--agent",
+            Self::Session => "the agent that the session was",
+            Self::Setting => "the setting `agent`",
+        })
+    }
+}
+
+/// A session to be started.
+pub struct SessionBuilder<'a, S> {
+    /// What sessions of this process share.
+    pub engine: &'a Engine,
+    /// Who starts it.
+    pub starter: S,
+    /// Where, without symlinks.
+    pub cwd: &'a Path,
+    /// Which session.
+    pub which: Which,
+    /// What it is for.
+    pub work: Work<'a>,
+    /// How it came about, as the record says of a new one.
+    pub origin: &'static str,
+    /// The name it gets.
+    pub name: Option<&'a str>,
+}
+
+/// A session that could start: the settings are in order, and the record does not know of it yet if it is new.
+pub struct Prepared<'a, S> {
+    builder: SessionBuilder<'a, S>,
+    session: Session,
+    source: StartSource,
+    model: Option<ModelHandle>,
+}
+
+impl<'a, S: Starter> SessionBuilder<'a, S> {
+    /// Takes the steps that can fail for a reason of the user's.
+    pub fn prepare(self) -> Result<Prepared<'a, S>, S::Error> {
+        let store = &self.engine.core.store;
+        let (seat, source) =
+            self.which.seat(store, self.cwd, self.origin).map_err(StartError::from)?;
+        let mut session = self.open(&seat)?;
+        for warning in session.warnings() {
+            self.starter.warn(warning);
+        }
+        if self.work.needs_extensions() {
+            for warning in session.extend().map_err(StartError::from)? {
+                self.starter.warn(&warning);
+            }
+        }
+        let mut prepared = Prepared { builder: self, session, source, model: None };
+        prepared.model = match prepared.builder.work {
+            Work::Turns { agent, .. } => Some(prepared.for_turns(agent)?),
+            work => prepared.for_calls(work),
+        };
+        Ok(prepared)
+    }
+
+    /// The session with its settings, if what the repository brings is trusted.
+    fn open(&self, seat: &Seat) -> Result<Session, StartError> {
+        match Session::open(self.engine, seat.clone(), self.cwd) {
+            Err(GovernanceError::Untrusted { what, also, request })
+                if self.starter.trusts(&request.root, &what, &also) =>
+            {
+                request.trust(&self.engine.core.store)?;
+                Ok(Session::open(self.engine, seat.clone(), self.cwd)?)
+            }
+            opened => Ok(opened?),
+        }
+    }
+}
+
+impl<S: Starter> Prepared<'_, S> {
+    /// Whether the session is new or goes on.
+    pub fn source(&self) -> StartSource {
+        self.source
+    }
+
+    /// What the main agent's type has the user say first.
+    pub fn initial_prompt(&self) -> Option<&str> {
+        self.session.initial_prompt().filter(|_| self.source == StartSource::Startup)
+    }
+
+    /// The merged settings.
+    pub fn settings(&self) -> Value {
+        self.session.gate.settings()
+    }
+
+    /// Where the session stands in the record.
+    pub fn seat(&self) -> &Seat {
+        self.session.seat()
+    }
+
+    /// The role and the model of the main agent.
+    fn for_turns(&mut self, agent: Option<&str>) -> Result<ModelHandle, S::Error> {
+        let starter = &self.builder.starter;
+        let settings = self.session.gate.settings();
+        let unmet = self.session.unmet(|name| starter.is_model(name, &settings));
+        for warning in unmet.map_err(StartError::from)? {
+            starter.warn(&warning.to_string());
+        }
+        self.take_role(agent)?;
+        let starter = &self.builder.starter;
+        let store = &self.builder.engine.core.store;
+        let last = store.last_model(&self.session.seat().session).map_err(StartError::from)?;
+        match starter.model(&self.session.gate.settings(), last.as_ref()) {
+            Ok(model) => Ok(model),
+            Err(error) => {
+                self.record_refusal(&error).map_err(StartError::from)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The main agent is the one that the operator names, or else the one that the session was before, or else the one
+    /// in the settings.
+    fn take_role(&mut self, named: Option<&str>) -> Result<(), StartError> {
+        let before = self.builder.engine.core.store.role_of(&self.session.seat().session)?;
+        let settings = self.session.gate.settings();
+        let (from, name, mode) = match (named, before, settings["agent"].as_str()) {
+            (Some(name), ..) => (RoleFrom::Option, name.to_owned(), None),
+            (None, Some(role), _) => (RoleFrom::Session, role.agent, role.mode),
+            (None, None, Some(name)) => (RoleFrom::Setting, name.to_owned(), None),
+            (None, None, None) => return Ok(()),
+        };
+        let mode = mode.and_then(|mode| mode.parse().ok());
+        let taken = self.session.take_role(&name, mode);
+        taken.map_err(|cause| StartError::Role { from, cause })
+    }
+
+    /// S0 §2.4, 3: that a model could not be asked is on the record too.
+    fn record_refusal(&self, error: &S::Error) -> Result<(), StoreError> {
+        self.record()?;
+        let detail = json!({"error": "authentication_failed", "message": error.to_string()});
+        let event = Some(("turn.refused", &detail));
+        let store = &self.builder.engine.core.store;
+        store.keep_step(self.session.seat(), &Step { event, ..Step::default() })
+    }
+
+    /// The model for hooks and tools, if they need one. Without one, such hooks are skipped, which is recorded, and such
+    /// tools say so.
+    fn for_calls(&self, work: Work<'_>) -> Option<ModelHandle> {
+        let (session, starter) = (&self.session, &self.builder.starter);
+        let need = match work {
+            Work::Call(tool) => session.model_need(tool),
+            Work::Calls | Work::Turns { .. } => ModelNeed::IfThereIsOne,
+        };
+        if !session.wants_model() && need == ModelNeed::None {
+            return None;
+        }
+        let error = match starter.model(&session.gate.settings(), None) {
+            Ok(model) => return Some(model),
+            Err(error) => error,
+        };
+        match work {
+            _ if session.wants_model() => {
+                starter.warn_without(&error, "hooks that call a model do not run");
+            }
+            Work::Call(tool) if need == ModelNeed::Always => {
+                starter.warn_without(&error, &format!("{tool} calls no model"));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// A new session is on the record from here on.
+    fn record(&self) -> Result<(), StoreError> {
+        let (store, seat) = (&self.builder.engine.core.store, self.session.seat());
+        match (self.source, self.builder.name) {
+            (StartSource::Startup, name) => {
+                store.new_session(&NewSession {
+                    project_dir: &seat.project_dir,
+                    conversation: Some(&seat.conversation),
+                    id: Some(&seat.session),
+                    origin: self.builder.origin,
+                    name,
+                })?;
+            }
+            (_, Some(name)) => store.rename_session(seat, Some(name))?,
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    /// The session, ready for calls. Agents that they start work with these options.
+    pub async fn session(self, front: CoreEnd, options: AgentOptions) -> Result<Session, S::Error> {
+        self.record().map_err(StartError::from)?;
+        let Self { builder, session, model, .. } = self;
+        let mut session = session.facing(front);
+        if let Some(model) = model {
+            builder.warn_of_effort(&model);
+            session = session.judged_by(Arc::new(model)).working(options);
+        }
+        if builder.work.needs_servers() {
+            builder.connect(&mut session).await?;
+        }
+        Ok(session)
+    }
+
+    /// The agent, ready for its first prompt.
+    pub async fn agent(mut self, front: CoreEnd, options: AgentOptions) -> Result<Agent, S::Error> {
+        let permissions = &self.session.gate.governance.permissions;
+        if options.shape.is_some() && permissions.denies_tool(STRUCTURED_OUTPUT, Default::default())
+        {
+            return Err(StartError::AnswerDenied.into());
+        }
+        let model = match self.model.take() {
+            Some(model) => model,
+            None => self.for_turns(None)?,
+        };
+        self.record().map_err(StartError::from)?;
+        let Self { builder, session, source, .. } = self;
+        let session = session.facing(front);
+        let named = matches!(builder.work, Work::Turns { model_named: true, .. });
+        let model = session.model_of_role(model, named);
+        builder.warn_of_effort(&model);
+        let model = Arc::new(model);
+        let mut session = session.judged_by(Arc::clone(&model));
+        builder.connect(&mut session).await?;
+        let options = AgentOptions { source: Some(source), ..options };
+        let options = Box::pin(session.play(options)).await.map_err(StartError::from)?;
+        let agent = Box::pin(Agent::start(session, model, options)).await;
+        Ok(agent.map_err(StartError::from)?)
+    }
+}
+
+impl<S: Starter> SessionBuilder<'_, S> {
+    /// Connects the session's MCP servers, and waits a little for them.
+    async fn connect(&self, session: &mut Session) -> Result<(), S::Error> {
+        let ServerOptions { tokens, deferral, wait } = self.starter.server_options()?;
+        let servers = session.servers().map_err(StartError::from)?;
+        for warning in &servers.warnings {
+            self.starter.warn(&warning.to_string());
+        }
+        let secrets = servers.secrets().map(str::to_owned).collect();
+        let connecting =
+            Connecting { secrets, specs: servers.specs, tokens: Some(tokens), deferral };
+        session.gate.connect(connecting).map_err(StartError::from)?;
+        session.gate.settle_servers(wait).await;
+        Ok(())
+    }
+
+    /// Warns if the model does not support the effort that the operator has named.
+    fn warn_of_effort(&self, model: &ModelHandle) {
+        if let Some(warning) = model.unsupported_effort() {
+            self.starter.warn(&warning);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Bootstrapping: what the command line and the environment make of a process. The engine that its sessions share, and
+//! what the start of a session asks of the program ([`Starter`]).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ona_engine::{AgentOptions, Engine, ModelHandle, ServerOptions, Session, Starter};
+use ona_front::{ClientHandle, Op};
+use ona_gate::core::Core;
+use ona_gate::governance::GovernanceError;
+use ona_store::Store;
+use ona_tools::{Host, Web};
+use ona_types::ConversationId;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::agent_args::AgentArgs;
+use crate::args::Cli;
+use crate::env;
+use crate::env::model::Models;
+use crate::error::CliError;
+use crate::mcp::tokens;
+use crate::model::{is_model, model_handle};
+use crate::output::complain;
+use crate::trust;
+
+/// Everything a session needs, from command line and environment.
+pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
+    engine_at(cli, &env::database()?)
+}
+
+/// The same, with the record in another place.
+pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
+    engine_with(cli, Store::open(database)?)
+}
+
+/// The same, with a record that is open already.
+pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
+    core_with(cli, store).map(Engine::new)
+}
+
+/// What every session of this process shares.
+pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::failed(format!("cannot find ona's own program file: {error}"))
+    })?;
+    let (outputs, child_env) = match store.path().is_absolute() {
+        true => (outputs_beside(store.path()), env::for_children(store.path())),
+        // A record in memory is nobody else's.
+        false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
+    };
+    Ok(Core {
+        settings: env::tool_settings()?,
+        config: env::config(cli)?,
+        host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
+        store,
+    })
+}
+
+/// An engine whose record is gone when the process is.
+pub fn passing_engine(cli: &Cli) -> Result<Engine, CliError> {
+    let mut core = core_with(cli, Store::in_memory()?)?;
+    core.settings.no_background.get_or_insert(
+        "with --no-session-persistence the record is in memory, where their end could not be written",
+    );
+    Ok(Engine::new(core))
+}
+
+/// The command line as it starts sessions.
+pub struct Operator<'a> {
+    pub cli: &'a Cli,
+}
+
+impl Starter for Operator<'_> {
+    type Error = CliError;
+
+    fn warn(&self, warning: &str) {
+        warn(warning);
+    }
+
+    fn warn_without(&self, error: &CliError, without: &str) {
+        complain(&error.warning(without));
+    }
+
+    fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool {
+        self.cli.ask && trust::agreed(folder, runs, also)
+    }
+
+    fn model(
+        &self,
+        settings: &Value,
+        last: Option<&(String, String)>,
+    ) -> Result<ModelHandle, CliError> {
+        model_handle(&self.cli.agent, settings, last)
+    }
+
+    fn is_model(&self, name: &str, settings: &Value) -> bool {
+        is_model(name, settings)
+    }
+
+    fn server_options(&self) -> Result<ServerOptions, CliError> {
+        Ok(ServerOptions {
+            tokens: tokens::vault()?,
+            deferral: env::servers::deferral()?,
+            wait: env::servers::wait()?,
+        })
+    }
+}
+
+/// How agents work, as far as it is the same for all of them.
+pub fn agent_options(args: &AgentArgs, models: &Models) -> Result<AgentOptions, CliError> {
+    Ok(AgentOptions {
+        today: today(),
+        model_of_agents: env::subagent_model()?,
+        waits: true,
+        max_sent_back: models.max_sent_back,
+        max_budget_usd: args.max_budget_usd,
+        room: models.room,
+        read_additional: models.read_additional,
+        ..AgentOptions::default()
+    })
+}
+
+/// A runtime on this thread.
+pub fn runtime() -> Result<Runtime, CliError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))
+}
+
+/// Today's date, as the model is told.
+pub fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let days = since.map_or(0, |since| since.as_secs() / 86_400);
+    ona_types::date(i64::try_from(days).unwrap_or_default())
+}
+
+/// The session that `--eval` would join, to be asked about and not to be changed.
+pub fn look(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
+    Ok(try_look(engine, cli)??)
+}
+
+/// The same; the inner error is that of the folder's settings.
+pub fn try_look(engine: &Engine, cli: &Cli) -> Result<Result<Session, GovernanceError>, CliError> {
+    let conversation = cli.conversation.clone().map(ConversationId::from_existing);
+    let looked = Session::look(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
+    Ok(looked.inspect(warn_all))
+}
+
+/// A session that there is no record of yet, in the directory the command line asks for.
+pub fn look_new(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
+    Ok(Session::look_new(engine, &directory(cli.cwd.as_ref())?).inspect(warn_all)?)
+}
+
+fn warn_all(session: &Session) {
+    session.warnings().iter().for_each(|warning| warn(warning));
+}
+
+/// Tells the user of a problem that does not stop ona.
+fn warn(warning: &str) {
+    let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
+    complain(&format!("warning: {warning}\n"));
+}
+
+/// Ctrl-C, a polite kill and a closed terminal end the tool, not the record: the outcome is still written.
+pub struct Interrupts {
+    /// The number of the signal that came.
+    came: Arc<AtomicU8>,
+}
+
+impl Interrupts {
+    pub fn listen(remote: &ClientHandle) -> Result<Self, CliError> {
+        let this = Self { came: Arc::default() };
+        for (kind, number) in
+            [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
+        {
+            let mut signals = signal(kind)
+                .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+            let (remote, came) = (remote.clone(), Arc::clone(&this.came));
+            tokio::spawn(async move {
+                signals.recv().await;
+                came.store(number, Ordering::Relaxed);
+                remote.send(Op::Quit);
+            });
+        }
+        Ok(this)
+    }
+
+    pub fn signal(&self) -> Option<u8> {
+        Some(self.came.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    }
+}
+
+const EXISTING: &str = "give an existing directory, or remove --cwd to use the current one";
+
+pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+    let dir = match given {
+        Some(dir) => dir.clone(),
+        None => std::env::current_dir().map_err(|error| {
+            CliError::usage(format!("cannot find the current directory: {error}"))
+                .hint("change to an existing directory, or give one with --cwd")
+        })?,
+    };
+    let real = dir.canonicalize().map_err(|error| {
+        CliError::usage(format!("--cwd {}: {error}", dir.display())).hint(EXISTING)
+    })?;
+    if !real.is_dir() {
+        return Err(
+            CliError::usage(format!("--cwd {}: not a directory", dir.display())).hint(EXISTING)
+        );
+    }
+    Ok(real)
+}
+
+/// Where the output of sessions' tools is put: beside the record.
+pub fn outputs_beside(record: &Path) -> PathBuf {
+    let mut outputs = record.to_owned().into_os_string();
+    outputs.push("-outputs");
+    outputs.into()
+}
