@@ -6,13 +6,17 @@
 
 mod after;
 mod before;
+pub mod install;
 mod payload;
 pub mod project;
 #[cfg(test)]
 mod same_gate;
+mod served_tools;
 mod session;
 mod targets;
 pub mod tools;
+
+pub use served_tools::ServedTools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,12 +1,11 @@
 //! `ona serve --mcp`: intents, scope, trace and blame as MCP tools, for agents without hooks.
 
-mod tools;
-
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use ona_hosts::ServedTools;
 use ona_intents::Workspace;
 use ona_intents::file::workspace;
 use ona_mcp::{ServeError, serve_http, serve_stdio};
@@ -22,7 +21,6 @@ use crate::env;
 use crate::error::CliError;
 use crate::governed::{Starter, started_by};
 use crate::output::complain;
-use tools::Tools;
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -40,7 +38,7 @@ pub struct Serve {
 pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
-    let tools: Arc<Tools> = Arc::new(tools(&root, serve.session.as_deref())?);
+    let tools: Arc<ServedTools> = Arc::new(tools(&root, serve.session.as_deref())?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -63,7 +61,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
+fn tools(root: &Path, session: Option<&str>) -> Result<ServedTools, CliError> {
     let session = match session.map(str::trim) {
         Some("") => return Err(CliError::usage("--session: empty id")),
         Some(id) => SessionId::from_existing(id.to_owned()),
@@ -72,7 +70,7 @@ fn tools(root: &Path, session: Option<&str>) -> Result<Tools, CliError> {
     let workspace = Workspace::at(root)
         .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
     let governed = matches!(started_by(), Some(Starter::Call(_) | Starter::Ona(_)));
-    Ok(Tools::new(Store::open(&env::database()?)?, workspace, session, governed))
+    Ok(ServedTools::new(Store::open(&env::database()?)?, workspace, session, governed))
 }
 
 /// Why serving ended, and what to do about it.

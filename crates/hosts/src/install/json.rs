@@ -6,7 +6,7 @@ use ona_hooks::own_gate::{is_own, with_options_of};
 use serde_json::{Value, json};
 
 use super::Refused;
-use super::hosts::Event;
+use super::agents::Event;
 use Step::{Index, Key};
 
 /// How long a host waits for ona, in seconds: more than a busy disk needs, less than a person would wait.

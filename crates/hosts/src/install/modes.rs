@@ -4,7 +4,7 @@ use ona_files::jsonc::{Step, prune, push, value};
 use serde_json::{Map, Value, json};
 
 use super::Refused;
-use super::hosts::{INSTRUCTIONS, MODE, MODE_GROUPS, MODE_MEMBERS};
+use super::agents::{INSTRUCTIONS, MODE, MODE_GROUPS, MODE_MEMBERS};
 use super::section::{Comment, Section};
 
 const MODES: &str = "customModes";

@@ -1,4 +1,4 @@
-//! The tools of the server.
+//! `ona serve --mcp`: intents, scope, trace and blame as MCP tools, for agents without hooks.
 //!
 //! They read the current files of the workspace. Refusals are those of the gate, as JSON.
 
@@ -39,7 +39,7 @@ const INSTRUCTIONS: &str = "Every change in this repository belongs to an intent
     scope. Refusals are JSON with a type and a hint: do what the hint says.";
 
 /// The tools of one workspace.
-pub struct Tools {
+pub struct ServedTools {
     store: Store,
     workspace: Workspace,
     /// The session of calls that name none.
@@ -136,7 +136,7 @@ impl From<StoreError> for Problem {
 
 type Told = Result<Vec<String>, Problem>;
 
-impl ToolSet for Tools {
+impl ToolSet for ServedTools {
     fn name(&self) -> &str {
         "ona"
     }
@@ -220,7 +220,8 @@ fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     }
 }
 
-impl Tools {
+impl ServedTools {
+    /// The tools of a workspace, for one session. `governed` says that a call of ona's own has started the server.
     pub fn new(store: Store, workspace: Workspace, session: SessionId, governed: bool) -> Self {
         Self { store, workspace, session, governed }
     }

@@ -1,19 +1,28 @@
 //! The agents that ona governs from outside: which of their files ona writes, and what it writes there.
 
-use clap::ValueEnum;
-
 /// An agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Tool {
-    /// Claude Code
-    #[value(name = "claude_code")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agent {
+    /// Claude Code.
     ClaudeCode,
-    /// OpenAI Codex
-    #[value(name = "codex")]
+    /// OpenAI Codex.
     Codex,
-    /// Roo Code, and its successor Zoo Code
-    #[value(name = "roo_code")]
+    /// Roo Code, and its successor Zoo Code.
     RooCode,
+}
+
+/// No agent that ona knows has this name.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown agent `{0}`")]
+pub struct UnknownAgent(String);
+
+impl std::str::FromStr for Agent {
+    type Err = UnknownAgent;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAgent> {
+        let known = Self::ALL.into_iter().find(|agent| agent.name() == name);
+        known.ok_or_else(|| UnknownAgent(name.to_owned()))
+    }
 }
 
 /// An event that ona wants to hear of.
@@ -66,7 +75,20 @@ pub enum Servers {
     Toml(&'static str),
 }
 
-impl Tool {
+impl Agent {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::RooCode];
+
+    /// Its name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "OpenAI Codex",
+            Self::RooCode => "Roo Code, and its successor Zoo Code",
+        }
+    }
+
+    /// Its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude_code",
@@ -84,6 +106,7 @@ impl Tool {
         }
     }
 
+    /// The file with MCP servers.
     pub fn servers(self) -> Servers {
         match self {
             Self::ClaudeCode => Servers::Json(".mcp.json"),
