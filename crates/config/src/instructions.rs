@@ -29,7 +29,7 @@ use ona_types::hook::{HookDetail, LoadReason, MemoryType};
 pub use conditional::Conditional;
 use reader::{Find, Reader};
 pub use render::render;
-pub(crate) use rules::path_globs;
+pub use rules::{BadGlob, path_globs};
 
 /// Where instructions are looked for; all paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -25,8 +25,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use edit::EditError;
-pub use file::BadFile;
-pub(crate) use file::{read, read_bytes, within};
+pub use file::{BadFile, read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
 pub(crate) use merge::managed_servers_only;

@@ -5,13 +5,13 @@ use std::path::Path;
 use ona_store::StoreError;
 
 use crate::session::{Engine, Session, SessionRef};
-use ona_config::extensions::{
-    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
-    listing_room, render,
-};
 use ona_config::settings;
 use ona_config::settings::is_projects;
 use ona_config::trust::Agreement;
+use ona_extensions::{
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
+    active_plugins, listing_room, render,
+};
 
 impl Session {
     /// Reads the agents, skills, commands and plugins there are for this session.
@@ -25,7 +25,7 @@ impl Session {
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
-        let (plugins, warnings) = config.plugins(dir, &settings::merge(&layers));
+        let (plugins, warnings) = active_plugins(config, dir, &settings::merge(&layers));
         let found = Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &[],
@@ -86,7 +86,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::session::{Engine, JoinRequest, Session};
-    use ona_config::extensions::{Piece, SWITCHED_OFF};
+    use ona_extensions::{Piece, SWITCHED_OFF};
     use ona_gate::testing::World;
 
     fn session(world: &World) -> Session {

@@ -16,11 +16,11 @@ use crate::identity::GENERAL;
 use crate::model_handle::ModelHandle;
 use crate::server_prompts::PromptError;
 use crate::session::{Session, SessionRef};
-use ona_config::extensions::{
+use ona_config::servers::{PluginServers, Servers};
+use ona_extensions::{
     AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
     Warning, slash,
 };
-use ona_config::servers::{PluginServers, Servers};
 use ona_gate::call::{CallError, CallReport};
 use ona_gate::services::SkillOrder;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
 use ona_config::trust::name_of;
-use ona_config::trust_request;
+use ona_extensions::trust_request;
 use ona_store::Store;
 use ona_types::UpdateDestination;
 use ona_types::trust::TrustRecord as _;

@@ -115,13 +115,24 @@ impl Reader {
     }
 }
 
-/// Globs for paths below a base, for whoever else brings something for certain paths.
-pub(crate) fn path_globs(texts: &[String]) -> Result<GlobSet, String> {
+/// Why globs cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum BadGlob {
+    #[error("the glob `{glob}`: {why}")]
+    Glob { glob: String, why: String },
+    #[error(transparent)]
+    Together(#[from] globset::Error),
+}
+
+/// Globs for paths below a base. Skills use them too.
+pub fn path_globs(texts: &[String]) -> Result<GlobSet, BadGlob> {
     let mut globs = GlobSetBuilder::new();
     for text in texts {
-        globs.add(glob(&anchored(text)).map_err(|why| format!("the glob `{text}`: {why}"))?);
+        let glob = glob(&anchored(text));
+        globs.add(glob.map_err(|why| BadGlob::Glob { glob: text.clone(), why })?);
     }
-    globs.build().map_err(|error| error.to_string())
+    Ok(globs.build()?)
 }
 
 /// A glob as it is held against a path below the base. `*.md` is for files right in it, as documented; `/x` and

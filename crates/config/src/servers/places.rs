@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{PluginServers, ServerScope};
 use crate::Config;
-use crate::own;
+use crate::own_server;
 use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots, Warning};
 use crate::trust::{self, name_of};
 
@@ -378,7 +378,7 @@ impl Reading<'_> {
         }
         for (name, entry) in servers.into_iter().take(MOST) {
             // It is for other agents: what it offers is built in here.
-            if own::is_plain_server(&entry) {
+            if own_server::is_plain(&entry) {
                 continue;
             }
             let key = format!("{}.{name}", place.key);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::keys::Bad;
+use crate::keys::Bad;
 
 /// Something that is wrong with an extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,36 +37,36 @@ impl fmt::Display for Warning {
 
 /// Takes down what is wrong with one file.
 #[derive(Debug)]
-pub(super) struct Notes<'a> {
+pub(crate) struct Notes<'a> {
     /// The file, or what else it comes from.
     file: &'a Path,
     /// Whether that is a file.
     is_file: bool,
-    pub(super) said: Vec<Warning>,
+    pub(crate) said: Vec<Warning>,
 }
 
 impl<'a> Notes<'a> {
-    pub(super) fn about(file: &'a Path) -> Self {
+    pub(crate) fn about(file: &'a Path) -> Self {
         Self { file, is_file: true, said: Vec::new() }
     }
 
     /// About something that is in no file.
-    pub(super) fn without_file(name: &'a Path) -> Self {
+    pub(crate) fn without_file(name: &'a Path) -> Self {
         Self { file: name, is_file: false, said: Vec::new() }
     }
 
     /// The file, if it is one.
-    pub(super) fn path(&self) -> Option<PathBuf> {
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         self.is_file.then(|| self.file.to_owned())
     }
 
-    pub(super) fn say(&mut self, line: Option<u64>, why: String, remedy: &str) {
+    pub(crate) fn say(&mut self, line: Option<u64>, why: String, remedy: &str) {
         self.said.push(Warning::of(self.file, line, why, remedy));
     }
 
     /// What a key says; where it cannot be read, that is noted and it counts as not there. Only for keys that
     /// restrict nothing.
-    pub(super) fn or_default<T: Default>(&mut self, read: Result<T, Bad>) -> T {
+    pub(crate) fn or_default<T: Default>(&mut self, read: Result<T, Bad>) -> T {
         read.unwrap_or_else(|bad| {
             self.say(bad.line, bad.why, "until it is mended the key does not count");
             T::default()

@@ -11,13 +11,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_config::Config;
+use ona_config::settings::Repository;
 use ona_files::{Lock, LockError, Mode, ReplaceError, ReplaceOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::super::{Warning, is_name};
 use super::{AgreedParts, Parts, Plugin, PluginError};
+use crate::names::is_name;
+use crate::notes::Warning;
 pub use source::{FetchError, PluginSource, SourceError};
 
 const RECORD: &str = "record.json";
@@ -312,6 +315,21 @@ pub(crate) struct Wanted<'a> {
     pub(crate) repository: &'a Path,
     /// The setting `enabledPlugins`.
     pub(crate) enabled: &'a Value,
+}
+
+/// The plugins that act in a project whose settings are these, and what is wrong with them.
+pub fn active_plugins(
+    config: &Config,
+    project_dir: &Path,
+    settings: &Value,
+) -> (Vec<Plugin>, Vec<Warning>) {
+    acting(&Wanted {
+        ona_config: &config.ona_config,
+        given: &config.plugin_dirs,
+        added: !config.is_bare(),
+        repository: &Repository::of(project_dir).root,
+        enabled: &settings["enabledPlugins"],
+    })
 }
 
 /// The plugins that act, by id; of two with one name the one that was given for this session.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use ona_files::ReadError;
 use ona_files::resolve;
 
-use super::Warning;
-use crate::settings::{self, BadFile};
+use ona_config::settings::{self, BadFile};
+
+use crate::notes::Warning;
 
 /// Files and directories looked at; a person has a hundredth of it.
 const MOST: usize = 10_000;
@@ -38,7 +39,7 @@ pub(crate) struct Files {
 }
 
 /// What a skill's text is called.
-pub(super) const SKILL_FILE: &str = "SKILL.md";
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 impl Files {
     /// The `.md` files below a directory, in the order of their paths; none if there is no such directory.

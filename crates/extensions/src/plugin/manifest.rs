@@ -5,10 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::files::{Bound, admitted};
-use super::super::{Warning, is_name};
+use ona_config::settings::{self, BadFile};
+
 use super::{MANIFEST, PluginError};
-use crate::settings::{self, BadFile};
+use crate::files::{Bound, admitted};
+use crate::names::is_name;
+use crate::notes::Warning;
 
 /// What a plugin says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

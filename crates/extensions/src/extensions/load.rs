@@ -5,19 +5,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::effects::{effects_of, project_dirs};
-use super::files::{Bound, Files, SKILL_FILE};
-use super::keys::{self, Bad, Keys};
-use super::notes::Notes;
-use super::plugin::AgreedParts;
-use super::skill::{self, Found};
-use super::{
-    AgentDefinition, Extensions, Kind, Origin, Plugin, Shadowed, SkillDefinition, SkillKind,
-    Unusable, Warning, agent, builtin, is_name,
-};
-use crate::extension_effects::ExtensionEffects;
-use crate::settings::Roots;
-use crate::trust::{Agreement, Trusted};
+use ona_config::settings::Roots;
+use ona_config::trust::{Agreement, ExtensionEffects, Origin, Trusted};
+
+use super::{Extensions, Kind, Shadowed, Unusable};
+use crate::agent::{self, AgentDefinition, builtin};
+use crate::effects::{effects_of, project_dirs};
+use crate::files::{Bound, Files, SKILL_FILE};
+use crate::keys::{self, Bad, Keys};
+use crate::names::is_name;
+use crate::notes::{Notes, Warning};
+use crate::plugin::{AgreedParts, Plugin};
+use crate::skill::{self, Found, SkillDefinition, SkillKind};
 
 /// What warnings call `--agents`.
 const GIVEN: &str = "--agents";

@@ -5,8 +5,9 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::settings::Roots;
-use crate::trust::Agreement;
+use crate::{Piece, RenderContext, SkillKind, render, tools_for};
+use ona_config::settings::Roots;
+use ona_config::trust::Agreement;
 
 struct World {
     dir: TempDir,
