@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use ona_store::StoreError;
+use ona_types::Diagnostic;
 
 use crate::session::{Engine, Session, SessionRef};
 use ona_config::settings;
 use ona_config::settings::is_projects;
 use ona_config::trust::Agreement;
 use ona_extensions::{
-    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
-    active_plugins, listing_room, render,
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, active_plugins,
+    listing_room, render,
 };
 
 impl Session {
@@ -20,7 +21,10 @@ impl Session {
     }
 
     /// What there is in a directory besides what its repository brings: nobody has agreed to that.
-    pub fn extensions_without_project(engine: &Engine, dir: &Path) -> (Extensions, Vec<Warning>) {
+    pub fn extensions_without_project(
+        engine: &Engine,
+        dir: &Path,
+    ) -> (Extensions, Vec<Diagnostic>) {
         let config = &engine.core.config;
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;

@@ -5,11 +5,10 @@ pub(crate) mod builtin;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use ona_config::trust::Origin;
 use ona_policy::{TOOL_NAMES, tool_named, wildcard};
 use ona_types::{Effort, PermissionMode};
 use serde_json::Value;
-
-use ona_config::trust::Origin;
 
 use crate::keys::{Bad, Keys};
 use crate::names::{MAX_NAME, is_name};

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use ona_config::trust::Origin;
 use ona_config::watch::Watch;
+use ona_types::Diagnostic;
 
 use crate::agent::{AgentDefinition, ServerUse};
 use crate::files::Files;
-use crate::notes::Warning;
 use crate::plugin::Plugin;
 use crate::skill::SkillDefinition;
 pub use listing::listing_room;
@@ -81,7 +81,7 @@ pub struct Extensions {
     /// What cannot be had because of another one of its name.
     pub shadowed: Vec<Shadowed>,
     /// What is wrong, for the user.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
     unusable: Vec<Unusable>,
     /// What skills near files are found with.
     nearby: load::Nearby,
@@ -127,12 +127,12 @@ impl Extensions {
 
     /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an
     /// agent works all the same, with its caller's model and without those tools.
-    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Warning> {
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Diagnostic> {
         let mut warnings = Vec::new();
         for agent in &self.agents {
             let file = agent.path.as_deref().unwrap_or(Path::new("--agents"));
             let mut say = |why: String, remedy: &str| {
-                warnings.push(Warning::of(file, None, why, remedy));
+                warnings.push(Diagnostic::new(file, why).hint(remedy));
             };
             if let Some(model) = agent.model.as_deref().filter(|model| !has_model(model)) {
                 let why = format!(

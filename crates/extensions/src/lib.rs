@@ -2,7 +2,7 @@
 //!
 //! [`Extensions::load`] reads all extensions of a session. An agent or a skill is known by its name; the one that wins
 //! comes first, and one that is hidden by another of the same name is listed as [`Shadowed`]. A file that cannot be
-//! used affects only itself: a [`Warning`] names the file, the line, the reason and the remedy. If a key is broken that
+//! used affects only itself: a [`Diagnostic`](ona_types::Diagnostic) names the file, the line, the reason and the remedy. If a key is broken that
 //! was meant to restrict something, the file counts as unusable, and its name stays taken.
 //!
 //! [`render`] makes a prompt of a skill, [`tools_for`] says which tools an agent has, [`slash`] what a prompt calls.
@@ -26,7 +26,6 @@ mod trust_request;
 pub use agent::{AgentDefinition, MemoryPlace, ServerUse, tools_for};
 pub use extensions::{Extensions, Kind, NotFound, Shadowed, Sources, check_given, listing_room};
 pub use names::is_name;
-pub use notes::Warning;
 pub use ona_config::trust::Origin;
 pub use plugin::Plugin;
 pub use plugin::registry::active_plugins;

@@ -1,39 +1,10 @@
 //! What is wrong with a file, for whoever wrote it: which file, which line, why, and what to do.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ona_types::Diagnostic;
+
 use crate::keys::Bad;
-
-/// Something that is wrong with an extension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The file, or what else it comes from.
-    pub file: PathBuf,
-    /// The line, where one is known.
-    pub line: Option<u64>,
-    /// What is wrong.
-    pub why: String,
-    /// What to do about it.
-    pub remedy: String,
-}
-
-impl Warning {
-    /// A warning about a file.
-    pub(crate) fn of(file: &Path, line: Option<u64>, why: String, remedy: &str) -> Self {
-        Self { file: file.to_owned(), line, why, remedy: remedy.to_owned() }
-    }
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": {}; {}", self.why, self.remedy)
-    }
-}
 
 /// Takes down what is wrong with one file.
 #[derive(Debug)]
@@ -42,7 +13,7 @@ pub(crate) struct Notes<'a> {
     file: &'a Path,
     /// Whether that is a file.
     is_file: bool,
-    pub(crate) said: Vec<Warning>,
+    pub(crate) said: Vec<Diagnostic>,
 }
 
 impl<'a> Notes<'a> {
@@ -61,7 +32,7 @@ impl<'a> Notes<'a> {
     }
 
     pub(crate) fn say(&mut self, line: Option<u64>, why: String, remedy: &str) {
-        self.said.push(Warning::of(self.file, line, why, remedy));
+        self.said.push(Diagnostic::new(self.file, why).at_line(line).hint(remedy));
     }
 
     /// What a key says; where it cannot be read, that is noted and it counts as not there. Only for keys that

@@ -10,18 +10,16 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ona_hooks::HookLayer;
-use ona_policy::{Scope, Source};
-use ona_types::{ContentHash, canonical};
-use serde_json::{Map, Value, json};
-
 use ona_config::servers::PluginServers;
 use ona_config::settings::BadFile;
 use ona_config::trust::{ExtensionEffects, Trusted};
+use ona_hooks::HookLayer;
+use ona_policy::{Scope, Source};
+use ona_types::{ContentHash, Diagnostic, canonical};
+use serde_json::{Map, Value, json};
 
 use crate::effects;
 use crate::files::{Bound, Files};
-use crate::notes::Warning;
 use crate::skill::PluginPlace;
 pub use manifest::{Author, Manifest};
 
@@ -55,7 +53,7 @@ pub struct Plugin {
     /// What its skills and commands may do.
     pub(crate) agreed: AgreedParts,
     /// What is odd about it, and does not keep it from being used.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// What of a plugin's skills and commands the operator has agreed to.
@@ -138,7 +136,7 @@ impl Plugin {
             let file = odd.source.file.clone().unwrap_or_default();
             let so = if odd.left_out { ": the hook does not run" } else { "" };
             let why = format!("{}: {}{so}", odd.place, odd.why);
-            plugin.warnings.push(Warning::of(&file, None, why, "mend it"));
+            plugin.warnings.push(Diagnostic::new(&file, why).hint("mend it"));
         }
         Ok(plugin)
     }

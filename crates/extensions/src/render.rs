@@ -11,9 +11,8 @@ mod template;
 
 use std::path::Path;
 
-use ona_hooks::Shell;
-
 use ona_config::trust::Origin;
+use ona_hooks::Shell;
 
 use crate::skill::{SkillDefinition, SkillKind};
 pub use arguments::words;

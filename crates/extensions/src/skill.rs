@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
+use ona_config::instructions::{front, path_globs};
+use ona_config::trust::Origin;
 use ona_hooks::Shell;
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_types::{Behavior, Effort};
 use serde_json::Value;
-
-use ona_config::instructions::{front, path_globs};
-use ona_config::trust::Origin;
 
 use crate::agent::hooks;
 use crate::keys::{Bad, Keys};

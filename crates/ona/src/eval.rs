@@ -206,7 +206,6 @@ fn request(cli: &Cli) -> Result<JoinRequest, CliError> {
 
 fn warn(session: &Session) {
     for warning in session.warnings() {
-        let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
         complain(&format!("warning: {warning}\n"));
     }
 }

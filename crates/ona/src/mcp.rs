@@ -172,7 +172,7 @@ fn found(cli: &Cli) -> Result<Servers, CliError> {
 fn found_and_told(cli: &Cli) -> Result<Servers, CliError> {
     let found = found(cli)?;
     for warning in &found.warnings {
-        complain(&format!("{warning}\n"));
+        complain(&format!("warning: {warning}\n"));
     }
     Ok(found)
 }

@@ -66,7 +66,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
         opened => opened?,
     };
     for warning in session.warnings() {
-        complain(&format!("warning: {}\n", warning.strip_prefix("warning: ").unwrap_or(warning)));
+        complain(&format!("warning: {warning}\n"));
     }
     for warning in session.extend()? {
         complain(&format!("warning: {}\n", plain(&warning)));
@@ -429,7 +429,7 @@ fn options(
 pub async fn connect(session: &mut Session) -> Result<(), CliError> {
     let servers = session.servers()?;
     for warning in &servers.warnings {
-        complain(&format!("{warning}\n"));
+        complain(&format!("warning: {warning}\n"));
     }
     let secrets = servers.secrets().map(str::to_owned).collect();
     session.gate.connect(Connecting {

@@ -49,13 +49,13 @@ impl Reader {
         let mut files = Vec::new();
         let mut for_all = Vec::new();
         if let Err(problem) = self.list(dir, find, &mut files) {
-            self.warn(dir, problem);
+            self.warn(dir, &problem);
         }
         for path in files {
             match self.sort(&path, base, find) {
                 Ok(Some(rule)) => self.rules.push(rule),
                 Ok(None) => for_all.push(path),
-                Err(problem) => self.warn(&path, problem),
+                Err(problem) => self.warn(&path, &problem),
             }
         }
         for_all
@@ -92,7 +92,7 @@ impl Reader {
         let text = file::read(&real(path))?.text;
         let front = front::split(&text);
         if let Some(problem) = front.problem {
-            self.warn(path, Problem::FrontMatter(problem));
+            self.warn(path, &Problem::FrontMatter(problem));
         }
         if front.globs.is_empty() {
             return Ok(None);
@@ -102,7 +102,7 @@ impl Reader {
             self.bounds.step()?;
             match glob(&anchored(text)) {
                 Ok(glob) => drop(globs.add(glob)),
-                Err(why) => self.warn(path, Problem::Glob { glob: text.clone(), why }),
+                Err(why) => self.warn(path, &Problem::Glob { glob: text.clone(), why }),
             }
         }
         let globs = globs.build().map_err(|error| Problem::Glob {

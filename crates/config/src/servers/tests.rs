@@ -340,7 +340,7 @@ fn what_is_wrong_with_one_keeps_no_other_from_working() {
     assert_eq!(
         found.warnings[3].to_string(),
         format!(
-            "warning: {}: mcpServers.none: it is not started: it has neither a command nor a url",
+            "{}: mcpServers.none: it is not started: it has neither a command nor a url",
             file.display()
         )
     );

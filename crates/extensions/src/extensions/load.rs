@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use ona_config::settings::Roots;
 use ona_config::trust::{Agreement, ExtensionEffects, Origin, Trusted};
+use ona_types::Diagnostic;
+use serde_json::{Map, Value};
 
 use super::{Extensions, Kind, Shadowed, Unusable};
 use crate::agent::{self, AgentDefinition, builtin};
@@ -14,7 +14,7 @@ use crate::effects::{effects_of, project_dirs};
 use crate::files::{Bound, Files, SKILL_FILE};
 use crate::keys::{self, Bad, Keys};
 use crate::names::is_name;
-use crate::notes::{Notes, Warning};
+use crate::notes::Notes;
 use crate::plugin::{AgreedParts, Plugin};
 use crate::skill::{self, Found, SkillDefinition, SkillKind};
 
@@ -274,7 +274,7 @@ impl Loader<'_> {
             Some(Ok(agents)) => agents,
             Some(Err(why)) => {
                 let remedy = "give an object of agents";
-                return self.out.warnings.push(Warning::of(given, None, why, remedy));
+                return self.out.warnings.push(Diagnostic::new(given, why).hint(remedy));
             }
         };
         for (name, agent) in agents {
@@ -392,7 +392,7 @@ impl Loader<'_> {
                     skill.held_back.join(", ")
                 );
                 let remedy = format!("look at it, then `ona plugin update {id}`");
-                notes.said.push(Warning::of(file, None, why, &remedy));
+                notes.said.push(Diagnostic::new(file, why).hint(remedy));
             }
             Ok(skill)
         };
@@ -466,7 +466,7 @@ impl Loader<'_> {
             self.out.unusable.push(Unusable { kind, name, why });
         }
         let remedy = format!("until it is mended this {} cannot be used", kind.word());
-        self.out.warnings.push(Warning::of(file, line, why, &remedy));
+        self.out.warnings.push(Diagnostic::new(file, why).at_line(line).hint(remedy));
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use ona_config::settings::Roots;
+use ona_config::trust::Agreement;
 use tempfile::TempDir;
 
 use super::*;
 use crate::{Piece, RenderContext, SkillKind, render, tools_for};
-use ona_config::settings::Roots;
-use ona_config::trust::Agreement;
 
 struct World {
     dir: TempDir,
