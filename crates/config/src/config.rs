@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 use ona_hooks::Timeouts;
 use ona_policy::secrets::Late;
 use ona_types::PermissionMode;
-use serde_json::Value;
 
-use crate::extensions::plugin::registry::{Wanted, acting};
-use crate::extensions::{Plugin, Warning};
 use crate::servers::GivenServers;
-use crate::settings::{Given, Repository, Roots};
+use crate::settings::{Given, Roots};
 
 /// How settings are found, and what the command line adds to them.
 #[derive(Clone)]
@@ -67,17 +64,6 @@ impl Config {
     /// Whether nothing is read but what the command line gives (`--bare`).
     pub fn is_bare(&self) -> bool {
         self.given.sources.as_ref().is_some_and(Vec::is_empty)
-    }
-
-    /// The plugins that act in a project whose settings are these, and what is wrong with them.
-    pub fn plugins(&self, project_dir: &Path, settings: &Value) -> (Vec<Plugin>, Vec<Warning>) {
-        acting(&Wanted {
-            ona_config: &self.ona_config,
-            given: &self.plugin_dirs,
-            added: !self.is_bare(),
-            repository: &Repository::of(project_dir).root,
-            enabled: &settings["enabledPlugins"],
-        })
     }
 
     /// Where settings are for a project.

@@ -6,7 +6,7 @@
 //! directories further down, which come in when a file there is read. [`render`] makes one text of them.
 //!
 //! A repository's author is not the operator. What a repository brings is read only where it really lies in the
-//! project; a link or an import that leads out is listed as a [`Warning`] unless the operator has made the place it
+//! project; a link or an import that leads out is listed as a [`Diagnostic`] unless the operator has made the place it
 //! leads to a working directory.
 //! However much is thrown at it, reading ends soon: every file is read once, and sizes and look-ups are capped.
 
@@ -19,17 +19,16 @@ mod render;
 mod rules;
 mod text;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_files::ReadError;
-use ona_types::PathError;
 use ona_types::hook::{HookDetail, LoadReason, MemoryType};
+use ona_types::{Diagnostic, PathError};
 
 pub use conditional::Conditional;
 use reader::{Find, Reader};
 pub use render::render;
-pub(crate) use rules::path_globs;
+pub use rules::{BadGlob, path_globs};
 
 /// Where instructions are looked for; all paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,28 +91,12 @@ pub struct Loaded {
     /// The instructions in the order the model gets them. An import follows the file that imports it.
     pub instructions: Vec<Instruction>,
     /// What was not read, or not as it stands.
-    pub warnings: Vec<Warning>,
-}
-
-/// Something that is wrong with a file.
-#[derive(Debug)]
-pub struct Warning {
-    /// The file, or the setting.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: Problem,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warning: {}: {}", self.path.display(), self.problem)
-    }
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Why a file is skipped, or what of it is.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum Problem {
+enum Problem {
     #[error("the link leads nowhere")]
     Missing,
     #[error("it holds no text")]

@@ -1,21 +1,18 @@
-//! Configuration: what settings, trust, servers, extensions and instructions say, read from where they stand.
+//! Configuration: what settings, trust, servers and instructions say.
 //!
-//! It reads and merges; it decides about no call, starts nothing and keeps no record. What was agreed to comes through
-//! [`ona_types::trust::TrustRecord`].
+//! It reads and merges files. It does not decide about calls, start anything or keep a record: what the operator has
+//! agreed to comes through [`ona_types::trust::TrustRecord`]. Agents, skills, commands and plugins are in
+//! `ona-extensions`, one layer above.
 
 mod approvals;
 mod config;
-mod extension_effects;
-pub mod extensions;
 pub mod instructions;
-pub mod own;
+pub mod own_server;
 pub mod servers;
 pub mod settings;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trust;
-mod trust_request;
 pub mod watch;
 
 pub use config::Config;
-pub use trust_request::trust_request;

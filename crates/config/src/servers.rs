@@ -1,7 +1,7 @@
 //! Which MCP servers there are: who says so, which of one name counts, and which may be started.
 //!
 //! [`find`] reads every place that may name servers, once. What is wrong with one server keeps no other from
-//! working: it is listed with the reason, and named in a [`Warning`]. It starts nothing.
+//! working: it is listed with the reason, and named in a [`Diagnostic`]. It starts nothing.
 
 mod entry;
 mod expand;
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ona_mcp::{CALL_TIMEOUT, START_TIMEOUT, ServerSpec, Way};
+use ona_types::Diagnostic;
 use ona_types::trust::TrustedContent;
 use serde_json::{Map, Value};
 
 use crate::Config;
-use crate::settings::{self, Layer, Roots, Warning};
-
+use crate::settings::{self, Layer, Roots};
 pub use entry::{BadEntry, check, check_name};
 pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
 use limits::Limits;
@@ -168,7 +168,7 @@ pub struct Servers {
     /// Every server that was named: by name, the highest rank first.
     pub listed: Vec<ListedServer>,
     /// What is wrong.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
     /// What those to start are given in secret.
     secrets: Vec<String>,
 }
@@ -234,7 +234,7 @@ fn look(
     config: &Config,
     env: &Value,
     limits: &Limits,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<Diagnostic>,
 ) -> (Option<Way>, State) {
     let broken = |why: &dyn fmt::Display| (None, State::Broken(why.to_string()));
     if let Err(why) = check_name(&one.name) {
@@ -249,10 +249,8 @@ fn look(
     };
     let way = match entry::read(&one.entry, &one.cwd, &variable) {
         Ok((way, odd)) => {
-            warnings.extend(odd.into_iter().map(|(key, reason)| Warning {
-                file: one.origin.clone(),
-                key: format!("{}.{key}", one.key),
-                reason,
+            warnings.extend(odd.into_iter().map(|(key, reason)| {
+                Diagnostic::new(&one.origin, reason).in_key(format!("{}.{key}", one.key))
             }));
             way
         }
@@ -284,18 +282,15 @@ fn same_tools(listed: &mut [ListedServer]) {
 }
 
 /// What the user has to hear of a server that is not started though somebody may think so.
-fn warning(one: &ListedServer) -> Option<Warning> {
+fn warning(one: &ListedServer) -> Option<Diagnostic> {
     let not_started = match &one.state {
         State::Broken(_) => "it is not started",
         State::Unapproved => "it is pending approval and not started",
         State::Ready | State::Shadowed(_) | State::Denied(_) => return None,
     };
     let why = one.state.why().unwrap_or_default();
-    Some(Warning {
-        file: one.origin.clone(),
-        key: format!("mcpServers.{}", one.name),
-        reason: format!("{not_started}: {why}"),
-    })
+    let problem = format!("{not_started}: {why}");
+    Some(Diagnostic::new(&one.origin, problem).in_key(format!("mcpServers.{}", one.name)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Settings: which files there are, which of them win, and what in them is not as it should be.
 //!
 //! [`load`] reads every file once into [`Layer`]s, lowest rank first. A file that cannot be used is
-//! skipped and an entry that makes no sense is dropped, each with a [`Warning`]; the rest stays in
+//! skipped and an entry that makes no sense is dropped, each with a [`Diagnostic`]; the rest stays in
 //! force. [`merge`] makes one object of the layers, and [`snapshot`] what a session keeps and reads
 //! from then on: the merged settings, with the layers, so that every rule and hook still knows where
 //! it came from. [`edit`] changes a file without losing what else stands in it.
@@ -16,17 +16,15 @@ mod remarks;
 mod schema;
 mod twice;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_policy::{Anchors, Scope, Source};
-use ona_types::{PermissionUpdate, UpdateDestination};
+use ona_types::{Diagnostic, PermissionUpdate, UpdateDestination};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use edit::EditError;
-pub use file::BadFile;
-pub(crate) use file::{read, read_bytes, within};
+pub use file::{BadFile, read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known::BadKey;
 pub(crate) use merge::managed_servers_only;
@@ -155,34 +153,13 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// A file that was skipped, or an entry that was dropped or is odd.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// The file, or where else it comes from.
-    pub file: String,
-    /// The entry, as in `permissions.allow[2]`; empty where it is about the whole file.
-    pub key: String,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warning: {}: ", self.file)?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.reason)
-    }
-}
-
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     /// The settings, lowest rank first.
     pub layers: Vec<Layer>,
     /// What was wrong with them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Reads all settings.
@@ -211,11 +188,8 @@ pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded,
         return Err(NotSettings::NotAnObject);
     }
     let mut loaded = Loaded::default();
-    loaded.warnings.extend(twice.into_iter().map(|key| Warning {
-        file: SNAPSHOT.to_owned(),
-        key,
-        reason: twice::REASON.to_owned(),
-    }));
+    let twice = twice.into_iter().map(|key| Diagnostic::new(SNAPSHOT, twice::REASON).in_key(key));
+    loaded.warnings.extend(twice);
     for mut layer in layers_of(&snapshot, &roots.project_dir) {
         // Those are read anew; old ones are not the operator's to keep alive.
         if matches!(layer.source.scope, Scope::Cli | Scope::Managed) {
@@ -223,7 +197,7 @@ pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded,
         }
         let anchors = layer.anchors(&roots.cwd, &roots.home);
         for (key, reason) in check::check(&mut layer, &anchors) {
-            loaded.warnings.push(Warning { file: SNAPSHOT.to_owned(), key, reason });
+            loaded.warnings.push(Diagnostic::new(SNAPSHOT, reason).in_key(key));
         }
         loaded.layers.push(layer);
     }
@@ -465,7 +439,7 @@ impl Loader<'_> {
             Err(bad) => self.skip(Path::new(&*name), &bad.into()),
             Ok((layer, found)) => {
                 for (key, reason) in found {
-                    self.loaded.warnings.push(Warning { file: name.to_string(), key, reason });
+                    self.loaded.warnings.push(Diagnostic::new(&*name, reason).in_key(key));
                 }
                 self.loaded.layers.push(layer);
             }
@@ -473,11 +447,7 @@ impl Loader<'_> {
     }
 
     fn skip(&mut self, path: &Path, bad: &BadFile) {
-        self.loaded.warnings.push(Warning {
-            file: path.to_string_lossy().into_owned(),
-            key: String::new(),
-            reason: bad.to_string(),
-        });
+        self.loaded.warnings.push(Diagnostic::new(path, bad.to_string()));
     }
 }
 

@@ -6,6 +6,9 @@
 //! version two hashes are kept: of what would run, and of everything. So where only permissions have
 //! changed, what runs need not be asked about again.
 
+mod extension;
+mod request;
+
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +19,9 @@ use ona_types::{ContentHash, canonical};
 use serde_json::{Map, Value};
 
 use crate::approvals::Approvals;
-use crate::extension_effects::{ExtensionEffects, Origin};
+use crate::own_server;
 use crate::settings::{self, Layer, Repository, Roots, Saved, is_projects};
+pub use extension::{ExtensionEffects, Origin};
 
 /// Settings that make something run.
 const RUNS: &[&str] = &[
@@ -75,9 +79,12 @@ pub struct Judged {
 
 /// How far a file is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trusted {
+pub enum Trusted {
+    /// Nothing of it.
     Nothing,
+    /// What it runs, but not what it permits.
     WhatRuns,
+    /// All of it.
     Everything,
 }
 
@@ -223,23 +230,18 @@ fn hash(value: &Value) -> ContentHash {
 fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
     let (file, twice) = settings::object_in(str::from_utf8(bytes).ok()?).ok()?;
     let servers = file.get("mcpServers").and_then(Value::as_object).filter(|_| twice.is_empty())?;
-    let others = servers.iter().filter(|(_, entry)| !crate::own::is_plain_server(entry));
+    let others = servers.iter().filter(|(_, entry)| !own_server::is_plain(entry));
     Some(others.map(|(name, _)| name.clone()).collect())
 }
 
 /// What a file of servers brings that holds this.
-pub(crate) fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem> {
+fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem> {
     let servers = server_names(&bytes).filter(|names| !names.is_empty());
     let hash = ContentHash::of(&without_own_server(bytes)?);
     Some(TrustItem { servers, ..bringing_servers(file, checkout, hash, "") })
 }
 
-pub(crate) fn bringing_servers(
-    file: &Path,
-    checkout: &Path,
-    hash: ContentHash,
-    why: &str,
-) -> TrustItem {
+fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) -> TrustItem {
     TrustItem {
         place: place_of(file, checkout),
         runs: vec![format!("MCP servers in {}{why}", file.display())],
@@ -283,7 +285,7 @@ pub(crate) fn carry_over_servers<R: TrustRecord>(
 
 /// What is left of a file of servers without ona's own, if anything is.
 fn without_own_server(bytes: Vec<u8>) -> Option<Vec<u8>> {
-    match str::from_utf8(&bytes).map(crate::own::without_server) {
+    match str::from_utf8(&bytes).map(own_server::without) {
         Ok(Ok(left)) => left.map(String::into_bytes),
         _ => Some(bytes),
     }
@@ -359,7 +361,7 @@ impl Agreement {
 
     /// How far a file is trusted, given whose it is. A directory that was added is a place to work in: what it brings
     /// was not agreed to.
-    pub(crate) fn of(&self, origin: &Origin, brings: &ExtensionEffects) -> Trusted {
+    pub fn of(&self, origin: &Origin, brings: &ExtensionEffects) -> Trusted {
         match origin {
             _ if self.everything || brings.is_nothing() => Trusted::Everything,
             Origin::Project => {

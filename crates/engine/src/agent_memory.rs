@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ona_files::{ReadError, read_resolved_text};
 
 use crate::session::SessionRef;
-use ona_config::extensions::{AgentDefinition, MemoryPlace};
+use ona_extensions::{AgentDefinition, MemoryPlace};
 
 /// The file that is told.
 const INDEX: &str = "MEMORY.md";

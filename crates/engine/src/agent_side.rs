@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ona_config::extensions::Extensions;
+use ona_extensions::Extensions;
 use ona_front::DeniedCall;
 
 use crate::background_agents::BackgroundAgents;

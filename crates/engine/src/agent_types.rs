@@ -11,7 +11,7 @@ use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::session::{Session, SessionRef};
 use crate::skills::SkillError;
-use ona_config::extensions::{AgentDefinition, NotFound};
+use ona_extensions::{AgentDefinition, NotFound};
 
 /// Why there is no agent of a type.
 #[derive(Debug, thiserror::Error)]

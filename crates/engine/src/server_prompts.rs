@@ -37,7 +37,7 @@ impl SessionRef<'_> {
                 false => PromptError::Unknown { name: name.to_owned(), known: names.join(", ") },
             });
         };
-        let words = ona_config::extensions::words(args);
+        let words = ona_extensions::words(args);
         if let Some(missing) = missing(&prompt.arguments, words.len()) {
             return Err(PromptError::Missing { name: name.to_owned(), missing });
         }

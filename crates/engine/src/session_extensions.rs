@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use ona_store::StoreError;
+use ona_types::Diagnostic;
 
 use crate::session::{Engine, Session, SessionRef};
-use ona_config::extensions::{
-    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, Warning,
-    listing_room, render,
-};
 use ona_config::settings;
 use ona_config::settings::is_projects;
 use ona_config::trust::Agreement;
+use ona_extensions::{
+    Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, active_plugins,
+    listing_room, render,
+};
 
 impl Session {
     /// Reads the agents, skills, commands and plugins there are for this session.
@@ -20,12 +21,15 @@ impl Session {
     }
 
     /// What there is in a directory besides what its repository brings: nobody has agreed to that.
-    pub fn extensions_without_project(engine: &Engine, dir: &Path) -> (Extensions, Vec<Warning>) {
+    pub fn extensions_without_project(
+        engine: &Engine,
+        dir: &Path,
+    ) -> (Extensions, Vec<Diagnostic>) {
         let config = &engine.core.config;
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
-        let (plugins, warnings) = config.plugins(dir, &settings::merge(&layers));
+        let (plugins, warnings) = active_plugins(config, dir, &settings::merge(&layers));
         let found = Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &[],
@@ -87,7 +91,7 @@ mod tests {
 
     use crate::seats::Which;
     use crate::session::{Engine, Session};
-    use ona_config::extensions::{Piece, SWITCHED_OFF};
+    use ona_extensions::{Piece, SWITCHED_OFF};
     use ona_gate::testing::World;
 
     fn session(world: &World) -> Session {

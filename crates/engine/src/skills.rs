@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use ona_front::DeniedCall;
 use ona_store::{Step, StoreError};
 use ona_tools::{AgentOrder, Calling, PREFIX, names};
-use ona_types::{Change, Entry, SystemNote, ToolOutput};
+use ona_types::{Change, Diagnostic, Entry, SystemNote, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -16,11 +16,11 @@ use crate::identity::GENERAL;
 use crate::model_handle::ModelHandle;
 use crate::server_prompts::PromptError;
 use crate::session::{Session, SessionRef};
-use ona_config::extensions::{
-    AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
-    Warning, slash,
-};
 use ona_config::servers::{PluginServers, Servers};
+use ona_extensions::{
+    AgentDefinition, Extensions, NotFound, Piece, Plugin, RenderError, SkillDefinition, SkillKind,
+    slash,
+};
 use ona_gate::call::{CallError, CallReport};
 use ona_gate::services::SkillOrder;
 
@@ -79,7 +79,7 @@ impl Session {
     }
 
     /// What agents' files name that does not exist ([`Extensions::unmet`]).
-    pub fn unmet(&self, has_model: impl Fn(&str) -> bool) -> Result<Vec<Warning>, StoreError> {
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool) -> Result<Vec<Diagnostic>, StoreError> {
         let listed = self.servers()?.listed;
         let servers: Vec<&str> = listed.iter().map(|server| server.name.as_str()).collect();
         Ok(self.side.extensions().unmet(has_model, &servers))

@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::isolation::IsolationError;
 use crate::session::SessionRef;
 use crate::skills::SkillError;
-use ona_config::extensions::{AgentDefinition, SkillDefinition};
+use ona_extensions::{AgentDefinition, SkillDefinition};
 use prepare::Starting;
 use work::{Helper, Work};
 

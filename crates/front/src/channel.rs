@@ -134,10 +134,7 @@ impl CoreEnd {
 
     /// Warns the user about a problem that stops nothing.
     pub fn warn(&self, text: impl Into<String>) {
-        let text = text.into();
-        // The front-end adds the word itself.
-        let text = text.strip_prefix("warning: ").map(str::to_owned).unwrap_or(text);
-        self.tell(Event::Warning { text });
+        self.tell(Event::Warning { text: text.into() });
     }
 
     /// The same front end, for an agent that a call started. It takes no operations. A background agent has a

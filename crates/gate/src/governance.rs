@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 use super::core::Core;
 use basis::{Basis, Derived};
 use ona_config::Config;
-use ona_config::extensions::Plugin;
 use ona_config::servers::{self, PluginServers, Servers};
 use ona_config::settings::{self, Layer};
 use ona_config::trust::{self, TrustRequest};
 use ona_config::watch::Watch;
+use ona_extensions::{Plugin, active_plugins};
 pub use update::{Kept, UpdateError};
 
 /// Why a session cannot be governed.
@@ -134,7 +134,7 @@ impl Governance {
             })
             .collect();
         // S0 §5.2: plugins come behind the snapshot, by their ids.
-        let (plugins, odd) = config.plugins(&basis.roots.project_dir, &merged);
+        let (plugins, odd) = active_plugins(config, &basis.roots.project_dir, &merged);
         warnings.extend(odd.iter().map(ToString::to_string));
         let act = settings::others_hooks_act(&basis.layers);
         hook_layers.extend(plugins.iter().flat_map(|plugin| plugin.hook_layers(act)));

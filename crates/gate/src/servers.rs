@@ -22,8 +22,8 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use callbacks::GateCallbacks;
-use ona_config::extensions::{AgentDefinition, ServerUse};
 use ona_config::servers::{self, PluginServers};
+use ona_extensions::{AgentDefinition, ServerUse};
 use secrets::{HeardTokens, kept_tokens};
 
 /// How long an agent waits for servers of its own.

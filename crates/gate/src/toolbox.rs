@@ -8,7 +8,7 @@ use ona_tools::{PREFIX, StructuredOutput, Tool};
 
 use super::intents::select::{ALIAS, SelectActiveIntent};
 use super::servers::Connected;
-use ona_config::extensions::AgentDefinition;
+use ona_extensions::AgentDefinition;
 
 /// A tool of a session.
 #[derive(Clone)]

@@ -161,7 +161,6 @@ fn warn_all(session: &Session) {
 
 /// Tells the user of a problem that does not stop ona.
 fn warn(warning: &str) {
-    let warning = warning.strip_prefix("warning: ").unwrap_or(warning);
     complain(&format!("warning: {warning}\n"));
 }
 

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
 use ona_config::trust::name_of;
-use ona_config::trust_request;
+use ona_extensions::trust_request;
 use ona_store::Store;
-use ona_types::UpdateDestination;
 use ona_types::trust::TrustRecord as _;
+use ona_types::{Diagnostic, UpdateDestination};
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Config};
@@ -46,9 +46,9 @@ pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn warn(warnings: &[settings::Warning]) {
+fn warn(warnings: &[Diagnostic]) {
     for warning in warnings {
-        complain(&format!("{warning}\n"));
+        complain(&format!("warning: {warning}\n"));
     }
 }
 

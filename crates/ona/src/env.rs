@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_config::Config;
-use ona_config::extensions::{self, Plugin};
 use ona_config::settings::{self, Given};
+use ona_extensions::{Plugin, check_given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
 use ona_policy::secrets::holds_secret;
@@ -539,7 +539,7 @@ fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
 
 /// The agents of `--agents`.
 fn given_agents(cli: &Cli) -> Result<Option<String>, CliError> {
-    match cli.agents.as_deref().and_then(extensions::check_given) {
+    match cli.agents.as_deref().and_then(check_given) {
         None => Ok(cli.agents.clone()),
         Some(why) => Err(CliError::usage(format!("--agents: {why}"))),
     }

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ona_config::extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
 use ona_engine::Session;
 use ona_gate::governance::GovernanceError;
+use ona_extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -100,7 +100,7 @@ pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         let hidden = hidden_json(&extensions, Kind::Agent);
         format!("{}\n", json!({"agents": agents, "hidden": hidden, "warnings": warnings}))
     } else {
-        let row = |agent: &ona_config::extensions::AgentDefinition| {
+        let row = |agent: &ona_extensions::AgentDefinition| {
             let description =
                 format!("{}{}", agent.description, held(&agent.held_back, &agent.origin));
             (agent.name.clone(), agent.origin.to_string(), description)
@@ -130,7 +130,7 @@ pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
         let hidden = hidden_json(&extensions, Kind::Skill);
         format!("{}\n", json!({"skills": skills, "hidden": hidden, "warnings": warnings}))
     } else {
-        let row = |skill: &ona_config::extensions::SkillDefinition| {
+        let row = |skill: &ona_extensions::SkillDefinition| {
             let description =
                 format!("{}{}", skill.description, held(&skill.held_back, &skill.origin));
             (format!("/{}", skill.name), skill.label(), description)

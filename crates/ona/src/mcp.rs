@@ -9,10 +9,10 @@ pub mod tokens;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use ona_config::extensions::Plugin;
 use ona_config::servers::{self, KeptIn, Servers};
 use ona_config::settings::{self, Roots};
 use ona_config::trust::{name_of, repository_root};
+use ona_extensions::{Plugin, active_plugins};
 use ona_types::trust::TrustRecord as _;
 
 use crate::args::Cli;
@@ -160,7 +160,7 @@ fn found(cli: &Cli) -> Result<Servers, CliError> {
         Some(store) => store.trusted(&name_of(&repository_root(&roots.project_dir)))?,
         None => Vec::new(),
     };
-    let (plugins, odd) = config.plugins(&roots.project_dir, &settings::merge(&layers));
+    let (plugins, odd) = active_plugins(&config, &roots.project_dir, &settings::merge(&layers));
     for warning in odd {
         complain(&format!("warning: {warning}\n"));
     }
@@ -172,7 +172,7 @@ fn found(cli: &Cli) -> Result<Servers, CliError> {
 fn found_and_told(cli: &Cli) -> Result<Servers, CliError> {
     let found = found(cli)?;
     for warning in &found.warnings {
-        complain(&format!("{warning}\n"));
+        complain(&format!("warning: {warning}\n"));
     }
     Ok(found)
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use ona_config::extensions::plugin::one_line;
-use ona_config::extensions::plugin::registry::{
-    FetchError, Installed, PluginSource, Record, Registry, RegistryError, Staged, is_switched_off,
-};
-use ona_config::extensions::{self, Extensions, Origin, SkillDefinition, SkillKind, Sources};
 use ona_config::settings;
 use ona_config::trust::{Agreement, repository_root};
+use ona_extensions::plugin::one_line;
+use ona_extensions::plugin::registry::{
+    FetchError, Installed, PluginSource, Record, Registry, RegistryError, Staged, is_switched_off,
+};
+use ona_extensions::{Extensions, Origin, SkillDefinition, SkillKind, Sources};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -173,7 +173,7 @@ struct Shop<'a> {
 /// A plugin's files, fetched and read, with what it brings.
 struct Fetched {
     staged: Staged,
-    plugin: extensions::Plugin,
+    plugin: ona_extensions::Plugin,
     parts: Extensions,
 }
 
@@ -197,8 +197,8 @@ impl Shop<'_> {
         &self,
         dir: &Path,
         told: impl Fn(String) -> String,
-    ) -> Result<(extensions::Plugin, Extensions), CliError> {
-        let plugin = extensions::Plugin::read(dir, dir).map_err(|error| {
+    ) -> Result<(ona_extensions::Plugin, Extensions), CliError> {
+        let plugin = ona_extensions::Plugin::read(dir, dir).map_err(|error| {
             CliError::failed(told(error.to_string()))
                 .hint("`ona help extensions` describes the format of a plugin")
         })?;
@@ -284,7 +284,7 @@ impl Shop<'_> {
     }
 
     /// Whether the files are not those that are there: what runs may run any of them.
-    fn has_other_files(&self, id: &str, plugin: &extensions::Plugin) -> bool {
+    fn has_other_files(&self, id: &str, plugin: &ona_extensions::Plugin) -> bool {
         let installed = self.registry.installed().0.into_iter().find(|one| one.id == id);
         let there = installed.and_then(|one| one.plugin.ok()?.tree_hash().ok());
         there.is_none() || there != plugin.tree_hash().ok()
@@ -397,7 +397,7 @@ fn commit(fetched: &Fetched) -> &str {
 }
 
 /// What a plugin brings, counted.
-fn brings(plugin: &extensions::Plugin, parts: &Extensions) -> String {
+fn brings(plugin: &ona_extensions::Plugin, parts: &Extensions) -> String {
     let of_plugin = |origin: &Origin| matches!(origin, Origin::Plugin(_));
     let agents = parts.agents.iter().filter(|agent| of_plugin(&agent.origin)).count();
     let kinds = |kind: SkillKind| parts.skills.iter().filter(|skill| skill.kind == kind).count();

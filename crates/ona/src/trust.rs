@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
-use ona_config::trust_request;
+use ona_extensions::trust_request;
 use ona_store::Store;
 use ona_types::trust::TrustedContent;
 use serde_json::json;

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod canonical;
+mod diagnostic;
 mod effort;
 pub mod gate;
 mod hash;
@@ -28,6 +29,7 @@ pub mod trust;
 mod usage;
 pub mod world;
 
+pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};

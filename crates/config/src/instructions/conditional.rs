@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use ona_policy::path::Target;
 use ona_repo::Disk;
+use ona_types::Diagnostic;
 use ona_types::hook::LoadReason;
 
 use super::bounds::real;
 use super::reader::Reader;
-use super::{Loaded, Roots, Warning, additional, directories};
+use super::{Loaded, Roots, additional, directories};
 
 /// The instructions of a session that hold from the moment a certain file is read.
 ///
@@ -28,7 +29,7 @@ impl Conditional {
     pub fn resume<P: AsRef<Path>>(
         roots: &Roots,
         already: impl IntoIterator<Item = P>,
-    ) -> (Self, Vec<Warning>) {
+    ) -> (Self, Vec<Diagnostic>) {
         let mut reader = Reader::new(roots);
         reader.seen.extend(already.into_iter().map(|path| real(path.as_ref())));
         // Those for all paths were read when the session began.

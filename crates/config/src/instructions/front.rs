@@ -100,7 +100,7 @@ fn uncommented(value: &str) -> &str {
 }
 
 /// Splits at the commas that are not in braces.
-pub(crate) fn commas(text: &str) -> Vec<String> {
+pub fn commas(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|c| {
         match c {

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use ona_files::resolve;
 use ona_policy::path::Target;
 use ona_repo::Disk;
+use ona_types::Diagnostic;
 use ona_types::hook::{LoadReason, MemoryType};
 
 use super::bounds::{Bounds, real};
 use super::rules::Rule;
 use super::text::{candidates, scan};
-use super::{Instruction, Problem, Roots, Warning, file, front};
+use super::{Instruction, Problem, Roots, file, front};
 
 /// How many imports may lie between a file and the one that was looked for.
 const MOST_HOPS: usize = 5;
@@ -52,7 +53,7 @@ pub(super) struct Reader {
     pub(super) rule_dirs: HashSet<PathBuf>,
     /// The rules that are for certain paths.
     pub(super) rules: Vec<Rule>,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<Diagnostic>,
     /// What was said already.
     said: HashSet<String>,
 }
@@ -70,7 +71,7 @@ impl Reader {
             said: HashSet::new(),
         };
         for problem in problems {
-            reader.warn(Path::new("claudeMdExcludes"), problem);
+            reader.warn(Path::new("claudeMdExcludes"), &problem);
         }
         reader
     }
@@ -123,16 +124,16 @@ impl Reader {
         if let Some(parent) = parent
             && hops > MOST_HOPS
         {
-            return self.warn(path, Problem::TooDeep(parent.to_owned()));
+            return self.warn(path, &Problem::TooDeep(parent.to_owned()));
         }
         let file = file::read(&real);
         self.seen.insert(real);
         let file = match file.and_then(|file| self.bounds.take(file.text.len()).map(|()| file)) {
             Ok(file) => file,
-            Err(problem) => return self.warn(path, problem),
+            Err(problem) => return self.warn(path, &problem),
         };
         if file.lossy {
-            self.warn(path, Problem::NotUtf8);
+            self.warn(path, &Problem::NotUtf8);
         }
         let text =
             if find.rule && parent.is_none() { front::split(&file.text).body } else { &file.text };
@@ -153,7 +154,7 @@ impl Reader {
             match self.imported(import, path) {
                 Ok(Some(target)) => self.read_from(&target, find, Some(path), hops + 1, out),
                 Ok(None) => {}
-                Err(problem) => return self.warn(path, problem),
+                Err(problem) => return self.warn(path, &problem),
             }
         }
     }
@@ -185,7 +186,7 @@ impl Reader {
         let real = match resolve(Path::new("/"), path) {
             Ok(real) => real,
             Err(error) => {
-                self.warn(path, error.into());
+                self.warn(path, &error.into());
                 return None;
             }
         };
@@ -193,15 +194,15 @@ impl Reader {
             return None;
         }
         if self.bounds.external(find.memory_type, &find.dir, &real) {
-            self.warn(path, Problem::External(real));
+            self.warn(path, &Problem::External(real));
             return None;
         }
         Some(real)
     }
 
     /// Says what is wrong, once.
-    pub(super) fn warn(&mut self, path: &Path, problem: Problem) {
-        let warning = Warning { path: path.to_owned(), problem };
+    pub(super) fn warn(&mut self, path: &Path, problem: &Problem) {
+        let warning = Diagnostic::new(path, problem.to_string());
         if self.said.insert(warning.to_string()) {
             self.warnings.push(warning);
         }

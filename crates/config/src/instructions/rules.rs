@@ -49,13 +49,13 @@ impl Reader {
         let mut files = Vec::new();
         let mut for_all = Vec::new();
         if let Err(problem) = self.list(dir, find, &mut files) {
-            self.warn(dir, problem);
+            self.warn(dir, &problem);
         }
         for path in files {
             match self.sort(&path, base, find) {
                 Ok(Some(rule)) => self.rules.push(rule),
                 Ok(None) => for_all.push(path),
-                Err(problem) => self.warn(&path, problem),
+                Err(problem) => self.warn(&path, &problem),
             }
         }
         for_all
@@ -92,7 +92,7 @@ impl Reader {
         let text = file::read(&real(path))?.text;
         let front = front::split(&text);
         if let Some(problem) = front.problem {
-            self.warn(path, Problem::FrontMatter(problem));
+            self.warn(path, &Problem::FrontMatter(problem));
         }
         if front.globs.is_empty() {
             return Ok(None);
@@ -102,7 +102,7 @@ impl Reader {
             self.bounds.step()?;
             match glob(&anchored(text)) {
                 Ok(glob) => drop(globs.add(glob)),
-                Err(why) => self.warn(path, Problem::Glob { glob: text.clone(), why }),
+                Err(why) => self.warn(path, &Problem::Glob { glob: text.clone(), why }),
             }
         }
         let globs = globs.build().map_err(|error| Problem::Glob {
@@ -115,13 +115,24 @@ impl Reader {
     }
 }
 
-/// Globs for paths below a base, for whoever else brings something for certain paths.
-pub(crate) fn path_globs(texts: &[String]) -> Result<GlobSet, String> {
+/// Why globs cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum BadGlob {
+    #[error("the glob `{glob}`: {why}")]
+    Glob { glob: String, why: String },
+    #[error(transparent)]
+    Together(#[from] globset::Error),
+}
+
+/// Globs for paths below a base. Skills use them too.
+pub fn path_globs(texts: &[String]) -> Result<GlobSet, BadGlob> {
     let mut globs = GlobSetBuilder::new();
     for text in texts {
-        globs.add(glob(&anchored(text)).map_err(|why| format!("the glob `{text}`: {why}"))?);
+        let glob = glob(&anchored(text));
+        globs.add(glob.map_err(|why| BadGlob::Glob { glob: text.clone(), why })?);
     }
-    globs.build().map_err(|error| error.to_string())
+    Ok(globs.build()?)
 }
 
 /// A glob as it is held against a path below the base. `*.md` is for files right in it, as documented; `/x` and

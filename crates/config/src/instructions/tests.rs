@@ -186,7 +186,8 @@ fn imports_end_after_five_hops() {
     let (loaded, _) = world.load();
     let last = loaded.instructions.last().unwrap();
     assert_eq!((loaded.instructions.len(), last.content.as_str()), (6, "5 @6.md"));
-    let warning = "warning: home/code/project/6.md: imported by home/code/project/5.md: more than 5 imports deep";
+    let warning =
+        "home/code/project/6.md: imported by home/code/project/5.md: more than 5 imports deep";
     assert_eq!(world.warnings(&loaded), [warning]);
 }
 
@@ -209,7 +210,7 @@ fn who_imports_decides_what_may_be_imported() {
         "Project session_start project @~/more.md",
     ];
     assert_eq!(told(&loaded), expected);
-    let warning = "warning: home/more.md: it leads out of the project, to home/more.md: it is not read unless \
+    let warning = "home/more.md: it leads out of the project, to home/more.md: it is not read unless \
         that is in a working directory (--add-dir home, or permissions.additionalDirectories in your own settings)";
     assert_eq!(world.warnings(&loaded), [warning], "once, though two import it");
     world.roots.additional_dirs = vec![world.roots.home.clone()];
@@ -239,8 +240,8 @@ fn excluded_files_are_not_read() {
     let (loaded, _) = world.load();
     assert!(loaded.instructions.is_empty(), "what is left out is not replaced");
     let warnings = world.warnings(&loaded);
-    assert!(warnings[0].starts_with("warning: claudeMdExcludes: the glob `CLAUDE.md` is skipped:"));
-    assert!(warnings[1].starts_with("warning: claudeMdExcludes: the glob `/{a` is skipped:"));
+    assert!(warnings[0].starts_with("claudeMdExcludes: the glob `CLAUDE.md` is skipped:"));
+    assert!(warnings[1].starts_with("claudeMdExcludes: the glob `/{a` is skipped:"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::expand::{Missing, expand};
-use crate::own;
+use crate::own_server;
 
 /// The longest name: a model's API takes 64 characters for a tool, its server included.
 const LONGEST_NAME: usize = 40;
@@ -69,7 +69,7 @@ pub fn check_name(name: &str) -> Result<(), BadEntry> {
         "may hold letters, digits, `-` and `_`, and nothing else"
     } else if name.contains("__") || name.starts_with('_') || name.ends_with('_') {
         "may have `_` only between other characters, and one at a time: `mcp__server__tool` is told apart by them"
-    } else if name.eq_ignore_ascii_case(own::SERVER) {
+    } else if name.eq_ignore_ascii_case(own_server::NAME) {
         "is ona's own"
     } else {
         return Ok(());

@@ -5,14 +5,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_policy::Scope;
+use ona_types::Diagnostic;
 use ona_types::trust::TrustedContent;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{PluginServers, ServerScope};
 use crate::Config;
-use crate::own;
-use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots, Warning};
+use crate::own_server;
+use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots};
 use crate::trust::{self, name_of};
 
 /// The key that holds servers, in every file.
@@ -148,7 +149,7 @@ impl Places<'_> {
     }
 
     /// All servers; of one name and rank, the one that counts comes first.
-    pub(super) fn read(&self) -> (Vec<Found>, Vec<Warning>) {
+    pub(super) fn read(&self) -> (Vec<Found>, Vec<Diagnostic>) {
         let mut reading = Reading { places: self, found: Vec::new(), warnings: Vec::new() };
         let strict = self.config.servers.strict;
         if !strict {
@@ -204,13 +205,13 @@ impl<'a> Place<'a> {
 struct Reading<'a> {
     places: &'a Places<'a>,
     found: Vec<Found>,
-    warnings: Vec<Warning>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl Reading<'_> {
     fn warn(&mut self, file: &str, key: &str, reason: &dyn fmt::Display) {
-        let (file, key, reason) = (file.to_owned(), key.to_owned(), reason.to_string());
-        self.warnings.push(Warning { file, key, reason });
+        let warning = Diagnostic::new(file, reason.to_string());
+        self.warnings.push(if key.is_empty() { warning } else { warning.in_key(key) });
     }
 
     fn plugins(&mut self) {
@@ -378,7 +379,7 @@ impl Reading<'_> {
         }
         for (name, entry) in servers.into_iter().take(MOST) {
             // It is for other agents: what it offers is built in here.
-            if own::is_plain_server(&entry) {
+            if own_server::is_plain(&entry) {
                 continue;
             }
             let key = format!("{}.{name}", place.key);

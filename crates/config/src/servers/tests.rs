@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::*;
 use crate::settings::{Given, load};
+use crate::trust::TrustRequest;
 use crate::trust::name_of;
-use crate::trust_request;
 use ona_testkit::Store;
 use ona_types::trust::TrustRecord as _;
 
@@ -80,14 +80,15 @@ impl Fixture {
     fn trust(&self) {
         let roots = self.roots();
         let layers = load(&roots, &Given::default()).layers;
-        trust_request(&roots, &layers, true).trust(&self.world.store).unwrap();
+        TrustRequest::new(&roots, &layers, &[]).trust(&self.world.store).unwrap();
     }
 
     fn find(&self) -> Servers {
         let roots = self.roots();
         let trusted = self.world.store.trusted(&name_of(self.world.project())).unwrap();
         let layers = load(&roots, &self.config.given).layers;
-        let layers = trust_request(&roots, &layers, true).judge(&layers, &roots, &trusted).layers;
+        let layers =
+            TrustRequest::new(&roots, &layers, &[]).judge(&layers, &roots, &trusted).layers;
         find(&self.config, &roots, &layers, &trusted, &self.plugins)
     }
 
@@ -339,7 +340,7 @@ fn what_is_wrong_with_one_keeps_no_other_from_working() {
     assert_eq!(
         found.warnings[3].to_string(),
         format!(
-            "warning: {}: mcpServers.none: it is not started: it has neither a command nor a url",
+            "{}: mcpServers.none: it is not started: it has neither a command nor a url",
             file.display()
         )
     );

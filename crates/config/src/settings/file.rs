@@ -31,17 +31,17 @@ pub enum BadFile {
 }
 
 /// The file's text; nothing if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, BadFile> {
+pub fn read(path: &Path) -> Result<Option<String>, BadFile> {
     Ok(read_text_at_most(path, LARGEST)?)
 }
 
 /// What the file holds; nothing if there is no such file.
-pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
+pub fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
     Ok(read_at_most(path, LARGEST)?)
 }
 
 /// Where a path really leads, which must be in `dir`.
-pub(crate) fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
+pub fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
     let real = resolve(dir, path)?;
     if real.starts_with(resolve(dir, ".")?) { Ok(real) } else { Err(BadFile::Outside(real)) }
 }

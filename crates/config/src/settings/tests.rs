@@ -167,7 +167,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         fixture.put("secret.json", "{}");
         make(&fixture);
         let warnings = fixture.warnings();
-        assert_eq!(warnings[0], format!("warning: {FILE}: {reason}"));
+        assert_eq!(warnings[0], format!("{FILE}: {reason}"));
         // Where the directory is at fault, so is the other file in it.
         assert!(warnings.iter().skip(1).all(|more| more.contains("settings.local.json")));
         assert_eq!(fixture.load().layers, []);
@@ -199,8 +199,8 @@ fn what_the_command_line_names_must_be_there() {
     assert_eq!(
         fixture.warnings(),
         [
-            "warning: project/sub/gone.json: there is no such file",
-            "warning: the command line: it is not JSON: EOF while parsing an object at line 1 column 1",
+            "project/sub/gone.json: there is no such file",
+            "the command line: it is not JSON: EOF while parsing an object at line 1 column 1",
         ]
     );
 }
@@ -355,10 +355,8 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         if warnings.len() > 100 {
             warnings.drain(..100);
         }
-        let said: Vec<String> = said
-            .iter()
-            .map(|what| format!("warning: project/.claude/settings.json: {what}"))
-            .collect();
+        let said: Vec<String> =
+            said.iter().map(|what| format!("project/.claude/settings.json: {what}")).collect();
         assert_eq!(warnings, said);
     }
 }
@@ -470,11 +468,9 @@ fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisati
     );
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(
-        warnings[0].starts_with(
-            "warning: settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
-        )
-    );
+    assert!(warnings[0].starts_with(
+        "settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
+    ));
     assert!(warnings[1].contains("permissions.deny[0]: it does not end in `)`"), "{}", warnings[1]);
     // What a snapshot says in the organisation's name is not what the organisation says now.
     let mut old = fixture.load();

@@ -10,7 +10,6 @@ use ona_testkit::Store;
 
 use super::*;
 use crate::settings::{Given, load};
-use crate::trust_request;
 
 /// A repository, and a record of what is trusted.
 struct Fixture {
@@ -52,7 +51,7 @@ impl Fixture {
 
     fn trust(&self, dir: &str) {
         let roots = self.roots(dir);
-        trust_request(&roots, &load(&roots, &Given::default()).layers, true)
+        TrustRequest::new(&roots, &load(&roots, &Given::default()).layers, &[])
             .trust(&self.store)
             .unwrap();
     }
@@ -60,7 +59,7 @@ impl Fixture {
     fn judge(&self, dir: &str) -> Judged {
         let roots = self.roots(dir);
         let layers = load(&roots, &Given::default()).layers;
-        let brought = trust_request(&roots, &layers, true);
+        let brought = TrustRequest::new(&roots, &layers, &[]);
         brought.judge(&layers, &roots, &self.store.trusted(&brought.name()).unwrap())
     }
 

@@ -23,7 +23,7 @@ use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::prompt::PromptOptions;
 use crate::session::{Session, SessionRef};
-use ona_config::extensions::{AgentDefinition, SkillDefinition, tools_for};
+use ona_extensions::{AgentDefinition, SkillDefinition, tools_for};
 use ona_gate::governance::AgentTerms;
 
 /// An agent that is to be started.

@@ -183,7 +183,8 @@ impl Loading<'_> {
         hold(&mut loaded.layers, self.held);
         let mut warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
         if !config.trust {
-            let request = ona_config::trust_request(self.roots, &loaded.layers, !config.skills_off);
+            let request =
+                ona_extensions::trust_request(self.roots, &loaded.layers, !config.skills_off);
             let trusted = store.trusted(&request.name())?;
             let Judged { layers, unagreed, held_back } =
                 request.judge(&loaded.layers, self.roots, &trusted);

@@ -1,6 +1,6 @@
 //! ona's hooks and server in other agents' JSON files.
 
-use ona_config::own;
+use ona_config::own_server;
 use ona_files::jsonc::{EditError, Step, prune, push, put, value};
 use ona_hooks::own_gate::{is_own, with_options_of};
 use serde_json::{Value, json};
@@ -81,13 +81,13 @@ fn path(event: &str, group: usize, handler: usize) -> [Step<'_>; 5] {
     [Key("hooks"), Key(event), Index(group), Key("hooks"), Index(handler)]
 }
 
-const SERVER: [Step<'static>; 2] = [Key("mcpServers"), Key(own::SERVER)];
+const SERVER: [Step<'static>; 2] = [Key("mcpServers"), Key(own_server::NAME)];
 
 /// The file with ona's server, whose other settings stay as they are.
 pub fn put_server(text: &str, program: &str) -> Result<String, Refused> {
-    Ok(match &value(text)?["mcpServers"][own::SERVER] {
-        Value::Null => put(text, &SERVER, &own::server(program))?,
-        server if own::is_server(server) => {
+    Ok(match &value(text)?["mcpServers"][own_server::NAME] {
+        Value::Null => put(text, &SERVER, &own_server::entry(program))?,
+        server if own_server::is_own(server) => {
             put(text, &[&SERVER[..], &[Key("command")]].concat(), &json!(program))?
         }
         _ => return Err(Refused::name_is_taken()),
@@ -96,7 +96,7 @@ pub fn put_server(text: &str, program: &str) -> Result<String, Refused> {
 
 /// The file without ona's server.
 pub fn take_server(text: &str) -> Result<String, EditError> {
-    match own::is_server(&value(text)?["mcpServers"][own::SERVER]) {
+    match own_server::is_own(&value(text)?["mcpServers"][own_server::NAME]) {
         true => prune(text, &SERVER),
         false => Ok(text.to_owned()),
     }

@@ -28,7 +28,8 @@ pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCod
     };
     let text = if as_json {
         let rows: Vec<Value> = listed.iter().map(|one| row(one, status(one))).collect();
-        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let warnings: Vec<String> =
+            warnings.iter().map(|warning| format!("warning: {warning}")).collect();
         format!("{}\n", json!({"servers": rows, "warnings": warnings}))
     } else if listed.is_empty() {
         "no servers; `ona mcp add --help` shows how to add one\n".to_owned()

@@ -14,7 +14,7 @@ use crate::read;
 
 /// What a message follows, and what it is. The first one that holds a literal names it. A function's messages are in
 /// its body.
-const MARKERS: [(&str, &str); 12] = [
+const MARKERS: [(&str, &str); 13] = [
     ("#[error(", "error"),
     ("CliError::usage(", "error"),
     ("CliError::failed(", "error"),
@@ -22,6 +22,7 @@ const MARKERS: [(&str, &str); 12] = [
     ("Self::failed(", "error"),
     (".refuse(", "error"),
     (".hint(", "hint"),
+    ("Diagnostic::new(", "warning"),
     ("warn(", "warning"),
     (".warning(", "warning"),
     ("complain(", "notice"),

@@ -29,7 +29,8 @@ fn links_out_of_the_project_are_not_followed() {
         let more = later.on_read(&world.path("./a/b/c/x"));
         let all = [&loaded, &more];
         assert!(all.iter().all(|loaded| loaded.instructions.is_empty()), "{link}");
-        let external = |warning: &&Warning| matches!(warning.problem, Problem::External(_));
+        let external =
+            |warning: &&Diagnostic| warning.problem.starts_with("it leads out of the project");
         let warnings = all.iter().flat_map(|loaded| &loaded.warnings).filter(external).count();
         assert!(warnings > 0, "{link}");
         let again = later.on_read(&world.path("./a/b/c/y"));
@@ -55,10 +56,9 @@ fn imports_out_of_the_project_are_not_read() {
         );
         let (loaded, _) = world.load();
         assert_eq!(loaded.instructions.len(), 1, "{import}");
-        let [Warning { problem: Problem::External(real), .. }] = &loaded.warnings[..] else {
-            panic!("{import}: {:?}", loaded.warnings)
-        };
-        assert_eq!(*real, world.path("~/.ssh/key"));
+        let problem = Problem::External(world.path("~/.ssh/key")).to_string();
+        let said: Vec<&str> = loaded.warnings.iter().map(|w| w.problem.as_str()).collect();
+        assert_eq!(said, [problem], "{import}");
     }
 }
 
@@ -106,7 +106,7 @@ fn what_is_no_text_is_named() {
             "home/code/project/a/b/CLAUDE.md: it is not a regular file",
             "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
         ]
-        .map(|warning| format!("warning: {warning}"))
+        .map(str::to_owned)
     );
 }
 
@@ -124,7 +124,7 @@ fn an_unreadable_file_is_named() {
     }
     let (loaded, _) = world.load();
     assert_eq!(told(&loaded), ["Project session_start a"]);
-    assert!(matches!(loaded.warnings[0].problem, Problem::Read(_)));
+    assert!(loaded.warnings[0].problem.contains("ermission denied"), "{:?}", loaded.warnings);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_bomb_of_imports_goes_off_once() {
     let (loaded, _) = world.load();
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(loaded.instructions.len() <= 201);
-    let too_many = |warning: &Warning| matches!(warning.problem, Problem::TooMany);
+    let too_many = |warning: &Diagnostic| warning.problem == Problem::TooMany.to_string();
     assert!(loaded.warnings.iter().any(too_many), "40,000 imports are not all looked at");
 }
 
@@ -151,7 +151,7 @@ fn all_together_is_capped() {
     }
     let (loaded, _) = world.load();
     assert_eq!(loaded.instructions.len(), 10);
-    let capped = |warning: &Warning| matches!(warning.problem, Problem::TotalTooLarge);
+    let capped = |warning: &Diagnostic| warning.problem == Problem::TotalTooLarge.to_string();
     assert!(loaded.warnings.iter().all(capped));
     assert_eq!(loaded.warnings.len(), 3);
 }

@@ -8,32 +8,32 @@ use ona_hooks::own_gate::is_ona;
 use serde_json::{Value, json};
 
 /// What ona's server is called.
-pub const SERVER: &str = "ona";
+pub const NAME: &str = "ona";
 
 /// The server as it is written for a program.
-pub fn server(program: &str) -> Value {
+pub fn entry(program: &str) -> Value {
     json!({"command": program, "args": ["serve", "--mcp"]})
 }
 
 /// Whether a server is ona's, with whatever else is set for it.
-pub fn is_server(server: &Value) -> bool {
+pub fn is_own(server: &Value) -> bool {
     let args = server.get("args").and_then(Value::as_array);
     let starts = args.is_some_and(|args| args.iter().take(2).eq(&[json!("serve"), json!("--mcp")]));
     starts && server.get("command").and_then(Value::as_str).is_some_and(is_ona)
 }
 
 /// Whether a server is ona's and nothing else is set for it: variables could make any program do anything.
-pub(crate) fn is_plain_server(own: &Value) -> bool {
+pub(crate) fn is_plain(own: &Value) -> bool {
     let program = own.get("command").and_then(Value::as_str).unwrap_or_default();
-    is_server(own) && *own == server(program)
+    is_own(own) && *own == entry(program)
 }
 
 /// A file of servers without ona's own, as it was before that was put there; nothing if nothing is left.
-pub(crate) fn without_server(text: &str) -> Result<Option<String>, EditError> {
-    if !is_plain_server(&value(text)?["mcpServers"][SERVER]) {
+pub(crate) fn without(text: &str) -> Result<Option<String>, EditError> {
+    if !is_plain(&value(text)?["mcpServers"][NAME]) {
         return Ok(Some(text.to_owned()));
     }
-    let left = prune(text, &[Step::Key("mcpServers"), Step::Key(SERVER)])?;
+    let left = prune(text, &[Step::Key("mcpServers"), Step::Key(NAME)])?;
     Ok(Some(left).filter(|left| left.trim() != "{}"))
 }
 
@@ -43,22 +43,22 @@ mod tests {
 
     #[test]
     fn only_what_others_wrote_is_left() {
-        let own = json!({"mcpServers": {"ona": server("ona")}}).to_string();
-        assert_eq!(without_server(&own).unwrap(), None);
+        let own = json!({"mcpServers": {"ona": entry("ona")}}).to_string();
+        assert_eq!(without(&own).unwrap(), None);
         let with_env = json!({"mcpServers": {"ona": {
             "command": "ona", "args": ["serve", "--mcp"], "env": {"LD_PRELOAD": "x.so"}}}});
-        let relative = json!({"mcpServers": {"ona": server("./ona")}});
+        let relative = json!({"mcpServers": {"ona": entry("./ona")}});
         let other = json!({"mcpServers": {"ona": {"command": "ona", "args": ["-p", "x"]}}});
         for kept in [with_env, relative, other, json!({}), json!({"mcpServers": []})] {
             let kept = kept.to_string();
-            assert_eq!(without_server(&kept).unwrap(), Some(kept.clone()));
+            assert_eq!(without(&kept).unwrap(), Some(kept.clone()));
         }
         let before = "{\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }\n}\n";
         let with = ona_files::jsonc::put(
             before,
-            &[Step::Key("mcpServers"), Step::Key(SERVER)],
-            &server("/opt/ona"),
+            &[Step::Key("mcpServers"), Step::Key(NAME)],
+            &entry("/opt/ona"),
         );
-        assert_eq!(without_server(&with.unwrap()).unwrap().as_deref(), Some(before));
+        assert_eq!(without(&with.unwrap()).unwrap().as_deref(), Some(before));
     }
 }

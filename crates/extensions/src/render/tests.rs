@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::extensions::PluginPlace;
+use crate::skill::PluginPlace;
 
 fn skill(kind: SkillKind, body: &str) -> SkillDefinition {
     SkillDefinition {

@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use ona_config::settings::Roots;
+use ona_config::trust::Agreement;
 use tempfile::TempDir;
 
 use super::*;
-use crate::settings::Roots;
-use crate::trust::Agreement;
+use crate::{Piece, RenderContext, SkillKind, render, tools_for};
 
 struct World {
     dir: TempDir,

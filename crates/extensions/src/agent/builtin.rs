@@ -3,7 +3,7 @@
 use super::{AgentDefinition, Origin};
 
 /// Their names.
-pub(super) const NAMES: [&str; 3] = ["general-purpose", "Explore", "Plan"];
+pub(crate) const NAMES: [&str; 3] = ["general-purpose", "Explore", "Plan"];
 
 /// Tools that change nothing.
 const READING: [&str; 6] = ["Read", "Glob", "Grep", "WebFetch", "WebSearch", "TodoWrite"];
@@ -28,7 +28,7 @@ order, the files that each concerns, what may go wrong, how to see that it works
 to read before starting.";
 
 /// All of them.
-pub(super) fn agents() -> Vec<AgentDefinition> {
+pub(crate) fn agents() -> Vec<AgentDefinition> {
     let reading = || Some(READING.map(str::to_owned).into());
     NAMES
         .into_iter()

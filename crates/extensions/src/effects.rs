@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use ona_types::PermissionMode;
 use serde_json::json;
 
-use super::Plugin;
-use super::files::{Bound, Files, SKILL_FILE};
-use super::keys::{self, Keys};
-use super::render::has_commands;
-use crate::extension_effects::ExtensionEffects;
-use crate::settings::Roots;
+use ona_config::settings::Roots;
+use ona_config::trust::ExtensionEffects;
+
+use crate::files::{Bound, Files, SKILL_FILE};
+use crate::keys::{self, Keys};
+use crate::render::has_commands;
 
 /// Keys that make something run.
 const RUNS: [&str; 2] = ["hooks", "mcpServers"];
 
 /// What a file brings.
-pub(super) fn effects_of(file: &Path, keys: &Keys, body: &str) -> ExtensionEffects {
+pub(crate) fn effects_of(file: &Path, keys: &Keys, body: &str) -> ExtensionEffects {
     let mut brings = ExtensionEffects { file: file.to_owned(), ..ExtensionEffects::default() };
     for key in RUNS {
         brings.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
@@ -36,48 +36,35 @@ pub(super) fn effects_of(file: &Path, keys: &Keys, body: &str) -> ExtensionEffec
     brings
 }
 
-/// What the project's own files bring; skills and commands only where they are read. Those that cannot be read bring
-/// nothing: they are not used.
+/// What the project's own files bring; skills and commands only if those are read. A file that cannot be read brings
+/// nothing: it is not used.
 pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<ExtensionEffects> {
     let bound = Bound::Within(roots.checkout());
     let mut files = Files::default();
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for dir in project_dirs(roots) {
-        let mut paths = files.markdown(&dir.join("agents"), &bound);
+        paths.extend(files.markdown(&dir.join("agents"), &bound));
         if skills {
             paths.extend(files.in_each(&dir.join("skills"), SKILL_FILE, &bound));
             paths.extend(files.markdown(&dir.join("commands"), &bound));
         }
-        for path in paths {
-            let Some(text) = files.read(&path, &bound) else { continue };
-            if let Ok(document) = keys::read(&text)
-                && let Some(keys) = document.keys
-            {
-                found.push(effects_of(&path, &keys, document.body));
-            }
-        }
     }
-    found.retain(|brings| !brings.is_nothing());
-    found
+    of_files(&paths, &mut files, &bound)
 }
 
-/// What a plugin's skills and commands bring.
-pub(super) fn of_plugin(plugin: &Plugin) -> Vec<ExtensionEffects> {
-    let mut files = Files::default();
-    let mut paths = Vec::new();
-    for place in &plugin.skills {
-        paths.extend(files.skills(place, &plugin.bound()));
-    }
-    for place in &plugin.commands {
-        paths.extend(files.markdown_at(place, &plugin.bound()));
-    }
+/// What these files bring, without those that bring nothing.
+pub(crate) fn of_files(
+    paths: &[PathBuf],
+    files: &mut Files,
+    bound: &Bound,
+) -> Vec<ExtensionEffects> {
     let mut found = Vec::new();
     for path in paths {
-        let Some(text) = files.read(&path, &plugin.bound()) else { continue };
+        let Some(text) = files.read(path, bound) else { continue };
         if let Ok(document) = keys::read(&text)
             && let Some(keys) = document.keys
         {
-            found.push(effects_of(&path, &keys, document.body));
+            found.push(effects_of(path, &keys, document.body));
         }
     }
     found.retain(|brings| !brings.is_nothing());
@@ -86,7 +73,7 @@ pub(super) fn of_plugin(plugin: &Plugin) -> Vec<ExtensionEffects> {
 
 /// The project's directories `.claude`, from the root of the checkout down. In a home directory the user's own is not
 /// also the project's.
-pub(super) fn project_dirs(roots: &Roots) -> Vec<PathBuf> {
+pub(crate) fn project_dirs(roots: &Roots) -> Vec<PathBuf> {
     let dirs = roots.project_dirs().into_iter().map(|dir| dir.join(".claude"));
     dirs.filter(|dir| *dir != roots.claude_dir).collect()
 }

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ona_config::settings::{self, BadFile};
 use ona_files::ReadError;
 use ona_files::resolve;
-
-use super::Warning;
-use crate::settings::{self, BadFile};
+use ona_types::Diagnostic;
 
 /// Files and directories looked at; a person has a hundredth of it.
 const MOST: usize = 10_000;
@@ -34,11 +33,11 @@ pub(crate) struct Files {
     looked_at: usize,
     bytes: usize,
     too_many: bool,
-    pub(crate) warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// What a skill's text is called.
-pub(super) const SKILL_FILE: &str = "SKILL.md";
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 impl Files {
     /// The `.md` files below a directory, in the order of their paths; none if there is no such directory.
@@ -142,7 +141,7 @@ impl Files {
         }
         if !std::mem::replace(&mut self.too_many, true) {
             let why = format!("there are more than {MOST} files: the rest is not looked at");
-            self.warnings.push(Warning::of(dir, None, why, "take out what is no extension"));
+            self.warnings.push(Diagnostic::new(dir, why).hint("take out what is no extension"));
         }
         false
     }
@@ -160,7 +159,7 @@ impl Files {
             }
             Ok(_) => {
                 let why = format!("all files together are larger than {} MiB", MOST_BYTES >> 20);
-                self.warnings.push(Warning::of(path, None, why, "make them smaller, or fewer"));
+                self.warnings.push(Diagnostic::new(path, why).hint("make them smaller, or fewer"));
                 None
             }
             Err(bad) => {
@@ -180,7 +179,7 @@ impl Files {
             BadFile::Missing => "make what it leads to, or remove it",
             _ => "make it a readable file, or remove it",
         };
-        self.warnings.push(Warning::of(path, None, bad.to_string(), remedy));
+        self.warnings.push(Diagnostic::new(path, bad.to_string()).hint(remedy));
     }
 }
 

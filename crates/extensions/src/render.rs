@@ -11,9 +11,10 @@ mod template;
 
 use std::path::Path;
 
+use ona_config::trust::Origin;
 use ona_hooks::Shell;
 
-use super::{Origin, SkillDefinition, SkillKind};
+use crate::skill::{SkillDefinition, SkillKind};
 pub use arguments::words;
 use quoting::Quoting;
 use template::{Token, Variable, Which};
@@ -67,7 +68,7 @@ pub enum RenderError {
 }
 
 /// Whether a text holds commands, which run before the model sees it.
-pub(super) fn has_commands(body: &str) -> bool {
+pub(crate) fn has_commands(body: &str) -> bool {
     template::read(body, false).iter().any(|token| matches!(token, Token::Command(_)))
 }
 

@@ -10,18 +10,17 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use ona_config::servers::PluginServers;
+use ona_config::settings::BadFile;
+use ona_config::trust::{ExtensionEffects, Trusted};
 use ona_hooks::HookLayer;
 use ona_policy::{Scope, Source};
-use ona_types::{ContentHash, canonical};
+use ona_types::{ContentHash, Diagnostic, canonical};
 use serde_json::{Map, Value, json};
 
-use super::effects::of_plugin;
-use super::files::Bound;
-use super::{PluginPlace, Warning};
-use crate::extension_effects::ExtensionEffects;
-use crate::servers::PluginServers;
-use crate::settings::BadFile;
-use crate::trust::Trusted;
+use crate::effects;
+use crate::files::{Bound, Files};
+use crate::skill::PluginPlace;
 pub use manifest::{Author, Manifest};
 
 /// Where a plugin says what it is.
@@ -45,21 +44,21 @@ pub struct Plugin {
     /// The commit it was taken from.
     pub commit: Option<String>,
     /// Directories and files of each kind.
-    pub(super) commands: Vec<PathBuf>,
-    pub(super) agents: Vec<PathBuf>,
-    pub(super) skills: Vec<PathBuf>,
+    pub(crate) commands: Vec<PathBuf>,
+    pub(crate) agents: Vec<PathBuf>,
+    pub(crate) skills: Vec<PathBuf>,
     /// Hooks, as settings write them, each with its file.
     hooks: Vec<(PathBuf, Value)>,
     servers: Map<String, Value>,
     /// What its skills and commands may do.
-    pub(super) agreed: AgreedParts,
+    pub(crate) agreed: AgreedParts,
     /// What is odd about it, and does not keep it from being used.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// What of a plugin's skills and commands the operator has agreed to.
 #[derive(Clone, Debug, Default)]
-pub(super) enum AgreedParts {
+pub(crate) enum AgreedParts {
     /// The operator has named the plugin itself.
     #[default]
     All,
@@ -68,10 +67,10 @@ pub(super) enum AgreedParts {
 }
 
 /// Files of a plugin that bring something, by their place in it, each with the hash of that.
-pub(super) type Parts = BTreeMap<String, String>;
+pub(crate) type Parts = BTreeMap<String, String>;
 
 impl AgreedParts {
-    pub(super) fn trusts(&self, brings: &ExtensionEffects) -> Trusted {
+    pub(crate) fn trusts(&self, brings: &ExtensionEffects) -> Trusted {
         match self {
             Self::These(root, parts) if !brings.is_nothing() => {
                 let (place, hash) = part(root, brings);
@@ -137,13 +136,13 @@ impl Plugin {
             let file = odd.source.file.clone().unwrap_or_default();
             let so = if odd.left_out { ": the hook does not run" } else { "" };
             let why = format!("{}: {}{so}", odd.place, odd.why);
-            plugin.warnings.push(Warning::of(&file, None, why, "mend it"));
+            plugin.warnings.push(Diagnostic::new(&file, why).hint("mend it"));
         }
         Ok(plugin)
     }
 
     /// How far its files may lead.
-    pub(super) fn bound(&self) -> Bound {
+    pub(crate) fn bound(&self) -> Bound {
         Bound::NoLinks(self.root.clone())
     }
 
@@ -191,7 +190,7 @@ impl Plugin {
     }
 
     /// A text with the plugin's directories in the place of their variables.
-    pub(super) fn filled(&self, text: &str) -> String {
+    pub(crate) fn filled(&self, text: &str) -> String {
         self.variables().into_iter().fold(text.to_owned(), |text, (name, dir)| {
             text.replace(&format!("${{{name}}}"), &dir.to_string_lossy())
         })
@@ -214,7 +213,7 @@ impl Plugin {
     /// What of it would run: its hooks, those of its skills and commands, and its servers, each in a line.
     pub fn runs(&self) -> Vec<String> {
         let mut layers = self.hook_layers(true);
-        for mut brings in of_plugin(self) {
+        for mut brings in self.effects() {
             let source = Source { scope: Scope::Plugin, file: Some(brings.file) };
             let hooks = brings.runs.remove("hooks");
             layers.extend(hooks.map(|hooks| HookLayer {
@@ -257,9 +256,22 @@ impl Plugin {
         runs.iter().map(|line| one_line(line)).collect()
     }
 
+    /// What its skills and commands bring.
+    fn effects(&self) -> Vec<ExtensionEffects> {
+        let (mut files, bound) = (Files::default(), self.bound());
+        let mut paths = Vec::new();
+        for place in &self.skills {
+            paths.extend(files.skills(place, &bound));
+        }
+        for place in &self.commands {
+            paths.extend(files.markdown_at(place, &bound));
+        }
+        effects::of_files(&paths, &mut files, &bound)
+    }
+
     /// What its skills and commands bring, to be agreed to.
-    pub(super) fn parts(&self) -> Parts {
-        of_plugin(self).iter().map(|brings| part(&self.root, brings)).collect()
+    pub(crate) fn parts(&self) -> Parts {
+        self.effects().iter().map(|brings| part(&self.root, brings)).collect()
     }
 
     /// All its files: their places, what is in them, and whether they can be run.
@@ -271,7 +283,7 @@ impl Plugin {
     }
 
     /// What was agreed to when it was added.
-    pub(super) fn runs_hash(&self) -> ContentHash {
+    pub(crate) fn runs_hash(&self) -> ContentHash {
         let hooks: Vec<Value> = self.hooks.iter().map(|(_, hooks)| hooks.clone()).collect();
         hash(&json!([hooks, self.servers]))
     }

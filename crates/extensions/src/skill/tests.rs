@@ -1,7 +1,7 @@
 //! What a skill's keys amount to.
 
-use super::super::keys;
 use super::*;
+use crate::keys;
 
 fn of(kind: SkillKind, text: &str) -> (Result<SkillDefinition, Bad>, Vec<String>) {
     let document = keys::read(text).unwrap();

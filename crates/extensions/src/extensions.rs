@@ -1,52 +1,22 @@
-//! Agents, skills, custom commands and plugins: found, read, checked, and made ready for use.
-//!
-//! [`Extensions::load`] reads all there are for a session, the ones that win first: an agent or skill is known by its
-//! name, and one that another of the same name hides is listed as [`Shadowed`]. A file that cannot be used costs only
-//! itself, and a [`Warning`] names it, its line, the reason and what to do. Where a key is broken that was to hold
-//! something back, the file counts as unusable rather than as free, and its name stays taken.
-//!
-//! [`render`] makes a prompt of a skill, [`tools_for`] says which tools an agent has, [`slash`] what a prompt calls.
-//! Nothing here runs anything: commands in skills, hooks and servers come out as values, for the gate.
+//! All extensions of a session: what was found, what hides what, and what the model is told of it.
 
-mod agent;
-mod builtin;
-mod effects;
-mod files;
-mod keys;
 mod listing;
 mod load;
-mod notes;
-pub mod plugin;
 mod reload;
-mod render;
-mod skill;
-mod slash;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub use crate::extension_effects::Origin;
-pub use agent::{AgentDefinition, MemoryPlace, ServerUse, tools_for};
-pub(crate) use effects::of_project;
+use ona_config::trust::Origin;
+use ona_config::watch::Watch;
+use ona_types::Diagnostic;
+
+use crate::agent::{AgentDefinition, ServerUse};
+use crate::files::Files;
+use crate::plugin::Plugin;
+use crate::skill::SkillDefinition;
 pub use listing::listing_room;
 pub use load::{Sources, check_given};
-pub use notes::Warning;
-pub use plugin::Plugin;
-pub use render::words;
-pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, render};
-pub use skill::{PluginPlace, SkillDefinition, SkillKind, SkillPaths};
-pub use slash::slash;
-
-use crate::watch::Watch;
-use files::Files;
-
-/// Whether something can be the name of an agent, a skill or a plugin.
-pub fn is_name(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !name.starts_with('-')
-        && (1..=agent::LONGEST_NAME).contains(&name.len())
-        && name.bytes().all(fits)
-}
 
 /// What can be had by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,7 +81,7 @@ pub struct Extensions {
     /// What cannot be had because of another one of its name.
     pub shadowed: Vec<Shadowed>,
     /// What is wrong, for the user.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
     unusable: Vec<Unusable>,
     /// What skills near files are found with.
     nearby: load::Nearby,
@@ -157,12 +127,12 @@ impl Extensions {
 
     /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an
     /// agent works all the same, with its caller's model and without those tools.
-    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Warning> {
+    pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Diagnostic> {
         let mut warnings = Vec::new();
         for agent in &self.agents {
             let file = agent.path.as_deref().unwrap_or(Path::new("--agents"));
             let mut say = |why: String, remedy: &str| {
-                warnings.push(Warning::of(file, None, why, remedy));
+                warnings.push(Diagnostic::new(file, why).hint(remedy));
             };
             if let Some(model) = agent.model.as_deref().filter(|model| !has_model(model)) {
                 let why = format!(

@@ -1,6 +1,6 @@
 //! What the model is told of skills: their names and what they are for, in as much room as there is.
 
-use super::SkillDefinition;
+use crate::skill::SkillDefinition;
 
 /// As much of a description is shown.
 const LONGEST: usize = 250;

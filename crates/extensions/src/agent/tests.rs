@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::keys;
 use super::*;
+use crate::keys;
 
 /// An agent with these keys besides name and description, and what is said of it.
 fn agent(more: &str) -> (Result<AgentDefinition, Bad>, Vec<String>) {

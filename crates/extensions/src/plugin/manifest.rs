@@ -2,13 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use ona_config::settings::{self, BadFile};
+use ona_types::Diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::files::{Bound, admitted};
-use super::super::{Warning, is_name};
 use super::{MANIFEST, PluginError};
-use crate::settings::{self, BadFile};
+use crate::files::{Bound, admitted};
+use crate::names::is_name;
 
 /// What a plugin says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ pub(super) struct Reading<'a> {
     file: PathBuf,
     json: Map<String, Value>,
     pub(super) manifest: Manifest,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Reading<'a> {
@@ -88,7 +89,7 @@ impl<'a> Reading<'a> {
         let mut warnings = Vec::new();
         for key in NOT_USED.into_iter().filter(|key| json.contains_key(*key)) {
             let why = format!("`{key}` is not used by ona");
-            warnings.push(Warning::of(&file, None, why, "the rest of the plugin is"));
+            warnings.push(Diagnostic::new(&file, why).hint("the rest of the plugin is"));
         }
         Ok(Self { root, file, json, manifest, warnings })
     }

@@ -3,21 +3,20 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use ona_config::settings::Roots;
+use ona_config::trust::{Agreement, ExtensionEffects, Origin, Trusted};
+use ona_types::Diagnostic;
 use serde_json::{Map, Value};
 
-use super::effects::{effects_of, project_dirs};
-use super::files::{Bound, Files, SKILL_FILE};
-use super::keys::{self, Bad, Keys};
-use super::notes::Notes;
-use super::plugin::AgreedParts;
-use super::skill::{self, Found};
-use super::{
-    AgentDefinition, Extensions, Kind, Origin, Plugin, Shadowed, SkillDefinition, SkillKind,
-    Unusable, Warning, agent, builtin, is_name,
-};
-use crate::extension_effects::ExtensionEffects;
-use crate::settings::Roots;
-use crate::trust::{Agreement, Trusted};
+use super::{Extensions, Kind, Shadowed, Unusable};
+use crate::agent::{self, AgentDefinition, builtin};
+use crate::effects::{effects_of, project_dirs};
+use crate::files::{Bound, Files, SKILL_FILE};
+use crate::keys::{self, Bad, Keys};
+use crate::names::is_name;
+use crate::notes::Notes;
+use crate::plugin::{AgreedParts, Plugin};
+use crate::skill::{self, Found, SkillDefinition, SkillKind};
 
 /// What warnings call `--agents`.
 const GIVEN: &str = "--agents";
@@ -275,7 +274,7 @@ impl Loader<'_> {
             Some(Ok(agents)) => agents,
             Some(Err(why)) => {
                 let remedy = "give an object of agents";
-                return self.out.warnings.push(Warning::of(given, None, why, remedy));
+                return self.out.warnings.push(Diagnostic::new(given, why).hint(remedy));
             }
         };
         for (name, agent) in agents {
@@ -393,7 +392,7 @@ impl Loader<'_> {
                     skill.held_back.join(", ")
                 );
                 let remedy = format!("look at it, then `ona plugin update {id}`");
-                notes.said.push(Warning::of(file, None, why, &remedy));
+                notes.said.push(Diagnostic::new(file, why).hint(remedy));
             }
             Ok(skill)
         };
@@ -467,7 +466,7 @@ impl Loader<'_> {
             self.out.unusable.push(Unusable { kind, name, why });
         }
         let remedy = format!("until it is mended this {} cannot be used", kind.word());
-        self.out.warnings.push(Warning::of(file, line, why, &remedy));
+        self.out.warnings.push(Diagnostic::new(file, why).at_line(line).hint(remedy));
     }
 }
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+use ona_config::instructions::front;
 use ona_policy::split_rules;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
-
-use crate::instructions::front;
 
 /// Keys whose value is prose. People write colons and brackets in it without quotes, which is no YAML.
 const PROSE: [&str; 4] = ["description", "argument-hint", "initialPrompt", "paths"];

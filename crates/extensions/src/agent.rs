@@ -1,21 +1,21 @@
 //! Agents: what one is told, what it may use, how it runs.
 
+pub(crate) mod builtin;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use ona_config::trust::Origin;
 use ona_policy::{TOOL_NAMES, tool_named, wildcard};
 use ona_types::{Effort, PermissionMode};
 use serde_json::Value;
 
-use super::keys::{Bad, Keys};
-use super::notes::Notes;
-use super::{Origin, is_name};
+use crate::keys::{Bad, Keys};
+use crate::names::{MAX_NAME, is_name};
+use crate::notes::Notes;
 
 /// What an agent that keeps memories has, to read and write them.
 const FOR_MEMORY: [&str; 3] = ["Read", "Write", "Edit"];
-
-/// Longer names help nobody.
-pub(super) const LONGEST_NAME: usize = 64;
 
 /// An agent that can be started.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +132,7 @@ const RESTRICTING: [(&str, &[&str]); 5] = [
 
 /// Reads an agent of this name. What is wrong with a key is noted, and the agent goes without it, unless that would
 /// leave it freer than it was meant to be.
-pub(super) fn read(
+pub(crate) fn read(
     name: String,
     keys: &Keys,
     prompt: &str,
@@ -227,14 +227,12 @@ impl AgentDefinition {
 }
 
 /// The name that a file gives its agent.
-pub(super) fn name(keys: &Keys) -> Result<String, Bad> {
+pub(crate) fn name(keys: &Keys) -> Result<String, Bad> {
     let name = keys.text("name")?.ok_or_else(|| keys.bad("name", "is missing"))?;
-    match is_name(&name) || super::builtin::NAMES.contains(&name.as_str()) {
+    match is_name(&name) || builtin::NAMES.contains(&name.as_str()) {
         true => Ok(name),
-        false => Err(keys.bad(
-            "name",
-            &format!("must be up to {LONGEST_NAME} small letters, digits and hyphens"),
-        )),
+        false => Err(keys
+            .bad("name", &format!("must be up to {MAX_NAME} small letters, digits and hyphens"))),
     }
 }
 
@@ -342,7 +340,7 @@ fn may_start(
 }
 
 /// Hooks may be guards: where they cannot be read, nobody should run without them.
-pub(super) fn hooks(keys: &Keys) -> Result<Option<Value>, Bad> {
+pub(crate) fn hooks(keys: &Keys) -> Result<Option<Value>, Bad> {
     match keys.value("hooks") {
         None => Ok(None),
         Some(hooks @ (Value::Object(_) | Value::Array(_))) => Ok(Some(hooks.clone())),

@@ -40,18 +40,18 @@ impl fmt::Display for Origin {
 
 /// What a file would do besides being read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ExtensionEffects {
+pub struct ExtensionEffects {
     /// The file.
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// What would run.
-    pub(crate) runs: Map<String, Value>,
+    pub runs: Map<String, Value>,
     /// What would go ahead unasked.
-    pub(crate) permits: Map<String, Value>,
+    pub permits: Map<String, Value>,
 }
 
 impl ExtensionEffects {
     /// Whether it is text and nothing else.
-    pub(crate) fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         self.runs.is_empty() && self.permits.is_empty()
     }
 }

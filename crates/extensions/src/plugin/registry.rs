@@ -11,13 +11,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_config::Config;
+use ona_config::settings::Repository;
 use ona_files::{Lock, LockError, Mode, ReplaceError, ReplaceOptions};
+use ona_types::Diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::super::{Warning, is_name};
 use super::{AgreedParts, Parts, Plugin, PluginError};
+use crate::names::is_name;
 pub use source::{FetchError, PluginSource, SourceError};
 
 const RECORD: &str = "record.json";
@@ -188,7 +191,7 @@ impl Registry {
             let why =
                 "its hooks or servers were changed since it was added, and do not run".to_owned();
             let remedy = format!("look at them, then `ona plugin update {id}`");
-            plugin.warnings.push(Warning::of(&root, None, why, &remedy));
+            plugin.warnings.push(Diagnostic::new(&root, why).hint(remedy));
             plugin.hold_back();
         }
         Ok(plugin)
@@ -314,8 +317,23 @@ pub(crate) struct Wanted<'a> {
     pub(crate) enabled: &'a Value,
 }
 
+/// The plugins that act in a project whose settings are these, and what is wrong with them.
+pub fn active_plugins(
+    config: &Config,
+    project_dir: &Path,
+    settings: &Value,
+) -> (Vec<Plugin>, Vec<Diagnostic>) {
+    acting(&Wanted {
+        ona_config: &config.ona_config,
+        given: &config.plugin_dirs,
+        added: !config.is_bare(),
+        repository: &Repository::of(project_dir).root,
+        enabled: &settings["enabledPlugins"],
+    })
+}
+
 /// The plugins that act, by id; of two with one name the one that was given for this session.
-pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Warning>) {
+pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
     let registry = Registry::of(wanted.ona_config);
     let mut warnings = Vec::new();
     let mut plugins: Vec<Plugin> = Vec::new();
@@ -324,25 +342,23 @@ pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Warning>) {
         match Plugin::read(dir, dir) {
             Ok(plugin) if plugins.iter().any(|known| known.id == plugin.id) => {
                 let why = format!("another plugin that was given is called `{}`", plugin.id);
-                warnings.push(Warning::of(dir, None, why, "give only one of them"));
+                warnings.push(Diagnostic::new(dir, why).hint("give only one of them"));
             }
             Ok(plugin) => {
                 let data = registry.data(&plugin.id);
                 plugins.push(Plugin { data, ..plugin });
             }
             Err(error) => {
-                warnings.push(Warning::of(
-                    dir,
-                    None,
-                    error.to_string(),
-                    "see `ona plugin validate`",
-                ));
+                warnings.push(
+                    Diagnostic::new(dir, error.to_string()).hint("see `ona plugin validate`"),
+                );
             }
         }
     }
     let (records, bad) = if wanted.added { registry.records() } else { Default::default() };
     for error in bad {
-        warnings.push(Warning::of(&registry.dir, None, error.to_string(), "add the plugin anew"));
+        warnings
+            .push(Diagnostic::new(&registry.dir, error.to_string()).hint("add the plugin anew"));
     }
     for (id, record) in records {
         let here = record.project.as_deref().is_none_or(|root| root == wanted.repository);
@@ -354,12 +370,8 @@ pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Warning>) {
             Ok(plugin) => plugins.push(plugin),
             Err(error) => {
                 let remedy = format!("`ona plugin update {id}`, or `ona plugin remove {id}`");
-                warnings.push(Warning::of(
-                    &registry.dir.join(&id),
-                    None,
-                    error.to_string(),
-                    &remedy,
-                ));
+                warnings
+                    .push(Diagnostic::new(registry.dir.join(&id), error.to_string()).hint(remedy));
             }
         }
     }

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
+use ona_config::instructions::{front, path_globs};
+use ona_config::trust::Origin;
 use ona_hooks::Shell;
 use ona_policy::{Anchors, Rule, Scope, Source};
 use ona_types::{Behavior, Effort};
 use serde_json::Value;
 
-use super::agent::{LONGEST_NAME, hooks};
-use super::keys::{Bad, Keys};
-use super::notes::Notes;
-use super::{Origin, is_name};
-use crate::instructions::{front, path_globs};
+use crate::agent::hooks;
+use crate::keys::{Bad, Keys};
+use crate::names::{MAX_NAME, is_name};
+use crate::notes::Notes;
 
 /// A skill, or a custom command.
 #[derive(Clone, Debug)]
@@ -94,15 +95,15 @@ impl SkillPaths {
 }
 
 /// What a file is, besides what stands in it.
-pub(super) struct Found<'a> {
-    pub(super) kind: SkillKind,
+pub(crate) struct Found<'a> {
+    pub(crate) kind: SkillKind,
     /// The name of its directory or file.
-    pub(super) name: String,
-    pub(super) namespace: Vec<String>,
-    pub(super) origin: &'a Origin,
+    pub(crate) name: String,
+    pub(crate) namespace: Vec<String>,
+    pub(crate) origin: &'a Origin,
     /// What its globs are relative to.
-    pub(super) base: &'a Path,
-    pub(super) plugin: Option<PluginPlace>,
+    pub(crate) base: &'a Path,
+    pub(crate) plugin: Option<PluginPlace>,
 }
 
 impl SkillDefinition {
@@ -129,7 +130,7 @@ impl SkillDefinition {
 }
 
 /// The name of a skill: the one it gives itself, if that can be one.
-pub(super) fn name(found: &Found<'_>, keys: &Keys, notes: &mut Notes<'_>) -> Result<String, Bad> {
+pub(crate) fn name(found: &Found<'_>, keys: &Keys, notes: &mut Notes<'_>) -> Result<String, Bad> {
     // A command is called as its file is.
     if found.kind == SkillKind::Skill {
         let own = notes.or_default(keys.text("name"));
@@ -138,7 +139,7 @@ pub(super) fn name(found: &Found<'_>, keys: &Keys, notes: &mut Notes<'_>) -> Res
             Some(own) => notes.say(
                 keys.line("name"),
                 format!("`name`: `{own}` cannot be a name; it is called `{}`", found.name),
-                &format!("use up to {LONGEST_NAME} small letters, digits and hyphens"),
+                &format!("use up to {MAX_NAME} small letters, digits and hyphens"),
             ),
             None => {}
         }
@@ -155,12 +156,12 @@ pub(super) fn name(found: &Found<'_>, keys: &Keys, notes: &mut Notes<'_>) -> Res
 /// Whether something can stand behind a slash. Files are named more freely than what is written in them.
 fn is_callable(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(fits)
+    !name.is_empty() && name.chars().count() <= MAX_NAME && name.chars().all(fits)
 }
 
 /// Reads a skill of this name. What is wrong with a key is noted, and the skill goes without it, unless that would
 /// let it do more than it was meant to.
-pub(super) fn read(
+pub(crate) fn read(
     name: String,
     found: Found<'_>,
     keys: &Keys,
