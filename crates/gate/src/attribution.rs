@@ -1,12 +1,13 @@
 //! A call and the intents: whether its intent owns what it would change, what it then changed, and what the trace tells of
 //! it (S2, S4).
 
+use ona_intents::Workspace;
 use ona_intents::gate::CallClass;
 use ona_intents::refusal::{GateKind, Refusal};
-use ona_intents::{TraceEntry, Workspace};
 use ona_policy::{By, Scope};
 use ona_store::StoreError;
 use ona_tools::Tool;
+use ona_trace::TraceEntry;
 use ona_types::gate::{Answer, StageName, Verdict};
 use ona_types::{Behavior, ToolKind, ToolOutput};
 use serde_json::{Value, json};

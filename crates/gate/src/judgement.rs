@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use ona_hooks::{About, Fired};
-use ona_intents::TraceEntry;
 use ona_policy::{Call, Effects};
 use ona_store::{Decision, StoreError};
 use ona_tools::{InputError, Tool};
+use ona_trace::TraceEntry;
 use ona_types::gate::{Answer, Judged, Verdict};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{Behavior, ToolUseId};

@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ona_intents::TraceEntry;
 use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
-use ona_intents::trace::ScopeValidation;
 use ona_store::{CallOutcome, CallStart, HeardHook};
 use ona_tools::Tool as _;
+use ona_trace::TraceEntry;
+use ona_trace::entry::ScopeValidation;
 use ona_types::{FileView, Seen, ToolKind, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::Classified;
-use ona_intents::trace::{MutationClass, ScopeValidation};
 use ona_store::{CallOutcome, CallStart, ForeignCall, HeardHook, StoreError};
+use ona_trace::entry::{MutationClass, ScopeValidation};
 use ona_types::gate::Answer;
 use ona_types::{ToolKind, ToolOutput, ToolUseId};
 use serde::{Deserialize, Serialize};

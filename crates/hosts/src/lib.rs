@@ -22,10 +22,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ona_intents::Workspace;
 use ona_intents::hook_policy::FailureMode;
-use ona_intents::{TraceEntry, Workspace};
 use ona_store::{HeardHook, StoreError};
 use ona_tools::Place;
+use ona_trace::TraceEntry;
 use ona_types::PermissionMode;
 use ona_types::hook::{HookEvent, HookInvocation};
 use serde_json::{Value, json};

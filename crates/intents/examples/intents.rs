@@ -6,15 +6,16 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ona_intents::blame::{Target, blame};
-use ona_intents::class::Versions;
 use ona_intents::file::{INTENTS_FILE, Intents};
 use ona_intents::gate::Decision;
-use ona_intents::ranges::{modified_ranges, prefixed_hash};
-use ona_intents::trace::LineRange;
-use ona_intents::{Asked, Ledger, TraceEntry, Workspace, mutation};
+use ona_intents::{Asked, Workspace};
 use ona_policy::{Effects, path};
 use ona_repo::Disk;
+use ona_trace::blame::{Target, blame};
+use ona_trace::class::Versions;
+use ona_trace::entry::LineRange;
+use ona_trace::ranges::{modified_ranges, prefixed_hash};
+use ona_trace::{Ledger, TraceEntry, mutation};
 use ona_types::{ToolKind, WriteAction};
 
 const INTENTS: usize = 1_000;

@@ -34,7 +34,7 @@ pub fn text(root: &Path) -> Result<String, LoadError> {
 
 /// The time now, as `created_at` and `updated_at` have it.
 pub fn now() -> String {
-    crate::trace::seconds(&crate::trace::now())
+    ona_trace::time::whole_seconds(&ona_trace::time::now())
 }
 
 /// Whether the workspace has intents: without the directory this gate does not apply

@@ -14,7 +14,8 @@ use crate::hook_policy::{Class, Classified, FailureMode, HookPolicy, WriteMetada
 use crate::ignore::{Entry, Ignore};
 use crate::refusal::{Refusal, TRACE_IS_ONAS};
 use crate::scope::{Held, Outside, relative};
-use crate::trace::{LEDGER_PATH, ScopeValidation};
+use ona_trace::entry::ScopeValidation;
+use ona_trace::ledger::LEDGER_PATH;
 
 pub use written::written;
 

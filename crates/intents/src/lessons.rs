@@ -10,7 +10,7 @@ use ona_policy::secrets::Redactor;
 use ona_policy::shell;
 
 use crate::text::line_end;
-use crate::trace::{LedgerError, inside};
+use ona_trace::paths::{UnsafePath, inside};
 
 /// The heading the lessons stand under.
 pub const HEADING: &str = "## Lessons Learned";
@@ -70,7 +70,7 @@ pub enum Learned {
 pub enum LessonError {
     /// The file lies outside the workspace.
     #[error(transparent)]
-    LeadsOut(#[from] LedgerError),
+    Path(#[from] UnsafePath),
     /// The file cannot be read.
     #[error("{file}: the lesson is not noted: {error}")]
     Read {

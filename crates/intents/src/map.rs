@@ -17,7 +17,10 @@ use ona_files::{
 pub use import::{Imported, import};
 pub use page::{BEGIN, END};
 
-use crate::trace::{Ledger, LedgerError, MutationClass, PATIENCE, TraceEntry, inside, own};
+use ona_trace::entry::MutationClass;
+use ona_trace::ledger::LOCK_TIMEOUT;
+use ona_trace::paths::{UnsafePath, inside, own_file};
+use ona_trace::{Ledger, TraceEntry};
 
 /// Where the map is, from the workspace.
 pub const MAP_PATH: &str = ".orchestration/intent_map.md";
@@ -55,7 +58,7 @@ pub struct IntentMap {
 pub enum MapError {
     /// It lies outside the workspace, or is a link.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Path(#[from] UnsafePath),
     /// Another process is updating it. The map is a view: it can be rebuilt at any time.
     #[error("the intent map was not updated: {0}")]
     Lock(#[from] LockError),
@@ -95,7 +98,7 @@ impl IntentMap {
             let rows = self.intents.entry(intent.clone()).or_default();
             let row = rows.entry(path.to_owned()).or_default();
             row.class = entry.mutation_class;
-            row.changed = crate::trace::seconds(&entry.timestamp);
+            row.changed = ona_trace::time::whole_seconds(&entry.timestamp);
             let named = entry.file.as_ref().filter(|file| file.relative_path == path);
             row.hash = named.and_then(|file| file.post_hash.clone());
             for range in entry.modified_ranges.iter().filter(|range| range.file == path) {
@@ -126,7 +129,7 @@ impl IntentMap {
         workspace: &Path,
         name: impl Fn(&str) -> Option<String>,
     ) -> Result<(), MapError> {
-        let path = own(workspace, MAP_PATH)?;
+        let path = own_file(workspace, MAP_PATH)?;
         let old = read_resolved_text(&path, MAX_FILE)?;
         let new = page::render(self, old.as_deref(), name);
         if old.as_deref() != Some(new.as_str()) {
@@ -137,18 +140,18 @@ impl IntentMap {
 }
 
 /// Brings the map of a workspace up to date with one new entry, as the ledger already holds it
-/// ([`crate::trace::Appended::entry`]). The ledger is read only where there is no map yet that could be added to.
+/// ([`ona_trace::ledger::Appended::entry`]). The ledger is read only where there is no map yet that could be added to.
 pub fn record(
     workspace: &Path,
     ledger: &Ledger,
     entry: &TraceEntry,
     name: impl Fn(&str) -> Option<String>,
 ) -> Result<(), MapError> {
-    let (path, lock) = (own(workspace, MAP_PATH)?, own(workspace, LOCK_PATH)?);
+    let (path, lock) = (own_file(workspace, MAP_PATH)?, own_file(workspace, LOCK_PATH)?);
     if let Some(dir) = lock.parent() {
         std::fs::create_dir_all(dir)?;
     }
-    let _held = Lock::acquire(&lock, PATIENCE)?;
+    let _held = Lock::acquire(&lock, LOCK_TIMEOUT)?;
     let old = read_resolved_text(&path, MAX_FILE)?;
     let map = match old.as_deref().and_then(page::parse) {
         Some(mut map) => {
@@ -165,8 +168,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::ranges::modified_ranges;
-    use crate::syntax::attribute;
+    use ona_trace::ranges::modified_ranges;
+    use ona_trace::syntax::attribute;
 
     fn entry(intent: &str, path: &str, source: &str) -> TraceEntry {
         let mut modified_ranges = modified_ranges(path, None, Some(source.as_bytes()));
@@ -199,7 +202,7 @@ mod tests {
         assert!(
             text.starts_with("# Intent Map\n\n<!-- ona:begin generated -->\n## INT-1 Rate limit\n")
         );
-        let hash = crate::ranges::prefixed_hash(b"fn f() {}");
+        let hash = ona_trace::ranges::prefixed_hash(b"fn f() {}");
         assert!(
             text.contains(&format!("| a.rs | f | BUG_FIX | {hash} | 2026-05-02T09:14:03Z |\n")),
             "{text}"
@@ -246,7 +249,7 @@ mod tests {
         fs::write(dir.path().join("a.rs"), "fn f() {}").unwrap();
         std::os::unix::fs::symlink("../a.rs", dir.path().join(MAP_PATH)).unwrap();
         let recorded = record(dir.path(), &ledger, &one, name);
-        assert!(matches!(recorded, Err(MapError::Ledger(LedgerError::Link { .. }))));
+        assert!(matches!(recorded, Err(MapError::Path(UnsafePath::Link { .. }))));
         assert!(IntentMap::default().write(dir.path(), name).is_err());
         assert_eq!(fs::read_to_string(dir.path().join("a.rs")).unwrap(), "fn f() {}");
     }

@@ -5,8 +5,9 @@ use crate::file::{Change, Intent, Status, TextField, change, update};
 use crate::gate::{not_blocked, valid};
 use crate::map::IntentMap;
 use crate::refusal::Refusal;
-use crate::trace::{Ledger, now};
 use crate::workspace::Workspace;
+use ona_trace::Ledger;
+use ona_trace::time::now;
 
 /// How many trace entries are included (S2 §2.4).
 const MAX_ENTRIES: usize = 20;
@@ -47,7 +48,7 @@ impl Workspace {
         let mut trace = Vec::new();
         match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MAX_ENTRIES)) {
             Ok(Ok(recent)) => {
-                let told = |entry: &crate::TraceEntry| context::TraceEntry {
+                let told = |entry: &ona_trace::TraceEntry| context::TraceEntry {
                     timestamp: entry.timestamp.clone(),
                     mutation_class: entry
                         .mutation_class
@@ -86,8 +87,8 @@ mod tests {
     use super::*;
     use crate::file::INTENTS_FILE;
     use crate::ignore::IGNORE_FILES;
-    use crate::ranges::modified_ranges;
-    use crate::trace::TraceEntry;
+    use ona_trace::TraceEntry;
+    use ona_trace::ranges::modified_ranges;
 
     #[test]
     fn selecting_begins_an_intent_and_tells_of_it() {

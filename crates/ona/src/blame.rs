@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ona_files::ReadError;
-use ona_intents::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
 use ona_intents::file::{Found, Intents};
-use ona_intents::ranges::{is_binary, split_lines};
 use ona_intents::scope::locate;
-use ona_intents::syntax::left_out;
-use ona_intents::trace::TraceEntry;
 use ona_repo::git;
 use ona_store::Store;
+use ona_trace::TraceEntry;
+use ona_trace::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
+use ona_trace::ranges::{is_binary, split_lines};
+use ona_trace::syntax::left_out;
 use ona_types::SessionId;
 use serde_json::{Value, json};
 

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use ona_intents::trace::{LEDGER_PATH, TraceEntry, Verification};
 use ona_store::Store;
+use ona_trace::TraceEntry;
+use ona_trace::ledger::{LEDGER_PATH, Verification};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -171,7 +172,7 @@ fn list(
         }
     }
     let text = if as_json {
-        format!("{}\n", Value::Array(last.iter().map(ona_intents::export::json).collect()))
+        format!("{}\n", Value::Array(last.iter().map(ona_trace::export::json).collect()))
     } else if last.is_empty() {
         "no matching entries in the trace\n".to_owned()
     } else {
@@ -236,7 +237,7 @@ fn show(workspace: &Workspace, word: &str, as_json: bool) -> Result<ExitCode, Cl
         }
     };
     let text = match as_json {
-        true => format!("{}\n", ona_intents::export::json(entry)),
+        true => format!("{}\n", ona_trace::export::json(entry)),
         false => words(entry),
     };
     printed(&text)?;
@@ -380,7 +381,7 @@ fn verdict(found: &Verification) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ona_intents::trace::Finding;
+    use ona_trace::ledger::Finding;
 
     use super::*;
 

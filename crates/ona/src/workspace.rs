@@ -8,9 +8,10 @@ use ona_engine::find_session;
 use ona_intents::file::{
     self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, Loader, WriteError, YamlError,
 };
-use ona_intents::trace::{LEDGER_PATH, Ledger, TraceEntry};
 use ona_repo::git::GitError;
 use ona_store::{Selection, Store};
+use ona_trace::ledger::LEDGER_PATH;
+use ona_trace::{Ledger, TraceEntry};
 use ona_types::SessionId;
 
 use crate::args::Cli;

@@ -1,10 +1,11 @@
 //! Lessons (S4): a check that failed is noted where the next session reads it, and the note is traced too.
 
-use ona_intents::TraceEntry;
-use ona_intents::class::Versions;
 use ona_intents::lessons::{FILES, Learned, Lesson, LessonError, learn};
-use ona_intents::trace::{ScopeValidation, now};
 use ona_policy::secrets::Redactor;
+use ona_trace::TraceEntry;
+use ona_trace::class::Versions;
+use ona_trace::entry::ScopeValidation;
+use ona_trace::time::now;
 
 use super::Governed;
 use super::record::{self, Who};
@@ -47,6 +48,6 @@ pub fn note(
     entry.actor = Some("ona".to_owned());
     entry.scope_validation = Some(ScopeValidation::Exempt);
     let versions = Versions { path: &name, old: old.as_deref(), new: new.as_deref() };
-    ona_intents::mutation::describe(&mut entry, &[versions], None);
+    ona_trace::mutation::describe(&mut entry, &[versions], None);
     Ok(Some(entry))
 }

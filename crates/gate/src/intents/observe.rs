@@ -5,11 +5,12 @@ use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ona_intents::TraceEntry;
 use ona_intents::gate::CallClass;
-use ona_intents::ranges::prefixed_hash;
-use ona_intents::trace::{CONCURRENT_MODIFICATION, Ledger, parse_line};
 use ona_policy::path::Target;
+use ona_trace::Ledger;
+use ona_trace::TraceEntry;
+use ona_trace::entry::{CONCURRENT_MODIFICATION, parse_line};
+use ona_trace::ranges::prefixed_hash;
 use ona_types::{ContentHash, FileView};
 use serde::{Deserialize, Serialize};
 
@@ -244,8 +245,8 @@ mod tests {
         let before = Before::take(&governed, &effects.writes).await;
         fs::write(dir.path().join("theirs"), "x\n").unwrap();
         fs::write(dir.path().join("ours"), "x\n").unwrap();
-        let mut entry = ona_intents::TraceEntry::new();
-        entry.modified_ranges = ona_intents::ranges::modified_ranges("theirs", None, Some(b"x\n"));
+        let mut entry = ona_trace::TraceEntry::new();
+        entry.modified_ranges = ona_trace::ranges::modified_ranges("theirs", None, Some(b"x\n"));
         Ledger::of(dir.path()).unwrap().append(entry).unwrap();
         let again = serde_json::to_string(&before).unwrap();
         let again: Before = serde_json::from_str(&again).unwrap();

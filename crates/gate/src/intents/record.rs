@@ -3,18 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ona_intents::class::Versions;
 use ona_intents::gate::{CallClass, written};
 use ona_intents::map::MapError;
 use ona_intents::scope::relative;
-use ona_intents::trace::{
-    AgentAction, AppendError, Appended, FileChange, Ledger, LedgerError, ModifiedRange,
-    MutationClass, ScopeValidation, ToolOrigin,
-};
-use ona_intents::{TraceEntry, Workspace, map, mutation, ranges};
+use ona_intents::{Workspace, map};
 use ona_policy::Effects;
 use ona_repo::Checkout;
 use ona_tools::Tool;
+use ona_trace::Ledger;
+use ona_trace::class::Versions;
+use ona_trace::entry::{
+    AgentAction, FileChange, ModifiedRange, MutationClass, ScopeValidation, ToolOrigin,
+};
+use ona_trace::ledger::{AppendError, Appended};
+use ona_trace::paths::UnsafePath;
+use ona_trace::{TraceEntry, mutation, ranges};
 use ona_types::{ToolKind, ToolUseId, WriteAction};
 use serde_json::{Value, json};
 
@@ -184,7 +187,7 @@ pub fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Option<Muta
 #[derive(Debug, thiserror::Error)]
 enum Gap {
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Path(#[from] UnsafePath),
     #[error(transparent)]
     Append(#[from] AppendError),
     #[error(transparent)]

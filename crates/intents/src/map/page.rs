@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{IntentMap, MapRow};
 use crate::text::line_end;
-use crate::trace::MutationClass;
+use ona_trace::entry::MutationClass;
 
 /// The line before the generated part.
 pub const BEGIN: &str = "<!-- ona:begin generated -->";

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use ona_intents::file::{Intent, Status};
 use ona_intents::ignore::Ignore;
-use ona_intents::trace::TraceEntry;
 use ona_store::{Selection, Store};
+use ona_trace::TraceEntry;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
@@ -88,7 +88,7 @@ pub fn show(cli: &Cli, id: &str, last: usize, as_json: bool) -> Result<ExitCode,
         value["selected"] = json!(!selections.is_empty());
         value["selections"] = selections.iter().map(by).collect();
         value["blocked_by"] = json!(blocked);
-        value["recent_trace"] = recent.iter().map(ona_intents::export::json).collect();
+        value["recent_trace"] = recent.iter().map(ona_trace::export::json).collect();
         format!("{value}\n")
     } else {
         words(intent, &selections, blocked.as_deref(), &recent)

@@ -6,17 +6,18 @@
 
 use std::process::ExitCode;
 
-use ona_intents::class::Versions;
 use ona_intents::file::Intent;
 use ona_intents::gate;
 use ona_intents::ignore::Ignore;
 use ona_intents::map;
-use ona_intents::mutation::describe;
-use ona_intents::ranges::{Hunk, hunks, is_binary, split_lines};
-use ona_intents::reconcile::Ungoverned;
 use ona_intents::scope::Held;
-use ona_intents::trace::{AgentAction, ScopeValidation, ToolOrigin, TraceEntry};
 use ona_repo::git::{self, Contents};
+use ona_trace::TraceEntry;
+use ona_trace::class::Versions;
+use ona_trace::entry::{AgentAction, ScopeValidation, ToolOrigin};
+use ona_trace::mutation::describe;
+use ona_trace::ranges::{Hunk, hunks, is_binary, split_lines};
+use ona_trace::reconcile::Ungoverned;
 use serde_json::json;
 
 use super::reconcile::{Changes, MODE_CHANGED};
@@ -203,9 +204,9 @@ fn takes_out(hunk: &Hunk, places: &[&Ungoverned]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ona_intents::Ledger;
-    use ona_intents::ranges::modified_ranges;
-    use ona_intents::reconcile::reconcile;
+    use ona_trace::Ledger;
+    use ona_trace::ranges::modified_ranges;
+    use ona_trace::reconcile::reconcile;
 
     use super::*;
 
@@ -248,12 +249,12 @@ mod tests {
     fn whole_files() {
         let place = |new_range| Ungoverned {
             path: "a".to_owned(),
-            kind: ona_intents::reconcile::ChangeKind::Created,
+            kind: ona_trace::reconcile::ChangeKind::Created,
             old_range: None,
             new_range,
             content_hash: None,
         };
-        let range = ona_intents::trace::LineRange { start_line: 1, end_line: 1 };
+        let range = ona_trace::entry::LineRange { start_line: 1, end_line: 1 };
         let made = Contents { old: None, new: Some(b"x\n".to_vec()) };
         assert_eq!(before(&made, &[&place(Some(range))]), None);
         let gone = Contents { old: Some(b"x\n".to_vec()), new: None };

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ona_intents::blame::{Blame, Target, blame};
-use ona_intents::export::{NoteFile, agent_trace, git_ai_note, json};
-use ona_intents::ranges::{hunks, is_binary};
-use ona_intents::trace::TraceEntry;
 use ona_repo::git;
+use ona_trace::TraceEntry;
+use ona_trace::blame::{Blame, Target, blame};
+use ona_trace::export::{NoteFile, agent_trace, git_ai_note, json};
+use ona_trace::ranges::{hunks, is_binary};
 
 use super::Format;
 use crate::error::CliError;

@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use ona_hosts::project;
-use ona_intents::class::Versions;
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::map::MAP_PATH;
-use ona_intents::reconcile::{ChangeKind, Ungoverned, reconcile};
-use ona_intents::trace::{LEDGER_PATH, Ledger, LineRange};
 use ona_repo::git::{self, Contents, GitError};
+use ona_trace::Ledger;
+use ona_trace::class::Versions;
+use ona_trace::entry::LineRange;
+use ona_trace::ledger::LEDGER_PATH;
+use ona_trace::reconcile::{ChangeKind, Ungoverned, reconcile};
 use serde_json::{Value, json};
 
 use crate::error::CliError;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use ona_intents::class::Versions;
-use ona_intents::mutation::describe;
-use ona_intents::{Ledger, TraceEntry};
 use ona_testkit::{Project, run};
+use ona_trace::class::Versions;
+use ona_trace::mutation::describe;
+use ona_trace::{Ledger, TraceEntry};
 use serde_json::{Value, json};
 
 use crate::intents::{answer, done, fails, governed, ona};
