@@ -78,9 +78,8 @@ pub fn model_for_role(
     let thinking = env.thinking.and_then(|budget| thinking(budget, &model, max_output));
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
     let aliases = aliases(&env, settings).map_err(wrong)?;
-    let find: FindModel = Arc::new(move |name| {
-        resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
-    });
+    let find: FindModel =
+        Arc::new(move |name| resolve(provider, name, &aliases, lm_model.as_deref()));
     let model_handle = ModelHandle {
         client: Arc::new(client),
         max_output,
