@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ona_files::{LockError, ReplaceError};
 
+use crate::sealed::SealError;
+
 /// Why a vault could not be opened, read or written. Its content is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
@@ -75,9 +77,9 @@ pub enum VaultError {
     /// Another process keeps it locked, or it cannot be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The system gave no random bytes.
-    #[error("the system's random number generator failed: {0}")]
-    NoRandom(String),
+    /// The system gave no random bytes, or the cipher refuses the secrets.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// A file was not replaced.
     #[error("{}: {error}", path.display())]
     Write {

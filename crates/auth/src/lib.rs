@@ -25,4 +25,5 @@ mod sealed;
 mod vault;
 
 pub use error::VaultError;
+pub use sealed::SealError;
 pub use vault::Vault;

@@ -29,21 +29,31 @@ pub(crate) enum Unsealable {
     Newer,
 }
 
+/// Why secrets cannot be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// The system gave no random bytes.
+    #[error("the system's random number generator failed: {0}")]
+    NoRandom(#[from] getrandom::Error),
+    /// The cipher refuses them, as it does far beyond the limit of a vault.
+    #[error("the secrets cannot be encrypted")]
+    Cipher,
+}
+
 /// Random bytes from the system.
-pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, String> {
+pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, SealError> {
     let mut bytes = Zeroizing::new([0; N]);
-    getrandom::fill(bytes.as_mut()).map_err(|error| error.to_string())?;
+    getrandom::fill(bytes.as_mut())?;
     Ok(bytes)
 }
 
 /// The secrets as a file holds them.
-pub(crate) fn seal(secrets: &Secrets, key: &Key) -> Result<Vec<u8>, String> {
+pub(crate) fn seal(secrets: &Secrets, key: &Key) -> Result<Vec<u8>, SealError> {
     let nonce = random::<NONCE>()?;
     let plain = written(secrets);
     let payload = Payload { msg: &plain, aad: HEADER };
-    let sealed = cipher(key)
-        .encrypt(&XNonce::from(*nonce), payload)
-        .map_err(|_| "the secrets cannot be encrypted".to_owned())?;
+    let sealed =
+        cipher(key).encrypt(&XNonce::from(*nonce), payload).map_err(|_| SealError::Cipher)?;
     Ok([HEADER, nonce.as_slice(), &sealed].concat())
 }
 

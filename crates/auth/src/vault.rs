@@ -105,12 +105,12 @@ impl Vault {
         let key = match self.key()? {
             Some(key) => key,
             None => {
-                let key = sealed::random().map_err(VaultError::NoRandom)?;
+                let key = sealed::random()?;
                 disk::replace(&self.file(KEY), key.as_slice())?;
                 key
             }
         };
-        let bytes = sealed::seal(secrets, &key).map_err(VaultError::NoRandom)?;
+        let bytes = sealed::seal(secrets, &key)?;
         disk::replace(&self.file(VAULT), &bytes)
     }
 }

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ona_front::ModelUsed;
-use ona_provider::{Client, Model};
+use ona_provider::{Client, Model, ModelError};
 use ona_types::Effort;
 
 /// Finds a model of the same provider by its name.
-pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, String> + Send + Sync>;
+pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, ModelError> + Send + Sync>;
 
 /// Whom to ask, and how.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl fmt::Debug for ModelHandle {
 
 impl ModelHandle {
     /// The same line, to a model of another name.
-    pub(crate) fn called(&self, name: &str) -> Result<Self, String> {
+    pub(crate) fn called(&self, name: &str) -> Result<Self, ModelError> {
         let model = (self.find)(name)?;
         let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
         let thinking = self.thinking.and_then(|budget| model.thinking(budget, max_output));

@@ -7,6 +7,7 @@ mod work;
 use std::sync::Arc;
 
 use ona_front::{Ending, TurnEnd};
+use ona_provider::ModelError;
 use ona_sandbox::Owner;
 use ona_store::StoreError;
 use ona_tools::{AgentOrder, Calling, ServiceError};
@@ -42,7 +43,7 @@ pub(crate) enum SubagentError {
     #[error("this session has no model that an agent could ask")]
     NoModel,
     #[error("the agent's model: {0}")]
-    Model(String),
+    Model(ModelError),
     #[error("the agent {0} is still at work: wait for its end, or start one with another name")]
     AtWork(String),
     #[error("the agent's session is gone")]

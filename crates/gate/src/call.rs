@@ -46,6 +46,21 @@ pub struct CallReport {
     pub answer: Option<Value>,
 }
 
+/// Why a call names no tool that can be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UnusableCall {
+    #[error(
+        "the arguments of {tool} are not valid JSON ({why}); nothing was run: call it again with a JSON object"
+    )]
+    NotJson { tool: String, why: String },
+    #[error("unknown tool `{tool}` in this session; the tools are {offered}")]
+    NotOffered { tool: String, offered: String },
+    #[error("the MCP server {server} is not connected: {why}")]
+    ServerAway { server: String, why: String },
+    #[error("unknown tool `{tool}`; the tools are {known}")]
+    Unknown { tool: String, known: String },
+}
+
 /// The record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -112,8 +127,9 @@ impl Gate {
         self.find_workspace();
         let Finished { mut outcome, denied_by, answer } = match self.usable_tool(tool, input) {
             Ok(tool) => self.finish(&id, &tool, input.clone(), cancel).await,
-            Err(reason) => {
-                Finished { outcome: Outcome::unusable(reason), denied_by: None, answer: None }
+            Err(why) => {
+                let outcome = Outcome::unusable(why.to_string());
+                Finished { outcome, denied_by: None, answer: None }
             }
         };
         let moved = outcome.output.cwd.clone();
@@ -137,34 +153,28 @@ impl Gate {
         })
     }
 
-    /// The tool that a call names, as far as it can be called here. Says what is wrong else: the arguments are not JSON,
-    /// or there is no such tool in this session.
-    pub(super) fn usable_tool(&self, name: &str, input: &Value) -> Result<ToolRef, String> {
+    /// The tool that a call names, if it can be called in this session.
+    pub(super) fn usable_tool(&self, name: &str, input: &Value) -> Result<ToolRef, UnusableCall> {
+        let tool = || name.to_owned();
         if let Some(text) = input.get(INVALID_JSON).and_then(Value::as_str) {
             let why = match serde_json::from_str::<Value>(text) {
                 Err(error) => error.to_string(),
                 Ok(_) => "not a JSON object".to_owned(),
             };
-            return Err(format!(
-                "the arguments of {name} are not valid JSON ({why}); nothing was run: call it again with a \
-                 JSON object"
-            ));
+            return Err(UnusableCall::NotJson { tool: tool(), why });
         }
         let found = self.toolbox.find(name);
         let known = found.as_ref().map_or(name, |tool| tool.name());
         if !self.toolbox.has(known) {
-            let offered = self.toolbox.offered(&self.governance.permissions);
-            return Err(format!(
-                "unknown tool `{name}` in this session; the tools are {}",
-                offered.join(", ")
-            ));
+            let offered = self.toolbox.offered(&self.governance.permissions).join(", ");
+            return Err(UnusableCall::NotOffered { tool: tool(), offered });
         }
         found.ok_or_else(|| self.unknown_tool(name))
     }
 
-    fn unknown_tool(&self, name: &str) -> String {
-        if let Some(why) = self.server_is_away(name) {
-            return why;
+    fn unknown_tool(&self, name: &str) -> UnusableCall {
+        if let Some((server, why)) = self.server_is_away(name) {
+            return UnusableCall::ServerAway { server, why };
         }
         // Tools of servers may be thousands.
         let (of_servers, own): (Vec<String>, Vec<String>) =
@@ -175,7 +185,7 @@ impl Gate {
             (more, true) => format!(", and {more} of MCP servers"),
             (more, false) => format!(", and {more} of MCP servers, which ToolSearch finds"),
         };
-        format!("unknown tool `{name}`; the tools are {}{more}", own.join(", "))
+        UnusableCall::Unknown { tool: name.to_owned(), known: own.join(", ") + &more }
     }
 
     async fn finish(

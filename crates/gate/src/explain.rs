@@ -32,7 +32,7 @@ impl Gate {
             Err(why) => {
                 return Ok(Explanation {
                     verdict: Behavior::Deny,
-                    because: vec![why],
+                    because: vec![why.to_string()],
                     hooks: Vec::new(),
                     to_change_it: vec!["name one of the tools".to_owned()],
                 });

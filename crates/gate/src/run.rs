@@ -10,7 +10,7 @@ use ona_policy::secrets::Redactor;
 use ona_store::Store;
 use ona_tools::{Hides, Running, ToolContext, Views};
 use ona_types::gate::{Judged as _, Permit};
-use ona_types::{FileView, SessionId, ToolOutput};
+use ona_types::{BoxError, FileView, SessionId, ToolOutput};
 
 use super::judgement::Judgement;
 use super::masked_path::masked_path;
@@ -66,10 +66,9 @@ struct SessionViews<'a> {
 }
 
 impl Views for SessionViews<'_> {
-    fn last_view(&self, path: &Path) -> Result<Option<FileView>, String> {
+    fn last_view(&self, path: &Path) -> Result<Option<FileView>, BoxError> {
         // Files that differ in nothing but a secret share a row; whether it is about this one, its hash says.
-        let known = self.store.last_view(self.session, &masked_path(self.redactor, path));
-        let known = known.map_err(|error| error.to_string())?;
+        let known = self.store.last_view(self.session, &masked_path(self.redactor, path))?;
         Ok(known.map(|view| FileView { path: path.to_owned(), ..view }))
     }
 }

@@ -198,7 +198,7 @@ impl Gate {
     }
 
     /// Why a tool of a server is not there, if it is because the server is not.
-    pub(super) fn server_is_away(&self, tool: &str) -> Option<String> {
+    pub(super) fn server_is_away(&self, tool: &str) -> Option<(String, String)> {
         let statuses = self.pool()?.statuses();
         let of_server =
             |slug: &str| tool.strip_prefix(PREFIX)?.strip_prefix(slug)?.strip_prefix("__");
@@ -213,7 +213,7 @@ impl Gate {
                 self.masked(status.error.as_deref().unwrap_or("it is switched off"))
             }
         };
-        Some(format!("the MCP server {} is not connected: {why}", status.name))
+        Some((status.name.clone(), why))
     }
 
     /// Tools of servers that the model is not shown until it looks for them.
@@ -322,6 +322,7 @@ mod tests {
     use std::sync::Mutex;
 
     use ona_mcp::ServerCallbacks as _;
+    use ona_types::BoxError;
 
     use super::secrets::HeardTokens;
     use super::*;
@@ -331,16 +332,16 @@ mod tests {
     struct Drawer(Mutex<HashMap<String, String>>);
 
     impl TokenStore for Drawer {
-        fn load(&self, key: &str) -> Result<Option<String>, String> {
+        fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
             Ok(self.0.lock().unwrap().get(key).cloned())
         }
 
-        fn save(&self, key: &str, secret: &str) -> Result<(), String> {
+        fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
             self.0.lock().unwrap().insert(key.to_owned(), secret.to_owned());
             Ok(())
         }
 
-        fn forget(&self, _: &str) -> Result<(), String> {
+        fn forget(&self, _: &str) -> Result<(), BoxError> {
             Ok(())
         }
     }

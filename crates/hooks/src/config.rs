@@ -9,7 +9,7 @@ use ona_types::Behavior;
 use ona_types::hook::HookEvent;
 use serde_json::{Map, Value};
 
-use crate::http;
+use crate::http::{self, RequestError};
 use crate::judge;
 use crate::matcher::Matcher;
 use crate::own_gate;
@@ -284,7 +284,7 @@ impl Reader {
         };
         let handler = match read_handler(event, entry) {
             Ok(handler) => handler,
-            Err(why) => return self.leave_out(source, place, &why),
+            Err(why) => return self.leave_out(source, place, &why.to_string()),
         };
         if entry.get("async") == Some(&Value::Bool(true)) {
             self.warn(source, place, "`async` is not supported: ona waits for the hook");
@@ -397,56 +397,80 @@ fn text<'m>(map: &'m Map<String, Value>, key: &str) -> Option<&'m str> {
     map.get(key).and_then(Value::as_str)
 }
 
-fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler, String> {
+/// Why an entry is not a handler.
+#[derive(Debug, thiserror::Error)]
+enum HandlerError {
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("`shell` must be bash, sh or powershell, not {0}")]
+    Shell(Value),
+    #[error("{0} supports only hooks of type command")]
+    OnlyCommands(HookEvent),
+    #[error("`headers.{0}` must be a string")]
+    Header(String),
+    #[error("`headers` must be an object")]
+    Headers,
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("`allowedEnvVars` must be a list of names")]
+    AllowedEnv,
+    #[error("{event} does not support hooks of type {kind}")]
+    NotAsked { event: HookEvent, kind: String },
+    #[error("`type` must be command, http, prompt or agent, not `{0}`")]
+    Type(String),
+}
+
+fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler, HandlerError> {
     match text(entry, "type").unwrap_or("command") {
         "command" => {
             let command = text(entry, "command").filter(|command| !command.trim().is_empty());
-            let command = command.ok_or("`command` is missing")?.to_owned();
+            let command = command.ok_or(HandlerError::Missing("command"))?.to_owned();
             let shell = match entry.get("shell") {
                 None | Some(Value::Null) => Shell::default(),
                 Some(name) => name
                     .as_str()
                     .and_then(Shell::parse)
-                    .ok_or(format!("`shell` must be bash, sh or powershell, not {name}"))?,
+                    .ok_or_else(|| HandlerError::Shell(name.clone()))?,
             };
             Ok(Handler::Command { command, shell })
         }
         "http" if matches!(event, HookEvent::SessionStart | HookEvent::Setup) => {
-            Err(format!("{event} supports only hooks of type command"))
+            Err(HandlerError::OnlyCommands(event))
         }
         "http" => {
-            let url = text(entry, "url").ok_or("`url` is missing")?.to_owned();
+            let url = text(entry, "url").ok_or(HandlerError::Missing("url"))?.to_owned();
             let headers = match entry.get("headers") {
                 None | Some(Value::Null) => Vec::new(),
                 Some(Value::Object(headers)) => headers
                     .iter()
                     .map(|(name, value)| match value.as_str() {
                         Some(value) => Ok((name.clone(), value.to_owned())),
-                        None => Err(format!("`headers.{name}` must be a string")),
+                        None => Err(HandlerError::Header(name.clone())),
                     })
                     .collect::<Result<_, _>>()?,
-                Some(_) => return Err("`headers` must be an object".into()),
+                Some(_) => return Err(HandlerError::Headers),
             };
             http::check(&url, &headers)?;
             let allowed_env = match entry.get("allowedEnvVars") {
                 None | Some(Value::Null) => Vec::new(),
-                Some(names) => serde_json::from_value(names.clone())
-                    .map_err(|_| "`allowedEnvVars` must be a list of names")?,
+                Some(names) => {
+                    serde_json::from_value(names.clone()).map_err(|_| HandlerError::AllowedEnv)?
+                }
             };
             Ok(Handler::Http { url, headers, allowed_env })
         }
         kind @ ("prompt" | "agent") => {
             if !judge::may_ask(event) {
-                return Err(format!("{event} does not support hooks of type {kind}"));
+                return Err(HandlerError::NotAsked { event, kind: kind.to_owned() });
             }
             let prompt = text(entry, "prompt").filter(|prompt| !prompt.trim().is_empty());
             Ok(Handler::Model {
-                prompt: prompt.ok_or("`prompt` is missing")?.to_owned(),
+                prompt: prompt.ok_or(HandlerError::Missing("prompt"))?.to_owned(),
                 model: text(entry, "model").map(str::to_owned),
                 looks: kind == "agent",
             })
         }
-        other => Err(format!("`type` must be command, http, prompt or agent, not `{other}`")),
+        other => Err(HandlerError::Type(other.to_owned())),
     }
 }
 

@@ -10,29 +10,40 @@ use crate::config::shortened;
 use crate::handler::{Ran, STREAM_CAP};
 use crate::plane::HookHost;
 
-/// Why an address and headers cannot be used, as they are written.
-pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), String> {
+/// Why a hook's URL or headers cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error(
+        "`url`: `{shown}` is not a valid URL ({why}); write the full URL, such as https://host/path"
+    )]
+    NotAUrl { shown: String, why: String },
+    #[error("`url`: `{0}` must begin with http:// or https://")]
+    Scheme(String),
+    #[error("`headers`: `{0}` is not a valid header name")]
+    HeaderName(String),
+    #[error(
+        "`headers.{0}` contains a character that is not allowed in a header, such as a line break or an accented letter"
+    )]
+    HeaderValue(String),
+}
+
+/// Checks a URL and headers as they are written.
+pub(crate) fn check(url: &str, headers: &[(String, String)]) -> Result<(), RequestError> {
     let shown = shortened(url);
-    let whole = "write the full URL, such as https://host/path";
     match Url::parse(url) {
-        Err(error) => {
-            return Err(format!("`url`: `{shown}` is not a valid URL ({error}); {whole}"));
-        }
+        Err(error) => return Err(RequestError::NotAUrl { shown, why: error.to_string() }),
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            return Err(format!("`url`: `{shown}` must begin with http:// or https://"));
+            return Err(RequestError::Scheme(shown));
         }
         Ok(_) => {}
     }
     for (name, value) in headers {
         if HeaderName::from_bytes(name.as_bytes()).is_err() {
-            let name = shortened(name);
-            return Err(format!("`headers`: `{name}` is not a valid header name"));
+            return Err(RequestError::HeaderName(shortened(name)));
         }
         // Variables are not filled in yet, but their names are plain.
         if HeaderValue::from_str(value).is_err() {
-            return Err(format!(
-                "`headers.{name}` contains a character that is not allowed in a header, such as a line break or an accented letter"
-            ));
+            return Err(RequestError::HeaderValue(name.clone()));
         }
     }
     Ok(())

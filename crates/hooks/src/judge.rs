@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use ona_types::BoxError;
 use ona_types::hook::HookEvent;
 use serde::Deserialize;
 
@@ -20,7 +21,7 @@ pub struct Question<'a> {
 }
 
 /// What is to come of a question: the model's text.
-pub type Judging<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
+pub type Judging<'a> = Pin<Box<dyn Future<Output = Result<String, BoxError>> + Send + 'a>>;
 
 /// Asks a model on behalf of hooks.
 pub trait Judge: Sync {

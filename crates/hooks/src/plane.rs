@@ -359,7 +359,7 @@ impl HookPlane {
                 tokio::select! {
                     answer = judge.judge(question) => match answer {
                         Ok(text) => judge::ran(entry.event, text),
-                        Err(why) => Ran::failed(why),
+                        Err(why) => Ran::failed(why.to_string()),
                     },
                     () = tokio::time::sleep(limit) => Ran {
                         timed_out: true,

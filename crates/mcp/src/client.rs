@@ -29,7 +29,8 @@ mod web;
 
 pub use call::CallOptions;
 pub use callbacks::{
-    Browser, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks, TokenStore, token_key,
+    Browser, ElicitAnswer, ElicitForm, Elicitation, HelperError, ServerCallbacks, TokenStore,
+    token_key,
 };
 pub use content::{Body, CallOutcome, ContentPart, PromptMessage, ResourceContent};
 pub use error::McpError;

@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use client::{
     AuthorizeError, Body, Browser, CallOptions, CallOutcome, ContentPart, ElicitAnswer, ElicitForm,
-    Elicitation, McpError, McpPrompt, McpResource, McpTemplate, McpTool, OnProgress, Pool,
-    PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root, ServerCallbacks,
-    ServerInfo, ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
+    Elicitation, HelperError, McpError, McpPrompt, McpResource, McpTemplate, McpTool, OnProgress,
+    Pool, PoolOptions, PromptArgument, PromptMessage, ResourceContent, Retry, Root,
+    ServerCallbacks, ServerInfo, ServerState, ServerStatus, TokenStore, slug, token_key, tool_name,
 };
 pub use handler::Reporter;
 pub use http::serve_http;

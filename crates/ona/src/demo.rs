@@ -190,9 +190,7 @@ fn scratch(dir: &Path) -> std::io::Result<PathBuf> {
 fn scripted(server: &Server) -> Result<ModelHandle, CliError> {
     let wrong = |error: &dyn std::fmt::Display| CliError::failed(error.to_string());
     let provider = ProviderKind::ClaudeCodeSubscription;
-    let find = move |name: &str| {
-        resolve(provider, name, &Aliases::default(), None).map_err(|error| error.to_string())
-    };
+    let find = move |name: &str| resolve(provider, name, &Aliases::default(), None);
     let model = find("claude_sonnet_4").map_err(|error| wrong(&error))?;
     let credentials = Arc::new(Fixed::new("the demo", Credential::None));
     let client =

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ona_engine::Session;
-use ona_gate::governance::GovernanceError;
 use ona_extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
+use ona_gate::governance::GovernanceError;
 use serde_json::{Value, json};
 
 use crate::args::Cli;

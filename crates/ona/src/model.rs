@@ -67,9 +67,8 @@ pub fn model_handle(
     let thinking = env.thinking.and_then(|budget| thinking(budget, &model, max_output));
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
     let aliases = aliases(&env, settings).map_err(wrong)?;
-    let find: FindModel = Arc::new(move |name| {
-        resolve(provider, name, &aliases, lm_model.as_deref()).map_err(|error| error.to_string())
-    });
+    let find: FindModel =
+        Arc::new(move |name| resolve(provider, name, &aliases, lm_model.as_deref()));
     Ok(ModelHandle {
         client: Arc::new(client),
         max_output,

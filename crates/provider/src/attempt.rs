@@ -197,7 +197,8 @@ async fn receive(
         // Asked for, or from a server that does not stream.
         "application/json" => {
             let mut body = Vec::new();
-            read(&mut response, &mut body, ANSWER_CAP, limit).await.map_err(FailedAttempt::cut)?;
+            let cut = |error: BodyError| FailedAttempt::cut(error.to_string());
+            read(&mut response, &mut body, ANSWER_CAP, limit).await.map_err(cut)?;
             let value = serde_json::from_slice(&body).map_err(|error| {
                 FailedAttempt::cut(format!("the server's answer is not complete JSON: {error}"))
             })?;
@@ -297,27 +298,36 @@ async fn refusal(line: &Line, mut response: Response, limit: Duration) -> Failed
     trouble
 }
 
+/// Why a body could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    #[error("the server's answer was cut off: {}", describe(.0))]
+    Cut(reqwest::Error),
+    #[error("the server's answer is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("the server's answer took too long")]
+    TooSlow,
+}
+
 /// Reads a body, up to a cap; keeps what was read before an error.
 async fn read(
     response: &mut Response,
     body: &mut Vec<u8>,
     cap: usize,
     limit: Duration,
-) -> Result<(), String> {
+) -> Result<(), BodyError> {
     let all = async {
-        while let Some(chunk) = response.chunk().await.map_err(|error| {
-            format!("the server's answer was cut off: {}", describe(&error.without_url()))
-        })? {
+        let cut = |error: reqwest::Error| BodyError::Cut(error.without_url());
+        while let Some(chunk) = response.chunk().await.map_err(cut)? {
             let room = cap - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
-                return Err(format!("the server's answer is larger than {cap} bytes"));
+                return Err(BodyError::TooLarge(cap));
             }
         }
         Ok(())
     };
-    let result = timeout(limit, all).await;
-    result.unwrap_or_else(|_| Err("the server's answer took too long".to_owned()))
+    timeout(limit, all).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 fn unreachable(line: &Line, error: reqwest::Error) -> FailedAttempt {

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::schema::ForeignSchema;
+
 /// Why the record could not be opened, read or written. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -12,7 +14,7 @@ pub enum StoreError {
     NotADatabase(PathBuf),
     /// A SQLite database of another program.
     #[error("{} is a SQLite database, but not an ona database: {}", .0.display(), .1)]
-    Foreign(PathBuf, String),
+    Foreign(PathBuf, ForeignSchema),
     /// Written by an ona that knows more than this one.
     #[error("{} was written by a newer version of ona ({found}; this version supports {known})", path.display())]
     Newer {

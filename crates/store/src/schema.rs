@@ -38,7 +38,26 @@ pub(crate) enum Version {
     /// Written by a newer version of ona.
     Newer(String),
     /// Another program's database, with the reason.
-    Foreign(String),
+    Foreign(ForeignSchema),
+}
+
+/// How a database shows that another program wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignSchema {
+    /// A table of every ona database is missing.
+    #[error("it has no table {0}")]
+    NoTable(&'static str),
+    /// It has ona's tables, but does not say which migration they are from.
+    #[error("its schema_meta has no row `migration`")]
+    NoMigration,
+    /// A version is not a number.
+    #[error("its {key} is `{found}`, not a number")]
+    NotANumber {
+        /// The key in `schema_meta`.
+        key: &'static str,
+        /// Its value.
+        found: String,
+    },
 }
 
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
@@ -52,7 +71,7 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
             .query_row("SELECT 1 FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
             .optional()?;
         if found.is_none() {
-            return Ok(Version::Foreign(format!("it has no table {table}")));
+            return Ok(Version::Foreign(ForeignSchema::NoTable(table)));
         }
     }
     // Ona's own tables, and nothing that says since when: guessing would migrate them twice.
@@ -63,17 +82,18 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<Version> {
         .query_row("SELECT 1 FROM schema_meta WHERE key = 'migration'", [], |row| row.get(0))
         .optional()?;
     if migrated.is_some() && counted.is_none() {
-        return Ok(Version::Foreign("its schema_meta has no row `migration`".into()));
+        return Ok(Version::Foreign(ForeignSchema::NoMigration));
     }
-    let number = |key: &str, default: i64| -> rusqlite::Result<Result<i64, String>> {
-        let value: Option<String> = connection
-            .query_row("SELECT value FROM schema_meta WHERE key = ?1", [key], |row| row.get(0))
-            .optional()?;
-        Ok(match value {
-            None => Ok(default),
-            Some(text) => text.parse().map_err(|_| format!("its {key} is `{text}`, not a number")),
-        })
-    };
+    let number =
+        |key: &'static str, default: i64| -> rusqlite::Result<Result<i64, ForeignSchema>> {
+            let value: Option<String> = connection
+                .query_row("SELECT value FROM schema_meta WHERE key = ?1", [key], |row| row.get(0))
+                .optional()?;
+            Ok(match value {
+                None => Ok(default),
+                Some(found) => found.parse().map_err(|_| ForeignSchema::NotANumber { key, found }),
+            })
+        };
     Ok(match (number("schema_version", SCHEMA_VERSION)?, number("migration", 0)?) {
         (Err(reason), _) | (_, Err(reason)) => Version::Foreign(reason),
         (Ok(version), _) if version > SCHEMA_VERSION => {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::unistd::geteuid;
 use ona_policy::secrets::Redactor;
 use ona_types::gate::Permit;
-use ona_types::{FileView, SessionId, ToolUseId};
+use ona_types::{BoxError, FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Calling, SessionServices};
@@ -47,7 +47,7 @@ impl Place {
 /// What the session already knows about files, by resolved path.
 pub trait Views: Sync {
     /// The file's content as the session last saw it, if it did.
-    fn last_view(&self, path: &Path) -> Result<Option<FileView>, String>;
+    fn last_view(&self, path: &Path) -> Result<Option<FileView>, BoxError>;
 }
 
 /// What the operator can adjust. The binary fills it from the environment.

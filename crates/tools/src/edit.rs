@@ -130,6 +130,23 @@ pub(crate) fn after_edit(seen: &Seen) -> Seen {
     }
 }
 
+/// Why a replacement does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum PlanError {
+    #[error("old_string is empty, and the file exists and is not")]
+    Empty,
+    #[error(
+        "old_string was not found; it must match exactly, white space included. Read the file \
+         again and copy the text from there"
+    )]
+    NotFound,
+    #[error(
+        "old_string occurs {0} times; add lines around it to make it unique, or set \
+         replace_all"
+    )]
+    NotUnique(u64),
+}
+
 /// A replacement that is known to fit.
 #[derive(Debug, PartialEq, Eq)]
 struct Change {
@@ -141,10 +158,10 @@ struct Change {
 
 impl Change {
     /// Finds the place to replace; an error says why it is not unique.
-    fn plan(old: &str, input: &EditInput) -> Result<Self, String> {
+    fn plan(old: &str, input: &EditInput) -> Result<Self, PlanError> {
         if input.old_string.is_empty() {
             if !old.is_empty() {
-                return Err("old_string is empty, and the file exists and is not".into());
+                return Err(PlanError::Empty);
             }
             return Ok(Self {
                 from: String::new(),
@@ -163,15 +180,9 @@ impl Change {
             crlf()
         };
         let times = occurrences(old, &from);
-        let first = old.find(&from).ok_or(
-            "old_string was not found; it must match exactly, white space included. Read the file \
-             again and copy the text from there",
-        )?;
+        let first = old.find(&from).ok_or(PlanError::NotFound)?;
         if times > 1 && input.replace_all != Some(true) {
-            return Err(format!(
-                "old_string occurs {times} times; add lines around it to make it unique, or set \
-                 replace_all"
-            ));
+            return Err(PlanError::NotUnique(times));
         }
         Ok(Self {
             from,
@@ -204,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    fn plan(old: &str, from: &str, to: &str, all: bool) -> Result<(String, Change), String> {
+    fn plan(old: &str, from: &str, to: &str, all: bool) -> Result<(String, Change), PlanError> {
         let input = EditInput {
             file_path: String::new(),
             old_string: from.into(),
@@ -218,11 +229,11 @@ mod tests {
     fn one_place_or_all_places() {
         let (new, change) = plan("a\nb\nc\n", "b", "B", false).unwrap();
         assert_eq!((new.as_str(), change.first_line), ("a\nB\nc\n", 2));
-        assert!(plan("x x", "x", "y", false).unwrap_err().contains("occurs 2 times"));
+        assert_eq!(plan("x x", "x", "y", false).unwrap_err(), PlanError::NotUnique(2));
         assert_eq!(plan("x x", "x", "y", true).unwrap().0, "y y");
-        assert!(plan("aaa", "aa", "b", false).unwrap_err().contains("occurs 2 times"));
-        assert!(plan("abc", "d", "e", true).unwrap_err().contains("not found"));
-        assert!(plan("abc", "", "e", false).is_err());
+        assert_eq!(plan("aaa", "aa", "b", false).unwrap_err(), PlanError::NotUnique(2));
+        assert_eq!(plan("abc", "d", "e", true).unwrap_err(), PlanError::NotFound);
+        assert_eq!(plan("abc", "", "e", false).unwrap_err(), PlanError::Empty);
         assert_eq!(plan("", "", "new", false).unwrap().0, "new");
     }
 

@@ -78,7 +78,7 @@ pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;
 pub use tool::{Running, Tool};
 pub use tool_search::rank;
-pub use web::{BACKENDS, HTML_TEXT, Web, WebAccess, WebProxies, markdown};
+pub use web::{BACKENDS, HTML_TEXT, HtmlError, Web, WebAccess, WebProxies, markdown};
 
 use tool::Adapter;
 

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pdf_extract::{Document, Error, PlainTextOutput, output_doc_page};
+use pdf_extract::{Document, Error, OutputError, PlainTextOutput, output_doc_page};
 
 /// The limit for the pages of one request.
 const MAX_RANGE: u32 = 20;
@@ -104,38 +104,54 @@ pub fn choose(
 /// The text of every page. A page that cannot be read says so in its text; when none can, that is
 /// the error.
 pub fn extract(bytes: &[u8]) -> Result<Vec<String>, PdfError> {
-    let loaded = guarded(|| Document::load_mem(bytes)).map_err(PdfError::Broken)?;
+    let broken = |panic: Panic| PdfError::Broken(panic.to_string());
+    let loaded = guarded(|| Document::load_mem(bytes)).map_err(broken)?;
     let document = loaded.map_err(|error| explain(&error))?;
     // A document that opens with an empty password is decrypted, and the key gone, by now.
     if document.trailer.has(b"Encrypt") {
         return Err(PdfError::Encrypted);
     }
-    let numbers = guarded(|| document.get_pages()).map_err(PdfError::Broken)?.into_keys();
+    let numbers = guarded(|| document.get_pages()).map_err(broken)?.into_keys();
     let pages: Vec<_> = numbers.map(|number| page_text(&document, number)).collect();
     match pages.first() {
         None => Err(PdfError::NoPages),
         Some(Err(reason)) if pages.iter().all(Result::is_err) => {
-            Err(PdfError::Broken(reason.clone()))
+            Err(PdfError::Broken(reason.to_string()))
         }
         Some(_) => {
-            let broken = |reason| format!("[this page cannot be read: {reason}]");
-            Ok(pages.into_iter().map(|page| page.unwrap_or_else(broken)).collect())
+            let told = |reason| format!("[this page cannot be read: {reason}]");
+            Ok(pages.into_iter().map(|page| page.unwrap_or_else(told)).collect())
         }
     }
 }
 
+/// Why a page cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum PageError {
+    #[error(transparent)]
+    Panic(#[from] Panic),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Third-party code panicked, with this message.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Panic {
+    message: String,
+}
+
 /// One page at a time: `extract_text_from_mem_by_pages` silently ends at the first broken one.
-fn page_text(document: &Document, number: u32) -> Result<String, String> {
+fn page_text(document: &Document, number: u32) -> Result<String, PageError> {
     let mut text = String::new();
-    guarded(|| output_doc_page(document, &mut PlainTextOutput::new(&mut text), number))?
-        .map_err(|error| error.to_string())?;
+    guarded(|| output_doc_page(document, &mut PlainTextOutput::new(&mut text), number))??;
     Ok(text)
 }
 
 /// Runs third-party code and turns a panic into an error. Its data is either only read or
 /// discarded afterwards, so no broken state survives.
-fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| message(&*panic))
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Panic { message: message(&*panic) })
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

@@ -26,7 +26,7 @@ use names::{Names, SystemNames};
 
 pub use backend::BACKENDS;
 pub(crate) use fetch::WebFetch;
-pub use page::{HTML_TEXT, markdown};
+pub use page::{HTML_TEXT, HtmlError, markdown};
 pub(crate) use search::WebSearch;
 
 /// The user agent of every request.
@@ -79,12 +79,22 @@ impl Web {
     }
 
     /// The certificates to trust besides the system's.
-    fn extra_ca(&self) -> Result<Vec<reqwest::Certificate>, String> {
+    fn extra_ca(&self) -> Result<Vec<reqwest::Certificate>, ExtraCaError> {
         let Some(file) = &self.access.extra_ca else { return Ok(Vec::new()) };
-        let wrong = |why: String| format!("NODE_EXTRA_CA_CERTS names {}: {why}", file.display());
-        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
-        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| wrong(describe(&error)))
+        let pem = std::fs::read(file)
+            .map_err(|error| ExtraCaError::Unreadable { file: file.clone(), error })?;
+        reqwest::Certificate::from_pem_bundle(&pem)
+            .map_err(|error| ExtraCaError::Invalid { file: file.clone(), error })
     }
+}
+
+/// Why the certificates that the environment names cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum ExtraCaError {
+    #[error("NODE_EXTRA_CA_CERTS names {}: {error}", file.display())]
+    Unreadable { file: PathBuf, error: std::io::Error },
+    #[error("NODE_EXTRA_CA_CERTS names {}: {}", file.display(), describe(error))]
+    Invalid { file: PathBuf, error: reqwest::Error },
 }
 
 impl Default for Web {

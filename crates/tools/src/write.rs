@@ -130,7 +130,8 @@ pub(crate) fn no_mask(path: &Path, new: &str, old: impl FnOnce() -> String) -> R
 
 /// What the session knows of a file it wants to change.
 pub(crate) fn known(cx: &ToolContext<'_>, path: &Path) -> Result<FileView, Refusal> {
-    cx.views.last_view(path).map_err(Refusal::Internal)?.ok_or_else(|| {
+    let seen = cx.views.last_view(path).map_err(|error| Refusal::Internal(error.to_string()))?;
+    seen.ok_or_else(|| {
         Refusal::rejected(format!(
             "{} has not been read in this session: Read it before writing to it",
             path.display()

@@ -48,3 +48,6 @@ pub use tool_kind::{ToolKind, WriteAction};
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;
 pub use world::{PathError, World};
+
+/// An error of the other side of a trait: its implementor knows the cases, its caller only passes the message on.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -116,10 +116,15 @@ enum BlockType {
     ToolResult,
 }
 
-impl TryFrom<AnyBlock> for ContentBlock {
-    type Error = String;
+/// A block lacks a field of its type.
+#[derive(Debug, thiserror::Error)]
+#[error("a block of type {0:?} is incomplete")]
+struct IncompleteBlock(BlockType);
 
-    fn try_from(any: AnyBlock) -> Result<Self, String> {
+impl TryFrom<AnyBlock> for ContentBlock {
+    type Error = IncompleteBlock;
+
+    fn try_from(any: AnyBlock) -> Result<Self, IncompleteBlock> {
         let block = match any.r#type {
             BlockType::Text => any.text.map(|text| Self::Text { text }),
             BlockType::ToolUse => any.id.zip(any.name).map(|(id, name)| {
@@ -134,7 +139,7 @@ impl TryFrom<AnyBlock> for ContentBlock {
                 },
             ),
         };
-        block.ok_or_else(|| format!("a block of type {:?} is incomplete", any.r#type))
+        block.ok_or(IncompleteBlock(any.r#type))
     }
 }
 

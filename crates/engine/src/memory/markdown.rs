@@ -57,8 +57,13 @@ impl Words {
     }
 }
 
-/// What a file says. An empty one says nothing; front matter that cannot be read is told of.
-pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, String> {
+/// Front matter is not valid YAML, or a field has a value of another type.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct FrontMatterError(#[from] serde_saphyr::Error);
+
+/// The memories in a file. An empty file has none.
+pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, FrontMatterError> {
     // As editors on other systems write it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     if name == INDEX {
@@ -68,7 +73,7 @@ pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, String> {
 }
 
 /// A file as one memory; nothing if there is nothing in it.
-pub fn note(name: &str, text: &str) -> Result<Option<Note>, String> {
+pub fn note(name: &str, text: &str) -> Result<Option<Note>, FrontMatterError> {
     let (fields, body) = match fenced(text) {
         Some((yaml, body)) => (read(yaml)?, body),
         None => (Fields::default(), text),
@@ -157,12 +162,12 @@ fn stem(name: &str) -> String {
     stem.replace(['-', '_'], " ").trim().to_owned()
 }
 
-fn read(yaml: &str) -> Result<Fields, String> {
+fn read(yaml: &str) -> Result<Fields, FrontMatterError> {
     if yaml.trim().is_empty() {
         return Ok(Fields::default());
     }
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
-    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| error.to_string())
+    Ok(serde_saphyr::from_str_with_options(yaml, options)?)
 }
 
 /// A memory as [`note`] reads it, for an editor.
@@ -214,7 +219,7 @@ mod tests {
     #[test]
     fn what_says_nothing_is_none_and_what_cannot_be_read_is_told() {
         for text in ["", "  \n\n", "---\ntitle: A\n---\n", "---\n---\n"] {
-            assert_eq!(note("a.md", text), Ok(None), "{text:?}");
+            assert_eq!(note("a.md", text).unwrap(), None, "{text:?}");
         }
         assert!(note("a.md", "---\ntitle: [\n---\nText").is_err());
         assert!(note("a.md", "---\ntitle: {a: b}\n---\nText").is_err());
@@ -248,6 +253,6 @@ mod tests {
             keywords: vec!["x".into(), "y z".into()],
             description: Some("- ? {".into()),
         };
-        assert_eq!(note("x.md", &written(&note_)), Ok(Some(note_)));
+        assert_eq!(note("x.md", &written(&note_)).unwrap(), Some(note_));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ona_front::{AskRequest, Human, HumanAnswer};
-use ona_mcp::{BoxFuture, ElicitAnswer, ElicitForm, Elicitation, ServerCallbacks};
+use ona_mcp::{BoxFuture, ElicitAnswer, ElicitForm, Elicitation, HelperError, ServerCallbacks};
 use ona_sandbox::{ChildSpec, Ending};
 use ona_store::Step;
 use ona_tools::misfit;
@@ -34,9 +34,9 @@ impl ServerCallbacks for GateCallbacks {
 
     fn headers<'a>(
         &'a self,
-        server: &'a str,
+        _server: &'a str,
         command: &'a str,
-    ) -> BoxFuture<'a, Result<String, String>> {
+    ) -> BoxFuture<'a, Result<String, HelperError>> {
         Box::pin(async move {
             let spec = ChildSpec {
                 program: std::path::Path::new("/bin/sh"),
@@ -49,7 +49,7 @@ impl ServerCallbacks for GateCallbacks {
                 cap: MOST_HEADERS,
             };
             let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await;
-            let outcome = outcome.map_err(|error| error.to_string())?;
+            let outcome = outcome.map_err(|error| HelperError::NotRun(error.into()))?;
             match outcome.ending {
                 Ending::Exited(0) => {
                     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
@@ -57,11 +57,10 @@ impl ServerCallbacks for GateCallbacks {
                     self.gate.record.core.config.late.learn(in_headers(&printed));
                     Ok(printed)
                 }
-                Ending::TimedOut => Err(format!(
-                    "the headersHelper of {server} took longer than {} s",
-                    HELPER_TIMEOUT.as_secs()
-                )),
-                ending => Err(format!("the headersHelper of {server} failed: {ending:?}")),
+                Ending::Exited(code) => Err(HelperError::Failed(code)),
+                Ending::Signalled(signal) => Err(HelperError::Signalled(signal)),
+                Ending::TimedOut => Err(HelperError::TimedOut(HELPER_TIMEOUT)),
+                Ending::Interrupted => Err(HelperError::Interrupted),
             }
         })
     }

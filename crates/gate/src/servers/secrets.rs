@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ona_mcp::{ServerSpec, TokenStore, Way, token_key};
 use ona_policy::secrets::Late;
+use ona_types::BoxError;
 use serde_json::Value;
 
 /// A place for tokens: what is put there is secret from then on.
@@ -13,23 +14,23 @@ pub(super) struct HeardTokens {
 }
 
 impl TokenStore for HeardTokens {
-    fn load(&self, key: &str) -> Result<Option<String>, String> {
+    fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         let found = self.store.load(key)?;
         // Another process may have renewed it.
         self.late.learn(found.iter().flat_map(|kept| secrets_in(kept)));
         Ok(found)
     }
 
-    fn save(&self, key: &str, secret: &str) -> Result<(), String> {
+    fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
         self.late.learn(secrets_in(secret));
         self.store.save(key, secret)
     }
 
-    fn forget(&self, key: &str) -> Result<(), String> {
+    fn forget(&self, key: &str) -> Result<(), BoxError> {
         self.store.forget(key)
     }
 
-    fn lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, String> {
+    fn lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, BoxError> {
         self.store.lock(key)
     }
 }

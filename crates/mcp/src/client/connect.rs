@@ -31,7 +31,7 @@ use super::server_requests::{Roots, ServerRequests};
 use super::sse::{SseFault, SseTransport, Way as SseWay};
 use super::stale::Stale;
 use super::tap::{Listeners, Tap};
-use super::web::{Web, header_map, says_who};
+use super::web::{NoWeb, Web, header_map, says_who};
 use crate::spec::{Remote, ServerSpec, Way};
 
 /// How long the command that prints headers may take.
@@ -49,7 +49,7 @@ pub(crate) struct Common {
     pub(crate) roots: Roots,
     pub(crate) groups: Groups,
     /// Made with the first server that listens at an address.
-    pub(crate) web: Arc<OnceLock<Result<Web, String>>>,
+    pub(crate) web: Arc<OnceLock<Result<Web, NoWeb>>>,
 }
 
 /// A connection.
@@ -88,6 +88,13 @@ pub(crate) enum Fault {
     NeedsAuth(Option<String>),
     /// Anything else.
     Failed(String),
+}
+
+impl Fault {
+    /// A failure in the words of its cause.
+    fn failed(error: impl std::error::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 impl From<String> for Fault {
@@ -209,16 +216,17 @@ impl Attempt<'_> {
     }
 
     async fn reach(&self, remote: &Remote) -> Result<Reach, Fault> {
-        let web = self.common.web.get_or_init(Web::new).clone()?;
+        let web = self.common.web.get_or_init(Web::new).clone().map_err(Fault::failed)?;
         let mut headers = remote.headers.clone();
         if let Some(command) = &remote.headers_helper {
             // What is printed wins over what is written.
             headers.extend(self.helped(command).await?);
         }
-        let headers = header_map(&headers)?;
+        let headers = header_map(&headers).map_err(Fault::failed)?;
         let manager = match &self.common.tokens {
             Some(store) if !says_who(&headers) => {
-                self.in_time(signed_in(&self.spec.name, remote, store)).await??
+                let signed_in = self.in_time(signed_in(&self.spec.name, remote, store)).await?;
+                signed_in.map_err(Fault::failed)?
             }
             _ => None,
         };
@@ -230,7 +238,7 @@ impl Attempt<'_> {
         let printed = tokio::time::timeout(HELPER_WITHIN, asked)
             .await
             .map_err(|_| format!("headersHelper took longer than {} s", HELPER_WITHIN.as_secs()))?
-            .map_err(|why| format!("headersHelper failed: {why}"))?;
+            .map_err(|why| format!("headersHelper {why}"))?;
         let headers: Map<String, Value> = serde_json::from_str(&printed)
             .map_err(|error| format!("headersHelper printed no JSON object: {error}"))?;
         let header = |(name, value): (String, Value)| match value {

@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ona_types::BoxError;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest,
     AuthorizationSession, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
@@ -26,7 +27,7 @@ use url::{Host, Url};
 
 use super::callbacks::{Browser, TokenStore, token_key};
 use super::error::{McpError, chain};
-use super::web::{Web, body};
+use super::web::{NoWeb, Web, body};
 use crate::spec::{OauthClient, Remote};
 
 /// How long the human may take.
@@ -99,12 +100,12 @@ impl Kept {
     /// Calls the store on a thread that may block.
     async fn with<T: Send + 'static>(
         &self,
-        what: impl FnOnce(&dyn TokenStore, &str) -> Result<T, String> + Send + 'static,
+        what: impl FnOnce(&dyn TokenStore, &str) -> Result<T, BoxError> + Send + 'static,
     ) -> Result<T, AuthError> {
         let (store, key) = (Arc::clone(&self.store), self.key.clone());
         let done = tokio::task::spawn_blocking(move || what(&*store, &key)).await;
         done.map_err(|error| AuthError::CredentialStoreError(error.to_string()))?
-            .map_err(AuthError::CredentialStoreError)
+            .map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 }
 
@@ -194,23 +195,46 @@ fn is_private(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && here)
 }
 
+/// Why an authorization server's metadata cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum MetadataError {
+    #[error(transparent)]
+    Web(#[from] NoWeb),
+    #[error("{}", chain(.0))]
+    Http(reqwest::Error),
+    #[error("the answer is too large")]
+    TooLarge,
+    #[error("the answer is not valid metadata: {0}")]
+    Invalid(serde_json::Error),
+    #[error("no answer")]
+    NoAnswer,
+}
+
 /// What an authorization server tells of itself at an address that settings name.
 async fn metadata_at(url: &str) -> Result<AuthorizationMetadata, AuthError> {
     // The query may contain credentials.
     let shown = url.split('?').next().unwrap_or_default();
-    let failed = |why: String| AuthError::MetadataError(format!("{shown}: {why}"));
+    let failed = |why: MetadataError| AuthError::MetadataError(format!("{shown}: {why}"));
     let asked = async {
         let web = Web::new()?;
         let response = web.0.get(url).header(ACCEPT, "application/json").send().await;
         let response = response.and_then(reqwest::Response::error_for_status);
-        let response = response.map_err(|error| chain(&error.without_url()))?;
-        let body = body(response, MAX_METADATA).await.map_err(|error| chain(&error))?;
-        let body = body.ok_or("the answer is too large")?;
-        serde_json::from_slice(&body)
-            .map_err(|error| format!("the answer is not valid metadata: {error}"))
+        let response = response.map_err(|error| MetadataError::Http(error.without_url()))?;
+        let body = body(response, MAX_METADATA).await.map_err(MetadataError::Http)?;
+        let body = body.ok_or(MetadataError::TooLarge)?;
+        serde_json::from_slice(&body).map_err(MetadataError::Invalid)
     };
     let told = tokio::time::timeout(METADATA_WITHIN, asked).await;
-    told.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(failed)
+    told.unwrap_or(Err(MetadataError::NoAnswer)).map_err(failed)
+}
+
+/// Why a stored sign-in cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SignInError {
+    #[error(transparent)]
+    Store(AuthError),
+    #[error("the sign-in cannot be used: {}", chain(.0))]
+    Unusable(AuthError),
 }
 
 /// The stored sign-in for this server, ready to use; `None` if there is none.
@@ -218,10 +242,10 @@ pub(crate) async fn signed_in(
     server: &str,
     remote: &Remote,
     store: &Arc<dyn TokenStore>,
-) -> Result<Option<AuthorizationManager>, String> {
+) -> Result<Option<AuthorizationManager>, SignInError> {
     let key = token_key(server, &remote.url);
     let mut kept = Kept { store: Arc::clone(store), key, client_secret: None };
-    let stored = kept.load().await.map_err(|error| error.to_string())?;
+    let stored = kept.load().await.map_err(SignInError::Store)?;
     let Some(stored) = stored.filter(|stored| stored.token_response.is_some()) else {
         return Ok(None);
     };
@@ -242,7 +266,7 @@ pub(crate) async fn signed_in(
         }
         Ok(Some(manager))
     };
-    ready.await.map_err(|error: AuthError| format!("the sign-in cannot be used: {}", chain(&error)))
+    ready.await.map_err(SignInError::Unusable)
 }
 
 /// Tokens for requests that are not the library's own.
@@ -254,25 +278,25 @@ impl Tokens {
     }
 
     /// The token, renewed if it is about to expire; `None` if a new sign-in is needed.
-    pub(crate) async fn current(&self) -> Result<Option<String>, String> {
+    pub(crate) async fn current(&self) -> Result<Option<String>, AuthError> {
         match self.0.lock().await.get_access_token().await {
             Ok(token) => Ok(Some(token)),
             Err(AuthError::AuthorizationRequired) => Ok(None),
-            Err(error) => Err(chain(&error)),
+            Err(error) => Err(error),
         }
     }
 
     /// A new token in place of one that the server refused.
-    pub(crate) async fn renewed(&self, old: &str) -> Result<Option<String>, String> {
+    pub(crate) async fn renewed(&self, old: &str) -> Result<Option<String>, AuthError> {
         let manager = self.0.lock().await;
         match manager.refresh_token().await {
             Ok(_) => {}
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {
                 return Ok(None);
             }
-            Err(error) => return Err(chain(&error)),
+            Err(error) => return Err(error),
         }
-        let token = manager.get_access_token().await.map_err(|error| chain(&error))?;
+        let token = manager.get_access_token().await?;
         Ok(Some(token).filter(|token| token != old))
     }
 }
@@ -337,12 +361,12 @@ pub(crate) async fn sign_in(
         server: server.to_owned(),
         why: format!("`{page}` is not the URL of a sign-in page"),
     })?;
-    browser.open(page).map_err(AuthorizeError::Browser)?;
+    browser.open(page).map_err(|error| AuthorizeError::Browser(error.to_string()))?;
     let came = came_back(listener, &back, state);
     let url = tokio::time::timeout(SIGN_IN_WITHIN, came)
         .await
         .map_err(|_| AuthorizeError::TooLate)?
-        .map_err(AuthorizeError::Denied)?;
+        .map_err(|why| AuthorizeError::Denied(why.to_string()))?;
     session.handle_callback_url(&url).await.map_err(refused)?;
     Ok(())
 }
@@ -364,18 +388,28 @@ fn state_of(page: &str) -> Option<String> {
     Some(state.1.into_owned())
 }
 
-/// Waits for the browser to come back, and gives the address it came with; or what the authorization server says
-/// instead. A request with another state does not belong to this sign-in.
-async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<String, String> {
+/// Why the browser did not come back with a sign-in.
+#[derive(Debug, thiserror::Error)]
+enum Denial {
+    /// In the authorization server's words.
+    #[error("{error}{}", description.as_ref().map_or(String::new(), |why| format!(": {why}")))]
+    Said { error: String, description: Option<String> },
+    #[error("no more connections can be accepted: {0}")]
+    Accept(std::io::Error),
+}
+
+/// Waits for the browser to come back, and gives the address it came with. A request with another state does not
+/// belong to this sign-in.
+async fn came_back(listener: TcpListener, back: &str, state: String) -> Result<String, Denial> {
     let base = Arc::new((back.to_owned(), state));
-    let (sender, mut found) = mpsc::channel::<Result<String, String>>(1);
+    let (sender, mut found) = mpsc::channel::<Result<String, Denial>>(1);
     let mut connections = JoinSet::new();
     loop {
         let stream = tokio::select! {
             Some(came) = found.recv() => return came,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                Err(error) => return Err(format!("no more connections can be accepted: {error}")),
+                Err(error) => return Err(Denial::Accept(error)),
             },
         };
         while connections.try_join_next().is_some() {}
@@ -411,7 +445,7 @@ fn visit(
     request: &Request<Incoming>,
     back: &str,
     state: &str,
-) -> (&'static str, StatusCode, Option<Result<String, String>>) {
+) -> (&'static str, StatusCode, Option<Result<String, Denial>>) {
     let query = request.uri().query().unwrap_or_default();
     let Ok(url) = Url::parse(&format!("{back}?{query}")) else {
         return ("Invalid URL.", StatusCode::BAD_REQUEST, None);
@@ -426,9 +460,9 @@ fn visit(
         return ("This is not the sign-in that was asked for.", StatusCode::BAD_REQUEST, None);
     }
     if let Some(error) = value("error") {
-        let why = value("error_description").map_or(error.clone(), |why| format!("{error}: {why}"));
+        let denial = Denial::Said { error, description: value("error_description") };
         let text = "The sign-in was refused. You can close this page.";
-        return (text, StatusCode::OK, Some(Err(why)));
+        return (text, StatusCode::OK, Some(Err(denial)));
     }
     let text = "You are signed in. You can close this page, and go back to ona.";
     (text, StatusCode::OK, Some(Ok(url.into())))

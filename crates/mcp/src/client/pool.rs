@@ -317,7 +317,7 @@ impl Pool {
         let forgotten = tokio::task::spawn_blocking(move || store.forget(&key)).await;
         let why = match forgotten {
             Ok(Ok(())) => return Ok(self.reconnect(name).await?),
-            Ok(Err(why)) => why,
+            Ok(Err(why)) => why.to_string(),
             Err(error) => error.to_string(),
         };
         Err(AuthorizeError::Refused { server: name.to_owned(), why })

@@ -11,13 +11,14 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::AuthRequiredError;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tracing::debug;
 use url::Url;
 
-use super::error::brief;
+use super::error::{brief, chain};
 use super::events::events;
 use super::oauth::Tokens;
 use super::unread::read;
@@ -37,8 +38,8 @@ pub(crate) enum SseFault {
     Status(String),
     #[error("the server wants you to sign in")]
     Auth(#[source] AuthRequiredError),
-    #[error("the token could not be renewed: {0}")]
-    Token(String),
+    #[error("the token could not be renewed: {}", chain(.0))]
+    Token(AuthError),
     #[error("the URL returns `{0}`, not an event stream")]
     NoStream(String),
     #[error("the stream ended before it named an address to post to")]

@@ -52,14 +52,19 @@ type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Web(pub(crate) Client);
 
+/// The HTTP client could not be made.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot set up HTTP: {0}")]
+pub(crate) struct NoWeb(Arc<reqwest::Error>);
+
 impl Web {
-    pub(crate) fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, NoWeb> {
         let client = ona_http::client()
             .user_agent(concat!("ona/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_WITHIN)
             .redirect(Policy::custom(within_server))
             .build();
-        client.map(Self).map_err(|error| format!("cannot set up HTTP: {error}"))
+        client.map(Self).map_err(|error| NoWeb(Arc::new(error)))
     }
 }
 
@@ -88,20 +93,31 @@ fn within_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
+/// Why headers of settings cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HeaderError {
+    #[error("`{0}` is not a valid header name")]
+    Name(String),
+    #[error("the header `{0}` is MCP's own; take it out of the settings")]
+    Reserved(String),
+    #[error("the header `{0}` has a value that is not valid in HTTP")]
+    Value(String),
+}
+
 /// Headers of settings, as HTTP takes them.
 pub(crate) fn header_map(
     headers: &[(String, String)],
-) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+) -> Result<HashMap<HeaderName, HeaderValue>, HeaderError> {
     let mut map = HashMap::new();
     for (name, value) in headers {
-        let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("`{name}` is not a valid header name"))?;
+        let key =
+            HeaderName::try_from(name.as_str()).map_err(|_| HeaderError::Name(name.clone()))?;
         if RESERVED.contains(&key.as_str()) {
-            return Err(format!("the header `{name}` is MCP's own; take it out of the settings"));
+            return Err(HeaderError::Reserved(name.clone()));
         }
         // What it holds is likely a secret.
-        let mut value = HeaderValue::try_from(value.trim())
-            .map_err(|_| format!("the header `{name}` has a value that is not valid in HTTP"))?;
+        let mut value =
+            HeaderValue::try_from(value.trim()).map_err(|_| HeaderError::Value(name.clone()))?;
         value.set_sensitive(true);
         map.insert(key, value);
     }

@@ -333,7 +333,7 @@ async fn headers_are_sent_and_those_that_are_printed_win() {
         (Ok("oops".to_owned()), "no JSON object"),
         (Ok(r#"{"X": 1}"#.to_owned()), "`X`"),
         (Ok(r#"{"Accept": "x"}"#.to_owned()), "MCP's own"),
-        (Err("exit status: 1".to_owned()), "exit status: 1"),
+        (Err(1), "headersHelper failed with exit code 1"),
     ] {
         *callbacks.headers.lock().unwrap() = Some(printed);
         let status = pool.reconnect("s").await.unwrap();

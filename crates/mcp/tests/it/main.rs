@@ -16,8 +16,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ona_mcp::{
-    BoxFuture, CallOptions, CallOutcome, ContentPart, ElicitAnswer, Elicitation, McpError, Pool,
-    PoolOptions, Retry, ServerCallbacks, ServerSpec, ServerState, ServerStatus, Way,
+    BoxFuture, CallOptions, CallOutcome, ContentPart, ElicitAnswer, Elicitation, HelperError,
+    McpError, Pool, PoolOptions, Retry, ServerCallbacks, ServerSpec, ServerState, ServerStatus,
+    Way,
 };
 use ona_types::gate::Permit;
 use permit::permit;
@@ -31,7 +32,7 @@ const LONG: Duration = Duration::from_secs(60);
 struct Answers {
     answer: Mutex<Option<ElicitAnswer>>,
     asked: Mutex<Vec<Elicitation>>,
-    headers: Mutex<Option<Result<String, String>>>,
+    headers: Mutex<Option<Result<String, i32>>>,
 }
 
 impl Answers {
@@ -57,9 +58,12 @@ impl ServerCallbacks for Answers {
         &'a self,
         _server: &'a str,
         command: &'a str,
-    ) -> BoxFuture<'a, Result<String, String>> {
+    ) -> BoxFuture<'a, Result<String, HelperError>> {
         assert_eq!(command, "print-headers");
-        Box::pin(async { self.headers.lock().unwrap().clone().unwrap() })
+        Box::pin(async {
+            let printed = self.headers.lock().unwrap().clone().unwrap();
+            printed.map_err(HelperError::Failed)
+        })
     }
 }
 

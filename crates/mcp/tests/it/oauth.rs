@@ -12,7 +12,7 @@ use ona_mcp::{
     AuthorizeError, Browser, McpError, OauthClient, Pool, PoolOptions, Remote, ServerSpec,
     ServerState, TokenStore, Way, token_key,
 };
-use ona_types::ContentHash;
+use ona_types::{BoxError, ContentHash};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use url::Url;
@@ -227,16 +227,16 @@ async fn serve_mcp(office: Shared, request: Request<Incoming>, base: &str) -> An
 struct Drawer(Mutex<HashMap<String, String>>);
 
 impl TokenStore for Drawer {
-    fn load(&self, key: &str) -> Result<Option<String>, String> {
+    fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         Ok(self.0.lock().unwrap().get(key).cloned())
     }
 
-    fn save(&self, key: &str, secret: &str) -> Result<(), String> {
+    fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
         self.0.lock().unwrap().insert(key.to_owned(), secret.to_owned());
         Ok(())
     }
 
-    fn forget(&self, key: &str) -> Result<(), String> {
+    fn forget(&self, key: &str) -> Result<(), BoxError> {
         self.0.lock().unwrap().remove(key);
         Ok(())
     }
@@ -249,7 +249,7 @@ struct Human {
 }
 
 impl Browser for Human {
-    fn open(&self, url: &str) -> Result<(), String> {
+    fn open(&self, url: &str) -> std::io::Result<()> {
         self.pages.lock().unwrap().push(url.to_owned());
         let page = Url::parse(url).unwrap();
         let back = query(page.query().unwrap())["redirect_uri"].clone();
@@ -455,8 +455,8 @@ async fn a_server_with_one_stream_is_signed_in_to_as_well() {
 async fn a_sign_in_that_fails_says_why() {
     struct Closed;
     impl Browser for Closed {
-        fn open(&self, _url: &str) -> Result<(), String> {
-            Err("there is none".to_owned())
+        fn open(&self, _url: &str) -> std::io::Result<()> {
+            Err(std::io::Error::other("there is none"))
         }
     }
     let scene = Scene::new(3600).await;

@@ -99,7 +99,10 @@ pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
 pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     if let Way::Http(remote) | Way::Sse(remote) = &spec.way
-        && tokens::vault()?.load(&token_key(name, &remote.url)).map_err(CliError::failed)?.is_none()
+        && tokens::vault()?
+            .load(&token_key(name, &remote.url))
+            .map_err(|error| CliError::failed(error.to_string()))?
+            .is_none()
     {
         say(&format!("no tokens of {} are stored\n", plain(name)))?;
         return Ok(ExitCode::SUCCESS);
@@ -217,7 +220,7 @@ impl Seen<'_> {
 struct Shown;
 
 impl Browser for Shown {
-    fn open(&self, url: &str) -> Result<(), String> {
+    fn open(&self, url: &str) -> std::io::Result<()> {
         complain(&format!("sign in here: {}\n", plain(url)));
         ona_sandbox::start_detached(
             std::path::Path::new("xdg-open"),

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ona_auth::Vault;
+use ona_auth::{Vault, VaultError};
 use ona_mcp::TokenStore;
+use ona_types::BoxError;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::env;
@@ -19,28 +20,29 @@ pub fn vault() -> Result<Arc<dyn TokenStore>, CliError> {
 }
 
 impl InVault {
-    fn open(&self) -> Result<Vault, String> {
-        Vault::open(&self.0).map_err(|error| error.to_string())
+    fn open(&self) -> Result<Vault, VaultError> {
+        Vault::open(&self.0)
     }
 }
 
 impl TokenStore for InVault {
-    fn load(&self, key: &str) -> Result<Option<String>, String> {
+    fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         if !self.0.exists() {
             return Ok(None);
         }
-        let found = self.open()?.get(key).map_err(|error| error.to_string())?;
+        let found = self.open()?.get(key)?;
         Ok(found.map(|secret| secret.expose_secret().to_owned()))
     }
 
-    fn save(&self, key: &str, secret: &str) -> Result<(), String> {
-        self.open()?.put(key, &SecretString::from(secret)).map_err(|error| error.to_string())
+    fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
+        Ok(self.open()?.put(key, &SecretString::from(secret))?)
     }
 
-    fn forget(&self, key: &str) -> Result<(), String> {
+    fn forget(&self, key: &str) -> Result<(), BoxError> {
         if !self.0.exists() {
             return Ok(());
         }
-        self.open()?.remove(key).map(drop).map_err(|error| error.to_string())
+        self.open()?.remove(key)?;
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use url::{Host, Url};
 
 use super::search::found;
-use super::{USER_AGENT, Web, WebProxies, describe, setting};
+use super::{ExtraCaError, USER_AGENT, Web, WebProxies, describe, setting};
 use crate::services::{WebFound, WebHit, WebQuery};
 use ona_http::link::{self, LinkError};
 
@@ -26,6 +26,48 @@ const MAX_HITS: usize = 10;
 const MAX_RESPONSE: usize = 4 << 20;
 /// The limit for a backend's error message.
 const MAX_ERROR_CHARS: usize = 300;
+
+/// Why a backend did not answer a search.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BackendError {
+    #[error("the setting webSearch.backend is `{0}`; the backends are {known}", known = BACKENDS.join(", "))]
+    Unknown(String),
+    #[error(
+        "the setting webSearch.backend is {name}, which needs a key, and {variable} is not set in ona's \
+         environment"
+    )]
+    NoKey { name: &'static str, variable: &'static str },
+    #[error(
+        "the setting webSearch.backend is {0}, but webSearch.url is not set: set it to the \
+         address of your instance, such as http://localhost:8888"
+    )]
+    NoUrl(&'static str),
+    #[error("the setting webSearch.url: {0}")]
+    BadUrl(LinkError),
+    #[error(
+        "the setting webSearch.url: the key of {0} would be sent over unencrypted http; use \
+         https"
+    )]
+    Unencrypted(&'static str),
+    #[error("the key of {0} contains a line break or another control character")]
+    BadKey(&'static str),
+    #[error("{variable} is not a valid proxy: {}", describe(error))]
+    BadProxy { variable: &'static str, error: reqwest::Error },
+    #[error(transparent)]
+    ExtraCa(#[from] ExtraCaError),
+    #[error("{}", describe(.0))]
+    Client(reqwest::Error),
+    #[error("{name} at {url} cannot be reached: {}", describe(error))]
+    Unreachable { name: &'static str, url: Url, error: reqwest::Error },
+    #[error("{0} answered more than {MAX_RESPONSE} bytes")]
+    TooLarge(&'static str),
+    #[error("{name} at {url} answered {status}{said}{hint}")]
+    Refused { name: &'static str, url: Url, status: StatusCode, said: String, hint: &'static str },
+    #[error("{name} at {url} did not answer with JSON ({error}): check webSearch.url")]
+    NotJson { name: &'static str, url: Url, error: serde_json::Error },
+    #[error("{name} at {url} answered JSON without a list of results: check webSearch.url")]
+    NoResults { name: &'static str, url: Url },
+}
 
 /// A backend, ready to be asked.
 pub(super) struct Backend<'w> {
@@ -77,14 +119,11 @@ fn is_safe(url: &Url) -> bool {
 
 impl<'w> Backend<'w> {
     /// The one that the settings name, with what it needs.
-    pub(super) fn of(settings: &Value, web: &'w Web) -> Result<Self, String> {
+    pub(super) fn of(settings: &Value, web: &'w Web) -> Result<Self, BackendError> {
         let name = setting(settings, "backend").unwrap_or_default();
         let Some((kind, name, default, path)) = KINDS.iter().find(|(_, known, ..)| *known == name)
         else {
-            let known = BACKENDS.join(", ");
-            return Err(format!(
-                "the setting webSearch.backend is `{name}`; the backends are {known}"
-            ));
+            return Err(BackendError::Unknown(name.to_owned()));
         };
         let (variable, key) = match kind {
             Kind::Searxng => ("", None),
@@ -92,23 +131,14 @@ impl<'w> Backend<'w> {
             Kind::Tavily => ("TAVILY_API_KEY", web.access.tavily_key.as_ref()),
         };
         if !variable.is_empty() && key.is_none() {
-            return Err(format!(
-                "the setting webSearch.backend is {name}, which needs a key, and {variable} is not set in ona's \
-                 environment"
-            ));
+            return Err(BackendError::NoKey { name, variable });
         }
         let Some(given) = setting(settings, "url").or(*default) else {
-            return Err(format!(
-                "the setting webSearch.backend is {name}, but webSearch.url is not set: set it to the \
-                 address of your instance, such as http://localhost:8888"
-            ));
+            return Err(BackendError::NoUrl(name));
         };
-        let base = base(given).map_err(|why| format!("the setting webSearch.url: {why}"))?;
+        let base = base(given).map_err(BackendError::BadUrl)?;
         if key.is_some() && !is_safe(&base) {
-            return Err(format!(
-                "the setting webSearch.url: the key of {name} would be sent over unencrypted http; use \
-                 https"
-            ));
+            return Err(BackendError::Unencrypted(name));
         }
         Ok(Self { kind: *kind, url: address(&base, path), key })
     }
@@ -118,40 +148,32 @@ impl<'w> Backend<'w> {
     }
 
     /// Asks it.
-    pub(super) async fn ask(&self, query: &WebQuery, web: &Web) -> Result<WebFound, String> {
+    pub(super) async fn ask(&self, query: &WebQuery, web: &Web) -> Result<WebFound, BackendError> {
         let request = self.request(query, &self.client(web)?)?;
-        let failed = |error: reqwest::Error| {
-            format!(
-                "{} at {} cannot be reached: {}",
-                self.name(),
-                self.url,
-                describe(&error.without_url())
-            )
+        let (name, url) = (self.name(), &self.url);
+        let failed = |error: reqwest::Error| BackendError::Unreachable {
+            name,
+            url: url.clone(),
+            error: error.without_url(),
         };
         let mut response = request.send().await.map_err(failed)?;
         let status = response.status();
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(failed)? {
             if body.len() + piece.len() > MAX_RESPONSE {
-                let name = self.name();
-                return Err(format!("{name} answered more than {MAX_RESPONSE} bytes"));
+                return Err(BackendError::TooLarge(name));
             }
             body.extend_from_slice(&piece);
         }
         if !status.is_success() {
             return Err(self.refused(status, &body));
         }
-        let answer: Value = serde_json::from_slice(&body).map_err(|error| {
-            format!(
-                "{} at {} did not answer with JSON ({error}): check webSearch.url",
-                self.name(),
-                self.url
-            )
-        })?;
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|error| BackendError::NotJson { name, url: url.clone(), error })?;
         self.hits(&answer).map(found)
     }
 
-    fn client(&self, web: &Web) -> Result<reqwest::Client, String> {
+    fn client(&self, web: &Web) -> Result<reqwest::Client, BackendError> {
         let mut builder = ona_http::client()
             .no_proxy()
             // The key must not go to another host.
@@ -165,14 +187,14 @@ impl<'w> Backend<'w> {
             "https" => builder.tls_certs_merge(web.extra_ca()?),
             _ => builder.tls_certs_only([]),
         };
-        builder.build().map_err(|error| describe(&error))
+        builder.build().map_err(BackendError::Client)
     }
 
     fn request(
         &self,
         query: &WebQuery,
         client: &reqwest::Client,
-    ) -> Result<RequestBuilder, String> {
+    ) -> Result<RequestBuilder, BackendError> {
         let count = MAX_HITS.to_string();
         let mut url = self.url.clone();
         let request = match self.kind {
@@ -197,17 +219,15 @@ impl<'w> Backend<'w> {
         Ok(request.header(ACCEPT, "application/json"))
     }
 
-    fn secret(&self, scheme: &str) -> Result<HeaderValue, String> {
+    fn secret(&self, scheme: &str) -> Result<HeaderValue, BackendError> {
         let key = self.key.map(ExposeSecret::expose_secret).unwrap_or_default();
-        let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).map_err(|_| {
-            let name = self.name();
-            format!("the key of {name} contains a line break or another control character")
-        })?;
+        let mut value = HeaderValue::from_str(&format!("{scheme}{key}"))
+            .map_err(|_| BackendError::BadKey(self.name()))?;
         value.set_sensitive(true);
         Ok(value)
     }
 
-    fn refused(&self, status: StatusCode, body: &[u8]) -> String {
+    fn refused(&self, status: StatusCode, body: &[u8]) -> BackendError {
         let said = String::from_utf8_lossy(body);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let end = said.floor_char_boundary(MAX_ERROR_CHARS);
@@ -221,23 +241,19 @@ impl<'w> Backend<'w> {
             (_, 429) => "; its rate limit is reached",
             _ => "",
         };
-        format!("{} at {} answered {status}{said}{hint}", self.name(), self.url)
+        BackendError::Refused { name: self.name(), url: self.url.clone(), status, said, hint }
     }
 
-    fn hits(&self, answer: &Value) -> Result<Vec<WebHit>, String> {
+    fn hits(&self, answer: &Value) -> Result<Vec<WebHit>, BackendError> {
         let (list, snippet) = match self.kind {
             Kind::Searxng | Kind::Tavily => (&answer["results"], "content"),
             // Where there is nothing, the whole part is missing.
             Kind::Brave if answer["web"].is_null() && answer.is_object() => return Ok(Vec::new()),
             Kind::Brave => (&answer["web"]["results"], "description"),
         };
-        let list = list.as_array().ok_or_else(|| {
-            format!(
-                "{} at {} answered JSON without a list of results: check webSearch.url",
-                self.name(),
-                self.url
-            )
-        })?;
+        let list = list
+            .as_array()
+            .ok_or_else(|| BackendError::NoResults { name: self.name(), url: self.url.clone() })?;
         let text = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().to_owned();
         let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MAX_HITS);
         let hits = hits.map(|hit| WebHit {
@@ -266,7 +282,7 @@ fn with_sites(query: &WebQuery) -> String {
 }
 
 /// What lies between, as the environment says it.
-fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
+fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, BackendError> {
     let none_for = given.none_for.as_deref().unwrap_or_default();
     // reqwest takes `*` for all names, but not for addresses.
     if none_for.split(',').any(|entry| entry.trim() == "*") {
@@ -275,7 +291,7 @@ fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
     let direct = NoProxy::from_string(none_for);
     let mut proxies = Vec::new();
     type Scope = fn(&str) -> reqwest::Result<Proxy>;
-    let kinds: [(&str, &Option<String>, Scope); 2] = [
+    let kinds: [(&'static str, &Option<String>, Scope); 2] = [
         ("HTTP_PROXY", &given.http, |url| Proxy::http(url)),
         ("HTTPS_PROXY", &given.https, |url| Proxy::https(url)),
     ];
@@ -284,9 +300,8 @@ fn proxies(given: &WebProxies) -> Result<Vec<Proxy>, String> {
             continue;
         };
         // Not the value: it may hold a password.
-        let proxy = scope(value).map_err(|error| {
-            format!("{variable} is not a valid proxy: {}", describe(&error.without_url()))
-        })?;
+        let proxy = scope(value)
+            .map_err(|error| BackendError::BadProxy { variable, error: error.without_url() })?;
         proxies.push(proxy.no_proxy(direct.clone()));
     }
     Ok(proxies)
@@ -303,7 +318,7 @@ mod tests {
     }
 
     fn refusal(settings: &Value, web: &Web) -> String {
-        Backend::of(settings, web).err().unwrap_or_default()
+        Backend::of(settings, web).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
@@ -372,7 +387,7 @@ mod tests {
         assert_eq!(proxies(&named("http://p:1", "")).unwrap().len(), 1);
         assert_eq!(proxies(&named("p:1", "a.example, *")).unwrap().len(), 0);
         assert_eq!(proxies(&named("", "")).unwrap().len(), 0);
-        let refused = proxies(&named("http://me:hunter22@:x", "")).unwrap_err();
+        let refused = proxies(&named("http://me:hunter22@:x", "")).unwrap_err().to_string();
         assert!(refused.starts_with("HTTP_PROXY") && !refused.contains("hunter22"), "{refused}");
     }
 }

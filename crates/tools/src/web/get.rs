@@ -7,8 +7,8 @@ use reqwest::{Response, StatusCode};
 use url::Url;
 
 use super::names::{Checked, NotPublic, check_literal};
-use super::page::{self, Kind};
-use super::{USER_AGENT, Web, describe};
+use super::page::{self, Kind, NotText};
+use super::{ExtraCaError, USER_AGENT, Web, describe};
 use ona_http::link::{self, LinkError};
 use ona_http::private_host::PrivateHost;
 
@@ -75,8 +75,10 @@ pub(super) enum GetError {
     Encoded { url: Url, encoding: String },
     #[error("{0} is a PDF larger than the limit of {MAX_BODY} bytes")]
     TooLarge(Url),
-    #[error("{0}")]
-    SetUp(String),
+    #[error(transparent)]
+    ExtraCa(#[from] ExtraCaError),
+    #[error("{}", describe(.0))]
+    Client(reqwest::Error),
 }
 
 /// Fetches a page, and follows redirects on the same host.
@@ -119,12 +121,12 @@ async fn send(web: &Web, url: &Url, is_private: bool) -> Result<Response, GetErr
         .referer(false)
         .dns_resolver(Arc::new(resolver));
     builder = if url.scheme() == "https" {
-        builder.tls_certs_merge(web.extra_ca().map_err(GetError::SetUp)?)
+        builder.tls_certs_merge(web.extra_ca()?)
     } else {
         // Reading the system's certificates takes longer than many a page.
         builder.tls_certs_only([])
     };
-    let client = builder.build().map_err(|error| GetError::SetUp(describe(&error)))?;
+    let client = builder.build().map_err(GetError::Client)?;
     let request = client.get(url.clone()).header(ACCEPT, WANTED);
     request.send().await.map_err(|error| {
         let is_cut_off = error.is_connect() && web.access.proxies.https.is_some();
@@ -182,7 +184,9 @@ async fn take(url: Url, response: Response) -> Result<Body, GetError> {
     }
     let mut kind = match promised {
         Ok(kind) => kind,
-        Err(what) => return Err(GetError::Unreadable { url, what }),
+        Err(NotText { content_type }) => {
+            return Err(GetError::Unreadable { url, what: content_type });
+        }
     };
     let (bytes, cut) = body(&url, response, MAX_BODY).await?;
     if kind == Kind::Unsaid {
@@ -202,7 +206,7 @@ async fn take(url: Url, response: Response) -> Result<Body, GetError> {
 async fn complaint(
     response: Response,
     content_type: Option<&str>,
-    promised: &Result<Kind, String>,
+    promised: &Result<Kind, NotText>,
 ) -> String {
     if *promised != Ok(Kind::Text) {
         return String::new();

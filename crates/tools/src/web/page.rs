@@ -80,8 +80,15 @@ const TEXTS: &[&str] = &[
     "message/rfc822",
 ];
 
-/// What a `Content-Type` promises; the type itself where that is nothing that can be read.
-pub(super) fn promised(content_type: Option<&str>) -> Result<Kind, String> {
+/// The server says that a page is of a type that cannot be read as text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{content_type}` cannot be read as text")]
+pub(super) struct NotText {
+    pub(super) content_type: String,
+}
+
+/// What a `Content-Type` promises.
+pub(super) fn promised(content_type: Option<&str>) -> Result<Kind, NotText> {
     let said = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
     let said = said.trim().to_ascii_lowercase();
     Ok(match said.as_str() {
@@ -92,7 +99,7 @@ pub(super) fn promised(content_type: Option<&str>) -> Result<Kind, String> {
         text if text.ends_with("+json") || text.ends_with("+xml") || text.ends_with("+yaml") => {
             Kind::Text
         }
-        _ => return Err(said),
+        _ => return Err(NotText { content_type: said }),
     })
 }
 
@@ -162,20 +169,31 @@ fn label(value: &str) -> Option<&str> {
     value.split(|c: char| c.is_whitespace() || "\"';/>".contains(c)).next()
 }
 
+/// Why HTML could not be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlError {
+    /// The converter cannot run, or cannot read the page.
+    #[error(transparent)]
+    Convert(#[from] std::io::Error),
+    /// The converter panicked.
+    #[error("the converter crashed")]
+    Crashed,
+}
+
 /// HTML as Markdown. A page that nests its elements too deep overflows the stack, so this runs in a process of
 /// its own.
-pub fn markdown(html: &str) -> Result<String, String> {
+pub fn markdown(html: &str) -> Result<String, HtmlError> {
     std::thread::scope(|scope| {
-        let converter = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
-            // No script runs here: what is for those without is for us.
-            let converter = HtmlToMarkdown::builder()
-                .skip_tags(SKIPPED.to_vec())
-                .scripting_enabled(false)
-                .build();
-            converter.convert(html).map_err(|error| error.to_string())
-        });
-        let converter = converter.map_err(|error| error.to_string())?;
-        converter.join().map_err(|_| "the converter crashed".to_owned())?
+        let converter =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
+                // No script runs here: what is for those without is for us.
+                let converter = HtmlToMarkdown::builder()
+                    .skip_tags(SKIPPED.to_vec())
+                    .scripting_enabled(false)
+                    .build();
+                converter.convert(html)
+            })?;
+        Ok(converter.join().map_err(|_| HtmlError::Crashed)??)
     })
 }
 
@@ -244,7 +262,7 @@ mod tests {
             assert_eq!(promised(said), Ok(kind), "{said:?}");
         }
         for said in ["image/png", "video/mp4", "application/zip", "font/woff2", "nonsense"] {
-            assert_eq!(promised(Some(said)), Err(said.to_owned()));
+            assert_eq!(promised(Some(said)), Err(NotText { content_type: said.to_owned() }));
         }
     }
 

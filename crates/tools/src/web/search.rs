@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::{Host, Url};
 
-use super::backend::{self, Backend};
+use super::backend::{self, Backend, BackendError};
 use super::capped;
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
@@ -124,7 +124,8 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
         (Some(Err(why)), false) => return Err(Refusal::rejected(format!("no search: {why}"))),
         // If the provider's search fails, a configured backend is used.
         (_, true) => {
-            let backend = Backend::of(&settings, &cx.host.web).map_err(Refusal::Rejected)?;
+            let rejected = |error: BackendError| Refusal::Rejected(error.to_string());
+            let backend = Backend::of(&settings, &cx.host.web).map_err(rejected)?;
             let limit = cx.settings.web_timeout;
             let asked = tokio::time::timeout(limit, backend.ask(query, &cx.host.web)).await;
             let found = asked.map_err(|_| {
@@ -133,7 +134,7 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
                     "{name} did not answer within {limit} s (ONA_WEB_TIMEOUT_MS)"
                 ))
             })?;
-            (backend.name(), found.map_err(Refusal::Rejected)?)
+            (backend.name(), found.map_err(rejected)?)
         }
         (None, false) => return Err(Refusal::rejected(backend::NOT_SET)),
     };

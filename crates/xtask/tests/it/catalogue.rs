@@ -31,14 +31,15 @@ const MARKERS: [(&str, &str); 13] = [
 ];
 
 /// Rust code in two layers.
-struct Scanned<'s> {
+pub struct Scanned<'s> {
     /// The code, with blanks in place of comments and of what stands between quotes.
-    code: String,
+    pub code: String,
     /// The string literals: where each one starts, and its text.
     literals: Vec<(usize, &'s str)>,
 }
 
-fn scan(source: &str) -> Scanned<'_> {
+/// Separates code from comments and literals.
+pub fn scan(source: &str) -> Scanned<'_> {
     let mut scanned = Scanned { code: String::new(), literals: Vec::new() };
     let mut rest = source;
     while let Some(at) = rest.find(['"', '/', '\'']) {

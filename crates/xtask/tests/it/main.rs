@@ -8,6 +8,7 @@
 //! - [`cites`]: every clause that is cited can be looked up;
 //! - [`cycles`]: modules import each other in one direction only;
 //! - [`purity`]: pure crates touch no file and start no process;
+//! - [`error_types`]: no error is a `String`;
 //! - [`catalogue`]: every message is in a snapshot, and reviewed when it changes;
 //! - [`messages`]: no message points at a file that only the repository has.
 //!
@@ -22,6 +23,7 @@
 mod catalogue;
 mod cites;
 mod cycles;
+mod error_types;
 mod files;
 mod layers;
 mod markdown;
