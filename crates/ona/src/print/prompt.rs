@@ -13,16 +13,45 @@ pub(super) struct Prompt {
     pub(super) content: Value,
 }
 
+/// Why a line is not a prompt.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PromptError {
+    #[error("not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("its type is {0}, not \"user\"")]
+    Type(Value),
+    #[error("its message has no content")]
+    NoContent,
+    #[error("its content is empty")]
+    Empty,
+    #[error("unknown block type {0}; supported are text, image and document")]
+    Block(Value),
+    #[error("invalid {block}: {cause}")]
+    Source { block: Value, cause: SourceError },
+}
+
+/// Why a block cannot be attached.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SourceError {
+    #[error("its source has no `{0}`")]
+    Missing(&'static str),
+    #[error("its URL must begin with http:// or https://")]
+    Scheme,
+    #[error("unknown source type {0}; supported are base64 and url")]
+    Type(Value),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+}
+
 impl Prompt {
     /// Reads a line; nothing if it is blank.
-    pub(super) fn read(line: &str) -> Result<Option<Self>, String> {
+    pub(super) fn read(line: &str) -> Result<Option<Self>, PromptError> {
         if line.trim().is_empty() {
             return Ok(None);
         }
-        let mut value: Value =
-            serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+        let mut value: Value = serde_json::from_str(line)?;
         if value["type"] != "user" {
-            return Err(format!("its type is {}, not \"user\"", value["type"]));
+            return Err(PromptError::Type(value["type"].take()));
         }
         let content = value["message"]["content"].take();
         let (mut texts, mut attachments) = (Vec::new(), Vec::new());
@@ -36,10 +65,10 @@ impl Prompt {
                     }
                 }
             }
-            _ => return Err("its message has no content".to_owned()),
+            _ => return Err(PromptError::NoContent),
         }
         if attachments.is_empty() && texts.iter().all(|text| text.trim().is_empty()) {
-            return Err("its content is empty".to_owned());
+            return Err(PromptError::Empty);
         }
         let text = texts.join("\n");
         Ok(Some(Self { text, attachments, content }))
@@ -47,36 +76,27 @@ impl Prompt {
 }
 
 /// A picture or a document.
-fn attachment(block: &Value) -> Result<Attachment, String> {
+fn attachment(block: &Value) -> Result<Attachment, PromptError> {
     type Attach = fn(&str) -> Result<Attachment, AttachError>;
     let (attach, by_url): (Attach, fn(String) -> Attachment) = match block["type"].as_str() {
         Some("image") => (attach_picture, |url| Attachment::ImageUrl { url }),
         Some("document") => (attach_pdf, |url| Attachment::DocumentUrl { url }),
-        _ => {
-            return Err(format!(
-                "unknown block type {}; supported are text, image and document",
-                block["type"]
-            ));
-        }
+        _ => return Err(PromptError::Block(block["type"].clone())),
     };
-    let wrong = |why: String| format!("invalid {}: {why}", block["type"]);
     let source = &block["source"];
-    let word =
-        |key: &str| source[key].as_str().ok_or_else(|| wrong(format!("its source has no `{key}`")));
-    match source["type"].as_str() {
-        Some("base64") => attach(word("data")?).map_err(|error| wrong(error.to_string())),
+    let word = |key: &'static str| source[key].as_str().ok_or(SourceError::Missing(key));
+    let attached = || match source["type"].as_str() {
+        Some("base64") => Ok(attach(word("data")?)?),
         Some("url") => {
             let url = word("url")?;
             if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-                return Err(wrong("its URL must begin with http:// or https://".to_owned()));
+                return Err(SourceError::Scheme);
             }
             Ok(by_url(url.to_owned()))
         }
-        _ => Err(wrong(format!(
-            "unknown source type {}; supported are base64 and url",
-            source["type"]
-        ))),
-    }
+        _ => Err(SourceError::Type(source["type"].clone())),
+    };
+    attached().map_err(|cause| PromptError::Source { block: block["type"].clone(), cause })
 }
 
 #[cfg(test)]
@@ -88,10 +108,10 @@ mod tests {
         let text = |line: &str| Prompt::read(line).map(|prompt| prompt.map(|prompt| prompt.text));
         let line =
             r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"}]}}"#;
-        assert_eq!(text(line), Ok(Some("a".to_owned())));
+        assert_eq!(text(line).unwrap().as_deref(), Some("a"));
         let line = r#"{"type":"user","message":{"content":"b"}}"#;
-        assert_eq!(text(line), Ok(Some("b".to_owned())));
-        assert_eq!(text(" "), Ok(None));
+        assert_eq!(text(line).unwrap().as_deref(), Some("b"));
+        assert_eq!(text(" ").unwrap(), None);
         for bad in ["{", "{\"type\":\"x\"}", "{\"type\":\"user\"}"] {
             assert!(text(bad).is_err(), "{bad}");
         }
@@ -109,7 +129,7 @@ mod tests {
             (r#"{"type":"image","source":{"type":"url","url":"file:///a"}}"#, "http://"),
         ] {
             let line = format!(r#"{{"type":"user","message":{{"content":[{block}]}}}}"#);
-            let refused = Prompt::read(&line).unwrap_err();
+            let refused = Prompt::read(&line).unwrap_err().to_string();
             assert!(refused.contains(why), "{refused}");
         }
     }
