@@ -128,7 +128,8 @@ impl BuiltIn for Bash {
         let outcome = ona_sandbox::run(spec, cx.cancel)
             .await
             .map_err(|error| Refusal::Internal(error.to_string()))?;
-        let left_in = shell.left_in(&input.command, cx, &mut notes);
+        let (left_in, note) = shell.left_in(&input.command, cx);
+        notes.extend(note);
         let mut output = report(&outcome, limit, &notes);
         output.cwd = left_in;
         if !output.is_error()
@@ -200,35 +201,28 @@ impl Shell {
         Ok(Self { program: bash(), args, env, scratch })
     }
 
-    /// The directory the shell ended in, if it changed and the next command may start there.
-    fn left_in(
-        &self,
-        command: &str,
-        cx: &ToolContext<'_>,
-        notes: &mut Vec<String>,
-    ) -> Option<PathBuf> {
+    /// The directory the shell ended in, if it changed and the next command may start there, and a note for the model.
+    fn left_in(&self, command: &str, cx: &ToolContext<'_>) -> (Option<PathBuf>, Option<String>) {
         if cx.settings.bash_keep_project_dir {
-            return None;
+            return (None, None);
         }
         let Ok(told) = fs::read_to_string(self.scratch.path().join("cwd")) else {
             // The command's own trap, or `exec`, replaced ours.
-            if moves(command) {
-                let cwd = cx.place.cwd.display();
-                notes.push(format!("Shell cwd could not be followed: it stays {cwd}"));
-            }
-            return None;
+            let cwd = cx.place.cwd.display();
+            let note =
+                moves(command).then(|| format!("Shell cwd could not be followed: it stays {cwd}"));
+            return (None, note);
         };
-        // Nothing was told if the directory has vanished.
-        let dir = PathBuf::from(told.strip_suffix('\n')?);
-        if !dir.is_dir() || dir == cx.place.cwd {
-            return None;
+        // The file is empty if the directory has vanished.
+        let dir = told.strip_suffix('\n').map(PathBuf::from);
+        match dir.filter(|dir| dir.is_dir() && *dir != cx.place.cwd) {
+            Some(dir) if !cx.place.contains(&dir) => {
+                let project = cx.place.project_dir.clone();
+                let note = format!("Shell cwd was reset to {}", project.display());
+                (Some(project), Some(note))
+            }
+            dir => (dir, None),
         }
-        if !cx.place.contains(&dir) {
-            let project = cx.place.project_dir.clone();
-            notes.push(format!("Shell cwd was reset to {}", project.display()));
-            return Some(project);
-        }
-        Some(dir)
     }
 }
 
