@@ -17,6 +17,7 @@ use ona_files::jsonc::{self, EditError};
 use ona_hooks::own_gate::{command_for, is_ona};
 use ona_hosts::project::{self, Change, ChangeError};
 use ona_intents::file::DIRECTORY;
+use ona_intents::setup::root_for;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -28,7 +29,6 @@ use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
-use crate::intent::place;
 use crate::output::{complain, print};
 
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ impl From<ChangeError> for CliError {
 
 pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
-    let root = place(&here);
+    let root = root_for(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
         return Err(CliError::usage(format!("{} is your home directory", root.display()))
             .hint("ona init sets up one project: change to its directory, or pass it with --cwd"));
