@@ -4,58 +4,9 @@ mod batch;
 
 use std::path::Path;
 
-use ona_intents::file::INTENTS_FILE;
-use ona_intents::hook_policy::{NEW_POLICY, POLICY_FILE};
+use ona_intents::setup::{ATTRIBUTES, NEW_FILES, files, set_up, without_merge_rules};
 
 pub use batch::{Change, ChangeError, apply, read};
-
-/// What the new list of intents says.
-const NEW_INTENTS: &str = "\
-# What may be worked on, and where. A change belongs to one of these intents, and stays in its scope.
-#
-#   - id: INT-001
-#     name: Rate limit the login endpoint
-#     status: PLANNED        # or IN_PROGRESS, COMPLETED, BLOCKED, ABANDONED
-#     owned_scope: [\"src/auth/**\", \"tests/auth/*.rs\"]
-#     constraints: [\"No new dependency\"]
-#     acceptance_criteria: [\"The sixth attempt inside a minute answers 429\"]
-#     related_requirements: [REQ-AUTH-3]
-active_intents: []
-";
-
-/// What of the directory is nobody else's business: locks, and files that are about to replace others.
-const NEW_IGNORE: &str = "*.lock\n*.ona-new\n.ona-*.tmp\n";
-
-/// The files of a new project, from its root. What is there already stays as it is.
-const FILES: [(&str, &str); 3] = [
-    (INTENTS_FILE, NEW_INTENTS),
-    (POLICY_FILE, NEW_POLICY),
-    (".orchestration/.gitignore", NEW_IGNORE),
-];
-
-/// Where git is told how to merge.
-pub const ATTRIBUTES: &str = ".gitattributes";
-
-/// The trace is only ever appended to, so both sides of a merge are right; rows of the map that are there twice are
-/// brought together when it is next written.
-const UNION: [&str; 2] =
-    [".orchestration/agent_trace.jsonl merge=union", ".orchestration/intent_map.md merge=union"];
-
-/// Every file that is set up, from the project's root.
-pub fn files() -> impl Iterator<Item = &'static str> {
-    FILES.into_iter().map(|(path, _)| path).chain([ATTRIBUTES])
-}
-
-/// What a file becomes that held this before; nothing if it is none of those that are set up, or stays as it is.
-pub fn set_up(path: &str, before: Option<&str>) -> Option<String> {
-    if path == ATTRIBUTES {
-        let before = before.unwrap_or_default();
-        let after = UNION.iter().fold(before.to_owned(), |text, line| with_line(&text, line));
-        return Some(after).filter(|after| after != before);
-    }
-    let new = FILES.into_iter().find(|(new, _)| *new == path).map(|(_, text)| text.to_owned());
-    new.filter(|_| before.is_none())
-}
 
 /// What a project lacks. Of a file that only has to be there nothing is looked at but that.
 pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
@@ -83,15 +34,14 @@ pub fn prepare(root: &Path) -> Result<Vec<Change>, ChangeError> {
 /// The files of a project that are still as they were made, and what would be left of those that were only added to.
 pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut untouched = Vec::new();
-    for (path, text) in FILES {
+    for (path, text) in NEW_FILES {
         if batch::exists(root, path)? && read(root, path)?.as_deref() == Some(text) {
             untouched.push(Change::new(path, Some(text), None));
         }
     }
     let before = read(root, ATTRIBUTES)?;
     if let Some(text) = before.as_deref()
-        && let after =
-            UNION.iter().try_fold(text.to_owned(), |text, line| without_line(&text, line))
+        && let after = without_merge_rules(text)
         && after != before
     {
         untouched.push(Change { path: ATTRIBUTES.to_owned(), before, after });
@@ -99,29 +49,12 @@ pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     Ok(untouched)
 }
 
-/// The text with a line at its end, unless it has that line.
-fn with_line(text: &str, line: &str) -> String {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    if text.lines().any(|there| words(there) == words(line)) {
-        return text.to_owned();
-    }
-    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
-    format!("{text}{end}{line}{newline}")
-}
-
-/// The text without a line; nothing if nothing is left.
-fn without_line(text: &str, line: &str) -> Option<String> {
-    let kept = text.split_inclusive('\n').filter(|there| there.trim() != line);
-    let left: String = kept.collect();
-    (left == text || !left.is_empty()).then_some(left)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use ona_intents::file::Loader;
+    use ona_intents::file::{INTENTS_FILE, Loader};
+    use ona_intents::hook_policy::POLICY_FILE;
 
     use super::*;
 
@@ -136,20 +69,6 @@ mod tests {
         assert_eq!(fs::read_to_string(root.join(POLICY_FILE)).unwrap(), "mine");
         assert_eq!(prepare(&root).unwrap(), []);
         assert_eq!(untouched(&root).unwrap().len(), 3);
-    }
-
-    #[test]
-    fn a_line_is_added_once_and_as_the_file_ends_its_own() {
-        for (text, with) in [
-            ("", "a b\n"),
-            ("x", "x\na b\n"),
-            ("x\r\n", "x\r\na b\r\n"),
-            ("  a  b\nc", "  a  b\nc"),
-        ] {
-            assert_eq!(with_line(text, "a b"), with);
-        }
-        assert_eq!(without_line("a b\n", "a b"), None);
-        assert_eq!(without_line("x\na b\ny", "a b").as_deref(), Some("x\ny"));
     }
 
     #[test]

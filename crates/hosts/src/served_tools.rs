@@ -2,7 +2,6 @@
 //!
 //! They read the current files of the workspace. Refusals are those of the gate, as JSON.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,8 @@ use ona_policy::Effects;
 use ona_policy::path::Target as PathTarget;
 use ona_repo::Disk;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
-use ona_trace::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
+use ona_trace::blame::{Blame, Block, Origin, Target, blame};
+use ona_trace::ledger::Filter;
 use ona_trace::{Ledger, TraceEntry};
 use ona_types::{SessionId, ToolKind, WriteAction};
 use schemars::JsonSchema;
@@ -406,18 +406,8 @@ impl ServedTools {
             None => ledger.recent(intent, limit).map_err(failed)?.entries,
             Some(file) => {
                 let file = self.place(file)?;
-                let mut last = VecDeque::new();
-                for line in ledger.read().map_err(failed)? {
-                    let Ok((_, entry)) = line.map_err(failed)?.entry else { continue };
-                    let of_intent = intent.is_none() || entry.intent_id.as_deref() == intent;
-                    if of_intent && entry.files().contains(&file.as_str()) {
-                        last.push_back(entry);
-                    }
-                    if last.len() > limit {
-                        last.pop_front();
-                    }
-                }
-                last.into()
+                let filter = Filter { intent, file: Some(&file), ..Filter::default() };
+                ledger.last(&filter, limit).map_err(failed)?.entries
             }
         };
         let rows: Vec<Value> = entries.iter().map(trace_row).collect();
@@ -441,9 +431,8 @@ impl ServedTools {
             let why = format!("`{path}` has lines 1 to {last}; {from} to {to} is out of range");
             return Err(Problem::Other("invalid_arguments", why));
         }
-        let lines: Vec<BlamedLine> = std::mem::take(&mut found.lines);
-        let asked_for = lines.into_iter().filter(|line| (from..=to).contains(&line.line));
-        let stretches = stretches(&found, asked_for);
+        found.keep(from..=to);
+        let stretches: Vec<Value> = found.blocks().iter().map(|one| stretch(&found, one)).collect();
         Ok(vec![json!({"file": path, "lines": last, "stretches": stretches}).to_string()])
     }
 }
@@ -467,34 +456,21 @@ fn trace_row(entry: &TraceEntry) -> Value {
     row
 }
 
-/// Groups neighbouring lines of the same origin.
-fn stretches(found: &Blame, lines: impl Iterator<Item = BlamedLine>) -> Vec<Value> {
-    let mut stretches: Vec<(u64, u64, BlamedLine)> = Vec::new();
-    for line in lines {
-        match stretches.last_mut() {
-            Some((_, to, first)) if first.origin == line.origin => *to = line.line,
-            _ => stretches.push((line.line, line.line, line)),
+/// Neighbouring lines of one origin.
+fn stretch(found: &Blame, block: &Block<'_>) -> Value {
+    let mut row = match block.origin {
+        Origin::Unknown(why) => json!({"unknown": why.to_string()}),
+        Origin::Entry(index, certainty) => {
+            let entry = found.entries.get(*index);
+            let mut row = entry.map(trace_row).unwrap_or_default();
+            row["certainty"] = json!(certainty.as_str());
+            row["related_requirements"] = json!(entry.map(|entry| &entry.related_requirements));
+            row
         }
-    }
-    let told = |(from, to, line): &(u64, u64, BlamedLine)| {
-        let mut row = match &line.origin {
-            Origin::Unknown(why) => json!({"unknown": why.to_string()}),
-            Origin::Entry(_, certainty) => {
-                let mut row = found.entry(line).map(trace_row).unwrap_or_default();
-                row["certainty"] = match certainty {
-                    Certainty::Exact => json!("exact"),
-                    Certainty::Content => json!("content"),
-                };
-                row["related_requirements"] =
-                    json!(found.entry(line).map(|entry| &entry.related_requirements));
-                row
-            }
-        };
-        row["start_line"] = json!(from);
-        row["end_line"] = json!(to);
-        row
     };
-    stretches.iter().map(told).collect()
+    row["start_line"] = json!(block.start_line);
+    row["end_line"] = json!(block.end_line);
+    row
 }
 
 /// A regular file that is not too long.

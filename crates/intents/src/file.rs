@@ -5,6 +5,7 @@
 
 mod add;
 mod edit;
+mod fields;
 mod load;
 mod model;
 mod read;
@@ -21,6 +22,7 @@ use crate::ignore::IGNORE_FILES;
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
+pub use fields::{ListEdit, edit, set_status, widen};
 pub use load::{LoadError, Loader, MAX_FILE};
 pub(crate) use load::{Stamp, read_text, stamp};
 pub use model::{Found, Intent, Intents, Item, Status, Warning, WarningKind};

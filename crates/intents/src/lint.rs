@@ -1,10 +1,11 @@
-//! `ona intent lint`: errors and warnings about a file of intents.
+//! `ona intent lint`: errors and warnings about the files that govern changes.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::path::Path;
 
-use crate::file::{INTENTS_FILE, Intent, Intents, Item, Place, WarningKind};
-use crate::ignore::{Ignore, is_intent_id};
+use crate::file::{INTENTS_FILE, Intent, Intents, Item, LoadError, Place, WarningKind, text};
+use crate::hook_policy::{HookPolicy, POLICY_FILE};
+use crate::ignore::{IGNORE_FILES, Ignore, IgnoreError, is_intent_id};
 use crate::scope::{Glob, Held, Scope, overlap};
 
 /// More intents than this are not compared with each other.
@@ -36,19 +37,72 @@ pub struct Finding {
     pub severity: Severity,
     /// The name programs know it by.
     pub code: &'static str,
-    /// Where.
-    pub place: Place,
+    /// The file, from the workspace.
+    pub file: &'static str,
+    /// Where in it, if that is known.
+    pub place: Option<Place>,
     /// The intent it is about.
     pub intent: Option<String>,
     /// In words.
     pub message: String,
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, code, place, message, .. } = self;
-        write!(f, "{place}: {}: {message} [{code}]", severity.as_str())
+impl Finding {
+    fn of_file(
+        file: &'static str,
+        severity: Severity,
+        code: &'static str,
+        message: String,
+    ) -> Self {
+        Self { severity, code, file, place: None, intent: None, message }
     }
+}
+
+/// Looks over all files of a workspace that govern changes: the intents, the hook policy and `.intentignore`. `files`
+/// as for [`lint`]. Fails only where there are no intents.
+pub fn lint_workspace(root: &Path, files: Option<&[String]>) -> Result<Vec<Finding>, LoadError> {
+    let ignore = Ignore::load(root);
+    let mut findings = match text(root) {
+        Ok(text) => lint(&text, &ignore, files),
+        Err(LoadError::Missing) => return Err(LoadError::Missing),
+        Err(error) => {
+            let message = error.to_string();
+            vec![Finding::of_file(INTENTS_FILE, Severity::Error, "unreadable", message)]
+        }
+    };
+    findings.extend(lint_policy(&HookPolicy::load(root)));
+    findings.extend(lint_ignore(&ignore));
+    Ok(findings)
+}
+
+fn lint_policy(policy: &HookPolicy) -> Vec<Finding> {
+    let broken = policy.broken.iter().map(|why| {
+        let message = format!("invalid, so every change is denied: {why}");
+        Finding::of_file(POLICY_FILE, Severity::Error, "policy_broken", message)
+    });
+    let warnings = policy.warnings.iter().map(|message| {
+        Finding::of_file(POLICY_FILE, Severity::Warning, "policy_warning", message.clone())
+    });
+    broken.chain(warnings).collect()
+}
+
+fn lint_ignore(ignore: &Ignore) -> Vec<Finding> {
+    let errors = ignore.errors.iter().map(|error| match error {
+        IgnoreError::Load { file, error } => {
+            Finding::of_file(file, Severity::Error, "unreadable", error.to_string())
+        }
+        IgnoreError::Glob { file, line, error } => {
+            let code = error.problem.as_str();
+            let finding = Finding::of_file(file, Severity::Error, code, error.to_string());
+            Finding { place: Some(Place { line: *line, column: 1 }), ..finding }
+        }
+    });
+    let warnings = ignore.warnings.iter().map(|message| {
+        let file = IGNORE_FILES.into_iter().find(|file| message.starts_with(file));
+        let file = file.unwrap_or(IGNORE_FILES[0]);
+        Finding::of_file(file, Severity::Warning, "ignore_warning", message.clone())
+    });
+    errors.chain(warnings).collect()
 }
 
 /// Looks a file's text over. `files` are the workspace's, relative to it; without them no pattern can be said to
@@ -61,7 +115,8 @@ pub fn lint(text: &str, ignore: &Ignore, files: Option<&[String]>) -> Vec<Findin
             return vec![Finding {
                 severity: Severity::Error,
                 code: "invalid_yaml",
-                place,
+                file: INTENTS_FILE,
+                place: Some(place),
                 intent: None,
                 message,
             }];
@@ -94,7 +149,9 @@ impl Linter<'_> {
         message: impl Into<String>,
     ) {
         let intent = intent.map(|intent| intent.id.clone());
-        self.findings.push(Finding { severity, code, place, intent, message: message.into() });
+        let (file, place) = (INTENTS_FILE, Some(place));
+        let message = message.into();
+        self.findings.push(Finding { severity, code, file, place, intent, message });
     }
 
     fn warnings(&mut self, intents: &Intents) {

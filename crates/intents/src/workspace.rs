@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ona_policy::Effects;
+use ona_trace::Ledger;
+use ona_trace::paths::UnsafePath;
 use ona_types::ToolKind;
 
 use crate::file::{self, Intents, LoadError, Loader, Stamp, stamp};
@@ -75,6 +77,11 @@ impl Workspace {
     /// Its root, resolved.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Its trace.
+    pub fn ledger(&self) -> Result<Ledger, UnsafePath> {
+        Ledger::of(&self.root)
     }
 
     /// Its intents as the file has them now.

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use ona_files::ReadError;
 use ona_intents::file::{Found, Intents};
+use ona_intents::history::blame_lines;
 use ona_intents::scope::locate;
-use ona_repo::git;
 use ona_store::Store;
 use ona_trace::TraceEntry;
-use ona_trace::blame::{Blame, BlamedLine, Certainty, Origin, Target, blame};
+use ona_trace::blame::{Block, Certainty, Origin};
 use ona_trace::ranges::{is_binary, split_lines};
 use ona_trace::syntax::left_out;
 use ona_types::SessionId;
@@ -22,32 +22,32 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::{complain, plain};
 use crate::trace::{when, who};
-use crate::workspace::{Workspace, counted, no_trace, printed, wait_if_any};
+use crate::workspace::{Location, counted, no_history, printed, runtime};
 
 /// The largest file that is blamed, in bytes.
 const MAX_FILE: u64 = 64 << 20;
 
 pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
+    let location = Location::find(cli)?;
     // The trace alone is enough; the record adds details.
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));
     let store =
         store.inspect_err(|error| complain(&error.warning("continuing without the record")));
-    printed(&tell(&workspace, store.as_ref().ok(), target, as_json)?)?;
+    printed(&tell(&location, store.as_ref().ok(), target, as_json)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is known of the lines of a file.
 pub fn tell(
-    workspace: &Workspace,
+    location: &Location,
     store: Option<&Store>,
     target: &Path,
     as_json: bool,
 ) -> Result<String, CliError> {
-    let (file, wanted) = parse(&workspace.here, target)?;
-    let path = locate(&workspace.root, &workspace.here, &file)
-        .map_err(|outside| CliError::usage(outside.to_string()).hint(within(workspace)))?;
-    let content = content(&workspace.root.join(&path), &file)?;
+    let (file, wanted) = parse(&location.here, target)?;
+    let path = locate(location.root(), &location.here, &file)
+        .map_err(|outside| CliError::usage(outside.to_string()).hint(within(location)))?;
+    let content = content(&location.root().join(&path), &file)?;
     let lines = split_lines(&content);
     let wanted = wanted.unwrap_or(1..=lines.len());
     if *wanted.end() > lines.len() {
@@ -57,25 +57,17 @@ pub fn tell(
             wanted.end()
         )));
     }
-    let earlier = wait_if_any(git::earlier_names(&workspace.root, &path)).unwrap_or_default();
-    let target = Target { path: &path, content: &content, earlier_names: &earlier, commits: None };
-    let mut found = blame(&workspace.ledger()?, &target).map_err(no_trace)?;
-    found.lines.retain(|line| usize::try_from(line.line).is_ok_and(|line| wanted.contains(&line)));
-    // Only what the trace does not know is asked of git, which takes its time.
-    if found.lines.iter().any(|line| matches!(line.origin, Origin::Unknown(_))) {
-        let commits = wait_if_any(git::line_commits(&workspace.root, &path)).unwrap_or_default();
-        for line in &mut found.lines {
-            let at = usize::try_from(line.line).unwrap_or_default();
-            line.commit = commits.get(at - 1).cloned().flatten();
-        }
-    }
-    let intents = workspace.intents_if_any();
+    let found = runtime()?
+        .block_on(blame_lines(&location.workspace, &path, &content, numbers(&wanted)))
+        .map_err(no_history)?;
+    let (found, earlier) = (found.blame, found.earlier_names);
+    let intents = location.intents_if_any();
     let origins: Vec<Traced> = found
         .entries
         .iter()
         .map(|entry| Traced::of(entry, &intents, store))
         .collect::<Result<_, _>>()?;
-    let blocks = blocks(&found);
+    let blocks = found.blocks();
     if let Some(language) = left_out(&path) {
         complain(&format!(
             "note: this ona was built without the grammar of {language}, so symbols are not shown; `cargo install --path \
@@ -84,7 +76,7 @@ pub fn tell(
     }
     Ok(if as_json {
         let rows: Vec<Value> =
-            blocks.iter().map(|block| block_json(block, &found, &origins, &lines)).collect();
+            blocks.iter().map(|block| block_json(block, &origins, &lines)).collect();
         format!("{}\n", json!({"file": path, "earlier_names": earlier, "blocks": rows}))
     } else {
         let colour = env::colour();
@@ -93,8 +85,8 @@ pub fn tell(
     })
 }
 
-fn within(workspace: &Workspace) -> String {
-    format!("the trace covers only files in {}", workspace.root.display())
+fn within(location: &Location) -> String {
+    format!("the trace covers only files in {}", location.root().display())
 }
 
 /// The file, and the lines if some are named. A file whose name ends so is meant itself.
@@ -175,10 +167,7 @@ impl Traced {
         if let (Some(call), Some(store)) = (&entry.tool_use_id, store)
             && let Some(story) = store.story(call)?
         {
-            // The last yes is the one that counted.
-            let yes = story.decisions.iter().rev().find(|(decision, _)| decision == "allow");
-            let by = yes.and_then(|(_, reason)| reason["decided"]["by"].as_str());
-            traced.approver = traced.approver.or_else(|| by.map(str::to_owned));
+            traced.approver = traced.approver.or_else(|| story.approver().map(str::to_owned));
             if traced.model.is_none() {
                 let answered = store.last_model(&SessionId::from_existing(&story.session_id))?;
                 traced.model = answered.map(|(provider, model)| format!("{provider}/{model}"));
@@ -237,54 +226,34 @@ impl Traced {
     }
 }
 
-/// Lines that follow one another and have one origin.
-struct Block<'b> {
-    origin: &'b Origin,
-    commit: Option<&'b str>,
-    lines: Vec<usize>,
+fn numbers(lines: &RangeInclusive<usize>) -> RangeInclusive<u64> {
+    *lines.start() as u64..=*lines.end() as u64
 }
 
-fn blocks(found: &Blame) -> Vec<Block<'_>> {
-    let same = |one: &BlamedLine, other: &BlamedLine| match (&one.origin, &other.origin) {
-        (Origin::Unknown(_), _) => one.origin == other.origin && one.commit == other.commit,
-        _ => one.origin == other.origin,
+/// The texts of a block's lines, each with its number.
+fn texts(block: &Block<'_>, lines: &[&[u8]]) -> Vec<(u64, String)> {
+    let text = |number: u64| {
+        let at = usize::try_from(number).unwrap_or_default();
+        let line = lines.get(at - 1).copied().unwrap_or_default();
+        String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned()
     };
-    let runs = found.lines.chunk_by(same);
-    runs.filter_map(|run| {
-        let first = run.first()?;
-        let number = |line: &BlamedLine| usize::try_from(line.line).unwrap_or_default();
-        Some(Block {
-            origin: &first.origin,
-            commit: first.commit.as_deref().filter(|_| matches!(first.origin, Origin::Unknown(_))),
-            lines: run.iter().map(number).collect(),
-        })
-    })
-    .collect()
+    (block.start_line..=block.end_line).map(|number| (number, text(number))).collect()
 }
 
-fn text_of(lines: &[&[u8]], number: usize) -> String {
-    let line = lines.get(number - 1).copied().unwrap_or_default();
-    String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned()
-}
-
-fn block_json(block: &Block<'_>, found: &Blame, origins: &[Traced], lines: &[&[u8]]) -> Value {
-    debug_assert_eq!(found.entries.len(), origins.len());
-    let texts: Vec<String> = block.lines.iter().map(|line| text_of(lines, *line)).collect();
+fn block_json(block: &Block<'_>, origins: &[Traced], lines: &[&[u8]]) -> Value {
+    let texts: Vec<String> = texts(block, lines).into_iter().map(|(_, text)| text).collect();
     let mut value = match block.origin {
         Origin::Entry(index, certainty) => {
             let mut value = origins.get(*index).map(Traced::json).unwrap_or_default();
-            value["certainty"] = json!(match certainty {
-                Certainty::Exact => "exact",
-                Certainty::Content => "content",
-            });
+            value["certainty"] = json!(certainty.as_str());
             value
         }
         Origin::Unknown(why) => {
             json!({"certainty": "unknown", "why": why.to_string(), "commit": block.commit})
         }
     };
-    value["start_line"] = json!(block.lines.first());
-    value["end_line"] = json!(block.lines.last());
+    value["start_line"] = json!(block.start_line);
+    value["end_line"] = json!(block.end_line);
     value["lines"] = json!(texts);
     value
 }
@@ -324,9 +293,8 @@ fn block_words(
         false => head,
     };
     let columns = plain(&columns);
-    let shown = block
-        .lines
-        .iter()
-        .map(|line| format!("  {line:>width$}  {columns}  | {}\n", plain(&text_of(lines, *line))));
+    let shown = texts(block, lines)
+        .into_iter()
+        .map(|(line, text)| format!("  {line:>width$}  {columns}  | {}\n", plain(&text)));
     head + &shown.collect::<String>()
 }

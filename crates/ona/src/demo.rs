@@ -25,7 +25,7 @@ use crate::blame;
 use crate::bootstrap::{self, Interrupts, Operator, today};
 use crate::error::CliError;
 use crate::output::{plain, print};
-use crate::workspace::Workspace;
+use crate::workspace::Location;
 
 const SCRIPT: &str = "#!/bin/sh\n# Greets whoever is named.\necho \"Helo, $1!\"\n";
 const TEST: &str = "#!/bin/sh\n# Fails unless the greeting is right.\n[ \"$(sh greet.sh World)\" = \"Hello, World!\" ] && echo \"test passed\"\n";
@@ -291,8 +291,8 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
     let sum = |rows: Vec<ona_store::SessionRow>| rows.first().map(|row| (row.entries, row.turns));
     let (entries, turns) =
         sum(store.sessions(Some(&project.to_string_lossy()), None)?).unwrap_or_default();
-    let workspace = Workspace { root: project.to_owned(), here: project.to_owned() };
-    let blamed = blame::tell(&workspace, Some(store), Path::new("greet.sh:3"), false)?;
+    let location = Location::at(project, project.to_owned())?;
+    let blamed = blame::tell(&location, Some(store), Path::new("greet.sh:3"), false)?;
     text.push_str(&format!("\nFor which requirement the line exists that changed:\n\n{blamed}"));
     let at = database.display();
     let last = ids.get(2).map_or("", String::as_str);

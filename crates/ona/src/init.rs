@@ -8,6 +8,7 @@ use ona_files::ReadError;
 use ona_hooks::own_gate::is_ona;
 use ona_hosts::install::{Agent, InstallError, Installation};
 use ona_hosts::project::{Change, ChangeError};
+use ona_intents::setup::root_for;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -15,7 +16,6 @@ use crate::args::Cli;
 use crate::bootstrap::directory;
 use crate::env;
 use crate::error::CliError;
-use crate::intent::place;
 use crate::output::{complain, print};
 
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ impl From<InstallError> for CliError {
 
 pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
-    let root = place(&here);
+    let root = root_for(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {
         return Err(CliError::usage(format!("{} is your home directory", root.display()))
             .hint("ona init sets up one project: change to its directory, or pass it with --cwd"));

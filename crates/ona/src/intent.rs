@@ -7,8 +7,6 @@ mod scope;
 mod select;
 mod show;
 
-pub use init::place;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 

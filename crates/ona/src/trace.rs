@@ -4,21 +4,20 @@ mod adopt;
 mod export;
 mod reconcile;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use ona_store::Store;
 use ona_trace::TraceEntry;
-use ona_trace::ledger::{LEDGER_PATH, Verification};
+use ona_trace::ledger::{Filter, LEDGER_PATH, Lookup, Verification};
 use serde_json::{Value, json};
 
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
 use crate::output::{complain, plain};
-use crate::workspace::{Workspace, entries, no_trace, printed};
+use crate::workspace::{Location, entries, no_trace, printed};
 
 #[derive(Debug, Subcommand)]
 pub enum Trace {
@@ -112,65 +111,42 @@ impl Trace {
 }
 
 pub fn run(cli: &Cli, command: &Trace) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
+    let location = Location::find(cli)?;
     match command {
         Trace::List { intent, file, session, limit, json } => {
             let file = file.as_deref().map(|file| {
-                ona_intents::scope::locate(&workspace.root, &workspace.here, file)
+                ona_intents::scope::locate(location.root(), &location.here, file)
                     .map_err(|outside| CliError::usage(outside.to_string()))
             });
-            let wanted = Wanted {
+            let file = file.transpose()?;
+            let filter = Filter {
                 intent: intent.as_deref(),
-                file: file.transpose()?,
+                file: file.as_deref(),
                 session: session.as_deref(),
             };
-            list(&workspace, &wanted, *limit, *json)
+            list(&location, &filter, *limit, *json)
         }
-        Trace::Show { entry, json } => show(&workspace, entry, *json),
-        Trace::Verify { json } => verify(&workspace, *json),
+        Trace::Show { entry, json } => show(&location, entry, *json),
+        Trace::Verify { json } => verify(&location, *json),
         Trace::Export { format, since, output } => {
-            export::run(&workspace, *format, since.as_deref(), output.as_deref())
+            export::run(&location, *format, since.as_deref(), output.as_deref())
         }
         Trace::Reconcile { since, adopt: None, json } => {
-            reconcile::run(&workspace, since.as_deref(), *json)
+            reconcile::run(&location, since.as_deref(), *json)
         }
         Trace::Reconcile { since, adopt: Some(intent), json } => {
-            adopt::run(&workspace, since.as_deref(), intent, *json)
+            adopt::run(&location, since.as_deref(), intent, *json)
         }
-    }
-}
-
-/// Which entries are asked for.
-struct Wanted<'a> {
-    intent: Option<&'a str>,
-    file: Option<String>,
-    session: Option<&'a str>,
-}
-
-impl Wanted<'_> {
-    fn holds(&self, entry: &TraceEntry) -> bool {
-        let session = entry.session_id.as_deref().unwrap_or_default();
-        self.intent.is_none_or(|id| entry.intent_id.as_deref() == Some(id))
-            && self.session.is_none_or(|beginning| session.starts_with(beginning))
-            && self.file.as_deref().is_none_or(|file| entry.files().contains(&file))
     }
 }
 
 fn list(
-    workspace: &Workspace,
-    wanted: &Wanted<'_>,
+    location: &Location,
+    filter: &Filter<'_>,
     limit: usize,
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
-    let mut last: VecDeque<TraceEntry> = VecDeque::new();
-    for entry in entries(&workspace.ledger()?)? {
-        if wanted.holds(&entry) {
-            last.push_back(entry);
-            if last.len() > limit {
-                last.pop_front();
-            }
-        }
-    }
+    let last = entries(location.ledger()?.last(filter, limit))?.entries;
     let text = if as_json {
         format!("{}\n", Value::Array(last.iter().map(ona_trace::export::json).collect()))
     } else if last.is_empty() {
@@ -216,22 +192,15 @@ pub fn who(entry: &TraceEntry) -> String {
     }
 }
 
-fn show(workspace: &Workspace, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
-    let number: Option<u64> = word.trim_start_matches('#').parse().ok();
-    let all = entries(&workspace.ledger()?)?;
-    let exact = |entry: &&TraceEntry| entry.id == word || number.is_some() && entry.seq == number;
-    let mut found: Vec<&TraceEntry> = all.iter().filter(exact).collect();
-    if found.is_empty() && !word.is_empty() {
-        found = all.iter().filter(|entry| entry.id.starts_with(word)).collect();
-    }
-    let entry = match &found[..] {
-        [entry] => *entry,
-        [] => {
+fn show(location: &Location, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let all = entries(location.ledger()?.entries())?;
+    let entry = match all.lookup(word) {
+        Lookup::One(entry) => entry,
+        Lookup::None => {
             return Err(CliError::usage(format!("unknown trace entry `{word}`"))
                 .hint("`ona trace list` lists the latest entries"));
         }
-        // Two branches that were merged have counted on alike.
-        [one, other, ..] => {
+        Lookup::Ambiguous(one, other) => {
             return Err(CliError::usage(format!("`{word}` is ambiguous"))
                 .hint(format!("it matches {} and {}, for example", one.id, other.id)));
         }
@@ -290,25 +259,15 @@ fn words(entry: &TraceEntry) -> String {
     text
 }
 
-fn verify(workspace: &Workspace, as_json: bool) -> Result<ExitCode, CliError> {
-    let ledger = workspace.ledger()?;
+fn verify(location: &Location, as_json: bool) -> Result<ExitCode, CliError> {
+    let ledger = location.ledger()?;
     let found = ledger.verify().map_err(no_trace)?;
     let clean = found.is_clean();
     // What the record remembers cannot be cut off with the end of the file.
     let known = env::database().ok().and_then(|database| Store::look(&database).ok());
-    let known = known.and_then(|store| store.trace_head(&workspace.name()).ok().flatten());
-    let holds = |hash: &str| -> Result<bool, CliError> {
-        for line in ledger.read().map_err(no_trace)? {
-            if let Ok((_, entry)) = line.map_err(no_trace)?.entry
-                && entry.entry_hash.as_deref() == Some(hash)
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
+    let known = known.and_then(|store| store.trace_head(&location.name()).ok().flatten());
     let missing = match known {
-        Some((seq, hash)) if !holds(&hash)? => Some((seq, hash)),
+        Some((seq, hash)) if !ledger.contains(&hash).map_err(no_trace)? => Some((seq, hash)),
         _ => None,
     };
     let text = if as_json {

@@ -1,17 +1,19 @@
 //! Shared by the commands for intents, trace and blame: the workspace, the caller, and its session.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_engine::find_session;
+use ona_intents::Workspace;
 use ona_intents::file::{
-    self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, Loader, WriteError, YamlError,
+    self, EditError, Found, INTENTS_FILE, Intent, Intents, LoadError, WriteError, YamlError,
 };
+use ona_intents::history::HistoryError;
 use ona_repo::git::GitError;
 use ona_store::{Selection, Store};
-use ona_trace::ledger::LEDGER_PATH;
-use ona_trace::{Ledger, TraceEntry};
+use ona_trace::Ledger;
+use ona_trace::ledger::{Entries, LEDGER_PATH};
 use ona_types::SessionId;
 
 use crate::args::Cli;
@@ -24,69 +26,78 @@ use crate::output::complain;
 /// What every message about a file of intents that cannot be read ends with.
 const LINT: &str = "`ona intent lint` lists all problems";
 
-/// A directory with intents, and the caller's directory.
-pub struct Workspace {
-    /// Resolved.
-    pub root: PathBuf,
+/// Where a command was called: the workspace, and the caller's directory in it.
+pub struct Location {
+    pub workspace: Workspace,
     /// The caller's directory, resolved.
     pub here: PathBuf,
 }
 
-impl Workspace {
-    /// The one the caller is in.
+impl Location {
+    /// The caller's.
     pub fn find(cli: &Cli) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let root = file::workspace(&here).ok_or_else(|| {
             CliError::usage(format!("no intents are set up for {}", here.display()))
                 .hint("`ona intent init` sets them up")
         })?;
-        Ok(Self { root, here })
+        Self::at(&root, here)
     }
 
-    /// As the record names it.
+    /// A directory in the workspace with this root.
+    pub fn at(root: &Path, here: PathBuf) -> Result<Self, CliError> {
+        let workspace = Workspace::at(root)
+            .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
+        Ok(Self { workspace, here })
+    }
+
+    /// The root of the workspace, resolved.
+    pub fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// The workspace, as the record names it.
     pub fn name(&self) -> String {
-        self.root.to_string_lossy().into_owned()
+        self.root().to_string_lossy().into_owned()
     }
 
-    /// Its intents.
+    /// The intents of the workspace.
     pub fn intents(&self) -> Result<Arc<Intents>, CliError> {
-        Loader::new(&self.root).load().map_err(|error| unreadable(&error))
+        self.workspace.intents().map_err(|error| unreadable(&error))
     }
 
-    /// Its intents, where an answer does not stand or fall with them.
+    /// The intents, where an answer is possible without them.
     pub fn intents_if_any(&self) -> Arc<Intents> {
         self.intents().unwrap_or_else(|error| {
-            if self.root.join(INTENTS_FILE).exists() {
+            if self.root().join(INTENTS_FILE).exists() {
                 complain(&error.warning("intents have no names here"));
             }
             Arc::default()
         })
     }
 
-    /// Its trace.
+    /// The trace of the workspace.
     pub fn ledger(&self) -> Result<Ledger, CliError> {
-        Ledger::of(&self.root).map_err(|error| CliError::usage(error.to_string()))
+        self.workspace.ledger().map_err(|error| CliError::usage(error.to_string()))
     }
 }
 
 /// Changes the file of intents. That it is ona's doing is remembered: a command of an agent that runs meanwhile is not
 /// to answer for it.
 pub fn update(
-    workspace: &Workspace,
+    location: &Location,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, WriteError> {
-    let changed = file::update(&workspace.root, edit)?;
-    vouch(workspace);
+    let changed = file::update(location.root(), edit)?;
+    vouch(location);
     Ok(changed)
 }
 
 /// Remembers that the file of intents is as ona wrote it. Where there is no record, no agent is at work either.
-pub fn vouch(workspace: &Workspace) {
+pub fn vouch(location: &Location) {
     let Some(database) = env::database().ok().filter(|path| path.exists()) else { return };
-    let vouched = Store::open(&database).and_then(|store| {
-        let workspace = ona_intents::Workspace::at(&workspace.root);
-        workspace.map_or(Ok(()), |workspace| ona_gate::intents::vouch(&store, &workspace))
-    });
+    let vouched = Store::open(&database)
+        .and_then(|store| ona_gate::intents::vouch(&store, &location.workspace));
     if let Err(error) = vouched {
         complain(&format!("warning: {error}\n"));
     }
@@ -140,6 +151,9 @@ pub fn unchanged(error: WriteError) -> CliError {
         WriteError::Edit(EditError::NoIntent(_)) => {
             CliError::usage(error.to_string()).hint("`ona intent list --all` lists all")
         }
+        WriteError::Edit(EditError::NotInList { id, .. }) => {
+            CliError::usage(error.to_string()).hint(format!("`ona intent show {id}`"))
+        }
         WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),
         WriteError::Lock(_) | WriteError::Replace(_) | WriteError::Io(_) => {
             CliError::failed(error.to_string()).hint(untouched)
@@ -186,22 +200,28 @@ pub fn no_trace(error: std::io::Error) -> CliError {
     CliError::failed(format!("cannot read {LEDGER_PATH}: {error}"))
 }
 
-/// All entries of a trace, oldest first; warns about lines that cannot be read.
-pub fn entries(ledger: &Ledger) -> Result<Vec<TraceEntry>, CliError> {
-    let (mut entries, mut bad) = (Vec::new(), 0);
-    for line in ledger.read().map_err(no_trace)? {
-        match line.map_err(no_trace)?.entry {
-            Ok((_, entry)) => entries.push(entry),
-            Err(_) => bad += 1,
-        }
-    }
-    if bad > 0 {
+/// Entries of the trace; warns about lines that cannot be read.
+pub fn entries(read: std::io::Result<Entries>) -> Result<Entries, CliError> {
+    let read = read.map_err(no_trace)?;
+    if read.bad > 0 {
         complain(&format!(
             "warning: cannot read {} of {LEDGER_PATH}; `ona trace verify` names the first\n",
-            counted(bad, "line")
+            counted(read.bad, "line")
         ));
     }
-    Ok(entries)
+    Ok(read)
+}
+
+/// Why the trace or git has no answer, and what to do.
+pub fn no_history(error: HistoryError) -> CliError {
+    match error {
+        HistoryError::Git(error) => no_answer(error),
+        HistoryError::Path(_) | HistoryError::NoCommit => CliError::usage(error.to_string()),
+        HistoryError::Trace(_) => CliError::failed(error.to_string()),
+        HistoryError::NotTraced(_) => {
+            CliError::failed(error.to_string()).hint("`ona blame FILE` shows why")
+        }
+    }
 }
 
 /// The caller, as the record names it.
@@ -221,35 +241,35 @@ pub fn own_session(
 /// The session that is named. One that the record does not know yet may be another agent's.
 pub fn named_session(
     store: &Store,
-    workspace: &Workspace,
+    location: &Location,
     word: &str,
 ) -> Result<SessionId, CliError> {
     if word.trim().is_empty() {
         return Err(CliError::usage("empty session id"));
     }
-    match store.find_session(word, &workspace.here.to_string_lossy())? {
+    match store.find_session(word, &location.here.to_string_lossy())? {
         ona_store::Found::One(seat) => Ok(seat.session),
         ona_store::Found::None => Ok(SessionId::from_existing(word)),
-        ona_store::Found::Many(_) => Ok(find_session(store, word, &workspace.here)?.session),
+        ona_store::Found::Many(_) => Ok(find_session(store, word, &location.here)?.session),
     }
 }
 
 /// What is selected for a session: the named one, else the caller's own, else the workspace's default.
 pub fn selection(
     store: &Store,
-    workspace: &Workspace,
+    location: &Location,
     session: Option<&str>,
 ) -> Result<Option<Selection>, CliError> {
     let session = match session {
-        Some(word) => Some(named_session(store, workspace, word)?),
+        Some(word) => Some(named_session(store, location, word)?),
         None => own_session(store, governed::started_by().as_ref())?,
     };
-    Ok(store.selected_intent(&workspace.name(), session.as_ref())?)
+    Ok(store.selected_intent(&location.name(), session.as_ref())?)
 }
 
 /// The intent that is meant: the named one, else the selected one.
 pub fn meant<'i>(
-    workspace: &Workspace,
+    location: &Location,
     intents: &'i Intents,
     intent: Option<&str>,
     session: Option<&str>,
@@ -258,7 +278,7 @@ pub fn meant<'i>(
         return find_intent(intents, id);
     }
     let store = Store::look(&env::database()?)?;
-    let selected = selection(&store, workspace, session)?.and_then(|selected| selected.intent_id);
+    let selected = selection(&store, location, session)?.and_then(|selected| selected.intent_id);
     match selected {
         Some(id) => find_intent(intents, &id),
         None => Err(CliError::usage("no intent is selected")

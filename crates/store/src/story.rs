@@ -33,6 +33,14 @@ pub struct CallStory {
     pub finished: Option<Value>,
 }
 
+impl CallStory {
+    /// Who allowed the call: the last yes is the one that counted.
+    pub fn approver(&self) -> Option<&str> {
+        let yes = self.decisions.iter().rev().find(|(decision, _)| decision == "allow");
+        yes.and_then(|(_, reason)| reason["decided"]["by"].as_str())
+    }
+}
+
 /// A hook's part in a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the columns of hook_invocations")]

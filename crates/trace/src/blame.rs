@@ -24,6 +24,7 @@ mod slim;
 mod stretch;
 
 use std::io;
+use std::ops::RangeInclusive;
 
 pub use history::History;
 
@@ -52,6 +53,16 @@ pub enum Certainty {
     Exact,
     /// The line was recognised by what it says.
     Content,
+}
+
+impl Certainty {
+    /// The word in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Content => "content",
+        }
+    }
 }
 
 /// Why the author of a line is unknown.
@@ -114,7 +125,43 @@ pub struct Blame {
     pub entries: Vec<TraceEntry>,
 }
 
+/// Neighbouring lines of one origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<'b> {
+    /// Who wrote them.
+    pub origin: &'b Origin,
+    /// The commit they came with, where the ledger does not know them.
+    pub commit: Option<&'b str>,
+    /// The first line, counted from 1.
+    pub start_line: u64,
+    /// The last line.
+    pub end_line: u64,
+}
+
 impl Blame {
+    /// Keeps only the answers about these lines, counted from 1.
+    pub fn keep(&mut self, lines: RangeInclusive<u64>) {
+        self.lines.retain(|line| lines.contains(&line.line));
+    }
+
+    /// The lines in blocks of one origin. Lines that the ledger does not know are in one block only if they came with
+    /// one commit.
+    pub fn blocks(&self) -> Vec<Block<'_>> {
+        let same = |one: &BlamedLine, other: &BlamedLine| match &one.origin {
+            Origin::Unknown(_) => one.origin == other.origin && one.commit == other.commit,
+            Origin::Entry(..) => one.origin == other.origin,
+        };
+        let runs = self.lines.chunk_by(same);
+        runs.filter_map(|run| {
+            let (first, last) = (run.first()?, run.last()?);
+            let is_unknown = matches!(first.origin, Origin::Unknown(_));
+            let commit = first.commit.as_deref().filter(|_| is_unknown);
+            let (start_line, end_line) = (first.line, last.line);
+            Some(Block { origin: &first.origin, commit, start_line, end_line })
+        })
+        .collect()
+    }
+
     /// The entry that wrote a line of the answer.
     pub fn entry(&self, line: &BlamedLine) -> Option<&TraceEntry> {
         match line.origin {

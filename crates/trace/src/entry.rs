@@ -1,6 +1,7 @@
 //! The record `ona.trace/1`: S2's and S4's records in one, and what ona adds.
 
 mod dialect;
+mod mode;
 
 use ona_types::{Hasher, fresh_uuid};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::{lenient, words};
 pub(crate) use dialect::dialect_of;
 pub use dialect::{BadLine, Dialect, parse_line};
+pub use mode::ModeChange;
 
 /// The value of `schema` in ona's own lines.
 pub const SCHEMA: &str = "ona.trace/1";

@@ -7,6 +7,7 @@
 //! A writer may be killed at any moment. It leaves at most one unfinished line. The next writer ends that line and
 //! records its hash, so that it can be told from a damaged line.
 
+mod query;
 mod read;
 mod verify;
 
@@ -24,7 +25,8 @@ use serde_json::Value;
 use crate::entry::{DETAILS_DROPPED, RANGES_CUT, SCHEMA, TraceEntry};
 use crate::paths::{UnsafePath, own_file};
 use crate::time;
-pub use read::{ReadLine, Reader, Recent};
+pub use query::{Entries, Filter, Lookup};
+pub use read::{ReadLine, Reader};
 pub use verify::{Finding, Verification};
 
 /// Where the ledger is, from the workspace.

@@ -5,13 +5,17 @@
 //! [`crate::blame`]) that is not older than the commit's version, as far as the ledger knows that version. Lines
 //! taken out leave no trace of what they said; an entry that took out as many explains one such place.
 
+mod revert;
+
 use std::io;
 
 use crate::blame::{History, origins};
 use crate::class::Versions;
-use crate::entry::LineRange;
+use crate::entry::{LineRange, ModeChange};
 use crate::ledger::Ledger;
 use crate::ranges::{Hunk, is_binary, line_hunks, prefixed_hash, segment_hash, split_lines};
+
+pub use revert::revert;
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +119,25 @@ pub fn unexplained(history: &History, file: &Versions<'_>) -> Vec<Ungoverned> {
     found
 }
 
+/// Those of the changes of permissions that no entry explains: none says that the file became executable, or no longer
+/// is.
+pub fn unexplained_modes(
+    ledger: &Ledger,
+    mut changes: Vec<ModeChange>,
+) -> io::Result<Vec<ModeChange>> {
+    if changes.is_empty() {
+        return Ok(changes);
+    }
+    for line in ledger.read()? {
+        let Ok((_, entry)) = line?.entry else { continue };
+        for traced in entry.warnings.iter().filter_map(|warning| ModeChange::parse(warning)) {
+            let (_, executable) = traced.executable();
+            changes.retain(|one| one.path != traced.path || one.executable().1 != executable);
+        }
+    }
+    Ok(changes)
+}
+
 /// Lines of a hunk without a known author, in runs.
 fn unknown_runs(hunk: &Hunk, known: &[bool]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
@@ -205,6 +228,21 @@ mod tests {
         // At the commit the file is `one` again; then somebody puts the line back by hand.
         let all = listed(&ledger, Some("one\n"), Some("zero\none\nagent\n"));
         assert_eq!(all.len(), 2, "{all:?}");
+    }
+
+    #[test]
+    fn permissions_are_explained_by_the_entry_that_names_them() {
+        let (_dir, ledger) = ledger();
+        let change = |path: &str, old, new| ModeChange { path: path.to_owned(), old, new };
+        let made = vec![change("a.sh", 0o644, 0o755), change("b.sh", 0o644, 0o755)];
+        assert_eq!(unexplained_modes(&ledger, made.clone()).unwrap(), made);
+        let mut entry = TraceEntry::new();
+        entry.warnings.push(change("a.sh", 0o600, 0o700).to_string());
+        ledger.append(entry).unwrap();
+        assert_eq!(unexplained_modes(&ledger, made.clone()).unwrap(), made[1..]);
+        // The file became executable, so that it no longer is needs another entry.
+        let undone = vec![change("a.sh", 0o755, 0o644)];
+        assert_eq!(unexplained_modes(&ledger, undone.clone()).unwrap(), undone);
     }
 
     proptest! {

@@ -13,7 +13,7 @@ use ona_tools::Tool;
 use ona_trace::Ledger;
 use ona_trace::class::Versions;
 use ona_trace::entry::{
-    AgentAction, FileChange, ModifiedRange, MutationClass, ScopeValidation, ToolOrigin,
+    AgentAction, FileChange, ModeChange, ModifiedRange, MutationClass, ScopeValidation, ToolOrigin,
 };
 use ona_trace::ledger::{AppendError, Appended};
 use ona_trace::paths::UnsafePath;
@@ -169,8 +169,9 @@ pub fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Option<Muta
     }
     for change in changes.iter().filter(|change| change.mode_changed()) {
         if let (Some(then), Some(now)) = change.modes {
-            let (then, now, path) = (then & 0o7777, now & 0o7777, change.path.display());
-            entry.warnings.push(format!("mode_changed: {path} {then:o} {now:o}"));
+            let path = change.path.display().to_string();
+            let change = ModeChange { path, old: then & 0o7777, new: now & 0o7777 };
+            entry.warnings.push(change.to_string());
         }
     }
     if changes.is_empty() {

@@ -36,6 +36,14 @@ pub enum EditError {
     /// The value has the wrong type.
     #[error("`{0}` must be a string or a list of strings: change it by hand")]
     Shape(String),
+    /// A list does not have what is to be removed from it.
+    #[error("{id} has no `{text}` to remove")]
+    NotInList {
+        /// The intent.
+        id: String,
+        /// What is not in the list.
+        text: String,
+    },
     /// The layout of the text cannot be changed safely.
     #[error("ona cannot change a file with this layout safely: change it by hand")]
     Layout,

@@ -200,6 +200,13 @@ impl Intents {
         }
     }
 
+    /// An id that is not used: one more than the highest number. A number that is free again may still be in the trace.
+    pub fn next_id(&self) -> String {
+        let number = |id: &str| id.strip_prefix("INT-")?.parse::<u64>().ok();
+        let highest = self.all.iter().filter_map(|intent| number(&intent.id)).max();
+        format!("INT-{:03}", highest.unwrap_or_default().saturating_add(1))
+    }
+
     /// The ids of the intents that are open for work. A duplicate id cannot be selected.
     pub fn available(&self) -> Vec<String> {
         let mut times: HashMap<&str, usize> = HashMap::new();
@@ -213,6 +220,18 @@ impl Intents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_id_follows_the_highest() {
+        let intent = |id: &str| Intent { id: id.to_owned(), ..Intent::default() };
+        let intents = |ids: &[&str]| Intents {
+            all: ids.iter().map(|id| intent(id)).collect(),
+            warnings: Vec::new(),
+        };
+        assert_eq!(intents(&[]).next_id(), "INT-001");
+        assert_eq!(intents(&["INT-007", "INT-2", "REQ-90", "INT-x"]).next_id(), "INT-008");
+        assert_eq!(intents(&["INT-1000"]).next_id(), "INT-1001");
+    }
 
     #[test]
     fn words_for_a_status() {

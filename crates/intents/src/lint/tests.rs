@@ -1,10 +1,11 @@
+use std::fs;
+
 use super::*;
-use crate::ignore::IGNORE_FILES;
 
 fn codes(text: &str) -> Vec<(&'static str, usize)> {
     let files = ["src/a.rs".to_owned(), "docs/b.md".to_owned()];
     let found = lint(text, &Ignore::default(), Some(&files));
-    found.iter().map(|finding| (finding.code, finding.place.line)).collect()
+    found.iter().map(|finding| (finding.code, finding.place.unwrap().line)).collect()
 }
 
 /// An entry with everything it should have, but for its scope.
@@ -81,10 +82,9 @@ fn open_intents_that_own_the_same_files_are_named() {
     let text = format!("{}{}", entry("A-1", "['src/**']"), entry("A-2", "['*/a.rs']"));
     let found = lint(&text, &Ignore::default(), None);
     assert_eq!(found.len(), 1);
-    assert_eq!(
-        found[0].to_string(),
-        "line 7 column 3: warning: A-1 and A-2 both own src/a.rs [overlapping_scopes]"
-    );
+    assert_eq!((found[0].code, found[0].severity), ("overlapping_scopes", Severity::Warning));
+    assert_eq!(found[0].place, Some(Place { line: 7, column: 3 }));
+    assert_eq!(found[0].message, "A-1 and A-2 both own src/a.rs");
     assert_eq!(found[0].intent.as_deref(), Some("A-2"));
     assert_eq!(codes(&text.replacen("PLANNED", "COMPLETED", 1)), []);
 }
@@ -102,4 +102,29 @@ fn times() {
     ] {
         assert_eq!(is_time(text), expected, "{text}");
     }
+}
+
+#[test]
+fn all_files_of_a_workspace_are_looked_over() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(lint_workspace(dir.path(), None), Err(LoadError::Missing));
+    fs::create_dir(dir.path().join(".orchestration")).unwrap();
+    for (file, text) in [
+        (INTENTS_FILE, entry("A-1", "['src/**']")),
+        (POLICY_FILE, "failure_mode: [\n".to_owned()),
+        (IGNORE_FILES[1], "!src\n+(x)\n".to_owned()),
+    ] {
+        fs::write(dir.path().join(file), text).unwrap();
+    }
+    let found = lint_workspace(dir.path(), None).unwrap();
+    let rows: Vec<_> =
+        found.iter().map(|one| (one.file, one.place.map(|at| at.line), one.code)).collect();
+    assert_eq!(
+        rows,
+        [
+            (POLICY_FILE, None, "policy_broken"),
+            (IGNORE_FILES[1], Some(2), "extglob_unsupported"),
+            (IGNORE_FILES[1], None, "ignore_warning"),
+        ]
+    );
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ona_intents::file::{
-    self, Change, EditError, INTENTS_FILE, Intents, ListField, NewIntent, Status, TextField,
+    self, Change, INTENTS_FILE, Intents, ListEdit, ListField, NewIntent, Status, TextField,
 };
 use ona_intents::scope::Scope;
 use serde_json::json;
@@ -12,10 +12,10 @@ use super::{Add, Edit, Fields};
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::{complain, plain};
-use crate::workspace::{Workspace, find_intent, printed, unchanged, update};
+use crate::workspace::{Location, find_intent, printed, unchanged, update};
 
 pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
+    let location = Location::find(cli)?;
     let fields = &new.fields;
     usable(&fields.scope)?;
     let status = match &fields.status {
@@ -38,9 +38,9 @@ pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
         at: file::now(),
     };
     // The number is taken under the lock, so that two who add at once get two.
-    update(&workspace, |text| {
+    update(&location, |text| {
         if new.id.is_none() {
-            intent.id = next_id(&Intents::read(text)?);
+            intent.id = Intents::read(text)?.next_id();
         }
         let text = file::add(text, &intent)?;
         match &fields.description {
@@ -66,13 +66,6 @@ pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One more than the highest number there is: a number that was used once may still be in the trace.
-fn next_id(intents: &Intents) -> String {
-    let number = |id: &str| id.strip_prefix("INT-").and_then(|digits| digits.parse::<u64>().ok());
-    let highest = intents.all.iter().filter_map(|intent| number(&intent.id)).max();
-    format!("INT-{:03}", highest.unwrap_or_default().saturating_add(1))
-}
-
 /// A pattern that matches nothing, or not what it says, is better refused than written.
 fn usable(patterns: &[String]) -> Result<(), CliError> {
     Scope::read(patterns).map(drop).map_err(|error| {
@@ -89,45 +82,23 @@ fn known(word: &str) -> Result<Status, CliError> {
 }
 
 pub fn edit(cli: &Cli, edit: &Edit) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
-    let mut texts = texts(edit.name.as_ref(), &edit.fields)?;
+    let location = Location::find(cli)?;
+    let texts = texts(edit.name.as_ref(), &edit.fields)?;
     let lists = lists(edit);
-    if texts.is_empty() && lists.iter().all(|list| list.is_empty()) {
+    if texts.is_empty() && lists.iter().all(ListEdit::is_empty) {
         return Err(CliError::usage(format!("no change given for {}", edit.id))
             .hint("`ona intent edit --help` lists the options"));
     }
     usable(&edit.fields.scope)?;
     usable(&edit.add_scope)?;
-    texts.push(Change::Text(TextField::UpdatedAt, file::now()));
-    let mut missing = None;
-    let changed = update(&workspace, |text| {
-        let intents = Intents::read(text)?;
-        let mut changes = Vec::new();
-        // What is ambiguous or not there, `change` says.
-        if let Ok(intent) = find_intent(&intents, &edit.id) {
-            for list in lists.iter().filter(|list| !list.is_empty()) {
-                match list.apply(intent) {
-                    Ok(change) => changes.push(change),
-                    Err(not_there) => missing = Some(not_there),
-                }
-            }
-        }
-        match missing {
-            // Nothing is to be changed by halves.
-            Some(_) => Ok(text.to_owned()),
-            None => file::change(text, &edit.id, &[changes, texts].concat()),
-        }
-    })
-    .map_err(unchanged)?;
-    if let Some(not_there) = missing {
-        return Err(CliError::usage(not_there).hint(format!("`ona intent show {}`", edit.id)));
-    }
+    let changed =
+        update(&location, |text| file::edit(text, &edit.id, &lists, &texts)).map_err(unchanged)?;
     let done = if changed { "changed" } else { "unchanged:" };
     printed(&format!("{done} {}\n", edit.id))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn texts(name: Option<&String>, fields: &Fields) -> Result<Vec<Change>, CliError> {
+fn texts(name: Option<&String>, fields: &Fields) -> Result<Vec<(TextField, String)>, CliError> {
     let status = fields.status.as_deref().map(known).transpose()?;
     let status = status.map(|status| status.as_str().to_owned());
     let all = [
@@ -137,49 +108,7 @@ fn texts(name: Option<&String>, fields: &Fields) -> Result<Vec<Change>, CliError
         (TextField::OpenspecRef, fields.openspec_ref.as_ref()),
         (TextField::BeadId, fields.bead.as_ref()),
     ];
-    let given =
-        all.into_iter().filter_map(|(field, text)| Some(Change::Text(field, text?.clone())));
-    Ok(given.collect())
-}
-
-/// What is to become of a list.
-struct ListEdit<'e> {
-    field: ListField,
-    set: &'e [String],
-    add: &'e [String],
-    remove: &'e [String],
-}
-
-impl ListEdit<'_> {
-    fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.add.is_empty() && self.remove.is_empty()
-    }
-
-    /// The whole list as it is to be; or what was to be taken out of it and is not there.
-    fn apply(&self, intent: &file::Intent) -> Result<Change, String> {
-        let old: Vec<String> = match self.field {
-            ListField::OwnedScope => {
-                intent.owned_scope.iter().map(|item| item.text.clone()).collect()
-            }
-            ListField::Constraints => intent.constraints.clone(),
-            ListField::AcceptanceCriteria => intent.acceptance_criteria.clone(),
-            ListField::RelatedRequirements => intent.related_requirements.clone(),
-        };
-        let mut list = if self.set.is_empty() { old } else { self.set.to_owned() };
-        for text in self.remove {
-            let before = list.len();
-            list.retain(|known| known != text);
-            if list.len() == before {
-                return Err(format!("{} has no `{text}` to remove", intent.id));
-            }
-        }
-        for text in self.add {
-            if !list.contains(text) {
-                list.push(text.clone());
-            }
-        }
-        Ok(Change::List(self.field, list))
-    }
+    Ok(all.into_iter().filter_map(|(field, text)| Some((field, text?.clone()))).collect())
 }
 
 fn lists(edit: &Edit) -> [ListEdit<'_>; 4] {
@@ -209,50 +138,15 @@ fn lists(edit: &Edit) -> [ListEdit<'_>; 4] {
 }
 
 pub fn status(cli: &Cli, id: &str, word: &str) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
+    let location = Location::find(cli)?;
     let status = known(word)?;
-    let intents = workspace.intents()?;
+    let intents = location.intents()?;
     let before = find_intent(&intents, id)?.status();
-    set_status(&workspace, id, &status).map_err(unchanged)?;
+    update(&location, |text| file::set_status(text, id, &status)).map_err(unchanged)?;
     let text = match before == status {
         true => format!("{id} is already {status}\n"),
         false => format!("{id}: {} → {status}\n", plain(before.as_str())),
     };
     printed(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Sets a status, unless the intent has it.
-fn set_status(workspace: &Workspace, id: &str, status: &Status) -> Result<bool, file::WriteError> {
-    update(workspace, |text| {
-        let given = match Intents::read(text)?.find(id) {
-            file::Found::One(intent) => intent.given_status.clone(),
-            _ => None,
-        };
-        if given.as_ref() == Some(status) {
-            return Ok::<_, EditError>(text.to_owned());
-        }
-        let changes = [
-            Change::Text(TextField::Status, status.as_str().to_owned()),
-            Change::Text(TextField::UpdatedAt, file::now()),
-        ];
-        file::change(text, id, &changes)
-    })
-}
-
-/// Adds a pattern to the scope, unless it is there.
-pub fn widen(workspace: &Workspace, id: &str, pattern: &str) -> Result<bool, file::WriteError> {
-    update(workspace, |text| {
-        let intents = Intents::read(text)?;
-        let add = [pattern.to_owned()];
-        let edit = ListEdit { field: ListField::OwnedScope, set: &[], add: &add, remove: &[] };
-        let mut changes = vec![Change::Text(TextField::UpdatedAt, file::now())];
-        if let file::Found::One(intent) = intents.find(id) {
-            if intent.owned_scope.iter().any(|item| item.text == pattern) {
-                return Ok(text.to_owned());
-            }
-            changes.extend(edit.apply(intent));
-        }
-        file::change(text, id, &changes)
-    })
 }

@@ -1,11 +1,9 @@
 //! `ona intent init`: the same as `ona init` without --tool.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ona_hosts::project;
-use ona_intents::file;
-use ona_repo::Repository;
+use ona_intents::setup;
 use serde_json::json;
 
 use crate::args::Cli;
@@ -14,9 +12,9 @@ use crate::error::CliError;
 use crate::workspace::printed;
 
 pub fn run(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
-    let root = place(&directory(cli.cwd.as_ref())?);
+    let root = setup::root_for(&directory(cli.cwd.as_ref())?);
     let made = project::prepare(&root)?;
-    let done: Vec<(&str, &str)> = project::files()
+    let done: Vec<(&str, &str)> = setup::files()
         .map(|path| match made.iter().find(|change| change.path == path) {
             None => (path, "kept"),
             Some(change) if change.before.is_some() => (path, "extended"),
@@ -37,10 +35,4 @@ pub fn run(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
     };
     printed(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where intents belong: where they are already, else at the top of the checkout, else here. Never below others:
-/// what is nearest counts, so a second directory would take files out of the first one's sight.
-pub fn place(here: &Path) -> PathBuf {
-    file::workspace(here).unwrap_or_else(|| Repository::of(here).checkout)
 }

@@ -12,7 +12,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::governed::{self, Starter};
 use crate::output::{complain, plain, print_line};
-use crate::workspace::{Workspace, by, find_intent, named_session, own_session, printed, vouch};
+use crate::workspace::{Location, by, find_intent, named_session, own_session, printed, vouch};
 
 pub fn select(
     cli: &Cli,
@@ -21,21 +21,18 @@ pub fn select(
     context: bool,
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
-    let intents = workspace.intents()?;
+    let location = Location::find(cli)?;
+    let intents = location.intents()?;
     find_intent(&intents, id)?;
     let store = Store::open(&env::database()?)?;
     let starter = governed::started_by();
-    let session = session_of(&store, &workspace, session, starter.as_ref())?;
-    let selected = ona_intents::Workspace::at(&workspace.root)
-        .map_err(|error| CliError::failed(format!("{}: {error}", workspace.root.display())))?
-        .select(id)
-        .map_err(|refusal| refused(&refusal, id))?;
+    let session = session_of(&store, &location, session, starter.as_ref())?;
+    let selected = location.workspace.select(id).map_err(|refusal| refused(&refusal, id))?;
     for warning in &selected.warnings {
         complain(&format!("warning: {warning}\n"));
     }
-    store.select_intent(&workspace.name(), session.as_ref(), Some(id), by(starter.as_ref()))?;
-    vouch(&workspace);
+    store.select_intent(&location.name(), session.as_ref(), Some(id), by(starter.as_ref()))?;
+    vouch(&location);
     let status = selected.intent.status();
     let text = if context {
         format!("{}\n", selected.context)
@@ -68,7 +65,7 @@ fn refused(refusal: &Refusal, id: &str) -> CliError {
 /// The session that is meant. An agent may only select for its own session.
 fn session_of(
     store: &Store,
-    workspace: &Workspace,
+    location: &Location,
     session: Option<&str>,
     starter: Option<&Starter>,
 ) -> Result<Option<SessionId>, CliError> {
@@ -82,7 +79,7 @@ fn session_of(
                 None => refused,
             });
         }
-        (Some(word), _) => named_session(store, workspace, word)?,
+        (Some(word), _) => named_session(store, location, word)?,
     };
     if let Some(starter) = starter {
         if own.as_ref() != Some(&named) {
@@ -98,11 +95,11 @@ fn session_of(
 }
 
 pub fn clear(cli: &Cli, session: Option<&str>) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
+    let location = Location::find(cli)?;
     let store = Store::open(&env::database()?)?;
     let starter = governed::started_by();
-    let session = session_of(&store, &workspace, session, starter.as_ref())?;
-    store.select_intent(&workspace.name(), session.as_ref(), None, by(starter.as_ref()))?;
+    let session = session_of(&store, &location, session, starter.as_ref())?;
+    store.select_intent(&location.name(), session.as_ref(), None, by(starter.as_ref()))?;
     let text = match session {
         Some(session) => format!("session {session}: no intent is selected"),
         None => "no default intent; each session selects its own".to_owned(),

@@ -13,13 +13,13 @@ use crate::env;
 use crate::error::CliError;
 use crate::output::plain;
 use crate::trace;
-use crate::workspace::{Workspace, find_intent, no_trace, printed, selection};
+use crate::workspace::{Location, find_intent, no_trace, printed, selection};
 
 pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
-    let intents = workspace.intents()?;
+    let location = Location::find(cli)?;
+    let intents = location.intents()?;
     let store = Store::look(&env::database()?)?;
-    let selected = selection(&store, &workspace, None)?.and_then(|selected| selected.intent_id);
+    let selected = selection(&store, &location, None)?.and_then(|selected| selected.intent_id);
     let is_over =
         |intent: &&Intent| !all && matches!(intent.status(), Status::Completed | Status::Abandoned);
     let over = intents.all.iter().filter(is_over).count();
@@ -65,17 +65,17 @@ pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
 }
 
 pub fn show(cli: &Cli, id: &str, last: usize, as_json: bool) -> Result<ExitCode, CliError> {
-    let workspace = Workspace::find(cli)?;
-    let intents = workspace.intents()?;
+    let location = Location::find(cli)?;
+    let intents = location.intents()?;
     let intent = find_intent(&intents, id)?;
-    let recent = workspace.ledger()?.recent(Some(id), last).map_err(no_trace)?.entries;
+    let recent = location.ledger()?.recent(Some(id), last).map_err(no_trace)?.entries;
     let store = Store::look(&env::database()?)?;
     let selections: Vec<(String, Selection)> = store
-        .selections(&workspace.name())?
+        .selections(&location.name())?
         .into_iter()
         .filter(|(_, selection)| selection.intent_id.as_deref() == Some(id))
         .collect();
-    let ignore = Ignore::load(&workspace.root);
+    let ignore = Ignore::load(location.root());
     let blocked =
         ignore.blocks_intent(id).map(|entry| format!("{} line {}", entry.file, entry.line));
     let text = if as_json {

@@ -289,3 +289,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn blocks_are_runs_of_one_origin() {
+    let line = |line, origin, commit: Option<&str>| BlamedLine {
+        line,
+        origin,
+        commit: commit.map(str::to_owned),
+    };
+    let known = Origin::Entry(0, Certainty::Exact);
+    let unknown = Origin::Unknown(Unknown::Outside);
+    let mut blame = Blame {
+        lines: vec![
+            line(1, known.clone(), Some("c1")),
+            line(2, known.clone(), Some("c2")),
+            line(3, unknown.clone(), Some("c1")),
+            line(4, unknown.clone(), Some("c2")),
+            line(5, unknown, Some("c2")),
+            line(6, known, None),
+        ],
+        entries: Vec::new(),
+    };
+    let blocks = |blame: &Blame| -> Vec<(u64, u64, Option<String>)> {
+        let row =
+            |block: &Block<'_>| (block.start_line, block.end_line, block.commit.map(str::to_owned));
+        blame.blocks().iter().map(row).collect()
+    };
+    let commit = |name: &str| Some(name.to_owned());
+    assert_eq!(
+        blocks(&blame),
+        [(1, 2, None), (3, 3, commit("c1")), (4, 5, commit("c2")), (6, 6, None)]
+    );
+    blame.keep(2..=4);
+    assert_eq!(blocks(&blame), [(2, 2, None), (3, 3, commit("c1")), (4, 4, commit("c2"))]);
+}
