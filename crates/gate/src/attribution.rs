@@ -151,12 +151,10 @@ impl Judgement<'_> {
 
     /// Appends what the trace is to tell. A gap is told and goes on record (S2 §3.3).
     pub(super) async fn append_trace(&mut self) {
-        let Some(mut entry) = self.noted.trace.take() else { return };
+        let Some(entry) = self.noted.trace.take() else { return };
         let Some(governed) = &self.governed else { return };
-        for text in entry.error.iter_mut().chain(&mut entry.warnings) {
-            self.gate.redactor().mask_string(text);
-        }
-        let (event, gap) = record::appended(&governed.workspace, entry).await;
+        let redactor = self.gate.redactor();
+        let (event, gap) = record::appended(&governed.workspace, entry, redactor).await;
         self.noted.events.push(event);
         if let Some(why) = gap {
             self.gate.front.warn(format!("the trace has a gap: {why}"));

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gate;
 use super::intents::vouch;
 use super::judgement::Judgement;
-use super::outcome::{Outcome, gate_rows};
+use super::outcome::{MaskedCall, Outcome, gate_rows, mask_content};
 use super::stages::judge;
 use super::toolbox::ToolRef;
 
@@ -117,11 +117,9 @@ impl Gate {
         input: &Value,
         cancel: &CancellationToken,
     ) -> Result<CallReport, CallError> {
-        let mut kept = input.clone();
-        self.redactor().mask_value(&mut kept);
-        let name = self.redactor().mask(tool).into_owned();
+        let masked = MaskedCall::new(tool, input, self.redactor());
         let owner = json!(Owner::current());
-        let start = CallStart { id: &id, tool: &name, input: &kept, owner: &owner };
+        let start = CallStart { id: &id, tool: &masked.tool, input: &masked.input, owner: &owner };
         self.store().start_call(self.seat(), &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
         self.find_workspace();
@@ -263,9 +261,7 @@ impl Judgement<'_> {
             before.compare_with(&output.views);
         }
         // Hooks read it too, so it is clean before they do.
-        if self.gate.redactor().mask_string(&mut output.content) {
-            output.detail.insert("redacted".to_owned(), Value::Bool(true));
-        }
+        mask_content(&mut output, self.gate.redactor());
         self.tell(self.ended(&output)).await;
         if let Some(before) = before {
             self.attribute(before, &mut output).await;

@@ -4,9 +4,28 @@ use ona_policy::secrets::Redactor;
 use ona_store::{CallOutcome, GateRow};
 use ona_types::ToolOutput;
 use ona_types::gate::{Answer, StageName, Verdict};
+use serde_json::Value;
 
 use super::judgement::Noted;
 use super::masked_path::masked_path;
+
+/// A call as it goes on record when it starts: without what is secret.
+#[derive(Debug)]
+pub struct MaskedCall {
+    /// The name of the tool, which may be anything.
+    pub tool: String,
+    /// The input as asked for.
+    pub input: Value,
+}
+
+impl MaskedCall {
+    /// A call of a tool.
+    pub fn new(tool: &str, input: &Value, redactor: &Redactor) -> Self {
+        let mut input = input.clone();
+        redactor.mask_value(&mut input);
+        Self { tool: redactor.mask(tool).into_owned(), input }
+    }
+}
 
 /// What came of a call.
 #[derive(Debug)]
@@ -38,7 +57,7 @@ impl Outcome {
             redactor.mask_value(&mut decision.reason);
         }
         for row in &mut self.noted.hooks {
-            redactor.mask_string(&mut row.input_json);
+            redactor.mask_json(&mut row.input_json);
         }
         for (_, detail) in &mut self.noted.events {
             redactor.mask_value(detail);
@@ -59,9 +78,16 @@ impl Outcome {
     }
 }
 
-/// Masks what a tool says.
+/// Masks the text of a result, and notes that there was something to mask.
+pub fn mask_content(output: &mut ToolOutput, redactor: &Redactor) {
+    if redactor.mask_string(&mut output.content) {
+        output.detail.insert("redacted".to_owned(), Value::Bool(true));
+    }
+}
+
+/// Masks a result.
 pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
-    redactor.mask_string(&mut output.content);
+    mask_content(output, redactor);
     if let Some(task) = &mut output.task {
         redactor.mask_string(&mut task.command);
     }

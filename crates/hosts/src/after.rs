@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
+use ona_policy::secrets::Redactor;
 use ona_store::{CallOutcome, CallStart, HeardHook};
 use ona_tools::Tool as _;
 use ona_trace::TraceEntry;
@@ -23,10 +24,10 @@ use ona_gate::intents::lesson::{self, Check};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::record::Who;
 use ona_gate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
-use ona_gate::outcome::mask_output;
+use ona_gate::outcome::{MaskedCall, mask_content, mask_output};
 
-/// As much of a call's response is kept.
-const LONGEST_RESPONSE: usize = 10_000;
+/// The limit for what is kept of a call's response, in characters.
+const MAX_RESPONSE_CHARS: usize = 10_000;
 
 impl Hearing<'_> {
     /// A call that has run.
@@ -35,17 +36,16 @@ impl Hearing<'_> {
         let store = self.gate.store();
         let found = store.foreign_found(self.gate.record.session(), &call.id)?;
         let pending = found.and_then(|found| serde_json::from_value::<Pending>(found).ok());
-        let mut output = response(call);
+        let mut output = response(call, self.gate.redactor());
         output.views = self.views(&tool, call);
-        mask_output(&mut output, self.gate.redactor());
         let id = match &pending {
             Some(pending) => pending.tool_use_id.clone(),
             // Nobody asked before it ran.
             None => {
-                let (id, mut input) = (self.id_for(call)?, call.input.clone());
-                self.gate.redactor().mask_value(&mut input);
-                let owner = self.owner();
-                let start = CallStart { id: &id, tool: &call.tool, input: &input, owner: &owner };
+                let (id, owner) = (self.id_for(call)?, self.owner());
+                let MaskedCall { tool, input } =
+                    MaskedCall::new(&call.tool, &call.input, self.gate.redactor());
+                let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
                 store.start_call(self.gate.seat(), &start)?;
                 id
             }
@@ -56,6 +56,8 @@ impl Hearing<'_> {
             self.events.push(("ran_although_refused".to_owned(), detail));
         }
         let said = self.attribute((&tool, call), &id, pending, &mut output).await;
+        // Names of files may have come in.
+        mask_output(&mut output, self.gate.redactor());
         let reply = said.map_or_else(Reply::default, |said| context(self.payload.event, &said));
         let outcome = CallOutcome::of(&output);
         // What was refused has its outcome already.
@@ -210,20 +212,29 @@ fn exit_code(call: &HostCall) -> Option<i64> {
     Some(number.and_then(|digits| digits.parse().ok()).unwrap_or(1))
 }
 
-/// What came of a call, as far as the host says it.
-fn response(call: &HostCall) -> ToolOutput {
-    let text = match (&call.error, &call.response) {
-        (Some(error), _) => error.clone(),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, Some(other)) => other.to_string(),
-        (None, None) => String::new(),
+/// What came of a call, as far as the host says it. Masked first and cut then, no part of a secret is left at the end.
+fn response(call: &HostCall, redactor: &Redactor) -> ToolOutput {
+    let mut given = match (&call.error, &call.response) {
+        (Some(error), _) => Value::from(error.as_str()),
+        (None, response) => response.clone().unwrap_or_default(),
     };
-    let text: String = text.chars().take(LONGEST_RESPONSE).collect();
+    let masked = redactor.mask_value(&mut given);
+    let text = match given {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
     let failed = call.error.is_some()
         || call.response.as_ref().is_some_and(|response| {
             response.get("success").and_then(Value::as_bool) == Some(false)
                 || response.get("is_error").and_then(Value::as_bool) == Some(true)
                 || response.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
         });
-    if failed { ToolOutput::rejected(text) } else { ToolOutput::success(text) }
+    let mut output = if failed { ToolOutput::rejected(text) } else { ToolOutput::success(text) };
+    if masked {
+        output.detail.insert("redacted".to_owned(), Value::Bool(true));
+    }
+    mask_content(&mut output, redactor);
+    output.content = output.content.chars().take(MAX_RESPONSE_CHARS).collect();
+    output
 }

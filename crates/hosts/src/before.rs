@@ -19,7 +19,7 @@ use ona_gate::foreign::{ForeignCall as Foreign, ForeignJudgement};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::vouch;
 use ona_gate::judgement::open_question;
-use ona_gate::outcome::{gate_rows, mask_rows};
+use ona_gate::outcome::{MaskedCall, gate_rows, mask_rows};
 
 /// What the first hook of a call leaves to the second.
 #[derive(Serialize, Deserialize)]
@@ -48,7 +48,9 @@ impl Hearing<'_> {
         let foreign =
             Foreign { id: &id, tool: &tool, input: call.input.clone(), rules: options.rules };
         let judged = self.gate.judge_foreign(foreign).await?;
-        let denied = judged.denied.as_ref().map(|(_, reason)| reason.as_str());
+        let redactor = self.gate.redactor();
+        let denied = judged.denied.as_ref().map(|(_, reason)| redactor.mask(reason).into_owned());
+        let denied = denied.as_deref();
         for (kind, what) in &judged.noted.events {
             self.events.push((kind.clone(), json!({"tool_use_id": id, "what": what})));
         }
@@ -70,15 +72,19 @@ impl Hearing<'_> {
         };
         let redactor = self.gate.redactor();
         let output = denied.map(|reason| {
-            ToolOutput::rejected(redactor.mask(reason)).with_detail("denied_by", self.host.as_str())
+            ToolOutput::rejected(reason).with_detail("denied_by", self.host.as_str())
         });
         let outcome = output.as_ref().map(CallOutcome::of);
-        let mut input = call.input.clone();
-        redactor.mask_value(&mut input);
+        let masked = MaskedCall::new(&call.tool, &call.input, redactor);
         let mut gate = gate_rows(&judged.answers);
         mask_rows(&mut gate, redactor);
         let foreign = ForeignCall {
-            call: CallStart { id: &id, tool: &call.tool, input: &input, owner: &self.owner() },
+            call: CallStart {
+                id: &id,
+                tool: &masked.tool,
+                input: &masked.input,
+                owner: &self.owner(),
+            },
             host_id: &call.id,
             gate: &gate,
             found: &serde_json::to_value(&pending).unwrap_or_default(),
@@ -123,7 +129,7 @@ impl Hearing<'_> {
             scope: ScopeValidation::Exempt,
             claimed: None,
             classified: None,
-            refused: judged.denied.as_ref().map(|(_, reason)| reason.clone()),
+            refused: judged.denied.as_ref().map(|(_, reason)| self.gate.masked(reason)),
             before: None,
         };
         if let Some(governed) = judged.governed.as_ref().filter(|governed| governed.mutates()) {
@@ -131,7 +137,7 @@ impl Hearing<'_> {
             pending.scope = governed.scope;
             pending.claimed = governed.claimed;
             pending.classified = match &governed.class {
-                CallClass::Classified(Classified { reason, .. }) => Some(reason.clone()),
+                CallClass::Classified(Classified { reason, .. }) => Some(self.gate.masked(reason)),
                 _ => None,
             };
             let before = Before::take(governed, &judged.effects.writes).await;

@@ -11,6 +11,8 @@ mod payload;
 pub mod project;
 #[cfg(test)]
 mod same_gate;
+#[cfg(test)]
+mod same_masks;
 mod served_tools;
 mod session;
 mod targets;
@@ -262,7 +264,7 @@ impl<'e> Hearing<'e> {
 
     /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
     async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
-        let ((kind, what), _) = record::appended(workspace, entry).await;
+        let ((kind, what), _) = record::appended(workspace, entry, self.gate.redactor()).await;
         self.events.push((kind, json!({"what": what})));
     }
 
@@ -281,14 +283,16 @@ impl<'e> Hearing<'e> {
     fn row(&self, reply: &Reply) -> HookInvocation {
         let call = self.payload.call.as_ref();
         let masked = |text: &str| self.gate.masked(text);
+        let mut input_json = self.said.to_owned();
+        self.gate.redactor().mask_json(&mut input_json);
         HookInvocation {
             event: self.payload.event,
             ordinal: 0,
             matcher: String::new(),
             command: format!("ona hook {}", self.host.as_str()),
             tool_use_id: call.map(|call| call.id.clone()),
-            tool_name: call.map(|call| call.tool.clone()),
-            input_json: masked(self.said),
+            tool_name: call.map(|call| masked(&call.tool)),
+            input_json,
             exit_code: Some(i32::from(reply.code)),
             stdout_text: reply.stdout.as_ref().map(|json| masked(&json.to_string())),
             stderr_text: Some(masked(&reply.stderr)).filter(|text| !text.is_empty()),

@@ -184,6 +184,18 @@ impl Redactor {
         }
     }
 
+    /// Masks a JSON text in place; says whether there was anything to mask. Its strings are masked one by one, because
+    /// an escape such as `\/` would hide a secret; then the whole, because a key may say that its value is one.
+    pub fn mask_json(&self, text: &mut String) -> bool {
+        let value = serde_json::from_str::<Value>(text).ok();
+        let masked = value.and_then(|mut value| self.mask_value(&mut value).then_some(value));
+        let any = masked.is_some();
+        if let Some(masked) = masked {
+            *text = masked.to_string();
+        }
+        self.mask_string(text) | any
+    }
+
     /// Masks live values in every text of a JSON value.
     pub fn mask_live_value(&self, value: &mut Value) {
         match value {
@@ -302,6 +314,25 @@ mod tests {
         assert_eq!(redactor.mask(text), "[REDACTED:live], [REDACTED:live] and [REDACTED:live]");
         assert_eq!(redactor.mask("renewed-1"), "[REDACTED:live]");
         assert_eq!(redactor.open_end("it is rene"), 4);
+    }
+
+    #[test]
+    fn an_escape_hides_no_secret() {
+        let redactor = Redactor::knowing(["pass/word\"1".to_owned()]);
+        for (text, expected) in [
+            (r#"{"a": "x pass\/word\"1"}"#, r#"{"a":"x [REDACTED:live]"}"#),
+            (r#"{"a": "\u0070ass/word\"1"}"#, r#"{"a":"[REDACTED:live]"}"#),
+            (r#"{"a": "plain \/"}"#, r#"{"a": "plain \/"}"#),
+            (r#"{"a": "pass/word"1"#, r#"{"a": "[REDACTED:live]"#),
+            (
+                r#"{"authorization": "Bearer 0123456789abcdef"}"#,
+                r#"{"authorization": "Bearer [REDACTED:authorization]"}"#,
+            ),
+        ] {
+            let mut masked = text.to_owned();
+            assert_eq!(redactor.mask_json(&mut masked), text != expected, "{text}");
+            assert_eq!(masked, expected);
+        }
     }
 
     fn masked(text: &str) -> String {

@@ -8,6 +8,7 @@ use ona_intents::map::MapError;
 use ona_intents::scope::relative;
 use ona_intents::{Workspace, map};
 use ona_policy::Effects;
+use ona_policy::secrets::Redactor;
 use ona_repo::Checkout;
 use ona_tools::Tool;
 use ona_trace::Ledger;
@@ -31,8 +32,8 @@ const BEFORE_UNKNOWN: &str = "before_unknown";
 /// The event that tells how far the trace went: who cuts its end off cannot cut that.
 pub const APPENDED: &str = "trace.appended";
 
-/// As much of an error is kept.
-const LONGEST_ERROR: usize = 2_000;
+/// The limit for an error, in characters.
+const MAX_ERROR_CHARS: usize = 2_000;
 
 /// Who made a call, for whom.
 #[derive(Clone, Debug)]
@@ -120,7 +121,7 @@ fn action(kind: ToolKind) -> AgentAction {
 /// A call that did not succeed, and why.
 pub fn failed(entry: &mut TraceEntry, error: &str) {
     entry.success = false;
-    entry.error = Some(error.chars().take(LONGEST_ERROR).collect());
+    entry.error = Some(error.to_owned());
 }
 
 /// Names the first file that a call would have written; it is as it was.
@@ -197,12 +198,14 @@ enum Gap {
     Thread(#[from] tokio::task::JoinError),
 }
 
-/// Appends the entry, and brings the map up to date. A trace that cannot be written is a gap, and never a reason to
-/// stop (S2 §3.3). Gives the event for the record, and the gap in words.
+/// Masks the entry and appends it, and brings the map up to date. A trace that cannot be written is a gap, and never a
+/// reason to stop (S2 §3.3). Gives the event for the record, and the gap in words.
 pub async fn appended(
     workspace: &Arc<Workspace>,
-    entry: TraceEntry,
+    mut entry: TraceEntry,
+    redactor: &Redactor,
 ) -> ((String, Value), Option<String>) {
+    mask(&mut entry, redactor);
     let (workspace, id) = (Arc::clone(workspace), entry.id.clone());
     let written = tokio::task::spawn_blocking(move || append_now(&workspace, entry)).await;
     match written.map_err(Gap::from).and_then(|written| written) {
@@ -211,6 +214,21 @@ pub async fn appended(
             let why = gap.to_string();
             (("trace.gap".to_owned(), json!({"entry": id, "why": why})), Some(why))
         }
+    }
+}
+
+/// Masks what an entry says in words, and the name of a file that was not changed: readers look up only the others.
+/// Masked first and cut then, no part of a secret is left at the end of an error.
+fn mask(entry: &mut TraceEntry, redactor: &Redactor) {
+    for text in entry.warnings.iter_mut().chain([&mut entry.tool_name]) {
+        redactor.mask_string(text);
+    }
+    if let Some(file) = entry.file.as_mut().filter(|file| file.pre_hash == file.post_hash) {
+        redactor.mask_string(&mut file.relative_path);
+    }
+    if let Some(error) = &mut entry.error {
+        redactor.mask_string(error);
+        *error = error.chars().take(MAX_ERROR_CHARS).collect();
     }
 }
 
