@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use clap::{Parser, Subcommand};
+use ona_cli::{CliError, Options};
 
-use crate::agent_args::AgentArgs;
-use crate::error::CliError;
 use crate::init::Init;
 use crate::intent::Intent;
 use crate::mcp::Mcp;
@@ -17,9 +16,6 @@ use crate::plugin::Plugin;
 use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
-
-/// The heading of the options that every command takes.
-const GLOBAL: &str = "Global options";
 
 /// A coding agent whose every step is governed and on the record.
 #[derive(Debug, Parser)]
@@ -46,60 +42,8 @@ $XDG_STATE_HOME/ona/agent.db. `ona help environment` lists all environment
 variables, `ona help` lists all pages."
 )]
 pub struct Cli {
-    /// Run one tool call, given as JSON {"tool": NAME, "input": {…}}; - reads it from standard input
-    ///
-    /// The call continues the latest session of the conversation: the one of --conversation, or else the
-    /// latest of this directory. If there is none, it starts one. Prints one line of JSON: tool_use_id,
-    /// content, is_error.
-    #[arg(long, value_name = "JSON", conflicts_with = "init_db")]
-    pub eval: Option<String>,
-
-    /// Move a conversation to another phase: planning, implement, test, verify or done
-    #[arg(long, value_name = "PHASE", conflicts_with_all = ["eval", "init_db"])]
-    pub transition: Option<String>,
-
-    /// Use this conversation instead of the latest one of the directory
-    #[arg(long, value_name = "ID", global = true, help_heading = GLOBAL)]
-    pub conversation: Option<String>,
-
-    /// Run as if started in this directory
-    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
-    pub cwd: Option<PathBuf>,
-
-    /// Additional settings: a file or a JSON object; can be repeated
-    #[arg(long, value_name = "FILE|JSON", global = true, help_heading = GLOBAL)]
-    pub settings: Vec<String>,
-
-    /// Read only these settings files, comma-separated: user, project, local
-    #[arg(long, value_name = "LIST", value_delimiter = ',', global = true, help_heading = GLOBAL)]
-    pub setting_sources: Option<Vec<String>>,
-
-    /// Permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions
-    #[arg(long, value_name = "MODE", global = true, help_heading = GLOBAL)]
-    pub permission_mode: Option<String>,
-
-    /// Trust this folder's hooks, helpers and servers for this run
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub trust: bool,
-
-    /// Load a plugin for this run only; can be repeated
-    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
-    pub plugin_dir: Vec<PathBuf>,
-
-    /// Define agents for this run, as JSON {"NAME": {"description": …, "prompt": …, "tools": […], …}}
-    #[arg(long, value_name = "JSON", global = true, help_heading = GLOBAL)]
-    pub agents: Option<String>,
-
-    /// With --eval: ask on the terminal where the rules say to ask, instead of approving
-    #[arg(long, requires = "eval")]
-    pub ask: bool,
-
-    /// Create or upgrade the database, and print its path
-    #[arg(long)]
-    pub init_db: bool,
-
     #[command(flatten)]
-    pub agent: AgentArgs,
+    pub options: Options,
 
     #[command(subcommand)]
     pub command: Option<Command>,

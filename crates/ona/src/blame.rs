@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, env};
 use ona_files::ReadError;
 use ona_intents::file::{Found, Intents};
 use ona_intents::history::blame_lines;
@@ -17,17 +19,13 @@ use ona_trace::syntax::left_out;
 use ona_types::SessionId;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::trace::{when, who};
 use crate::workspace::{Location, counted, no_history, printed, runtime};
 
 /// The largest file that is blamed, in bytes.
 const MAX_FILE: u64 = 64 << 20;
 
-pub fn run(cli: &Cli, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, target: &Path, as_json: bool) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     // The trace alone is enough; the record adds details.
     let store = env::database().and_then(|database| Ok(Store::look(&database)?));

@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+use ona_cli::bootstrap::directory;
+use ona_cli::model;
+use ona_cli::output::{complain, print_line};
+use ona_cli::{CliError, Options, env};
 use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
 use ona_config::trust::name_of;
 use ona_extensions::trust_request;
@@ -10,14 +14,9 @@ use ona_types::trust::TrustRecord as _;
 use ona_types::{Diagnostic, UpdateDestination};
 use serde_json::{Value, json};
 
-use crate::args::{Cli, Config};
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::model;
-use crate::output::{complain, print_line};
+use crate::args::Config;
 
-pub fn run(cli: &Cli, command: &Config) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let config = env::config(cli)?;
     let roots = config.roots(&here, &here);
@@ -57,7 +56,7 @@ const SCOPES: [&str; 6] = ["user", "project", "local", "cli", "managed", "databa
 
 /// The layers of the operator's own snapshot, or of the files, that are in force; of one scope, if it is
 /// asked for.
-pub fn in_force(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
+pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     if let Some(scope) = scope.filter(|scope| !SCOPES.contains(scope)) {
         return Err(no_scope(scope));
     }
@@ -89,7 +88,7 @@ pub fn existing_record() -> Result<Option<Store>, CliError> {
 }
 
 /// The settings of the files that take effect, or all settings of one scope. Names what is held back.
-fn from_files(cli: &Cli, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
+fn from_files(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(roots, &config.given);
     warn(&loaded.warnings);
@@ -149,7 +148,7 @@ struct Setting<'a> {
     force: bool,
 }
 
-fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
+fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
     let Setting { key, value, scope, force } = *setting;
     let destination = destination(scope)?;
     // What is not JSON is meant as text.
@@ -181,7 +180,7 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
 }
 
 /// The settings of all files with a key set.
-fn with(cli: &Cli, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, CliError> {
+fn with(cli: &Options, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, CliError> {
     let mut all = settings::merge(&settings::load(roots, &env::config(cli)?.given).layers);
     let mut slot = &mut all;
     for part in key {

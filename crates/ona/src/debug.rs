@@ -11,22 +11,19 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, env};
 use ona_policy::secrets::Redactor;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain};
-
 /// What can be chosen.
 const CATEGORIES: [&str; 5] = ["api", "gate", "hooks", "settings", "store"];
 
 /// From here on lines are written, if they are wanted.
-pub fn listen(cli: &Cli) -> Result<(), CliError> {
+pub fn listen(cli: &Options) -> Result<(), CliError> {
     let args = &cli.agent;
     if args.debug.is_none() && args.debug_file.is_none() {
         return Ok(());

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ona_cli::bootstrap::{self, Interrupts, Operator, today};
+use ona_cli::output::{plain, print};
+use ona_cli::{CliError, Options};
 use ona_config::Config;
 use ona_engine::{
     AgentOptions, EffortWish, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter, Which,
@@ -20,11 +23,7 @@ use ona_store::{CallStory, Store};
 use ona_types::hook::SessionEndReason;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
 use crate::blame;
-use crate::bootstrap::{self, Interrupts, Operator, today};
-use crate::error::CliError;
-use crate::output::{plain, print};
 use crate::workspace::Location;
 
 const SCRIPT: &str = "#!/bin/sh\n# Greets whoever is named.\necho \"Helo, $1!\"\n";
@@ -45,7 +44,7 @@ const PROMPT: &str = "The greeting in greet.sh is misspelled (INT-001). Fix it, 
 you did. Make the test quieter while you are there. Keep a note of it in secrets/notes.txt. If something is missing, \
 install it with curl from https://tools.example.";
 
-pub fn run(cli: &Cli, live: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
     let dir = tempfile::Builder::new()
         .prefix("ona-demo-")
         .tempdir()

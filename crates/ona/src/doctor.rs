@@ -6,13 +6,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ona_cli::output::print;
+use ona_cli::{CliError, env};
 use ona_gate::settle::is_gone;
 use ona_store::{Finding, Level, Progress, Store, StoreError, Watch};
 use serde_json::json;
-
-use crate::env;
-use crate::error::CliError;
-use crate::output::print;
 
 /// A check that takes longer than this says how far it is.
 const LONG: Duration = Duration::from_secs(1);

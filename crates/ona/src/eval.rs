@@ -3,6 +3,11 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 
+use ona_cli::bootstrap::{self, Interrupts, Operator, directory};
+use ona_cli::env::model::models;
+use ona_cli::output::print_line;
+use ona_cli::started_by::started_by;
+use ona_cli::{CliError, Options, asker, env};
 use ona_engine::{SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::phase::TransitionError;
@@ -10,26 +15,17 @@ use ona_store::{Join, Store};
 use ona_types::{ConversationId, Phase};
 use serde_json::{Map, Value};
 
-use crate::args::Cli;
-use crate::asker;
-use crate::bootstrap::{self, Interrupts, Operator, directory};
-use crate::env;
-use crate::env::model::models;
-use crate::error::CliError;
-use crate::governed;
-use crate::output::print_line;
-
 /// What `--eval` takes.
 pub struct Call {
     pub tool: String,
     pub input: Value,
 }
 
-pub fn run(text: &str, cli: &Cli) -> Result<ExitCode, CliError> {
+pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let call = parse(&given(text)?)?;
     let engine = bootstrap::engine(cli)?;
     let cwd = directory(cli.cwd.as_ref())?;
-    let human = match (cli.ask, governed::started_by()) {
+    let human = match (cli.ask, started_by()) {
         (true, _) => Human::Present,
         (false, None) => Human::Operator,
         // Whoever is started by a call is no operator, whatever it claims.
@@ -84,7 +80,7 @@ pub fn init_db() -> Result<ExitCode, CliError> {
 }
 
 /// `ona --transition`.
-pub fn transition(phase: &str, cli: &Cli) -> Result<ExitCode, CliError> {
+pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let to: Phase = phase.parse().map_err(|error: ona_types::UnknownPhase| {
         CliError::usage(error.to_string()).hint("see `ona --help`")
     })?;

@@ -3,20 +3,18 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ona_cli::model::is_model;
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, bootstrap};
 use ona_engine::Session;
 use ona_extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
 use ona_gate::governance::GovernanceError;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::bootstrap;
-use crate::error::CliError;
-use crate::model::is_model;
-use crate::output::{complain, plain};
 use crate::workspace::printed;
 
 /// All there is for a session here, and what is wrong with it; of a folder that is not trusted, what others bring.
-fn load(cli: &Cli) -> Result<(Extensions, Vec<String>), CliError> {
+fn load(cli: &Options) -> Result<(Extensions, Vec<String>), CliError> {
     let engine = Arc::new(bootstrap::engine(cli)?);
     let mut said = Vec::new();
     let (extensions, unmet) = match bootstrap::try_look(&engine, cli)? {
@@ -88,7 +86,7 @@ fn held(keys: &[&str], origin: &Origin) -> String {
     }
 }
 
-pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn agents(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
     let (extensions, warnings) = load(cli)?;
     let text = if as_json {
         let agents = extensions.agents.iter().map(|agent| {
@@ -112,7 +110,7 @@ pub fn agents(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn skills(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn skills(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
     let (extensions, warnings) = load(cli)?;
     let text = if as_json {
         let skills = extensions.skills.iter().map(|skill| {

@@ -8,12 +8,12 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
+use ona_cli::CliError;
+use ona_cli::output::{print, print_line};
 use ona_types::shown;
 use serde_json::{Value, json};
 
 use crate::args::Cli;
-use crate::error::CliError;
-use crate::output::{print, print_line};
 
 /// A page that is part of the binary.
 struct Topic {

@@ -4,16 +4,14 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
+use ona_cli::output::{complain, print_line};
+use ona_cli::{CliError, env};
 use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
 use ona_store::Store;
 use ona_tools::TaskSpec;
 use ona_types::TaskEnd;
 use serde_json::{Value, json};
-
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, print_line};
 
 /// The memory limit of a reader: a few bytes of a file can expand to gigabytes.
 const MAX_MEMORY: u64 = 1 << 30;

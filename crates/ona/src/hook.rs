@@ -5,30 +5,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ona_cli::output::{complain, print_line};
+use ona_cli::started_by::{StartedBy, started_by};
+use ona_cli::{CliError, Options, bootstrap, env};
 use ona_hosts::{Host, HostOptions, Reply};
 
 use ona_store::Store;
-
-use crate::args::Cli;
-use crate::bootstrap;
-use crate::env;
-use crate::error::CliError;
-use crate::governed::{Starter, started_by};
-use crate::output::{complain, print_line};
 
 /// Hosts send file contents along; what is larger than this is no hook's input.
 const LONGEST_INPUT: u64 = 64 << 20;
 
 /// Reads the host's words, judges, and answers in its own: JSON on standard output, words on standard error and an
 /// exit code. Whatever goes wrong on the way is answered too: no exit code of ours may stop an agent by accident.
-pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, host: &str, rules: bool) -> Result<ExitCode, CliError> {
     let Some(host) = Host::from_name(host) else {
         let known: Vec<&str> = Host::ALL.iter().map(|(_, name)| *name).collect();
         // 2 would stop the agent.
         return Err(CliError::failed(format!("unknown host `{host}`"))
             .hint(format!("the hosts are {}", known.join(" and "))));
     };
-    if matches!(started_by(), Some(Starter::Call(_))) {
+    if matches!(started_by(), Some(StartedBy::Call(_))) {
         // What such a hook would vouch for is what that very call does, and is judged with it.
         complain("ona: this agent runs inside a call of ona, which is already governed\n");
         return Ok(ExitCode::SUCCESS);
@@ -58,7 +54,7 @@ pub fn run(cli: &Cli, host: &str, rules: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::from(code))
 }
 
-fn answer(cli: &Cli, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
+fn answer(cli: &Options, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
     let unheard = |why: String| ona_hosts::unheard(said, here, why.trim_end());
     let core = env::database()
         .and_then(|database| Ok(Store::open(&database)?))

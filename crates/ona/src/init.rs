@@ -4,19 +4,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
-use ona_files::ReadError;
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{complain, print};
+use ona_cli::{CliError, Options, env};
 use ona_hooks::own_gate::is_ona;
-use ona_hosts::install::{Agent, InstallError, Installation};
-use ona_hosts::project::{Change, ChangeError};
+use ona_hosts::install::{Agent, Installation};
+use ona_hosts::project::Change;
 use ona_intents::setup::root_for;
 use serde_json::{Value, json};
 use similar::TextDiff;
-
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, print};
 
 #[derive(Debug, Args)]
 pub struct Init {
@@ -41,35 +37,7 @@ fn agents() -> PossibleValuesParser {
     )
 }
 
-impl From<ChangeError> for CliError {
-    fn from(error: ChangeError) -> Self {
-        let what = error.to_string();
-        let error = match error {
-            ChangeError::Write { .. }
-            | ChangeError::Read { cause: ReadError::Io(_), .. }
-            | ChangeError::Moved { .. } => Self::failed(what),
-            _ => Self::usage(what),
-        };
-        error.hint("nothing was changed")
-    }
-}
-
-impl From<InstallError> for CliError {
-    fn from(error: InstallError) -> Self {
-        let what = error.to_string();
-        match error {
-            InstallError::Change(cause) => cause.into(),
-            InstallError::File { .. } => {
-                Self::usage(what).hint("nothing was changed; fix the file, then run it again")
-            }
-            InstallError::HoldsWork { .. } => Self::failed(what)
-                .hint("nothing was changed; to remove it anyway, use git")
-                .hint("with --tool, only the changes in that agent's files are removed"),
-        }
-    }
-}
-
-pub fn run(cli: &Cli, init: &Init) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, init: &Init) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let root = root_for(&here);
     if env::home().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root)) {

@@ -11,9 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-
-use crate::args::Cli;
-use crate::error::CliError;
+use ona_cli::{CliError, Options};
 
 #[derive(Debug, Subcommand)]
 pub enum Intent {
@@ -248,7 +246,7 @@ impl Intent {
     }
 }
 
-pub fn run(cli: &Cli, command: &Intent) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Intent) -> Result<ExitCode, CliError> {
     match command {
         Intent::Init { json } => init::run(cli, *json),
         Intent::List { all, json } => show::list(cli, *all, *json),

@@ -4,17 +4,12 @@
 //! except printing results; see `docs/ARCHITECTURE.md` for the map of the crates.
 #![allow(clippy::disallowed_methods, reason = "this is the crate that reads the environment")]
 
-mod agent_args;
 mod args;
-mod asker;
 mod blame;
-mod bootstrap;
 mod config;
 mod debug;
 mod demo;
 mod doctor;
-mod env;
-mod error;
 mod eval;
 mod extend;
 mod governed;
@@ -25,8 +20,6 @@ mod init;
 mod intent;
 mod mcp;
 mod memory;
-mod model;
-mod output;
 mod plan;
 mod plugin;
 mod print;
@@ -40,13 +33,14 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use ona_cli::{CliError, agent_args, env, output};
+
 use crate::args::{Cli, Command, Schema};
-use crate::error::CliError;
 
 fn main() -> ExitCode {
     ona_sandbox::adopt_orphans();
     let outcome = args::parse().and_then(|cli| {
-        debug::listen(&cli)?;
+        debug::listen(&cli.options)?;
         dispatch(&cli)
     });
     let code = outcome.unwrap_or_else(|error| {
@@ -66,53 +60,56 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
-    if cli.command.is_some() && (cli.eval.is_some() || cli.transition.is_some() || cli.init_db) {
+    if cli.command.is_some()
+        && (cli.options.eval.is_some() || cli.options.transition.is_some() || cli.options.init_db)
+    {
         return Err(CliError::usage(
             "a command cannot be combined with --eval, --transition or --init-db",
         )
         .hint("see `ona --help`"));
     }
-    governed::check(cli, env::trusts(cli)?)?;
+    let options = &cli.options;
+    governed::check(cli, env::trusts(options)?)?;
     match &cli.command {
-        Some(Command::Init(init)) => init::run(cli, init),
-        Some(Command::Serve(serve)) => serve::run(cli, serve),
-        Some(Command::Mcp(command)) => mcp::run(cli, command),
+        Some(Command::Init(init)) => init::run(options, init),
+        Some(Command::Serve(serve)) => serve::run(options, serve),
+        Some(Command::Mcp(command)) => mcp::run(options, command),
         Some(Command::Doctor { compact: true, json }) => doctor::compact(*json),
         Some(Command::Doctor { compact: false, json }) => doctor::run(*json),
         Some(Command::Why { tool_use_id, json }) => story::why(tool_use_id.as_deref(), *json),
         Some(Command::Explain { call, bash, json }) => {
-            story::explain(cli, call.as_deref(), bash.as_deref(), *json)
+            story::explain(options, call.as_deref(), bash.as_deref(), *json)
         }
         Some(Command::Log { session, follow, json, last }) => {
-            story::log(cli, session.as_deref(), *follow, *json, *last)
+            story::log(options, session.as_deref(), *follow, *json, *last)
         }
-        Some(Command::Trust { list, json }) => trust::run(cli, *list, *json),
-        Some(Command::Untrust) => trust::untrust(cli),
-        Some(Command::Demo { live }) => demo::run(cli, *live),
-        Some(Command::Plan(command)) => plan::run(cli, command),
-        Some(Command::Sessions(command)) => sessions::run(cli, command),
-        Some(Command::Hook { host, rules }) => hook::run(cli, host, *rules),
-        Some(Command::Config(command)) => config::run(cli, command),
-        Some(Command::Memory(command)) => memory::run(cli, command),
-        Some(Command::Intent(command)) => intent::run(cli, command),
-        Some(Command::Trace(command)) => trace::run(cli, command),
-        Some(Command::Blame { target, json }) => blame::run(cli, target, *json),
-        Some(Command::Plugin(command)) => plugin::run(cli, command),
-        Some(Command::Agents { json }) => extend::agents(cli, *json),
-        Some(Command::Skills { json }) => extend::skills(cli, *json),
+        Some(Command::Trust { list, json }) => trust::run(options, *list, *json),
+        Some(Command::Untrust) => trust::untrust(options),
+        Some(Command::Demo { live }) => demo::run(options, *live),
+        Some(Command::Plan(command)) => plan::run(options, command),
+        Some(Command::Sessions(command)) => sessions::run(options, command),
+        Some(Command::Hook { host, rules }) => hook::run(options, host, *rules),
+        Some(Command::Config(command)) => config::run(options, command),
+        Some(Command::Memory(command)) => memory::run(options, command),
+        Some(Command::Intent(command)) => intent::run(options, command),
+        Some(Command::Trace(command)) => trace::run(options, command),
+        Some(Command::Blame { target, json }) => blame::run(options, target, *json),
+        Some(Command::Plugin(command)) => plugin::run(options, command),
+        Some(Command::Agents { json }) => extend::agents(options, *json),
+        Some(Command::Skills { json }) => extend::skills(options, *json),
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),
         Some(Command::PdfText) => helpers::pdf_text(),
         Some(Command::HtmlText) => helpers::html_text(),
         Some(Command::ScriptedModel { replies }) => helpers::scripted_model(replies),
-        None if cli.agent.print => print::run(cli),
-        None if cli.init_db => eval::init_db(),
-        None => match (&cli.eval, &cli.transition) {
-            (Some(call), _) => eval::run(call, cli),
-            (None, Some(phase)) => eval::transition(phase, cli),
+        None if cli.options.agent.print => print::run(options),
+        None if cli.options.init_db => eval::init_db(),
+        None => match (&cli.options.eval, &cli.options.transition) {
+            (Some(call), _) => eval::run(call, options),
+            (None, Some(phase)) => eval::transition(phase, options),
             (None, None) => {
-                Err(CliError::usage("nothing to do").hint(match cli.agent.takes_words() {
+                Err(CliError::usage("nothing to do").hint(match cli.options.agent.takes_words() {
                     true => agent_args::TAKES_WORDS,
                     false => "`ona --help` lists commands and options",
                 }))

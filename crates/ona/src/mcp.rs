@@ -4,23 +4,20 @@ mod add;
 mod live;
 mod serve;
 mod show;
-pub mod tokens;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_cli::bootstrap::directory;
+use ona_cli::output::complain;
+use ona_cli::{CliError, Options, env};
 use ona_config::servers::{self, KeptIn, Servers};
 use ona_config::settings::{self, Roots};
 use ona_config::trust::{name_of, repository_root};
 use ona_extensions::{Plugin, active_plugins};
 use ona_types::trust::TrustRecord as _;
 
-use crate::args::Cli;
-use crate::bootstrap::directory;
 use crate::config;
-use crate::env;
-use crate::error::CliError;
-use crate::output::complain;
 
 #[derive(Debug, Subcommand)]
 pub enum Mcp {
@@ -123,7 +120,7 @@ impl Mcp {
     }
 }
 
-pub fn run(cli: &Cli, command: &Mcp) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Mcp) -> Result<ExitCode, CliError> {
     match command {
         Mcp::Add(given) => add::add(cli, given),
         Mcp::AddJson(given) => add::add_json(cli, given),
@@ -147,13 +144,13 @@ pub fn run(cli: &Cli, command: &Mcp) -> Result<ExitCode, CliError> {
 }
 
 /// The directories that settings are read from.
-fn roots(cli: &Cli) -> Result<Roots, CliError> {
+fn roots(cli: &Options) -> Result<Roots, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     Ok(env::config(cli)?.roots(&here, &here))
 }
 
 /// The servers of this directory; looking for them makes no record.
-fn found(cli: &Cli) -> Result<Servers, CliError> {
+fn found(cli: &Options) -> Result<Servers, CliError> {
     let (config, roots) = (env::config(cli)?, roots(cli)?);
     let layers = config::in_force(cli, &roots, None)?;
     let trusted = match config::existing_record()? {
@@ -169,7 +166,7 @@ fn found(cli: &Cli) -> Result<Servers, CliError> {
 }
 
 /// The same, with what is wrong said on standard error.
-fn found_and_told(cli: &Cli) -> Result<Servers, CliError> {
+fn found_and_told(cli: &Options) -> Result<Servers, CliError> {
     let found = found(cli)?;
     for warning in &found.warnings {
         complain(&format!("warning: {warning}\n"));

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use ona_cli::bootstrap::directory;
+use ona_cli::started_by::{StartedBy, started_by};
+use ona_cli::{CliError, Options, env};
 
 use ona_engine::memory::project_of;
 use ona_store::{Author, Join, MemoryRow, Seat, Store, Within, WrittenBy};
 
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::governed::{self, Starter};
 use crate::workspace::own_session;
 
 #[derive(Debug, Subcommand)]
@@ -196,7 +194,7 @@ impl Place {
 struct Desk {
     store: Store,
     /// What started this, if not the operator.
-    starter: Option<Starter>,
+    starter: Option<StartedBy>,
     /// In words, for the record.
     started_by: Option<String>,
     /// The session it goes on the record of, if there is one.
@@ -206,10 +204,10 @@ struct Desk {
 }
 
 impl Desk {
-    fn open(cli: &Cli) -> Result<Self, CliError> {
+    fn open(cli: &Options) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let store = Store::open(&env::database()?)?;
-        let starter = governed::started_by();
+        let starter = started_by();
         let name = here.to_string_lossy();
         let seat = match (own_session(&store, starter.as_ref())?, &starter) {
             (Some(session), _) => match store.find_session(session.as_str(), &name)? {
@@ -293,7 +291,7 @@ fn within(scope: Option<&String>) -> Within<'_> {
     scope.map_or(Within::All, |project| Within::Project(project))
 }
 
-pub fn run(cli: &Cli, command: &Memory) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Memory) -> Result<ExitCode, CliError> {
     let desk = Desk::open(cli)?;
     match command {
         Memory::Add(add) => change::add(&desk, add),

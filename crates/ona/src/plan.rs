@@ -3,14 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{plain, print};
+use ona_cli::{CliError, Options, env};
 use ona_store::{PlanMoved, PlanRow, Store};
 use serde_json::json;
-
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{plain, print};
 
 #[derive(Debug, Subcommand)]
 pub enum Plan {
@@ -59,7 +56,7 @@ impl Plan {
     }
 }
 
-pub fn run(cli: &Cli, command: &Plan) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let here = directory(cli.cwd.as_ref())?;
     let here = here.to_string_lossy();

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, asker, env};
 use ona_config::settings;
 use ona_config::trust::{Agreement, repository_root};
 use ona_extensions::plugin::one_line;
@@ -13,13 +16,7 @@ use ona_extensions::plugin::registry::{
 use ona_extensions::{Extensions, Origin, SkillDefinition, SkillKind, Sources};
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::asker;
-use crate::bootstrap::directory;
 use crate::config::in_force;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::workspace::{counted, printed, runtime};
 
 #[derive(Debug, Subcommand)]
@@ -102,7 +99,7 @@ impl Plugin {
     }
 }
 
-pub fn run(cli: &Cli, command: &Plugin) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Plugin) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let config = env::config(cli)?;
     let registry = Registry::of(&config.ona_config);

@@ -10,6 +10,11 @@ mod prompt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ona_cli::agent_args::AgentArgs;
+use ona_cli::bootstrap::{self, Interrupts, Operator, directory};
+use ona_cli::env::model::models;
+use ona_cli::output::complain;
+use ona_cli::{CliError, Options, env};
 use ona_engine::{AgentOptions, Fork, SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::servers::server_lines;
@@ -17,18 +22,11 @@ use ona_policy::secrets::Redactor;
 use ona_types::SessionId;
 use ona_types::hook::{SessionEndReason, SetupTrigger};
 
-use crate::agent_args::AgentArgs;
-use crate::args::Cli;
-use crate::bootstrap::{self, Interrupts, Operator, directory};
-use crate::env;
-use crate::env::model::models;
-use crate::error::CliError;
-use crate::output::complain;
 use crate::sessions;
 use json::Shown;
 use printer::Printer;
 
-pub fn run(cli: &Cli) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     let args = &cli.agent;
     if args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));

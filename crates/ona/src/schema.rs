@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::output::print;
 use ona_types::hook::{HookEvent, HookInput, HookOutput, HookSpecificOutput};
 use schemars::schema_for;
 use serde_json::Value;
-
-use crate::error::CliError;
-use crate::output::print;
 
 pub fn hooks(output: bool, order: bool) -> Result<ExitCode, CliError> {
     let text = if order {

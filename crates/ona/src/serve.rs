@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use ona_cli::bootstrap::directory;
+use ona_cli::output::complain;
+use ona_cli::started_by::{StartedBy, started_by};
+use ona_cli::{CliError, Options, env};
 use ona_hosts::ServedTools;
 use ona_intents::Workspace;
 use ona_intents::file::workspace;
@@ -14,13 +18,6 @@ use ona_store::Store;
 use ona_types::SessionId;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::governed::{Starter, started_by};
-use crate::output::complain;
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -35,7 +32,7 @@ pub struct Serve {
     session: Option<String>,
 }
 
-pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, serve: &Serve) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let root = workspace(&here).unwrap_or_else(|| Repository::of(&here).checkout);
     let tools: Arc<ServedTools> = Arc::new(tools(&root, serve.session.as_deref())?);
@@ -69,7 +66,7 @@ fn tools(root: &Path, session: Option<&str>) -> Result<ServedTools, CliError> {
     };
     let workspace = Workspace::at(root)
         .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
-    let governed = matches!(started_by(), Some(Starter::Call(_) | Starter::Ona(_)));
+    let governed = matches!(started_by(), Some(StartedBy::Call(_) | StartedBy::Ona(_)));
     Ok(ServedTools::new(Store::open(&env::database()?)?, workspace, session, governed))
 }
 

@@ -5,16 +5,14 @@ mod prune;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use ona_cli::bootstrap::{directory, outputs_beside};
+use ona_cli::output::{complain, plain, print};
+use ona_cli::{CliError, Options, env};
 use ona_engine::find_session;
 use ona_gate::settle::is_gone;
 use ona_store::{SessionRow, Store, StoredEntry};
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::bootstrap::{directory, outputs_beside};
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain, print};
 use crate::print::session_name;
 
 use prune::Pruning;
@@ -114,7 +112,7 @@ impl Sessions {
     }
 }
 
-pub fn run(cli: &Cli, command: &Sessions) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let cwd = directory(cli.cwd.as_ref())?;
     let here = cwd.to_string_lossy();

@@ -4,16 +4,13 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use ona_cli::output::{self, plain, print_line};
+use ona_cli::{CliError, Options, bootstrap, env};
 use ona_store::{CallStory, LogLine, Store};
 use ona_tools::names;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::bootstrap;
-use crate::env;
-use crate::error::CliError;
 use crate::eval;
-use crate::output::{self, plain, print_line};
 use crate::workspace;
 
 fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
@@ -145,7 +142,7 @@ fn line(text: &str) -> String {
 
 /// Says what would become of a call.
 pub fn explain(
-    cli: &Cli,
+    cli: &Options,
     call: Option<&str>,
     bash: Option<&str>,
     as_json: bool,
@@ -181,7 +178,7 @@ pub fn explain(
 
 /// Prints what happened, newest last.
 pub fn log(
-    cli: &Cli,
+    cli: &Options,
     session: Option<&str>,
     follow: bool,
     as_json: bool,

@@ -8,15 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, env};
 use ona_store::Store;
 use ona_trace::TraceEntry;
 use ona_trace::ledger::{Filter, LEDGER_PATH, Lookup, Verification};
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::workspace::{Location, entries, no_trace, printed};
 
 #[derive(Debug, Subcommand)]
@@ -110,7 +108,7 @@ impl Trace {
     }
 }
 
-pub fn run(cli: &Cli, command: &Trace) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, command: &Trace) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     match command {
         Trace::List { intent, file, session, limit, json } => {

@@ -1,8 +1,10 @@
 //! `ona trust` and `ona untrust`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{print, print_line};
+use ona_cli::{CliError, Options, env};
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
 use ona_extensions::trust_request;
@@ -10,19 +12,12 @@ use ona_store::Store;
 use ona_types::trust::TrustedContent;
 use serde_json::json;
 
-use crate::args::Cli;
-use crate::asker;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{print, print_line};
-
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unprintable(error: std::io::Error) -> CliError {
     CliError::failed(format!("done, but cannot print the result: {error}"))
 }
 
-pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     if list {
         let trusted = store.all_trusted()?;
@@ -55,21 +50,7 @@ pub fn run(cli: &Cli, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks on the terminal whether to trust a folder.
-pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
-    let mut question = format!(
-        "\n{} contains:\n  {}\nThey would run with your rights.",
-        root.display(),
-        what.join("\n  "),
-    );
-    if !also.is_empty() {
-        question.push_str(&format!("\nThese would also take effect:\n  {}", also.join("\n  ")));
-    }
-    question.push_str("\nDo you trust this folder? [y/N] ");
-    matches!(asker::line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
-}
-
-pub fn untrust(cli: &Cli) -> Result<ExitCode, CliError> {
+pub fn untrust(cli: &Options) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let root = repository_root(&directory(cli.cwd.as_ref())?);
     if !store.untrust(&name_of(&root))? {

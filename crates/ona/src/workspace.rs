@@ -4,6 +4,10 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_cli::bootstrap::directory;
+use ona_cli::output::complain;
+use ona_cli::started_by::{StartedBy, started_by};
+use ona_cli::{CliError, Options, env};
 use ona_engine::find_session;
 use ona_intents::Workspace;
 use ona_intents::file::{
@@ -15,13 +19,6 @@ use ona_store::{Selection, Store};
 use ona_trace::Ledger;
 use ona_trace::ledger::{Entries, LEDGER_PATH};
 use ona_types::SessionId;
-
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::governed::{self, Starter};
-use crate::output::complain;
 
 /// What every message about a file of intents that cannot be read ends with.
 const LINT: &str = "`ona intent lint` lists all problems";
@@ -35,7 +32,7 @@ pub struct Location {
 
 impl Location {
     /// The caller's.
-    pub fn find(cli: &Cli) -> Result<Self, CliError> {
+    pub fn find(cli: &Options) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let root = file::workspace(&here).ok_or_else(|| {
             CliError::usage(format!("no intents are set up for {}", here.display()))
@@ -225,16 +222,16 @@ pub fn no_history(error: HistoryError) -> CliError {
 }
 
 /// The caller, as the record names it.
-pub fn by(starter: Option<&Starter>) -> &'static str {
+pub fn by(starter: Option<&StartedBy>) -> &'static str {
     if starter.is_some() { "agent" } else { "human" }
 }
 
 /// The session that a call of it asks for, if one does.
 pub fn own_session(
     store: &Store,
-    starter: Option<&Starter>,
+    starter: Option<&StartedBy>,
 ) -> Result<Option<SessionId>, CliError> {
-    let Some(Starter::Call(call)) = starter else { return Ok(None) };
+    let Some(StartedBy::Call(call)) = starter else { return Ok(None) };
     Ok(store.story(call)?.map(|story| SessionId::from_existing(&story.session_id)))
 }
 
@@ -262,7 +259,7 @@ pub fn selection(
 ) -> Result<Option<Selection>, CliError> {
     let session = match session {
         Some(word) => Some(named_session(store, location, word)?),
-        None => own_session(store, governed::started_by().as_ref())?,
+        None => own_session(store, started_by().as_ref())?,
     };
     Ok(store.selected_intent(&location.name(), session.as_ref())?)
 }
@@ -288,7 +285,7 @@ pub fn meant<'i>(
 
 /// Prints an answer.
 pub fn printed(text: &str) -> Result<(), CliError> {
-    crate::output::print(text)
+    ona_cli::output::print(text)
         .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))
 }
 

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options};
 use ona_intents::file::{
     self, Change, INTENTS_FILE, Intents, ListEdit, ListField, NewIntent, Status, TextField,
 };
@@ -9,12 +11,9 @@ use ona_intents::scope::Scope;
 use serde_json::json;
 
 use super::{Add, Edit, Fields};
-use crate::args::Cli;
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::workspace::{Location, find_intent, printed, unchanged, update};
 
-pub fn add(cli: &Cli, new: &Add) -> Result<ExitCode, CliError> {
+pub fn add(cli: &Options, new: &Add) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let fields = &new.fields;
     usable(&fields.scope)?;
@@ -81,7 +80,7 @@ fn known(word: &str) -> Result<Status, CliError> {
     }
 }
 
-pub fn edit(cli: &Cli, edit: &Edit) -> Result<ExitCode, CliError> {
+pub fn edit(cli: &Options, edit: &Edit) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let texts = texts(edit.name.as_ref(), &edit.fields)?;
     let lists = lists(edit);
@@ -137,7 +136,7 @@ fn lists(edit: &Edit) -> [ListEdit<'_>; 4] {
     ]
 }
 
-pub fn status(cli: &Cli, id: &str, word: &str) -> Result<ExitCode, CliError> {
+pub fn status(cli: &Options, id: &str, word: &str) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let status = known(word)?;
     let intents = location.intents()?;

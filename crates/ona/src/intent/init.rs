@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
+use ona_cli::bootstrap::directory;
+use ona_cli::{CliError, Options};
 use ona_hosts::project;
 use ona_intents::setup;
 use serde_json::json;
 
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::error::CliError;
 use crate::workspace::printed;
 
-pub fn run(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
     let root = setup::root_for(&directory(cli.cwd.as_ref())?);
     let made = project::prepare(&root)?;
     let done: Vec<(&str, &str)> = setup::files()

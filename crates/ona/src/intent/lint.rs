@@ -2,18 +2,16 @@
 
 use std::process::ExitCode;
 
+use ona_cli::output::plain;
+use ona_cli::{CliError, Options, env};
 use ona_intents::file::INTENTS_FILE;
 use ona_intents::lint::{Finding, Severity, lint_workspace};
 use ona_repo::git;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::plain;
 use crate::workspace::{Location, counted, printed, unreadable, wait_if_any};
 
-pub fn run(cli: &Cli, strict: bool, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, strict: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     // Without git the list of files is unknown.
     let files: Option<Vec<String>> = wait_if_any(git::files(location.root()))

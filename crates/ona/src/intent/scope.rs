@@ -3,23 +3,21 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ona_cli::output::{complain, plain};
+use ona_cli::started_by::started_by;
+use ona_cli::{CliError, Options, env};
 use ona_intents::file::{self, Found};
 use ona_intents::scope::Glob;
 use ona_intents::scope_check::{ScopeAnswer, ScopeCheck, ScopeCheckError};
 use ona_store::{Join, Seat, Store};
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::governed;
-use crate::output::{complain, plain};
 use crate::workspace::{
     Location, by, meant, named_session, own_session, printed, unchanged, update,
 };
 
 pub fn check(
-    cli: &Cli,
+    cli: &Options,
     paths: &[PathBuf],
     (intent, session): (Option<&str>, Option<&str>),
     as_json: bool,
@@ -84,7 +82,7 @@ fn line(given: &str, answer: &ScopeAnswer, id: &str) -> String {
 }
 
 pub fn request(
-    cli: &Cli,
+    cli: &Options,
     glob: &str,
     (intent, session): (Option<&str>, Option<&str>),
     grant: bool,
@@ -101,7 +99,7 @@ pub fn request(
         Err(error) => return Err(CliError::usage(error.to_string())),
     }
     let known = intent.owned_scope.iter().any(|item| item.text == glob);
-    let starter = governed::started_by();
+    let starter = started_by();
     let who = by(starter.as_ref());
     let outcome = if known {
         "known"
@@ -137,7 +135,7 @@ pub fn request(
 fn seat(store: &Store, location: &Location, session: Option<&str>) -> Result<Seat, CliError> {
     let session = match session {
         Some(word) => Some(named_session(store, location, word)?),
-        None => own_session(store, governed::started_by().as_ref())?,
+        None => own_session(store, started_by().as_ref())?,
     };
     if let Some(session) = session
         && let ona_store::Found::One(seat) =
@@ -155,7 +153,7 @@ fn granting(id: &str, glob: &str) -> String {
     format!("ona intent request-scope '{glob}' --intent {id} --grant")
 }
 
-pub fn requests(cli: &Cli, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn requests(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let intents = location.intents()?;
     let store = Store::look(&env::database()?)?;

@@ -2,20 +2,19 @@
 
 use std::process::ExitCode;
 
+use ona_cli::output::{complain, plain, print_line};
+use ona_cli::started_by::{StartedBy, started_by};
+use ona_cli::{CliError, Options, env};
 use ona_intents::refusal::Refusal;
 use ona_store::Store;
 use ona_types::SessionId;
 use serde_json::json;
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::governed::{self, Starter};
-use crate::output::{complain, plain, print_line};
+use crate::governed;
 use crate::workspace::{Location, by, find_intent, named_session, own_session, printed, vouch};
 
 pub fn select(
-    cli: &Cli,
+    cli: &Options,
     id: &str,
     session: Option<&str>,
     context: bool,
@@ -25,7 +24,7 @@ pub fn select(
     let intents = location.intents()?;
     find_intent(&intents, id)?;
     let store = Store::open(&env::database()?)?;
-    let starter = governed::started_by();
+    let starter = started_by();
     let session = session_of(&store, &location, session, starter.as_ref())?;
     let selected = location.workspace.select(id).map_err(|refusal| refused(&refusal, id))?;
     for warning in &selected.warnings {
@@ -67,7 +66,7 @@ fn session_of(
     store: &Store,
     location: &Location,
     session: Option<&str>,
-    starter: Option<&Starter>,
+    starter: Option<&StartedBy>,
 ) -> Result<Option<SessionId>, CliError> {
     let own = own_session(store, starter)?;
     let named = match (session, starter) {
@@ -94,10 +93,10 @@ fn session_of(
     Ok(Some(named))
 }
 
-pub fn clear(cli: &Cli, session: Option<&str>) -> Result<ExitCode, CliError> {
+pub fn clear(cli: &Options, session: Option<&str>) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let store = Store::open(&env::database()?)?;
-    let starter = governed::started_by();
+    let starter = started_by();
     let session = session_of(&store, &location, session, starter.as_ref())?;
     store.select_intent(&location.name(), session.as_ref(), None, by(starter.as_ref()))?;
     let text = match session {

@@ -2,20 +2,18 @@
 
 use std::process::ExitCode;
 
+use ona_cli::output::plain;
+use ona_cli::{CliError, Options, env};
 use ona_intents::file::{Intent, Status};
 use ona_intents::ignore::Ignore;
 use ona_store::{Selection, Store};
 use ona_trace::TraceEntry;
 use serde_json::{Value, json};
 
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::plain;
 use crate::trace;
 use crate::workspace::{Location, find_intent, no_trace, printed, selection};
 
-pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn list(cli: &Options, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let intents = location.intents()?;
     let store = Store::look(&env::database()?)?;
@@ -52,7 +50,7 @@ pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
         shown.iter().map(line).collect()
     };
     for warning in &intents.warnings {
-        crate::output::complain(&format!(
+        ona_cli::output::complain(&format!(
             "warning: {}:{}:{}: {}\n",
             ona_intents::file::INTENTS_FILE,
             warning.place.line,
@@ -64,7 +62,7 @@ pub fn list(cli: &Cli, all: bool, as_json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn show(cli: &Cli, id: &str, last: usize, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn show(cli: &Options, id: &str, last: usize, as_json: bool) -> Result<ExitCode, CliError> {
     let location = Location::find(cli)?;
     let intents = location.intents()?;
     let intent = find_intent(&intents, id)?;

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use ona_cli::output::{complain, print_line};
+use ona_cli::{CliError, Options, env};
 use ona_config::servers::remove as take_out;
 use ona_config::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
 use ona_config::settings::Roots;
@@ -10,10 +12,6 @@ use ona_store::{Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use super::{found, roots, scope_of};
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, print_line};
 
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,13 +78,13 @@ pub struct AddJson {
     json: bool,
 }
 
-pub fn add(cli: &Cli, given: &Add) -> Result<ExitCode, CliError> {
+pub fn add(cli: &Options, given: &Add) -> Result<ExitCode, CliError> {
     let entry = entry(given)?;
     let scope = scope_of(&given.scope)?;
     kept(cli, &Adding { name: &given.name, entry, scope, force: given.force, json: given.json })
 }
 
-pub fn add_json(cli: &Cli, given: &AddJson) -> Result<ExitCode, CliError> {
+pub fn add_json(cli: &Options, given: &AddJson) -> Result<ExitCode, CliError> {
     let entry = serde_json::from_str(&given.entry).map_err(|error| {
         CliError::usage(format!("invalid JSON: {error}"))
             .hint(r#"for example {"command": "npx", "args": ["-y", "some-server"]}"#)
@@ -180,7 +178,7 @@ struct Adding<'a> {
     json: bool,
 }
 
-fn kept(cli: &Cli, adding: &Adding<'_>) -> Result<ExitCode, CliError> {
+fn kept(cli: &Options, adding: &Adding<'_>) -> Result<ExitCode, CliError> {
     let Adding { name, entry, scope, force, json } = adding;
     let roots = roots(cli)?;
     let store = Store::open(&env::database()?)?;
@@ -234,7 +232,7 @@ fn whom(scope: KeptIn) -> &'static str {
 }
 
 pub fn remove(
-    cli: &Cli,
+    cli: &Options,
     name: &str,
     scope: Option<&str>,
     as_json: bool,
@@ -258,7 +256,7 @@ pub fn remove(
 }
 
 /// The one scope whose file has the server.
-fn only_scope(cli: &Cli, name: &str, roots: &Roots) -> Result<KeptIn, CliError> {
+fn only_scope(cli: &Options, name: &str, roots: &Roots) -> Result<KeptIn, CliError> {
     let mut scopes = Vec::new();
     for scope in KeptIn::ALL {
         if kept_in(scope, name, roots).map_err(|error| refused(error.into()))? {
@@ -277,7 +275,7 @@ fn only_scope(cli: &Cli, name: &str, roots: &Roots) -> Result<KeptIn, CliError> 
 }
 
 /// The error for a server that none of ona's files has.
-fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliError {
+fn nowhere(cli: &Options, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliError {
     let listed = found(cli).map(|found| found.listed).unwrap_or_default();
     let of_name: Vec<&ListedServer> = listed.iter().filter(|one| one.name == name).collect();
     if let Some(one) = of_name.first() {

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ona_cli::output::{complain, plain, print};
+use ona_cli::{CliError, Options, bootstrap, tokens};
 use ona_config::servers::secrets;
 use ona_engine::Session;
 use ona_gate::servers::Connecting;
@@ -12,17 +14,13 @@ use ona_mcp::{
 };
 use serde_json::json;
 
-use super::{found_and_told, show, tokens};
-use crate::args::Cli;
-use crate::bootstrap;
-use crate::error::CliError;
-use crate::output::{complain, plain, print};
+use super::{found_and_told, show};
 
 /// How long `ona mcp list` waits for all servers together.
 const LIST_WITHIN: Duration = Duration::from_secs(10);
 
 /// How it stands with each of these servers, each connected once for that.
-pub fn statuses(cli: &Cli, specs: &[ServerSpec]) -> Result<Vec<ServerStatus>, CliError> {
+pub fn statuses(cli: &Options, specs: &[ServerSpec]) -> Result<Vec<ServerStatus>, CliError> {
     if specs.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,7 +51,7 @@ pub fn word(status: &ServerStatus) -> String {
 }
 
 /// `ona mcp reconnect NAME`.
-pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn reconnect(cli: &Options, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     let patience = spec.start_timeout + Duration::from_secs(1);
     let statuses = with_pool(cli, vec![spec], async |pool, seen| {
@@ -67,7 +65,7 @@ pub fn reconnect(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliEr
 }
 
 /// `ona mcp login NAME`: the human signs in at the server.
-pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
+pub fn login(cli: &Options, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     let status = with_pool(cli, vec![spec], async |pool, seen| {
         pool.settle(LIST_WITHIN).await;
@@ -96,7 +94,7 @@ pub fn login(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
 }
 
 /// `ona mcp logout NAME`: forgets what came of it.
-pub fn logout(cli: &Cli, name: &str) -> Result<ExitCode, CliError> {
+pub fn logout(cli: &Options, name: &str) -> Result<ExitCode, CliError> {
     let spec = one(cli, name)?;
     if let Way::Http(remote) | Way::Sse(remote) = &spec.way
         && tokens::vault()?
@@ -151,7 +149,7 @@ fn told(status: &ServerStatus, as_json: bool) -> Result<ExitCode, CliError> {
 }
 
 /// A server that a session would start.
-fn one(cli: &Cli, name: &str) -> Result<ServerSpec, CliError> {
+fn one(cli: &Options, name: &str) -> Result<ServerSpec, CliError> {
     let found = found_and_told(cli)?;
     if let Some(spec) = found.specs.iter().find(|spec| spec.name == name) {
         return Ok(spec.clone());
@@ -167,7 +165,7 @@ fn one(cli: &Cli, name: &str) -> Result<ServerSpec, CliError> {
 
 /// Connects servers as a session would, and ends them again.
 fn with_pool<T>(
-    cli: &Cli,
+    cli: &Options,
     specs: Vec<ServerSpec>,
     work: impl AsyncFnOnce(Arc<Pool>, Seen<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {

@@ -9,6 +9,10 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use ona_cli::bootstrap::{self, Operator, directory};
+use ona_cli::env::model::models;
+use ona_cli::output::complain;
+use ona_cli::{CliError, Options, asker};
 use ona_engine::{Engine, Session, SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_mcp::{Answer, BoxFuture, Call, ToolSet, ToolSpec, UnknownTool, serve_http, serve_stdio};
@@ -16,12 +20,6 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Cli;
-use crate::asker;
-use crate::bootstrap::{self, Operator, directory};
-use crate::env::model::models;
-use crate::error::CliError;
-use crate::output::complain;
 use crate::serve::{refused, until_signalled};
 
 /// Calls that may wait for their turn.
@@ -128,7 +126,7 @@ impl ToolSet for Counter {
     }
 }
 
-pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
+pub fn run(cli: &Options, serve: &Serve) -> Result<ExitCode, CliError> {
     let engine = bootstrap::engine(cli)?;
     // What is wrong with the settings, or is not trusted, is said before anybody connects.
     let first = bootstrap::look_new(&engine, cli)?;
@@ -165,7 +163,7 @@ pub fn run(cli: &Cli, serve: &Serve) -> Result<ExitCode, CliError> {
 
 /// Takes calls out of the queue.
 struct Worker<'a> {
-    cli: &'a Cli,
+    cli: &'a Options,
     engine: Engine,
     here: PathBuf,
     tools: Offered,

@@ -2,21 +2,19 @@
 
 use std::process::ExitCode;
 
+use ona_cli::output::{plain, print};
+use ona_cli::{CliError, Options, env};
 use ona_config::servers::{ListedServer, Servers, shown};
 use ona_mcp::ServerSpec;
 use ona_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
 use super::{found, found_and_told};
-use crate::args::Cli;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{plain, print};
 
 /// The connection state of servers by name; without those that were not tried.
 pub type StatusOf<'a> = &'a dyn Fn(&[ServerSpec]) -> Vec<(String, String)>;
 
-pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCode, CliError> {
+pub fn list(cli: &Options, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCode, CliError> {
     let Servers { specs, listed, warnings, .. } = match as_json {
         true => found(cli)?,
         false => found_and_told(cli)?,
@@ -47,7 +45,7 @@ pub fn list(cli: &Cli, as_json: bool, status_of: StatusOf<'_>) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn get(cli: &Cli, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
+pub fn get(cli: &Options, name: &str, as_json: bool) -> Result<ExitCode, CliError> {
     let found = found(cli)?;
     let of_name: Vec<&ListedServer> = found.listed.iter().filter(|one| one.name == name).collect();
     // The one that counts, if one does.

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use ona_cli::output::plain;
+use ona_cli::{CliError, env};
 use ona_engine::memory::markdown::{self, Note};
 use ona_store::{Changed, Memory, MemoryChange, MemoryRow};
 use serde_json::json;
@@ -10,10 +12,7 @@ use tempfile::NamedTempFile;
 
 use super::fields::{Fields, fresh_id};
 use super::{Add, Desk, Edit};
-use crate::env;
-use crate::error::CliError;
 use crate::governed::refused;
-use crate::output::plain;
 use crate::workspace::printed;
 
 pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {

@@ -2,12 +2,10 @@
 
 use std::io::Read as _;
 
+use ona_cli::output::complain;
+use ona_cli::{CliError, env};
 use ona_policy::secrets::Redactor;
 use ona_types::fresh_uuid;
-
-use crate::env;
-use crate::error::CliError;
-use crate::output::complain;
 
 /// What the ids of memories begin with.
 pub const ID: &str = "mem_";

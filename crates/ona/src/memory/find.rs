@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::output::{complain, plain};
 use ona_engine::memory::now;
 use ona_store::MemoryRow;
 use serde_json::json;
 
 use super::{Desk, Place, within};
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::workspace::{counted, printed};
 
 /// How much of a text is shown beside its title.

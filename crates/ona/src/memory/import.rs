@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ona_cli::bootstrap::directory;
+use ona_cli::output::{complain, plain};
+use ona_cli::{CliError, Options, env};
 use ona_config::settings;
 use ona_config::trust::name_of;
 use ona_engine::memory::markdown::{self, INDEX, Note};
@@ -15,11 +18,6 @@ use serde_json::{Value, json};
 
 use super::fields::{Fields, ID};
 use super::{Desk, Place};
-use crate::args::Cli;
-use crate::bootstrap::directory;
-use crate::env;
-use crate::error::CliError;
-use crate::output::{complain, plain};
 use crate::workspace::{counted, printed};
 
 /// The most files of one import.
@@ -40,7 +38,7 @@ struct Found {
 }
 
 pub fn run(
-    cli: &Cli,
+    cli: &Options,
     desk: &Desk,
     paths: &[PathBuf],
     place: &Place,
@@ -87,7 +85,7 @@ pub fn run(
 }
 
 /// Where Claude Code keeps the memories of a project, or where the settings say they are.
-fn default_dir(cli: &Cli, here: &Path, project: &str) -> Result<PathBuf, CliError> {
+fn default_dir(cli: &Options, here: &Path, project: &str) -> Result<PathBuf, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(&config.roots(here, here), &config.given);
     let merged = settings::merge(&loaded.layers);

@@ -4,14 +4,12 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_cli::agent_args::AgentArgs;
+use ona_cli::{CliError, env};
 use ona_engine::{PromptOptions, Shape};
 use ona_files::ReadError;
 use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
-
-use crate::agent_args::AgentArgs;
-use crate::env;
-use crate::error::CliError;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
 const MAX_WORDS: u64 = 1024 * 1024;

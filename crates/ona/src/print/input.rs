@@ -2,14 +2,14 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 
+use ona_cli::CliError;
+use ona_cli::agent_args::{AgentArgs, InputFormat, TAKES_WORDS};
+use ona_cli::output::{complain, print_line};
 use ona_front::{ClientHandle, Op};
 use ona_types::hook::StartSource;
 
 use super::prompt::Prompt;
 use super::{control, json};
-use crate::agent_args::{AgentArgs, InputFormat, TAKES_WORDS};
-use crate::error::CliError;
-use crate::output::{complain, print_line};
 
 /// The limit of standard input in bytes.
 const MAX_INPUT: u64 = 10 * 1024 * 1024;

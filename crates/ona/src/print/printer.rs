@@ -1,14 +1,13 @@
 //! Prints events: as text, as one JSON object, or as lines of JSON.
 
+use ona_cli::agent_args::{AgentArgs, OutputFormat};
+use ona_cli::output::{complain, for_reader, plain, print_line};
+use ona_cli::{CliError, asker};
 use ona_front::{ClientHandle, Ending, Event, TurnEnd};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::json::Shown;
-use crate::agent_args::{AgentArgs, OutputFormat};
-use crate::asker;
-use crate::error::CliError;
-use crate::output::{complain, for_reader, plain, print_line};
 
 /// Prints what happens.
 pub(super) struct Printer {

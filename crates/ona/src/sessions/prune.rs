@@ -5,15 +5,14 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use ona_cli::CliError;
+use ona_cli::bootstrap::outputs_beside;
+use ona_cli::output::{complain, plain};
+use ona_cli::started_by::started_by;
 use ona_gate::settle::is_gone;
 use ona_store::{Prunable, Prune, Pruned, Selected, Store, StoreError};
 use ona_types::SessionId;
 use serde_json::{Value, json};
-
-use crate::bootstrap::outputs_beside;
-use crate::error::CliError;
-use crate::governed::started_by;
-use crate::output::{complain, plain};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::output::complain;
 use ona_intents::adopt::{AdoptError, Adopted, adopt};
 use ona_intents::refusal::Refusal;
 use serde_json::json;
 
 use super::reconcile::not_compared;
-use crate::error::CliError;
-use crate::output::complain;
 use crate::workspace::{Location, find_intent, printed, runtime, unreadable};
 
 pub fn run(

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::output::print_line;
 use ona_intents::history::{self, note};
 use ona_trace::TraceEntry;
 use ona_trace::export::{agent_trace, json};
 
 use super::Format;
-use crate::error::CliError;
-use crate::output::print_line;
 use crate::workspace::{Location, entries, no_history, printed, runtime, wait};
 
 /// What exports name as the version of the tool.

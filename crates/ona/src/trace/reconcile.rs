@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::output::plain;
 use ona_intents::reconcile::{Changes, ReconcileError};
 use ona_trace::entry::LineRange;
 use ona_trace::reconcile::Ungoverned;
 use serde_json::{Value, json};
 
-use crate::error::CliError;
-use crate::output::plain;
 use crate::workspace::{Location, counted, no_answer, printed, runtime};
 
 pub fn run(location: &Location, since: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {

@@ -53,26 +53,43 @@ variables! {
 
 /// What the environment says about models.
 pub struct Models {
+    /// The key of Anthropic.
     pub anthropic_key: Option<String>,
+    /// A bearer token for Anthropic; it wins over the key.
     pub anthropic_token: Option<String>,
+    /// The address of Anthropic.
     pub anthropic_url: Option<String>,
+    /// The key of the OpenAI-compatible server.
     pub openai_key: Option<String>,
+    /// Its address.
     pub openai_url: Option<String>,
+    /// The address of LM Studio.
     pub lm_url: Option<String>,
+    /// The key for it.
     pub lm_key: Option<String>,
+    /// The model that it has loaded.
     pub lm_model: Option<String>,
+    /// The model, if the command line names none.
     pub model: Option<String>,
     /// Wire names for the three Anthropic ids, by their short words.
     pub aliases: Vec<(&'static str, String)>,
+    /// How often a failed call is tried again.
     pub max_retries: Option<u32>,
+    /// The output limit in tokens.
     pub max_output: Option<u32>,
+    /// How often a structured answer may be corrected.
     pub answer_retries: u32,
+    /// How often Stop hooks may send the model back; nothing means no limit.
     pub max_sent_back: Option<u32>,
+    /// The thinking budget in tokens.
     pub thinking: Option<u32>,
+    /// When the context is compacted.
     pub room: ona_engine::Room,
+    /// Whether instructions of further working directories are read.
     pub read_additional: bool,
 }
 
+/// Reads them.
 pub fn models() -> Result<Models, CliError> {
     let small = |variable: &Variable| -> Result<Option<u32>, CliError> {
         let number = number(variable)?;

@@ -28,6 +28,7 @@ pub enum InputFormat {
     StreamJson,
 }
 
+/// The options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
 pub struct AgentArgs {

@@ -7,9 +7,9 @@ use ona_config::settings;
 use ona_gate::servers::Deferral;
 
 use super::{Variable, number, text};
-use crate::args::Cli;
 use crate::bootstrap::directory;
 use crate::error::CliError;
+use crate::options::Options;
 
 const MCP_START: Variable = Variable {
     name: "MCP_TIMEOUT",
@@ -45,7 +45,7 @@ pub(super) const READ: &[&Variable] =
     &[&MCP_START, &MCP_CALL, &MCP_WAIT, &TOOL_SEARCH, &MCP_OUTPUT];
 
 /// The servers of the command line. A file that cannot be used is an error before anything starts.
-pub(super) fn given(cli: &Cli) -> Result<GivenServers, CliError> {
+pub(super) fn given(cli: &Options) -> Result<GivenServers, CliError> {
     let millis = |variable: &Variable, default: Duration| {
         Ok::<_, CliError>(number(variable)?.map_or(default, Duration::from_millis))
     };

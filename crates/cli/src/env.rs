@@ -20,10 +20,10 @@ use ona_policy::secrets::holds_secret;
 use ona_repo::Disk;
 use ona_tools::{ToolSettings, WebAccess, WebProxies};
 
-use crate::args::Cli;
 use crate::bootstrap::directory;
 use crate::error::CliError;
-use crate::governed;
+use crate::options::Options;
+use crate::started_by::started_by;
 
 /// A variable, as documented.
 struct Variable {
@@ -422,7 +422,7 @@ pub fn web_access() -> Result<WebAccess, CliError> {
 }
 
 /// How settings are found, and what the command line adds to them.
-pub fn config(cli: &Cli) -> Result<Config, CliError> {
+pub fn config(cli: &Options) -> Result<Config, CliError> {
     let home = path(&HOME).unwrap_or_else(|| PathBuf::from("/"));
     let scope = |name: &String| match name.as_str() {
         "user" => Ok(Scope::User),
@@ -452,7 +452,7 @@ pub fn config(cli: &Cli) -> Result<Config, CliError> {
         ona_config: path(&CONFIG_HOME).unwrap_or_else(|| home.join(".config")).join("ona"),
         managed_dirs: managed_dirs(text(&MANAGED_DIRS)?.as_deref())?,
         started_by: (!settings.is_empty())
-            .then(governed::started_by)
+            .then(started_by)
             .flatten()
             .map(|starter| starter.to_string()),
         given: Given { settings, sources },
@@ -500,7 +500,7 @@ fn managed_dirs(further: Option<&str>) -> Result<Vec<PathBuf>, CliError> {
 }
 
 /// The settings of `--settings`. A file that cannot be used is an error before anything starts.
-fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
+fn given_settings(cli: &Options) -> Result<Vec<String>, CliError> {
     if cli.settings.is_empty() {
         return Ok(Vec::new());
     }
@@ -523,7 +523,7 @@ fn given_settings(cli: &Cli) -> Result<Vec<String>, CliError> {
 }
 
 /// The plugins of `--plugin-dir`. One that cannot be used is an error before anything starts.
-fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
+fn plugin_dirs(cli: &Options) -> Result<Vec<PathBuf>, CliError> {
     if cli.plugin_dir.is_empty() {
         return Ok(Vec::new());
     }
@@ -538,7 +538,7 @@ fn plugin_dirs(cli: &Cli) -> Result<Vec<PathBuf>, CliError> {
 }
 
 /// The agents of `--agents`.
-fn given_agents(cli: &Cli) -> Result<Option<String>, CliError> {
+fn given_agents(cli: &Options) -> Result<Option<String>, CliError> {
     match cli.agents.as_deref().and_then(check_given) {
         None => Ok(cli.agents.clone()),
         Some(why) => Err(CliError::usage(format!("--agents: {why}"))),
@@ -546,7 +546,7 @@ fn given_agents(cli: &Cli) -> Result<Option<String>, CliError> {
 }
 
 /// Whether the folder is trusted for this run.
-pub fn trusts(cli: &Cli) -> Result<bool, CliError> {
+pub fn trusts(cli: &Options) -> Result<bool, CliError> {
     Ok(cli.trust || switch(&ONA_TRUST, false)?)
 }
 
@@ -601,7 +601,7 @@ mod tests {
 
     fn page() -> String {
         let mut page = String::from(
-            "<!-- Made from crates/ona/src/env.rs; `UPDATE_DOCS=1 cargo test -p ona env` updates it. -->\n\
+            "<!-- Made from crates/cli/src/env.rs; `UPDATE_DOCS=1 cargo test -p ona-cli env` updates it. -->\n\
              # Environment variables\n\n\
              ## Read\n\n| Variable | Default | Meaning |\n|---|---|---|\n",
         );
@@ -638,6 +638,6 @@ mod tests {
             std::fs::write(path, page()).unwrap();
         }
         let found = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(found, page(), "run `UPDATE_DOCS=1 cargo test -p ona env`");
+        assert_eq!(found, page(), "run `UPDATE_DOCS=1 cargo test -p ona-cli env`");
     }
 }

@@ -17,32 +17,32 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent_args::AgentArgs;
-use crate::args::Cli;
+use crate::asker;
 use crate::env;
 use crate::env::model::Models;
 use crate::error::CliError;
-use crate::mcp::tokens;
 use crate::model::{is_model, model_handle};
+use crate::options::Options;
 use crate::output::complain;
-use crate::trust;
+use crate::tokens;
 
 /// Everything a session needs, from command line and environment.
-pub fn engine(cli: &Cli) -> Result<Engine, CliError> {
+pub fn engine(cli: &Options) -> Result<Engine, CliError> {
     engine_at(cli, &env::database()?)
 }
 
 /// The same, with the record in another place.
-pub fn engine_at(cli: &Cli, database: &Path) -> Result<Engine, CliError> {
+pub fn engine_at(cli: &Options, database: &Path) -> Result<Engine, CliError> {
     engine_with(cli, Store::open(database)?)
 }
 
 /// The same, with a record that is open already.
-pub fn engine_with(cli: &Cli, store: Store) -> Result<Engine, CliError> {
+pub fn engine_with(cli: &Options, store: Store) -> Result<Engine, CliError> {
     core_with(cli, store).map(Engine::new)
 }
 
 /// What every session of this process shares.
-pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
+pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
     let program = std::env::current_exe().map_err(|error| {
         CliError::failed(format!("cannot find ona's own program file: {error}"))
     })?;
@@ -60,7 +60,7 @@ pub fn core_with(cli: &Cli, store: Store) -> Result<Core, CliError> {
 }
 
 /// An engine whose record is gone when the process is.
-pub fn passing_engine(cli: &Cli) -> Result<Engine, CliError> {
+pub fn passing_engine(cli: &Options) -> Result<Engine, CliError> {
     let mut core = core_with(cli, Store::in_memory()?)?;
     core.settings.no_background.get_or_insert(
         "with --no-session-persistence the record is in memory, where their end could not be written",
@@ -70,7 +70,8 @@ pub fn passing_engine(cli: &Cli) -> Result<Engine, CliError> {
 
 /// The command line as it starts sessions.
 pub struct Operator<'a> {
-    pub cli: &'a Cli,
+    /// Its options.
+    pub cli: &'a Options,
 }
 
 impl Starter for Operator<'_> {
@@ -85,7 +86,7 @@ impl Starter for Operator<'_> {
     }
 
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool {
-        self.cli.ask && trust::agreed(folder, runs, also)
+        self.cli.ask && asker::agreed(folder, runs, also)
     }
 
     fn model(
@@ -139,19 +140,22 @@ pub fn today() -> String {
 }
 
 /// The session that `--eval` would join, to be asked about and not to be changed.
-pub fn look(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
+pub fn look(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
     Ok(try_look(engine, cli)??)
 }
 
 /// The same; the inner error is that of the folder's settings.
-pub fn try_look(engine: &Engine, cli: &Cli) -> Result<Result<Session, GovernanceError>, CliError> {
+pub fn try_look(
+    engine: &Engine,
+    cli: &Options,
+) -> Result<Result<Session, GovernanceError>, CliError> {
     let conversation = cli.conversation.clone().map(ConversationId::from_existing);
     let looked = Session::look(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
     Ok(looked.inspect(warn_all))
 }
 
 /// A session that there is no record of yet, in the directory the command line asks for.
-pub fn look_new(engine: &Engine, cli: &Cli) -> Result<Session, CliError> {
+pub fn look_new(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
     Ok(Session::look_new(engine, &directory(cli.cwd.as_ref())?).inspect(warn_all)?)
 }
 
@@ -171,6 +175,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
+    /// Listens for the signals from here on; each of them ends what runs.
     pub fn listen(remote: &ClientHandle) -> Result<Self, CliError> {
         let this = Self { came: Arc::default() };
         for (kind, number) in
@@ -188,6 +193,7 @@ impl Interrupts {
         Ok(this)
     }
 
+    /// The number of the signal, if one came.
     pub fn signal(&self) -> Option<u8> {
         Some(self.came.load(Ordering::Relaxed)).filter(|number| *number > 0)
     }
@@ -195,6 +201,7 @@ impl Interrupts {
 
 const EXISTING: &str = "give an existing directory, or remove --cwd to use the current one";
 
+/// The directory to work in: `--cwd` or the current one, without symlinks.
 pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     let dir = match given {
         Some(dir) => dir.clone(),

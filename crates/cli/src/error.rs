@@ -4,8 +4,11 @@ use std::fmt;
 use std::process::ExitCode;
 
 use ona_engine::{AgentError, RoleFrom, SeatError, StartError};
+use ona_files::ReadError;
 use ona_gate::call::CallError;
 use ona_gate::governance::GovernanceError;
+use ona_hosts::install::InstallError;
+use ona_hosts::project::ChangeError;
 use ona_store::StoreError;
 use ona_tools::STRUCTURED_OUTPUT;
 
@@ -19,6 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The exit code that tells it.
     pub fn exit_code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Failed => 1,
@@ -30,16 +34,19 @@ impl Kind {
 /// The one error of the command line.
 #[derive(Debug)]
 pub struct CliError {
+    /// The kind of failure.
     pub kind: Kind,
     message: String,
     hints: Vec<String>,
 }
 
 impl CliError {
+    /// The command line or the configuration is wrong.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, message: message.into(), hints: Vec::new() }
     }
 
+    /// It did not work.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
     }
@@ -55,6 +62,7 @@ impl CliError {
         format!("warning: {so}: {}\n{hints}", self.message)
     }
 
+    /// The same with a hint: what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -156,6 +164,34 @@ impl From<StartError> for CliError {
             StartError::AnswerDenied => Self::usage(error.to_string()).hint(format!(
                 "`ona config list` lists the rules; remove {STRUCTURED_OUTPUT} from permissions.deny and --disallowedTools"
             )),
+        }
+    }
+}
+
+impl From<ChangeError> for CliError {
+    fn from(error: ChangeError) -> Self {
+        let what = error.to_string();
+        let error = match error {
+            ChangeError::Write { .. }
+            | ChangeError::Read { cause: ReadError::Io(_), .. }
+            | ChangeError::Moved { .. } => Self::failed(what),
+            _ => Self::usage(what),
+        };
+        error.hint("nothing was changed")
+    }
+}
+
+impl From<InstallError> for CliError {
+    fn from(error: InstallError) -> Self {
+        let what = error.to_string();
+        match error {
+            InstallError::Change(cause) => cause.into(),
+            InstallError::File { .. } => {
+                Self::usage(what).hint("nothing was changed; fix the file, then run it again")
+            }
+            InstallError::HoldsWork { .. } => Self::failed(what)
+                .hint("nothing was changed; to remove it anyway, use git")
+                .hint("with --tool, only the changes in that agent's files are removed"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use ona_front::ClientHandle;
@@ -31,6 +32,20 @@ pub async fn show(mut events: UnboundedReceiver<Event>, remote: ClientHandle) {
             _ => {}
         }
     }
+}
+
+/// Asks on the terminal whether to trust a folder.
+pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
+    let mut question = format!(
+        "\n{} contains:\n  {}\nThey would run with your rights.",
+        root.display(),
+        what.join("\n  "),
+    );
+    if !also.is_empty() {
+        question.push_str(&format!("\nThese would also take effect:\n  {}", also.join("\n  ")));
+    }
+    question.push_str("\nDo you trust this folder? [y/N] ");
+    matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
 }
 
 /// Asks the user at the terminal, one question at a time. It runs on a thread of its own, so that an interrupt does not
