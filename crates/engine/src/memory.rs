@@ -3,6 +3,8 @@
 //! The table `memories` is the authority (S0 §4.7). Files are only ever imported from ([`markdown`]); nothing reads
 //! them while an agent works.
 
+pub mod fields;
+pub mod import;
 pub mod markdown;
 
 use std::path::Path;

@@ -5,11 +5,9 @@
 
 use std::path::Path;
 
+pub use crate::file::IGNORE_FILES;
 use crate::file::{LoadError, read_text};
 use crate::scope::{Glob, GlobError};
-
-/// Where it may be, below the workspace.
-pub const IGNORE_FILES: [&str; 2] = [".orchestration/.intentignore", ".intentignore"];
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -42,11 +42,6 @@ impl CliError {
         Self { kind: Kind::Failed, message: message.into(), hints: Vec::new() }
     }
 
-    /// What went wrong, without hints.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
     /// The error as a warning, where ona continues without what failed.
     pub fn warning(&self, so: &str) -> String {
         let hints: String = self.hints.iter().map(|hint| format!("hint: {hint}\n")).collect();

@@ -1,7 +1,6 @@
 //! `ona memory`: saves and finds what later sessions should know.
 
 mod change;
-mod fields;
 mod find;
 mod import;
 
@@ -11,7 +10,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use ona_engine::memory::fields::{FieldError, Fields, ID_PREFIX};
 use ona_engine::memory::project_of;
+use ona_policy::secrets::Redactor;
 use ona_store::{Author, Join, MemoryRow, Seat, Store, Within, WrittenBy};
 
 use crate::args::Cli;
@@ -19,6 +20,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::eval::directory;
 use crate::governed::{self, Starter};
+use crate::output::complain;
 use crate::workspace::own_session;
 
 #[derive(Debug, Subcommand)]
@@ -192,6 +194,23 @@ impl Place {
     }
 }
 
+impl From<FieldError> for CliError {
+    fn from(error: FieldError) -> Self {
+        Self::usage(error.to_string()).hint(error.hint())
+    }
+}
+
+/// Checks fields, and masks the secrets that the environment holds.
+fn fields() -> Fields {
+    Fields::new(Redactor::knowing(env::secrets()))
+}
+
+fn warn_if_masked(fields: &Fields) {
+    if fields.masked() {
+        complain("warning: masked what looks like a secret as [REDACTED:…]\n");
+    }
+}
+
 /// The record, and the caller.
 struct Desk {
     store: Store,
@@ -262,7 +281,7 @@ impl Desk {
         };
         let mut rows = called(word)?;
         if rows.is_empty() {
-            rows = called(&format!("{}{word}", fields::ID))?;
+            rows = called(&format!("{ID_PREFIX}{word}"))?;
         }
         match rows.len() {
             0 => Err(CliError::usage(format!("unknown memory `{word}`"))

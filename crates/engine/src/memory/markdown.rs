@@ -14,6 +14,11 @@ pub const INDEX: &str = "MEMORY.md";
 /// What a memory is called if its file does not say what kind it is.
 const KIND: &str = "note";
 
+/// Why front matter cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FrontMatterError(String);
+
 /// A memory as a file says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
@@ -57,8 +62,8 @@ impl Words {
     }
 }
 
-/// What a file says. An empty one says nothing; front matter that cannot be read is told of.
-pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, String> {
+/// The memories of a file; none if it is empty.
+pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, FrontMatterError> {
     // As editors on other systems write it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     if name == INDEX {
@@ -68,7 +73,7 @@ pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, String> {
 }
 
 /// A file as one memory; nothing if there is nothing in it.
-pub fn note(name: &str, text: &str) -> Result<Option<Note>, String> {
+pub fn note(name: &str, text: &str) -> Result<Option<Note>, FrontMatterError> {
     let (fields, body) = match fenced(text) {
         Some((yaml, body)) => (read(yaml)?, body),
         None => (Fields::default(), text),
@@ -157,12 +162,13 @@ fn stem(name: &str) -> String {
     stem.replace(['-', '_'], " ").trim().to_owned()
 }
 
-fn read(yaml: &str) -> Result<Fields, String> {
+fn read(yaml: &str) -> Result<Fields, FrontMatterError> {
     if yaml.trim().is_empty() {
         return Ok(Fields::default());
     }
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
-    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| error.to_string())
+    let read = serde_saphyr::from_str_with_options(yaml, options);
+    read.map_err(|error| FrontMatterError(error.to_string()))
 }
 
 /// A memory as [`note`] reads it, for an editor.

@@ -1,15 +1,15 @@
 //! `ona memory add`, `edit` and `forget`.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
+use ona_engine::memory::fields::{FieldError, Fields, MAX_CONTENT, fresh_id};
 use ona_engine::memory::markdown::{self, Note};
 use ona_store::{Changed, Memory, MemoryChange, MemoryRow};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::fields::{Fields, fresh_id};
-use super::{Add, Desk, Edit};
+use super::{Add, Desk, Edit, fields, warn_if_masked};
 use crate::env;
 use crate::error::CliError;
 use crate::governed::refused;
@@ -17,8 +17,9 @@ use crate::output::plain;
 use crate::workspace::printed;
 
 pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
-    let mut fields = Fields::new();
-    let content = new.content.as_deref().map(|given| fields.given_content(given)).transpose()?;
+    let mut fields = fields();
+    let content =
+        new.content.as_deref().map(|given| given_content(&mut fields, given)).transpose()?;
     let memory = Memory {
         id: fresh_id(),
         kind: fields.kind(&new.kind)?,
@@ -29,19 +30,47 @@ pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
         project_scope: desk.scope(&new.place)?,
     };
     desk.store.save_memory(&memory, &desk.author())?;
-    fields.warn();
+    warn_if_masked(&fields);
     let what = format!("saved {}\n", memory.id);
     tell(desk, &memory.id, &what, new.json)
 }
 
+/// The text that an option gives: itself, or standard input for `-`.
+fn given_content(fields: &mut Fields, given: &str) -> Result<Option<String>, CliError> {
+    if given != "-" {
+        return Ok(fields.content(given)?);
+    }
+    let unreadable = |why: String| {
+        CliError::usage(format!("cannot read standard input: {why}"))
+            .hint("`--content -` expects UTF-8 text")
+    };
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_CONTENT as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() > MAX_CONTENT {
+        return Err(FieldError::ContentTooLong.into());
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        unreadable(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
+    })?;
+    Ok(fields.content(&text)?)
+}
+
 pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
     let row = desk.find(&edit.id)?;
-    let mut fields = Fields::new();
+    let mut fields = fields();
     let keywords = edit.keywords.as_deref();
     let mut change = MemoryChange {
         kind: edit.kind.as_deref().map(|kind| fields.kind(kind)).transpose()?,
         title: edit.title.as_deref().map(|title| fields.title(title)).transpose()?,
-        content: edit.content.as_deref().map(|given| fields.given_content(given)).transpose()?,
+        content: edit
+            .content
+            .as_deref()
+            .map(|given| given_content(&mut fields, given))
+            .transpose()?,
         keywords: keywords.map(|words| fields.keywords(words.split(','))).transpose()?,
         project_scope: edit.place.is_given().then(|| desk.scope(&edit.place)).transpose()?,
         ..MemoryChange::default()
@@ -54,7 +83,7 @@ pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
         return in_editor(desk, &row, fields, edit.json);
     }
     made(desk, &row, desk.store.change_memory(&row.memory.id, &change, &desk.author())?)?;
-    fields.warn();
+    warn_if_masked(&fields);
     tell(desk, &row.memory.id, &format!("changed {}\n", row.memory.id), edit.json)
 }
 
@@ -99,7 +128,7 @@ fn in_editor(
     if let Err(error) = taken {
         return Err(kept(file, error));
     }
-    fields.warn();
+    warn_if_masked(&fields);
     tell(desk, id, &format!("changed {id}\n"), as_json)
 }
 

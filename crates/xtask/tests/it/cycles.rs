@@ -8,7 +8,7 @@ use crate::files::repository;
 use crate::{none_of, read};
 
 /// The crates that are held to it.
-const CRATES: [&str; 5] = ["trace", "config", "gate", "engine", "hosts"];
+const CRATES: [&str; 6] = ["trace", "intents", "config", "gate", "engine", "hosts"];
 
 /// Which top-level modules each top-level module imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
