@@ -212,7 +212,7 @@ fn warn_if_masked(fields: &Fields) {
 }
 
 /// The record, and the caller.
-struct Desk {
+struct Caller {
     store: Store,
     /// What started this, if not the operator.
     starter: Option<Starter>,
@@ -224,7 +224,7 @@ struct Desk {
     project: String,
 }
 
-impl Desk {
+impl Caller {
     fn open(cli: &Cli) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let store = Store::open(&env::database()?)?;
@@ -263,13 +263,13 @@ impl Desk {
 
     /// The memory that a word names.
     fn find(&self, word: &str) -> Result<MemoryRow, CliError> {
-        const MANY: usize = 6;
+        const MAX_MATCHES: usize = 6;
         let word = word.trim();
         if word.is_empty() {
             return Err(CliError::usage("empty id").hint("`ona memory list` lists the memories"));
         }
         let called = |word: &str| -> Result<Vec<MemoryRow>, CliError> {
-            let mut rows = self.store.memories_called(word, MANY)?;
+            let mut rows = self.store.memories_called(word, MAX_MATCHES)?;
             // An agent sees its own project's.
             if self.starter.is_some() {
                 let own = Some(&self.project);
@@ -289,8 +289,8 @@ impl Desk {
             1 => Ok(rows.remove(0)),
             _ => {
                 let mut ids: Vec<&str> = rows.iter().map(|row| row.memory.id.as_str()).collect();
-                ids.truncate(MANY - 1);
-                let more = if rows.len() == MANY { ", …" } else { "" };
+                ids.truncate(MAX_MATCHES - 1);
+                let more = if rows.len() == MAX_MATCHES { ", …" } else { "" };
                 Err(CliError::usage(format!("`{word}` is ambiguous: {}{more}", ids.join(", ")))
                     .hint("give more characters of the id"))
             }
@@ -313,18 +313,18 @@ fn within(scope: Option<&String>) -> Within<'_> {
 }
 
 pub fn run(cli: &Cli, command: &Memory) -> Result<ExitCode, CliError> {
-    let desk = Desk::open(cli)?;
+    let caller = Caller::open(cli)?;
     match command {
-        Memory::Add(add) => change::add(&desk, add),
+        Memory::Add(add) => change::add(&caller, add),
         Memory::Search { words, place, limit, json } => {
-            find::search(&desk, &words.join(" "), place, limit.get(), *json)
+            find::search(&caller, &words.join(" "), place, limit.get(), *json)
         }
         Memory::List { kind, place, limit, json } => {
-            find::list(&desk, kind.as_deref(), place, limit.get(), *json)
+            find::list(&caller, kind.as_deref(), place, limit.get(), *json)
         }
-        Memory::Show { id, json } => find::show(&desk, id, *json),
-        Memory::Edit(edit) => change::edit(&desk, edit),
-        Memory::Forget { id, json } => change::forget(&desk, id, *json),
-        Memory::Import { paths, place, json } => import::run(cli, &desk, paths, place, *json),
+        Memory::Show { id, json } => find::show(&caller, id, *json),
+        Memory::Edit(edit) => change::edit(&caller, edit),
+        Memory::Forget { id, json } => change::forget(&caller, id, *json),
+        Memory::Import { paths, place, json } => import::run(cli, &caller, paths, place, *json),
     }
 }

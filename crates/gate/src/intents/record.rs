@@ -31,8 +31,8 @@ const BEFORE_UNKNOWN: &str = "before_unknown";
 /// The event that tells how far the trace went: who cuts its end off cannot cut that.
 pub const APPENDED: &str = "trace.appended";
 
-/// As much of an error is kept.
-const LONGEST_ERROR: usize = 2_000;
+/// The longest error that is kept, in characters.
+const MAX_ERROR: usize = 2_000;
 
 /// Who made a call, for whom.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ fn action(kind: ToolKind) -> AgentAction {
 /// A call that did not succeed, and why.
 pub fn failed(entry: &mut TraceEntry, error: &str) {
     entry.success = false;
-    entry.error = Some(error.chars().take(LONGEST_ERROR).collect());
+    entry.error = Some(error.chars().take(MAX_ERROR).collect());
 }
 
 /// Names the first file that a call would have written; it is as it was.

@@ -9,7 +9,7 @@ use ona_engine::memory::import::{Import, ImportError, read};
 use ona_store::Saved;
 use serde_json::{Value, json};
 
-use super::{Desk, Place, fields, warn_if_masked};
+use super::{Caller, Place, fields, warn_if_masked};
 use crate::args::Cli;
 use crate::env;
 use crate::error::CliError;
@@ -19,15 +19,15 @@ use crate::workspace::{counted, printed};
 
 pub fn run(
     cli: &Cli,
-    desk: &Desk,
+    caller: &Caller,
     paths: &[PathBuf],
     place: &Place,
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
     let here = directory(cli.cwd.as_ref())?;
-    let scope = desk.scope(place)?;
+    let scope = caller.scope(place)?;
     let paths = if paths.is_empty() {
-        let dir = default_dir(cli, &here, scope.as_deref().unwrap_or(&desk.project))?;
+        let dir = default_dir(cli, &here, scope.as_deref().unwrap_or(&caller.project))?;
         if !dir.is_dir() {
             return Err(CliError::usage(format!("no memories in {}", dir.display()))
                 .hint("give the files or directories to import"));
@@ -46,7 +46,7 @@ pub fn run(
     let mut fields = fields();
     let import =
         read(&paths, scope.as_deref(), &mut fields).map_err(|error| not_imported(&error))?;
-    let saved = desk.store.import_memories(&import.memories, &desk.author())?;
+    let saved = caller.store.import_memories(&import.memories, &caller.author())?;
     warn_if_masked(&fields);
     for (path, why) in &import.skipped {
         complain(&format!("warning: {} is not imported: {why}\n", path.display()));

@@ -3,7 +3,7 @@
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
 //! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two
 //! files some line then names one further up than its neighbour, or none at all where both began a trace. That is
-//! a fork, and is counted, not called bad: nothing was changed or taken out.
+//! a fork, which is counted but not bad: nothing was changed or removed.
 
 use std::collections::HashMap;
 use std::io;
@@ -140,7 +140,7 @@ impl Walk {
         let before = prev.as_ref().and_then(|prev| self.known.get(prev)).copied();
         let fork = !first && prev != self.found.head;
         let root = prev.is_none();
-        // Known from here on, also if it is bad: the lines after it are not to blame.
+        // Known from here on, even if it is bad: later lines are not to blame.
         let again = self.known.insert(claimed.clone(), seq).is_some();
         self.found.head = Some(claimed.clone());
         let hash = entry_hash(value)?;
@@ -185,8 +185,8 @@ impl Walk {
 
     fn end(mut self) -> Verification {
         for (line, _, why) in std::mem::take(&mut self.fragments) {
-            // Behind the last entry, and the last line without an end: writers were killed, and the next one
-            // will note what they left.
+            // After the last entry, where the last line is unfinished: writers were killed, and the next one
+            // will note their lines.
             if !self.found.torn_tail || line < self.last_entry {
                 self.bad(line, why);
             }
