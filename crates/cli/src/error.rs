@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use ona_engine::memory::fields::FieldError;
 use ona_engine::{AgentError, RoleFrom, SeatError, StartError};
 use ona_files::ReadError;
 use ona_gate::call::CallError;
@@ -193,5 +194,11 @@ impl From<InstallError> for CliError {
                 .hint("nothing was changed; to remove it anyway, use git")
                 .hint("with --tool, only the changes in that agent's files are removed"),
         }
+    }
+}
+
+impl From<FieldError> for CliError {
+    fn from(error: FieldError) -> Self {
+        Self::usage(error.to_string()).hint(error.hint())
     }
 }

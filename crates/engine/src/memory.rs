@@ -3,6 +3,8 @@
 //! The table `memories` is the authority (S0 §4.7). Files are only ever imported from ([`markdown`]); nothing reads
 //! them while an agent works.
 
+pub mod fields;
+pub mod import;
 pub mod markdown;
 
 use std::path::Path;
@@ -14,17 +16,17 @@ use ona_types::{Entry, SystemNote};
 use crate::session::Session;
 use ona_config::trust::{name_of, repository_root};
 
-/// What `memory.budgetTokens` is if nobody says.
+/// The default of `memory.budgetTokens`.
 const BUDGET_TOKENS: u64 = 2000;
 
 /// Bytes of a token, as Read counts them.
 const BYTES_PER_TOKEN: f64 = 3.5;
 
-/// So many are looked at to fill the budget: behind those nothing is left that is worth much.
-const MOST_OFFERED: usize = 200;
+/// How many memories are considered for the budget: those after them are worth little.
+const MAX_OFFERED: usize = 200;
 
-/// One memory takes at most this part of the budget: a long one must not be the only one.
-const LARGEST_SHARE: usize = 4;
+/// One memory takes at most one in so many parts of the budget: a long one must not be the only one.
+const MAX_SHARE: usize = 4;
 
 /// Who the note to the model is from.
 const FROM: &str = "memory";
@@ -69,7 +71,7 @@ impl Session {
         let project = project_of(&self.gate.place().project_dir);
         let within = Within::Project(&project);
         let store = self.gate.store();
-        let mut best = store.best_memories(within, MOST_OFFERED, now())?;
+        let mut best = store.best_memories(within, MAX_OFFERED, now())?;
         if best.is_empty() {
             return Ok(None);
         }
@@ -93,7 +95,7 @@ fn offer(best: &[MemoryRow], all: usize, tokens: u64, has_bash: bool) -> Option<
     let mut left = budget.checked_sub(OPENING.len() + how.len() + 32)?;
     let (mut told, mut count) = (String::new(), 0);
     for row in best {
-        let one = shown(row, budget / LARGEST_SHARE);
+        let one = shown(row, budget / MAX_SHARE);
         if one.len() <= left {
             left -= one.len();
             told.push_str(&one);

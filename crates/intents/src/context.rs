@@ -139,7 +139,7 @@ impl Parts {
         ]
     }
 
-    /// How long the text would be at most, whatever is left out later.
+    /// The largest length the text could have.
     fn length(&self, head: &str) -> usize {
         // Both tags, and the note of how many are left out.
         let frame = |name: &str| 2 * name.len() + 50;

@@ -17,8 +17,6 @@ use std::path::{Path, PathBuf};
 use ona_repo::Checkout;
 use ona_repo::snapshot::OwnFiles;
 
-use crate::hook_policy::POLICY_FILE;
-use crate::ignore::IGNORE_FILES;
 pub use crate::yaml::{Place, YamlError};
 pub use add::{NewIntent, add};
 pub use edit::{Change, EditError, ListField, TextField, change};
@@ -68,8 +66,12 @@ pub fn own_files() -> OwnFiles {
 
 /// Where intents, trace, policy and the rest of it live, below the workspace.
 pub const DIRECTORY: &str = ".orchestration";
-/// The file, below the workspace.
+/// The intents, below the workspace.
 pub const INTENTS_FILE: &str = ".orchestration/active_intents.yaml";
+/// The hook policy, below the workspace.
+pub const POLICY_FILE: &str = ".orchestration/hook_policy.yaml";
+/// Where the list of what may not be touched can be, below the workspace.
+pub const IGNORE_FILES: [&str; 2] = [".orchestration/.intentignore", ".intentignore"];
 
 #[cfg(test)]
 mod tests {

@@ -66,8 +66,8 @@ pub struct Request<'a> {
     pub stale: &'a [PathBuf],
 }
 
-/// A file that may be written. Its hash is to be taken before the call runs, so that the write can be told apart
-/// from somebody else's (S2 §2.2 step 4).
+/// A file that may be written. It is hashed before the call runs, so that the write can be told from one by others
+/// (S2 §2.2 step 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InScope {
     /// Where, below the workspace.
@@ -166,7 +166,7 @@ fn selected<'a>(request: &Request<'a>, intents: &Intents) -> Result<&'a str, Ref
     selected.ok_or_else(|| Refusal::IntentRequired { available: intents.available() })
 }
 
-/// S2 step 2: it is one of the file's, and its status lets it be worked on.
+/// S2 step 2: the intent exists, and its status allows work.
 pub fn valid<'i>(id: &str, intents: &'i Intents) -> Result<&'i Intent, Refusal> {
     let invalid =
         |why| Refusal::InvalidIntent { id: id.to_owned(), why, available: intents.available() };
@@ -200,7 +200,7 @@ fn named(entry: &Entry, with_text: bool) -> String {
     format!("{} line {}{text}", entry.file, entry.line)
 }
 
-/// S4: what the call says of itself is right, and where the policy wants it, it is there (DESIGN §5 no. 16).
+/// S4: the metadata of the call is right, and present where the policy requires it (DESIGN §5 no. 16).
 fn metadata(request: &Request<'_>, intent: &Intent) -> Result<(), Refusal> {
     let given =
         |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -279,8 +279,8 @@ fn scope(request: &Request<'_>, intent: &Intent) -> Result<Vec<InScope>, Refusal
     Ok(files)
 }
 
-/// Whether a path is the trace, or a directory whose removal would take it along. What is to be trusted about changes
-/// must never be changed by the agent that makes them, whatever the scope says.
+/// Whether a path is the trace, or a directory that contains it. An agent must never change the record of its own
+/// changes, whatever the scope says.
 fn holds_trace(path: &str) -> bool {
     Path::new(LEDGER_PATH).starts_with(path)
 }
@@ -290,7 +290,7 @@ fn shown(root: &Path, target: &Target) -> String {
     relative(root, &target.named).unwrap_or_else(|_| target.named.display().to_string())
 }
 
-/// S4: no file has moved since it was seen (DESIGN §5 no. 18).
+/// S4: no file has changed since it was seen (DESIGN §5 no. 18).
 fn fresh(request: &Request<'_>, files: &[InScope]) -> Result<(), Refusal> {
     match files.iter().find(|file| request.stale.contains(&file.real)) {
         Some(file) => Err(Refusal::StaleFile { file: file.path.clone() }),

@@ -12,13 +12,11 @@ use std::sync::OnceLock;
 
 use regex::bytes::Regex;
 
+pub use crate::file::POLICY_FILE;
 use crate::file::{LoadError, read_text};
 
 pub use classify::{Class, Classified};
 pub use write::NEW_POLICY;
-
-/// The file, below the workspace.
-pub const POLICY_FILE: &str = ".orchestration/hook_policy.yaml";
 
 /// What happens to writes when the gate itself cannot judge (S2 §3.3, DESIGN §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

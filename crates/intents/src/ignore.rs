@@ -1,15 +1,13 @@
 //! `.intentignore`: intents and paths that may not be touched.
 //!
-//! It only ever narrows (S4). An entry blocks the intent of that id; one that does not look like an id is a path
+//! It only narrows (S4). An entry blocks the intent of that id; one that does not look like an id is a path
 //! glob too, blocked for every intent. Both places are read and count together.
 
 use std::path::Path;
 
+pub use crate::file::IGNORE_FILES;
 use crate::file::{LoadError, read_text};
 use crate::scope::{Glob, GlobError};
-
-/// Where it may be, below the workspace.
-pub const IGNORE_FILES: [&str; 2] = [".orchestration/.intentignore", ".intentignore"];
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +47,7 @@ pub enum IgnoreError {
 /// Everything that may not be touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignore {
-    /// The lines that say so.
+    /// The lines.
     pub entries: Vec<Entry>,
     /// Warnings.
     pub warnings: Vec<String>,
@@ -71,7 +69,7 @@ impl Ignore {
         all
     }
 
-    /// Adds what a file says.
+    /// Adds the lines of a file.
     pub fn read(&mut self, file: &'static str, text: &str) {
         for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
             let line_number = at + 1;
@@ -135,7 +133,7 @@ pub fn is_intent_id(text: &str) -> bool {
         && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The entry of a line and its comment. In a path a `#` may stand, but not behind a blank.
+/// The entry of a line and its comment. A path may contain `#`, but not after a blank.
 fn split(line: &str) -> (&str, Option<&str>) {
     let comment = line.match_indices('#').map(|(at, _)| at).find(|at| {
         let before = &line[..*at];

@@ -12,7 +12,7 @@ use ona_policy::shell;
 use crate::text::line_end;
 use ona_trace::paths::{UnsafePath, inside};
 
-/// The heading the lessons stand under.
+/// The heading above the lessons.
 pub const HEADING: &str = "## Lessons Learned";
 
 /// Files that lessons go to: the first one that exists, else the first.
@@ -21,7 +21,7 @@ pub const FILES: [&str; 3] = ["CLAUDE.md", "AGENT.md", "AGENTS.md"];
 /// Words that make a command a check (S4).
 pub const WORDS: [&str; 5] = ["test", "lint", "typecheck", "check-types", "ci"];
 
-/// Commands whose arguments are names and words, and no checks to run: `git checkout test`, `echo test`.
+/// Commands whose arguments are names or words, not checks to run: `git checkout test`, `echo test`.
 const SPEAK: [&str; 24] = [
     "awk", "cat", "cd", "chmod", "cp", "echo", "find", "git", "grep", "head", "less", "ln", "ls",
     "mkdir", "mv", "printf", "pushd", "rg", "rm", "rmdir", "sed", "tail", "touch", "vim",
@@ -72,7 +72,7 @@ pub enum LessonError {
     #[error(transparent)]
     Path(#[from] UnsafePath),
     /// The file cannot be read.
-    #[error("{file}: the lesson is not noted: {error}")]
+    #[error("{file}: cannot save the lesson: {error}")]
     Read {
         /// The file.
         file: &'static str,
@@ -80,7 +80,7 @@ pub enum LessonError {
         error: ReadError,
     },
     /// The file was not replaced.
-    #[error("{file}: the lesson is not noted: {error}")]
+    #[error("{file}: cannot save the lesson: {error}")]
     Write {
         /// The file.
         file: &'static str,
@@ -89,8 +89,8 @@ pub enum LessonError {
     },
 }
 
-/// Whether a command line runs a check. A line that cannot be taken apart is none: a lesson is a note, and a
-/// wrong one costs more than a missing one.
+/// Whether a command line runs a check. A line that cannot be parsed does not: a wrong lesson costs more than a
+/// missing one.
 pub fn is_check(command: &str) -> bool {
     let script = shell::parse(command);
     script.commands.iter().any(|command| {
@@ -163,7 +163,7 @@ pub fn learn(
     }
 }
 
-/// The text with the lesson at the end of its section; nothing if it is there already.
+/// The text with the lesson at the end of its section; none if the section has it.
 fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
     let end_of_line = line_end(text);
     let what = what(lesson);
@@ -178,7 +178,7 @@ fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
         };
         return Some(format!("{text}{gap}{HEADING}{end_of_line}{end_of_line}{line}"));
     };
-    // The same failure, whenever and for whatever it was noted.
+    // The same failure, at any time and for any intent.
     let known = |line: &&&str| {
         line.trim_end().strip_suffix(&what).is_some_and(|before| before.ends_with("] "))
     };
@@ -197,7 +197,7 @@ fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
     }
     let before = lines[..end].concat();
     let ended = before.ends_with('\n');
-    // The first lesson stands off from the heading.
+    // A blank line separates the heading from the first lesson.
     let gap = if end == first { end_of_line } else { "" };
     let missing = if ended { "" } else { end_of_line };
     let rest = lines[end..].concat();
@@ -206,7 +206,7 @@ fn add(text: &str, lesson: &Lesson<'_>) -> Option<String> {
     Some(format!("{before}{missing}{gap}{line}{next}{rest}"))
 }
 
-/// The lines of the section, without its heading. Headings in fenced code are none.
+/// The lines of the section, without its heading. Headings in fenced code do not count.
 fn section(lines: &[&str]) -> Option<(usize, usize)> {
     let mut fenced = false;
     let mut first = None;
@@ -236,7 +236,7 @@ fn what(lesson: &Lesson<'_>) -> String {
         .to_owned()
 }
 
-/// The first line that speaks of a failure, else the first that says anything.
+/// The first line about a failure, else the first with text.
 fn failing_line(output: &str) -> Option<&str> {
     const SIGNS: [&str; 6] = ["error", "fail", "panicked", "assert", "exception", "not ok"];
     let mut lines = output.lines().map(str::trim).filter(|line| says_something(line));
@@ -255,7 +255,7 @@ fn says_something(line: &str) -> bool {
     !separator && !line.starts_with("> ") && !line.starts_with("$ ")
 }
 
-/// Text on one line and no longer than a note may be.
+/// Text on one line, cut to the limit.
 fn one_line(text: &str) -> String {
     let text: String = text
         .chars()

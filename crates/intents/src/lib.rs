@@ -1,7 +1,9 @@
 //! Intents (S2, S4): no change without one.
 //!
-//! It reads and writes the files under `.orchestration/` and knows neither sessions nor the record: which intent a
-//! session works for, and what happens to a decision, is up to the engine.
+//! A [`Workspace`] is a directory with `.orchestration/`: its intents ([`file`]), the hook policy ([`hook_policy`]) and
+//! what may not be touched ([`ignore`]). [`gate`] judges a call by them, [`reconcile`] and [`adopt`] deal with changes
+//! that no call made. Sessions and the record are unknown here: which intent a session works for, and what happens to a
+//! decision, is decided above.
 
 pub mod adopt;
 pub mod context;

@@ -58,7 +58,7 @@ impl Finding {
     }
 }
 
-/// Looks over all files of a workspace that govern changes: the intents, the hook policy and `.intentignore`. `files`
+/// Checks all files of a workspace that govern changes: the intents, the hook policy and `.intentignore`. `files`
 /// as for [`lint`]. Fails only where there are no intents.
 pub fn lint_workspace(root: &Path, files: Option<&[String]>) -> Result<Vec<Finding>, LoadError> {
     let ignore = Ignore::load(root);
@@ -105,8 +105,8 @@ fn lint_ignore(ignore: &Ignore) -> Vec<Finding> {
     errors.chain(warnings).collect()
 }
 
-/// Looks a file's text over. `files` are the workspace's, relative to it; without them no pattern can be said to
-/// match nothing. In the order of the file.
+/// Checks the text of a file of intents. `files` are those of the workspace, relative to it; without them, no pattern
+/// is reported to match nothing. Findings are in the order of the file.
 pub fn lint(text: &str, ignore: &Ignore, files: Option<&[String]>) -> Vec<Finding> {
     let intents = match Intents::read(text) {
         Ok(intents) => intents,
@@ -216,7 +216,7 @@ impl Linter<'_> {
             }
             match Glob::read(&item.text) {
                 Err(error) => {
-                    // What it was meant to be is not known.
+                    // It is unknown whether it was meant to include files.
                     positive = true;
                     self.add(
                         Severity::Error,
@@ -311,7 +311,7 @@ impl Linter<'_> {
     }
 }
 
-/// RFC 3339, roughly: a date, a time, and where it counts from. A date alone is a habit, and no time.
+/// RFC 3339, roughly: a date, a time and a zone. A date alone is not a time.
 fn is_time(text: &str) -> bool {
     let shape: String = text
         .chars()

@@ -62,7 +62,7 @@ pub enum MapError {
     /// Another process is updating it. The map is a view: it can be rebuilt at any time.
     #[error("the intent map was not updated: {0}")]
     Lock(#[from] LockError),
-    /// What is there cannot be read.
+    /// The existing file cannot be read.
     #[error("{MAP_PATH}: {0}")]
     Read(#[from] ReadError),
     /// It was not replaced.
@@ -85,7 +85,7 @@ impl IntentMap {
         Ok(map)
     }
 
-    /// The map of a workspace as it was last written; nothing where there is none that ona could have written.
+    /// The map of a workspace as ona last wrote it; none if there is none.
     pub fn read(workspace: &Path) -> Result<Option<Self>, MapError> {
         let text = read_resolved_text(&inside(workspace, MAP_PATH)?, MAX_FILE)?;
         Ok(text.as_deref().and_then(page::parse))
@@ -140,7 +140,7 @@ impl IntentMap {
 }
 
 /// Brings the map of a workspace up to date with one new entry, as the ledger already holds it
-/// ([`ona_trace::ledger::Appended::entry`]). The ledger is read only where there is no map yet that could be added to.
+/// ([`ona_trace::ledger::Appended::entry`]). The ledger is read only if there is no map to add to.
 pub fn record(
     workspace: &Path,
     ledger: &Ledger,

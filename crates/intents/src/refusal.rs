@@ -213,7 +213,7 @@ impl Refusal {
         }
     }
 
-    /// Why nothing can be judged by a file of intents.
+    /// The refusal for a file of intents that cannot be used.
     pub fn of_load(error: &LoadError) -> Self {
         match error {
             LoadError::Missing => Self::MissingIntents,
@@ -224,7 +224,7 @@ impl Refusal {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            // It is there, and nothing but the file can say which one is meant.
+            // It exists, and only a change of the file can make it usable.
             Self::InvalidIntent { why: Some(_), .. } => {
                 "Ask the user to correct the file (`ona intent lint` shows where), or select another intent.".into()
             }
@@ -319,7 +319,7 @@ impl Refusal {
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A message ends with what it is about, not always with a full stop.
+        // Not every message ends with a full stop.
         let message = self.message();
         write!(f, "{}. {}", message.trim_end_matches('.'), self.hint())
     }

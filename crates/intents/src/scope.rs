@@ -1,8 +1,8 @@
 //! Which files an intent may change: `owned_scope`, in the syntax of minimatch with `dot: true` (S2 §2.2).
 //!
 //! `*` and `?` stay within a name, `**` as a whole name stands for any number of them, `{a,b}` and `{1..3}` are
-//! opened up, a leading `!` takes files out again, a leading `#` makes a comment. What minimatch knows beyond
-//! that is refused when a pattern is read: a pattern that silently means something else would let a write through.
+//! expanded, a leading `!` excludes files, a leading `#` makes a comment. Other features of minimatch are
+//! refused when a pattern is read: a pattern that silently means something else would let a write through.
 
 mod braces;
 mod overlap;
@@ -22,13 +22,13 @@ const MAX_PATTERN: usize = 4_096;
 /// Why a pattern cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobProblem {
-    /// It names nothing.
+    /// It is empty.
     Empty,
     /// It is longer than 4,096 bytes.
     TooLong,
     /// Its braces expand to more than 1,000 patterns.
     TooMany,
-    /// `+(a|b)` and its kin.
+    /// `+(a|b)` and similar.
     Extglob,
     /// `**` that is not a whole name, as in `src/**.ts`.
     PartialGlobstar,
@@ -144,7 +144,7 @@ impl Glob {
         self.directory
     }
 
-    /// Whether the path is one the pattern (without its `!`) stands for. The path is relative to the workspace
+    /// Whether the pattern (without its `!`) matches the path. The path is relative to the workspace
     /// and has neither `.` nor `..` in it.
     pub fn matches(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
@@ -160,7 +160,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, GlobProblem> {
     for name in pattern.split('/').filter(|name| !name.is_empty()) {
         match (name, names.last().copied()) {
             (".", _) => return Err(GlobProblem::Dot),
-            // What lies above any number of directories is not one place.
+            // The parent of `**` is not one directory.
             ("..", None | Some("**")) => return Err(GlobProblem::LeadsOut),
             ("..", Some(_)) => drop(names.pop()),
             ("**", Some("**")) => {}
@@ -174,14 +174,14 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, GlobProblem> {
     if pattern.ends_with('/') && segments.last() != Some(&Segment::Deep) {
         segments.push(Segment::Deep);
     }
-    // At the end it wants one name at least: `src/**` is not `src`.
+    // At the end it matches at least one name: `src/**` does not match `src`.
     if segments.last() == Some(&Segment::Deep) {
         segments.push(Segment::Name(vec![Token::Star]));
     }
     Ok(segments)
 }
 
-/// The same walk as within a name: only the last `**` gives back.
+/// As within a name: only the last `**` backtracks.
 fn walk(segments: &[Segment], names: &[&str]) -> bool {
     let (mut segment, mut at) = (0, 0);
     let mut deep: Option<(usize, usize)> = None;

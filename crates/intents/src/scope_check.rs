@@ -72,15 +72,20 @@ impl<'a> ScopeCheck<'a> {
             }
         };
         let mut answer = ScopeAnswer::default();
-        match (pattern(self.intent, &file), self.ignore.blocks_path(&file)) {
+        let id = &self.intent.id;
+        match (held(self.intent, &file), self.ignore.blocks_path(&file)) {
             (_, Some(entry)) => {
                 let (name, line, text) = (entry.file, entry.line, &entry.text);
                 answer.why =
                     Some(format!("blocked for every intent by {name} line {line} (`{text}`)"));
             }
-            (Ok(pattern), None) => answer.pattern = Some(pattern),
-            (Err(why), None) => {
-                answer.why = Some(why);
+            (Held::By(pattern), None) => answer.pattern = Some(pattern.to_owned()),
+            (Held::Excluded(pattern), None) => {
+                answer.why = Some(format!("excluded by `{pattern}` of {id}"));
+                answer.owners = self.owners(&file);
+            }
+            (Held::No, None) => {
+                answer.why = Some(format!("no pattern of {id} matches"));
                 answer.owners = self.owners(&file);
             }
         }
@@ -91,17 +96,17 @@ impl<'a> ScopeCheck<'a> {
     fn owners(&self, file: &str) -> Vec<(String, String)> {
         let others = self.intents.all.iter();
         let others = others.filter(|one| one.id != self.intent.id && one.status().is_open());
-        others.filter_map(|one| Some((one.id.clone(), pattern(one, file).ok()?))).collect()
+        let owner = |one: &Intent| match held(one, file) {
+            Held::By(pattern) => Some((one.id.clone(), pattern.to_owned())),
+            Held::Excluded(_) | Held::No => None,
+        };
+        others.filter_map(owner).collect()
     }
 }
 
-/// The pattern of an intent that includes a file, or why none does.
-fn pattern(intent: &Intent, file: &str) -> Result<String, String> {
-    match intent.scope().map(|scope| scope.holds(file)) {
-        Ok(Held::By(pattern)) => Ok(pattern.to_owned()),
-        Ok(Held::Excluded(pattern)) => Err(format!("excluded by `{pattern}` of {}", intent.id)),
-        Ok(Held::No) | Err(_) => Err(format!("no pattern of {} matches", intent.id)),
-    }
+/// Whether a file is in the scope of an intent. A scope that cannot be read includes nothing.
+fn held<'i>(intent: &'i Intent, file: &str) -> Held<'i> {
+    intent.scope().map_or(Held::No, |scope| scope.holds(file))
 }
 
 #[cfg(test)]

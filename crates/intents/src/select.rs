@@ -43,7 +43,7 @@ impl Workspace {
         Ok(Selected { intent, context, warnings })
     }
 
-    /// What a model is told of an intent.
+    /// What a model is told about an intent.
     pub fn context(&self, intent: &Intent, warnings: &mut Vec<String>) -> String {
         let mut trace = Vec::new();
         match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MAX_ENTRIES)) {
@@ -74,7 +74,7 @@ impl Workspace {
                 Vec::new()
             }
         };
-        // The last that were touched tell most.
+        // The files that were changed last tell the most.
         files.sort_by(|one, other| other.last_modified.cmp(&one.last_modified));
         intent_context(intent, &files, &trace)
     }

@@ -23,7 +23,7 @@ pub struct Workspace {
     ignore: Kept<Ignore>,
 }
 
-/// A call that is to be judged.
+/// A call to be judged.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// The tool, by its name at any host.
@@ -157,7 +157,7 @@ struct Kept<T> {
     kept: Mutex<Option<Then<T>>>,
 }
 
-/// What files were, and what they said.
+/// The state of files, and what they said.
 type Then<T> = (Vec<Option<Stamp>>, Arc<T>);
 
 impl<T> Kept<T> {
@@ -165,7 +165,7 @@ impl<T> Kept<T> {
         Self { files, kept: Mutex::new(None) }
     }
 
-    /// What they say now; `read` is told whether they are all gone, and what they said before.
+    /// What they say now; `read` gets whether all are gone, and what they said before.
     fn get(&self, read: impl FnOnce(bool, Option<Arc<T>>) -> Arc<T>) -> Arc<T> {
         let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -60,7 +60,7 @@ pub(crate) struct Node {
     pub(crate) decorated: bool,
 }
 
-/// What is at the end of a way through a document.
+/// The value at the end of a path through a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leaf {
     Null,
@@ -216,7 +216,7 @@ impl Document {
         }
     }
 
-    /// Whether a scalar says that there is nothing.
+    /// Whether a scalar is null.
     pub(crate) fn is_null(&self, id: Id) -> bool {
         match &self.meant(id).kind {
             Kind::Scalar { value, style: ScalarStyle::Plain } => {
@@ -268,7 +268,7 @@ impl Document {
                     waiting.extend(items.map(|(at, item)| (*item, below(at.to_string()))));
                 }
                 Kind::Map(pairs) => {
-                    // Keys that are no text are told apart by where they stand.
+                    // Keys that are not text are told apart by their place.
                     let name = |at: usize, key: Id| {
                         self.text(key).map_or_else(|| format!("?{at}"), str::to_owned)
                     };

@@ -1,7 +1,6 @@
 //! `ona memory`: saves and finds what later sessions should know.
 
 mod change;
-mod fields;
 mod find;
 mod import;
 
@@ -10,11 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use ona_cli::CliError;
+use ona_cli::Options;
 use ona_cli::bootstrap::directory;
+use ona_cli::env;
+use ona_cli::output::complain;
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, env};
 
+use ona_engine::memory::fields::{Fields, ID_PREFIX};
 use ona_engine::memory::project_of;
+use ona_policy::secrets::Redactor;
 use ona_store::{Author, Join, MemoryRow, Seat, Store, Within, WrittenBy};
 
 use crate::workspace::own_session;
@@ -190,8 +194,19 @@ impl Place {
     }
 }
 
+/// Checks fields, and masks the secrets that the environment holds.
+fn fields() -> Fields {
+    Fields::new(Redactor::knowing(env::secrets()))
+}
+
+fn warn_if_masked(fields: &Fields) {
+    if fields.masked() {
+        complain("warning: masked what looks like a secret as [REDACTED:…]\n");
+    }
+}
+
 /// The record, and the caller.
-struct Desk {
+struct Caller {
     store: Store,
     /// What started this, if not the operator.
     starter: Option<StartedBy>,
@@ -203,7 +218,7 @@ struct Desk {
     project: String,
 }
 
-impl Desk {
+impl Caller {
     fn open(cli: &Options) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
         let store = Store::open(&env::database()?)?;
@@ -242,13 +257,13 @@ impl Desk {
 
     /// The memory that a word names.
     fn find(&self, word: &str) -> Result<MemoryRow, CliError> {
-        const MANY: usize = 6;
+        const MAX_MATCHES: usize = 6;
         let word = word.trim();
         if word.is_empty() {
             return Err(CliError::usage("empty id").hint("`ona memory list` lists the memories"));
         }
         let called = |word: &str| -> Result<Vec<MemoryRow>, CliError> {
-            let mut rows = self.store.memories_called(word, MANY)?;
+            let mut rows = self.store.memories_called(word, MAX_MATCHES)?;
             // An agent sees its own project's.
             if self.starter.is_some() {
                 let own = Some(&self.project);
@@ -260,7 +275,7 @@ impl Desk {
         };
         let mut rows = called(word)?;
         if rows.is_empty() {
-            rows = called(&format!("{}{word}", fields::ID))?;
+            rows = called(&format!("{ID_PREFIX}{word}"))?;
         }
         match rows.len() {
             0 => Err(CliError::usage(format!("unknown memory `{word}`"))
@@ -268,8 +283,8 @@ impl Desk {
             1 => Ok(rows.remove(0)),
             _ => {
                 let mut ids: Vec<&str> = rows.iter().map(|row| row.memory.id.as_str()).collect();
-                ids.truncate(MANY - 1);
-                let more = if rows.len() == MANY { ", …" } else { "" };
+                ids.truncate(MAX_MATCHES - 1);
+                let more = if rows.len() == MAX_MATCHES { ", …" } else { "" };
                 Err(CliError::usage(format!("`{word}` is ambiguous: {}{more}", ids.join(", ")))
                     .hint("give more characters of the id"))
             }
@@ -292,18 +307,18 @@ fn within(scope: Option<&String>) -> Within<'_> {
 }
 
 pub fn run(cli: &Options, command: &Memory) -> Result<ExitCode, CliError> {
-    let desk = Desk::open(cli)?;
+    let caller = Caller::open(cli)?;
     match command {
-        Memory::Add(add) => change::add(&desk, add),
+        Memory::Add(add) => change::add(&caller, add),
         Memory::Search { words, place, limit, json } => {
-            find::search(&desk, &words.join(" "), place, limit.get(), *json)
+            find::search(&caller, &words.join(" "), place, limit.get(), *json)
         }
         Memory::List { kind, place, limit, json } => {
-            find::list(&desk, kind.as_deref(), place, limit.get(), *json)
+            find::list(&caller, kind.as_deref(), place, limit.get(), *json)
         }
-        Memory::Show { id, json } => find::show(&desk, id, *json),
-        Memory::Edit(edit) => change::edit(&desk, edit),
-        Memory::Forget { id, json } => change::forget(&desk, id, *json),
-        Memory::Import { paths, place, json } => import::run(cli, &desk, paths, place, *json),
+        Memory::Show { id, json } => find::show(&caller, id, *json),
+        Memory::Edit(edit) => change::edit(&caller, edit),
+        Memory::Forget { id, json } => change::forget(&caller, id, *json),
+        Memory::Import { paths, place, json } => import::run(cli, &caller, paths, place, *json),
     }
 }

@@ -148,7 +148,7 @@ pub fn unchanged(error: WriteError) -> CliError {
         WriteError::Edit(EditError::NoIntent(_)) => {
             CliError::usage(error.to_string()).hint("`ona intent list --all` lists all")
         }
-        WriteError::Edit(EditError::NotInList { id, .. }) => {
+        WriteError::Edit(error @ EditError::NotInList { id, .. }) => {
             CliError::usage(error.to_string()).hint(format!("`ona intent show {id}`"))
         }
         WriteError::Edit(_) => CliError::usage(error.to_string()).hint(untouched),

@@ -5,12 +5,12 @@
 //!
 //! **Exact.** If the file is, byte for byte, what some entry left behind, then that entry's ranges are line
 //! numbers of the file as it is. Lines in them are its own; all others are taken back through its hunks to the
-//! version before it, which again is what some entry left behind. So it goes on as long as the hashes join.
+//! version before it, which again is what some entry left behind. This continues as long as the hashes join.
 //!
-//! **By content.** Where they do not (somebody edited in between, lines came from a merge), the lines that are
-//! left are recognised by what they say. Entries whose hashes join form a stretch, and at its end it is known
+//! **By content.** Where they do not join (an edit in between, a merge), the remaining lines are recognised by
+//! their content. Entries whose hashes join form a stretch, and at its end it is known
 //! where each of its lines stood. Lines that exist once on both sides are paired, with the neighbours that agree;
-//! what is then left is aligned in order. A line is believed if the file does not hold it more often than the ledger
+//! the rest is aligned in order. A match counts if the file does not contain the line more often than the ledger
 //! explains, or if it is next to such a line in both: a lone brace proves nothing.
 //!
 //! Commits, rebases and moves of the file change neither; the file's earlier names are followed where the ledger
@@ -41,7 +41,7 @@ pub struct Target<'a> {
     pub content: &'a [u8],
     /// Names it had before, as far as git or the caller knows. Names that the ledger knows are found there.
     pub earlier_names: &'a [String],
-    /// The commit of each line, as `git blame` gives it. Not needed; it is handed through for lines that the
+    /// The commit of each line, as `git blame` gives it. Optional; it is passed on for lines that the
     /// ledger does not explain.
     pub commits: Option<&'a [String]>,
 }
@@ -51,7 +51,7 @@ pub struct Target<'a> {
 pub enum Certainty {
     /// Every change since is in the ledger.
     Exact,
-    /// The line was recognised by what it says.
+    /// The line was recognised by its content.
     Content,
 }
 
@@ -240,7 +240,7 @@ impl Open {
         self.left.retain(|line| origins[*line].is_err());
     }
 
-    /// Says why the lines that are left have no answer.
+    /// Gives the reason for the lines that have no answer.
     fn give_up(&mut self, why: &Unknown) {
         for line in &self.left {
             self.origins[*line] = Err(why.clone());

@@ -213,7 +213,7 @@ fn yes() -> bool {
 }
 
 impl TraceEntry {
-    /// An entry of ona's with an id of its own and nothing else.
+    /// An entry of ona's with a fresh id and nothing else.
     pub fn new() -> Self {
         Self { schema: SCHEMA.to_owned(), id: uuid_v4(), success: true, ..Self::default() }
     }
@@ -273,7 +273,7 @@ pub struct FileChange {
     pub relative_path: String,
     /// SHA-256 before; none if there was no file.
     pub pre_hash: Option<String>,
-    /// SHA-256 after; none if there is no file.
+    /// SHA-256 after; none if the file does not exist.
     pub post_hash: Option<String>,
     /// The name it had before, where it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,7 +296,7 @@ impl LineRange {
         self.end_line.saturating_add(1).saturating_sub(self.start_line)
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -32,25 +32,23 @@ pub use verify::{Finding, Verification};
 /// Where the ledger is, from the workspace.
 pub const LEDGER_PATH: &str = ".orchestration/agent_trace.jsonl";
 
-/// Writers of the ledger hold a lock on this file, never on the ledger: so a reader or a foreign writer is
-/// never in their way.
+/// Writers hold a lock on this file, never on the ledger, so that readers and other writers do not block them.
 const LOCK_PATH: &str = ".orchestration/agent_trace.lock";
 
 /// S2 §3.3: one retry after this long, then the entry is dropped.
 pub const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A line is kept below this: a tool may change thousands of files at once, and readers must not meet a line they
-/// would not take in.
+/// The longest line. A tool may change thousands of files at once, and readers refuse longer lines.
 const MAX_ENTRY: usize = 4 << 20;
 
-/// Ranges that are left of an entry that is too long, and bytes of its error.
-const CUT_RANGES: usize = 1_000;
-const CUT_ERROR: usize = 64 << 10;
+/// How many ranges an entry that is too long keeps, and how many bytes of its error.
+const KEPT_RANGES: usize = 1_000;
+const KEPT_ERROR: usize = 64 << 10;
 
 /// Why an entry was not written. The caller records a gap and goes on: S2 §3.3 prefers a gap to blocked work.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Another writer held the lock for longer than the patience.
+    /// Another writer held the lock for longer than [`LOCK_TIMEOUT`].
     #[error("another process holds the lock on the trace; the entry was not written")]
     Held,
     /// It cannot be opened or locked.
@@ -104,7 +102,7 @@ impl Ledger {
         &self.path
     }
 
-    /// Adds an entry to the end, as one line in one write. Sets `schema`, `seq`, `prev_hash` and `entry_hash`,
+    /// Appends an entry as one line, in one write. Sets `schema`, `seq`, `prev_hash` and `entry_hash`,
     /// and the time where it is empty.
     pub fn append(&self, mut entry: TraceEntry) -> Result<Appended, AppendError> {
         fit(&mut entry)?;
@@ -127,7 +125,7 @@ impl Ledger {
     }
 }
 
-/// Takes details out of an entry that would be too long, and says so in it.
+/// Removes details from an entry that would be too long, and notes that in it.
 fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     let length = |entry: &TraceEntry| serde_json::to_vec(entry).map(|line| line.len());
     if length(entry)? <= MAX_ENTRY {
@@ -139,10 +137,10 @@ fn fit(entry: &mut TraceEntry) -> Result<(), CanonicalError> {
     }
     entry.warnings.push(DETAILS_DROPPED.to_owned());
     if let Some(error) = &mut entry.error {
-        error.truncate(error.floor_char_boundary(CUT_ERROR));
+        error.truncate(error.floor_char_boundary(KEPT_ERROR));
     }
     if length(entry)? > MAX_ENTRY {
-        entry.modified_ranges.truncate(CUT_RANGES);
+        entry.modified_ranges.truncate(KEPT_RANGES);
         entry.warnings.push(RANGES_CUT.to_owned());
     }
     Ok(())
@@ -166,7 +164,7 @@ fn entry_hash(record: &mut Value) -> Result<String, CanonicalError> {
     Ok(format!("sha256:{}", canonical::hash(record)?))
 }
 
-/// What a new line joins on to.
+/// The end of the chain, which a new line continues.
 struct End {
     seq: u64,
     hash: Option<String>,
@@ -203,7 +201,7 @@ impl End {
     }
 }
 
-/// What a torn line is remembered by.
+/// The hash that a torn line is noted by.
 fn torn_hash(line: &[u8]) -> String {
     format!("sha256:{}", ContentHash::of(line))
 }

@@ -3,7 +3,7 @@
 //! A file is compared with what it was at some commit. If the ledger leads from one to the other by hashes, every
 //! change of it is explained. Else each line that differs must have been written by an entry (see
 //! [`crate::blame`]) that is not older than the commit's version, as far as the ledger knows that version. Lines
-//! taken out leave no trace of what they said; an entry that took out as many explains one such place.
+//! that were removed leave only their number; an entry that removed as many explains one such place.
 
 mod revert;
 
@@ -99,7 +99,7 @@ pub fn unexplained(history: &History, file: &Versions<'_>) -> Vec<Ungoverned> {
     let mut found = Vec::new();
     let hunks = line_hunks(&old_lines, &new_lines);
     if hunks.is_empty() {
-        // An empty file came to be.
+        // An empty file was created.
         return vec![place(None, None, new_hash)];
     }
     for hunk in hunks {

@@ -1,7 +1,7 @@
 //! Closed sets of words in the file formats.
 
 /// An enum whose variants are words of a file format. A word that is not in the set reads as an error, and
-/// as nothing where [`lenient`] is used, so that a foreign record loses one field and not its line.
+/// as none where [`lenient`] is used, so that a foreign record loses one field and not its line.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -47,7 +47,7 @@ pub(crate) trait FromWord: Sized {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-/// Reads a word of the set, and anything else as nothing.
+/// Reads a word of the set, and anything else as none.
 pub(crate) fn lenient<'de, D: serde::Deserializer<'de>, T: FromWord>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -14,6 +14,11 @@ pub const INDEX: &str = "MEMORY.md";
 /// What a memory is called if its file does not say what kind it is.
 const KIND: &str = "note";
 
+/// Front matter is not valid YAML, or a field has a value of another type.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct FrontMatterError(#[from] serde_saphyr::Error);
+
 /// A memory as a file says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
@@ -57,12 +62,7 @@ impl Words {
     }
 }
 
-/// Front matter is not valid YAML, or a field has a value of another type.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct FrontMatterError(#[from] serde_saphyr::Error);
-
-/// The memories in a file. An empty file has none.
+/// The memories of a file; none if it is empty.
 pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, FrontMatterError> {
     // As editors on other systems write it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::Governed;
 use ona_repo::snapshot::{Change, Side, Tree};
 
-/// As much of the trace that others wrote meanwhile is looked at.
-const MOST_TRACE: u64 = 16 << 20;
+/// The limit for the part of the trace that others wrote meanwhile, in bytes.
+const MAX_TRACE: u64 = 16 << 20;
 
 /// Everything that has to be known before a call runs, to tell afterwards what it changed.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ fn written_since(
         let mut file = fs::File::open(ledger.path())?;
         file.seek(SeekFrom::Start(since))?;
         let mut bytes = Vec::new();
-        file.take(MOST_TRACE).read_to_end(&mut bytes)?;
+        file.take(MAX_TRACE).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes = read().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Adding an intent behind all others.
+//! Adding an intent after all others.
 
 use super::edit::{EditError, id_of, verify};
 use super::read::{ROOT_KEY, entries};
@@ -23,7 +23,7 @@ pub struct NewIntent {
 }
 
 impl NewIntent {
-    /// The keys and what they are given, as YAML.
+    /// The keys and their values, as YAML.
     fn fields(&self) -> Vec<(&'static str, String)> {
         let text = |text: &String| scalar(text, Quotes::Plain);
         let mut fields = vec![
@@ -49,7 +49,7 @@ impl NewIntent {
     }
 }
 
-/// The text with the intent added behind all others.
+/// The text with the intent added after all others.
 pub fn add(text: &str, new: &NewIntent) -> Result<String, EditError> {
     let named = new.id.starts_with(|first: char| first.is_ascii_alphanumeric());
     if !named

@@ -12,7 +12,7 @@ use crate::yaml::{Document, Id, Kind, Leaf, YamlError};
 /// Why the file cannot be changed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// It cannot be read as it is.
+    /// It is not valid YAML.
     #[error(transparent)]
     Yaml(#[from] YamlError),
     /// The intent does not exist.
@@ -97,12 +97,12 @@ impl ListField {
     }
 }
 
-/// What is to be changed about an intent.
+/// A change of an intent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Gives the key this text.
     Text(TextField, String),
-    /// Gives the key these texts. Those that are there already stay as they are written.
+    /// Gives the key these texts. Texts that it has already stay as they are written.
     List(ListField, Vec<String>),
 }
 
@@ -142,7 +142,7 @@ fn find(document: &Document, id: &str) -> Result<(usize, Id), EditError> {
     }
 }
 
-/// Everything but one entry, or one key of it, has to be as it was.
+/// Everything except one entry, or one key of it, must be unchanged.
 pub(super) fn verify(
     old: &Document,
     new: &Document,
@@ -153,7 +153,7 @@ pub(super) fn verify(
         let meant = |way: &[String]| {
             let way =
                 if way.first().is_some_and(|name| name == ROOT_KEY) { &way[1..] } else { way };
-            // A list that was empty is one no more.
+            // A list that was empty no longer is.
             way.is_empty()
                 || way[0] == index
                     && key.is_none_or(|key| way.get(1).is_some_and(|name| name == key))
@@ -213,7 +213,7 @@ impl Editor<'_> {
         if written == Some(text) { Ok((next, name)) } else { Err(EditError::Layout) }
     }
 
-    /// Gives the entry a key it does not have, behind those it has.
+    /// Adds a key to the entry, after those it has.
     fn insert(&self, key: &str, value: &str) -> Result<Page, EditError> {
         let page = self.page;
         let node = page.document.node(self.entry);
@@ -228,7 +228,7 @@ impl Editor<'_> {
         page.below(page.end(self.entry), &[format!("{}{key}: {value}", page.blanks(*first))])
     }
 
-    /// Takes an item out of the key's list, or puts one behind the others.
+    /// Removes an item from the key's list, or adds one at the end.
     fn step(&self, key: &str, step: &Step) -> Result<Page, EditError> {
         let (page, document) = (self.page, &self.page.document);
         let Some((name, value)) = self.own(key) else {
@@ -300,7 +300,7 @@ impl Editor<'_> {
     }
 }
 
-/// One step on the way from a list to another.
+/// One step from one list to another.
 enum Step {
     Remove(usize),
     Add(String),
@@ -324,7 +324,7 @@ fn set_list(page: &Page, id: &str, field: ListField, texts: &[String]) -> Result
     let mut page = Page::read(page.text.clone())?;
     let (_, entry) = find(&page.document, id)?;
     let old = Editor { page: &page, entry }.texts(key)?;
-    // What is still wanted stays where it is; the rest goes, and what is new comes behind it.
+    // Items that stay are not moved; the others are removed, and new ones are added at the end.
     let (mut kept, mut gone) = (0, Vec::new());
     for (at, text) in old.iter().enumerate() {
         if texts.get(kept) == Some(text) { kept += 1 } else { gone.push(at) }

@@ -19,7 +19,7 @@ use crate::yaml::YamlError;
 pub const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// A file younger than this may change again without its times showing it.
-const STILL_WARM: Duration = Duration::from_millis(50);
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 
 /// Why a file of the orchestration directory cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +87,7 @@ fn stamp_of(meta: &fs::Metadata) -> Stamp {
         .modified()
         .ok()
         .and_then(|modified| SystemTime::now().duration_since(modified).ok())
-        .is_some_and(|age| age > STILL_WARM);
+        .is_some_and(|age| age > SETTLE_TIME);
     Stamp { file: (meta.dev(), meta.ino()), length: meta.len(), changed, cold }
 }
 

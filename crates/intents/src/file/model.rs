@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::scope::{GlobError, Scope};
 use crate::yaml::Place;
 
-/// What becomes of an intent (S2 §2.4).
+/// The status of an intent (S2 §2.4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// Not begun. Writing is allowed; selecting it begins it.
@@ -72,7 +72,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// An entry of a list, and where it stands.
+/// An entry of a list, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The text.
@@ -92,7 +92,7 @@ pub struct Intent {
     pub given_status: Option<Status>,
     /// The patterns of what it may touch.
     pub owned_scope: Vec<Item>,
-    /// What has to be kept to.
+    /// What the work must respect.
     pub constraints: Vec<String>,
     /// When it is done.
     pub acceptance_criteria: Vec<String>,
@@ -102,7 +102,7 @@ pub struct Intent {
     pub openspec_ref: Option<String>,
     /// The bead it belongs to.
     pub bead_id: Option<String>,
-    /// More words about it.
+    /// A longer description.
     pub description: Option<String>,
     /// RFC 3339.
     pub created_at: Option<String>,
@@ -110,7 +110,7 @@ pub struct Intent {
     pub updated_at: Option<String>,
     /// Where it begins.
     pub place: Place,
-    /// Where its status stands.
+    /// Where its status is.
     pub status_place: Option<Place>,
     pub(super) scope: OnceLock<Result<Scope, GlobError>>,
 }
@@ -126,8 +126,7 @@ impl Intent {
         self.name.as_deref().unwrap_or(&self.id)
     }
 
-    /// Its scope, or the pattern that makes it unusable. Made when it is first asked for: of a thousand intents
-    /// one is selected.
+    /// Its scope, or the pattern that makes it unusable. Built on first use: of a thousand intents one is selected.
     pub fn scope(&self) -> Result<&Scope, &GlobError> {
         let read = || {
             let texts: Vec<&str> = self.owned_scope.iter().map(|item| item.text.as_str()).collect();
@@ -152,7 +151,7 @@ pub enum WarningKind {
     WrongShape,
 }
 
-/// Something odd, and where.
+/// A warning and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// What kind.

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::model::{Intent, Intents, Item, Status, Warning, WarningKind};
 use crate::yaml::{Document, Id, Place, YamlError};
 
-/// The key the list stands under.
+/// The key of the list.
 pub(super) const ROOT_KEY: &str = "active_intents";
 
-/// The keys an intent's id and name may have, the own one first.
+/// The keys of an intent's id and name; ona's own comes first.
 pub(super) const ID_KEYS: &[&str] = &["id", "intent_id"];
 pub(super) const NAME_KEYS: &[&str] = &["name", "title"];
 
@@ -38,7 +38,7 @@ impl Intents {
     }
 }
 
-/// The entries of the list, wherever it stands. A file that says nothing has none.
+/// The entries of the list, wherever it is. An empty file has none.
 pub(super) fn entries(document: &Document) -> Result<Vec<Id>, YamlError> {
     let Some(root) = document.root().filter(|root| !document.is_null(*root)) else {
         return Ok(Vec::new());
@@ -116,7 +116,7 @@ impl Reader<'_> {
     fn status(&mut self, entry: Id) -> (Option<Status>, Option<Place>) {
         let Some(value) = first(self.document, entry, &["status"]) else { return (None, None) };
         let place = self.document.node(value).place;
-        // A status that is no text at all must not be taken for none.
+        // A status that is not a text must not count as missing.
         let word = self.document.text(value).unwrap_or("(not a string)");
         let status = Status::read(word);
         if let Status::Unknown(word) = &status {
@@ -156,7 +156,7 @@ impl Reader<'_> {
             match document.text(*item) {
                 _ if document.is_null(*item) && !node.decorated => {}
                 Some(text) => {
-                    // What YAML made a tag of can no longer take anything out of the scope: it stays, as a
+                    // YAML reads it as a tag, so it can no longer exclude anything: it stays, as a
                     // pattern that cannot be used.
                     if node.decorated && (text.is_empty() || document.is_null(*item)) {
                         let message = "an unquoted `!` makes a tag of the text: put it in quotes";

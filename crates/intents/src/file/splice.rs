@@ -1,4 +1,4 @@
-//! The text of a file, and where in it something may be put.
+//! The text of a file, and the places where text can be inserted.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_saphyr::granit_parser::ScalarStyle;
 use super::edit::EditError;
 use crate::yaml::{Document, Id, Kind, YamlError};
 
-/// A text with what is in it.
+/// A text, and its parsed form.
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) document: Document,
@@ -16,7 +16,7 @@ pub(super) struct Page {
 /// How a text is written down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Without, where nobody could take it for something else.
+    /// Without, where it cannot be mistaken for anything else.
     Plain,
     Single,
     Double,
@@ -37,7 +37,7 @@ impl Page {
     pub(super) fn with(&self, range: Range<usize>, new: &str) -> Result<Self, EditError> {
         let mut text = self.text.clone();
         text.replace_range(range, new);
-        // What cannot be read any more was put in the wrong place; the file on the disk is not touched.
+        // A text that can no longer be read was edited in the wrong place; the file on the disk is not touched.
         Self::read(text).map_err(|_| EditError::Layout)
     }
 
@@ -45,12 +45,12 @@ impl Page {
         self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// Behind the line's end, or the end of the text.
+    /// After the line's end, or the end of the text.
     pub(super) fn next_line(&self, at: usize) -> usize {
         self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
     }
 
-    /// Puts whole lines below the line that `at` is in.
+    /// Inserts whole lines below the line that `at` is in.
     pub(super) fn below(&self, at: usize, lines: &[String]) -> Result<Self, EditError> {
         let place = self.next_line(at);
         let newline = self.newline();
@@ -63,7 +63,7 @@ impl Page {
         self.with(place..place, &new)
     }
 
-    /// Where the words of a node end: a block's own end may lie behind comments.
+    /// Where the text of a node ends: the end of a block may come after comments.
     pub(super) fn end(&self, id: Id) -> usize {
         let node = self.document.node(id);
         match &node.kind {
@@ -83,7 +83,7 @@ impl Page {
         }
     }
 
-    /// Behind the colon of a key.
+    /// After the colon of a key.
     pub(super) fn colon(&self, key: Id) -> Option<usize> {
         let end = self.document.node(key).span.end;
         let rest = &self.text[end..];
@@ -91,7 +91,7 @@ impl Page {
         rest[spaces..].starts_with(':').then_some(end + spaces + 1)
     }
 
-    /// The blanks that bring a line to where the node begins.
+    /// The indentation of a node.
     pub(super) fn blanks(&self, id: Id) -> String {
         let start = self.document.node(id).span.start;
         let before = &self.text[self.line_start(start)..start];
@@ -120,16 +120,16 @@ impl Page {
     }
 }
 
-/// Words that other readers take for something else than text.
+/// Words that other readers do not read as text.
 const NO_TEXT: &[&str] = &["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
 
-/// A text as YAML, so quoted if that can be.
+/// A text as YAML, quoted in this way if possible.
 pub(super) fn scalar(text: &str, quotes: Quotes) -> String {
     let printable = !text.chars().any(char::is_control);
     match quotes {
         Quotes::Plain if is_plain(text) => text.to_owned(),
         Quotes::Single if printable => format!("'{}'", text.replace('\'', "''")),
-        // JSON's strings are YAML's, as long as what cannot be printed is escaped.
+        // A JSON string is a YAML string, as long as unprintable characters are escaped.
         _ => serde_json::Value::from(text).to_string(),
     }
 }

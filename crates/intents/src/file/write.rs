@@ -14,15 +14,15 @@ use super::{DIRECTORY, INTENTS_FILE};
 /// The lock file for changes.
 const LOCK: &str = ".orchestration/.active_intents.lock";
 /// How long another writer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the file was not changed. It is unchanged.
+/// Why the file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// It cannot be read.
     #[error("{INTENTS_FILE}: {0}")]
     Load(#[from] LoadError),
-    /// It cannot be changed so.
+    /// The change is not possible.
     #[error("{INTENTS_FILE}: {0}")]
     Edit(#[from] EditError),
     /// Another writer keeps it locked, or it cannot be locked.
@@ -36,13 +36,13 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Changes the file's text; a file that is not there yet is empty. Says whether anything is different now.
+/// Changes the file's text; a file that does not exist counts as empty. Returns whether it changed.
 pub fn update(
     root: &Path,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, WriteError> {
     fs::create_dir_all(within(root, DIRECTORY)?)?;
-    let _lock = Lock::acquire(&within(root, LOCK)?, PATIENCE)?;
+    let _lock = Lock::acquire(&within(root, LOCK)?, LOCK_TIMEOUT)?;
     let old = match read_text(root, INTENTS_FILE) {
         Err(LoadError::Missing) => None,
         other => Some(other?),
@@ -52,7 +52,7 @@ pub fn update(
         return Ok(false);
     }
     let real = within(root, INTENTS_FILE)?;
-    // An editor knows nothing of locks.
+    // Editors do not use the lock.
     let expect = Expect::same_as(old.as_deref().map(str::as_bytes));
     replace(&real, new.as_bytes(), &ReplaceOptions { expect, ..ReplaceOptions::default() })?;
     Ok(true)

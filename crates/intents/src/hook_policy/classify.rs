@@ -77,7 +77,7 @@ impl HookPolicy {
                 ));
             }
         }
-        // Whatever a list says of its name: a command that writes does not only read.
+        // Whatever a list says about its name, a command that writes is not read-only.
         if let Some(target) = effects.writes.first() {
             return Classified::destructive(format!("it writes {}", target.named.display()));
         }
@@ -167,10 +167,10 @@ impl HookPolicy {
         }
     }
 
-    /// What a tool does: what it says of itself, unless the policy lists it by its name.
+    /// What a tool does: as it declares, unless the policy lists it by name.
     pub fn kind_of(&self, name: &str, own: ToolKind) -> ToolKind {
         let among = |names: &[String]| names.iter().any(|known| known == name);
-        // One that is on both lists writes.
+        // A tool on both lists writes.
         match (among(&self.tools_write), among(&self.tools_readonly)) {
             (true, _) if own.writes_files() => own,
             (true, _) => ToolKind::Write(WriteAction::Unknown),

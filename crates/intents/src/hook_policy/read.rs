@@ -8,7 +8,7 @@ use super::{
 };
 use crate::yaml::{Document, Id};
 
-/// Every key there is, from the top.
+/// All known keys, from the top.
 const KEYS: &[&str] = &[
     "version",
     "command",
@@ -51,7 +51,7 @@ impl HookPolicy {
         policy.warnings.extend(reader.unknown_keys());
         match reader.errors.into_iter().next() {
             None => policy,
-            // What it narrows still counts; what it would loosen does not.
+            // Its restrictions still count; what it would allow does not.
             Some(why) => Self {
                 tools_write: policy.tools_write,
                 destructive: policy.destructive,
@@ -128,7 +128,7 @@ impl Reader<'_> {
         policy
     }
 
-    /// One of two words; a word that is neither is an error, and what is not said the first.
+    /// One of two words; any other word is an error, and a missing one is the first.
     fn choice<T: Copy>(&mut self, key: &str, words: &[(&str, T); 2]) -> T {
         let [(first, one), (second, _)] = words;
         let Some(given) = self.word(key) else { return *one };
@@ -211,7 +211,7 @@ fn regex(text: &str, whole: bool) -> Option<Regex> {
     let build = |pattern: &str| {
         RegexBuilder::new(pattern).unicode(false).size_limit(MAX_REGEX).build().ok()
     };
-    // Joined with ours, a pattern with one bracket too many could still be one.
+    // Joined with ours, a pattern with an extra bracket could become valid.
     let alone = build(text)?;
     if whole { build(&format!("^(?:{text})$")) } else { Some(alone) }
 }

@@ -3,25 +3,25 @@
 use super::{FailureMode, HookPolicy, MutationClassCheck, OutOfScopeWrite, WriteMetadata};
 use crate::file::yaml_list;
 
-/// What `ona init` writes: strict where the gate fails, the rest as without a file.
+/// What `ona init` writes: closed where the gate fails, else the defaults.
 pub const NEW_POLICY: &str = "\
-# How strict the intent gate is. What is not said here is as in the comment behind it.
+# How strict the intent gate is. A missing key has its default.
 version: \"1\"
-# Commands that only read, as regular expressions that have to fit a whole command.
-# Without the list ona's own table counts.
+# Read-only commands, as regular expressions that match a whole command.
+# Without this list, ona's own table applies.
 # command:
 #   readonly_allowlist: ['^git (status|diff|log)( .*)?$', '^(ls|pwd|rg|wc)( .*)?$']
 #   destructive_patterns: []
 mcp:
   default_classification: DESTRUCTIVE
   readonly_tools: []
-# What happens to writes when the gate itself cannot judge: closed refuses them.
+# Writes when the gate itself fails: open allows them, closed refuses them.
 failure_mode: closed
-# Files a command changed outside the scope: report, or revert.
+# Files that a command changed outside the scope: report or revert.
 on_out_of_scope_write: report
-# A change of another class than was claimed for it: record, or refuse.
+# A change of another class than it claims: record or refuse.
 mutation_class_check: record
-# Whether a write has to name its intent and class: optional, or required.
+# Whether a write must name its intent and class: optional or required.
 write_metadata: optional
 ";
 
@@ -36,7 +36,7 @@ impl HookPolicy {
         let sources = |list: &[super::Whole]| -> Vec<String> {
             list.iter().map(|pattern| pattern.text.clone()).collect()
         };
-        // Prefixes become what they mean, so that one list remains.
+        // Prefixes become regular expressions, so that one list remains.
         let prefixes = self.prefixes.iter().flatten().map(|prefix| {
             let words: Vec<String> = prefix.split_whitespace().map(regex::escape).collect();
             format!("{}( (.|\\n)*)?", words.join(" "))

@@ -105,7 +105,7 @@ fn times() {
 }
 
 #[test]
-fn all_files_of_a_workspace_are_looked_over() {
+fn all_files_of_a_workspace_are_checked() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(lint_workspace(dir.path(), None), Err(LoadError::Missing));
     fs::create_dir(dir.path().join(".orchestration")).unwrap();

@@ -12,7 +12,7 @@ pub struct Imported {
 }
 
 /// Reads both public forms: blocks `## <time> - <intent>` with lines `- <file>`, and lists `- <intent>: <file>,
-/// <file>`. What is neither is left alone.
+/// <file>`. Other lines are ignored.
 pub fn import(page: &str) -> Vec<Imported> {
     let mut found = Vec::new();
     let mut block: Option<(String, String)> = None;
@@ -47,7 +47,7 @@ fn is_intent(word: &str) -> bool {
     word.contains('-') && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// A path, without the marks and the symbols that some writers put around it.
+/// A path without the decoration that some writers put around it.
 fn file(item: &str) -> Option<String> {
     let item = item.trim();
     let quoted = item.strip_prefix('`').and_then(|rest| rest.split_once('`'));

@@ -27,7 +27,7 @@ pub(super) fn render(
     let (begin, end) = markers(&lines);
     match (begin, end) {
         (Some(begin), Some(end)) => lines[..begin].concat() + &block + &lines[end + 1..].concat(),
-        // Half of the markers is gone: it cannot be told what was generated, so all of the text stays.
+        // One of the markers is missing: what was generated is unknown, so all of the text stays.
         (Some(begin), None) => lines[..begin].concat() + &block + &lines[begin + 1..].concat(),
         (None, _) => {
             let gap = match old {
@@ -109,7 +109,7 @@ fn plain(cell: &str) -> String {
     text + rest
 }
 
-/// The map that a page holds between its markers; nothing if it holds none, or not one of this form.
+/// The map between the markers of a page; none if there is none, or it has another form.
 pub(super) fn parse(page: &str) -> Option<IntentMap> {
     let lines: Vec<&str> = page.lines().collect();
     let (begin, end) = markers(&lines);

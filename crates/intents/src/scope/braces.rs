@@ -16,12 +16,12 @@ struct Char {
 
 /// Every expansion of `pattern`. Empty ones are left out.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, GlobProblem> {
-    // Without a pair nothing is opened up, and backslashes stay what they are to the matcher.
+    // Without a pair nothing is expanded, and backslashes are left to the matcher.
     if pattern.rfind('}') < pattern.find('{').or(Some(usize::MAX)) {
         return Ok(vec![pattern.to_owned()]);
     }
     let mut characters = read(pattern);
-    // At the very beginning bash leaves `{}` alone, whatever follows.
+    // bash leaves `{}` at the very beginning alone.
     if let [Char { is: '{', quoted: false }, Char { is: '}', quoted: false }, ..] = characters[..] {
         characters[0].quoted = true;
         characters[1].quoted = true;
@@ -35,7 +35,7 @@ fn read(pattern: &str) -> Vec<Char> {
     let mut out = Vec::with_capacity(pattern.len());
     let mut characters = pattern.chars().peekable();
     while let Some(is) = characters.next() {
-        // Only what means something to braces loses its backslash here; the rest keeps it for the matcher.
+        // Only characters that braces use lose their backslash here; the others keep it for the matcher.
         match characters.peek().copied() {
             Some(next) if is == '\\' && matches!(next, '\\' | '{' | '}' | ',' | '.') => {
                 characters.next();
@@ -72,7 +72,7 @@ fn pair(part: &[Char]) -> Option<(usize, usize)> {
             if open.is_empty() {
                 return Some((begin, at));
             }
-            // Should the outer one never close, this one counts.
+            // If the outer one is never closed, this one counts.
             if inner.is_none_or(|(left, _)| begin < left) {
                 inner = Some((begin, at));
             }
@@ -92,7 +92,7 @@ fn expand_part(mut part: Vec<Char>, depth: usize) -> Result<Vec<Vec<Char>>, Glob
         let options = body.iter().any(|&character| is(character, ','));
         let dollar = open > 0 && part[open - 1].is == '$';
         let values = if dollar {
-            // `${name}` is a variable to bash, and left alone.
+            // `${name}` is a variable in bash, and left alone.
             vec![part[open..=close].to_vec()]
         } else if let Some(values) = sequence {
             values.iter().map(|value| plain(value)).collect()
@@ -117,7 +117,7 @@ fn alternatives(body: &[Char], depth: usize) -> Result<Vec<Vec<Char>>, GlobProbl
     let mut values = Vec::new();
     for part in &parts {
         for value in expand_part(part.clone(), depth + 1)? {
-            // A pair that holds nothing but another keeps its own braces.
+            // A pair around only another pair keeps its own braces.
             values.push(if parts.len() == 1 { embraced(value) } else { value });
         }
         if values.len() > MAX_EXPANSIONS {
@@ -157,7 +157,7 @@ fn split(body: &[Char]) -> Vec<Vec<Char>> {
     }
 }
 
-/// Whether a comma that no other follows comes, and a closing brace behind it.
+/// Whether one last comma follows, and a closing brace after it.
 fn later_comma(rest: &[Char]) -> bool {
     let comma = rest.iter().enumerate().position(|(at, &character)| {
         is(character, ',') && !rest.get(at + 1).is_some_and(|&next| is(next, ','))
@@ -179,7 +179,7 @@ fn join(
     Ok(all.collect())
 }
 
-/// `1..5`, `a..e`, each with a step behind it, or nothing if it is no such thing.
+/// `1..5` or `a..e`, with or without a step; none if it is not a sequence.
 fn sequence(body: &str) -> Result<Option<Vec<String>>, GlobProblem> {
     let parts: Vec<&str> = body.split("..").collect();
     let (from, to, step) = match parts[..] {
@@ -206,7 +206,7 @@ fn sequence(body: &str) -> Result<Option<Vec<String>>, GlobProblem> {
         (Some(first), Some(last)) => {
             let all = steps(i64::from(first), i64::from(last), step)?;
             let letters = all.into_iter().filter_map(|code| u8::try_from(code).ok());
-            // A backslash lies between `Z` and `a`, and bash leaves nothing in its place.
+            // A backslash is between `Z` and `a`, and bash leaves it out.
             let name = |code: u8| (code != b'\\').then(|| char::from(code).to_string());
             Ok(Some(letters.map(|code| name(code).unwrap_or_default()).collect()))
         }

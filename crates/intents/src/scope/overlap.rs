@@ -8,7 +8,7 @@ use super::{Glob, Held, Scope};
 /// The limit of steps for comparing two patterns; beyond it they count as disjoint. Real patterns stay far below.
 const MAX_STEPS: usize = 250_000;
 
-/// A path that both hold, if there is one.
+/// A path in both scopes, if there is one.
 pub fn overlap(one: &Scope, other: &Scope) -> Option<String> {
     let held =
         |globs: &[Glob]| globs.iter().filter(|glob| !glob.excludes()).cloned().collect::<Vec<_>>();
@@ -18,7 +18,7 @@ pub fn overlap(one: &Scope, other: &Scope) -> Option<String> {
             let both = |path: &String| {
                 matches!((one.holds(path), other.holds(path)), (Held::By(_), Held::By(_)))
             };
-            // Something may be taken out of either, so the example has to stand up to both.
+            // Either scope may exclude the example, so it is checked against both.
             if let Some(path) = common_path(mine, its).filter(both) {
                 return Some(path);
             }
@@ -27,9 +27,9 @@ pub fn overlap(one: &Scope, other: &Scope) -> Option<String> {
     None
 }
 
-/// A path both lists of names stand for.
+/// A path that both lists of names match.
 fn common_path(one: &[Segment], other: &[Segment]) -> Option<String> {
-    // Most scopes part ways at a plain name near the top, and there are many pairs to look at.
+    // Most scopes differ in a plain name near the top, and there are many pairs to compare.
     let plain = |segment: &Segment| match segment {
         Segment::Name(tokens) => tokens.iter().all(|token| matches!(token, Token::Is(_))),
         Segment::Deep => false,
@@ -45,7 +45,7 @@ fn common_path(one: &[Segment], other: &[Segment]) -> Option<String> {
         |mine, its| match (mine, its) {
             (Segment::Name(mine), Segment::Name(its)) => {
                 let name: String = common_name(mine, its)?.into_iter().collect();
-                // `*` and `*` agree on the empty name, which is none.
+                // `*` and `*` both match the empty name, which no file has.
                 Some(if name.is_empty() { "x".to_owned() } else { name })
             }
             (Segment::Name(only), Segment::Deep) | (Segment::Deep, Segment::Name(only)) => {
@@ -58,7 +58,7 @@ fn common_path(one: &[Segment], other: &[Segment]) -> Option<String> {
     Some(names.join("/"))
 }
 
-/// A name both lists of tokens stand for.
+/// A name that both lists of tokens match.
 fn common_name(one: &[Token], other: &[Token]) -> Option<Vec<char>> {
     search(one, other, |token| *token == Token::Star, common_character)
 }
@@ -88,7 +88,7 @@ fn previous(character: char) -> Option<char> {
     u32::from(character).checked_sub(1).and_then(char::from_u32)
 }
 
-/// The shortest list of things that both patterns stand for, where some of their parts (`many`) stand for any number.
+/// The shortest list that both patterns match, where some of their parts (`many`) match any number of items.
 fn search<P, T: Clone>(
     one: &[P],
     other: &[P],

@@ -16,7 +16,7 @@ pub enum Outside {
     Root,
     /// Its name is not valid UTF-8, so no pattern can match it.
     NotText(PathBuf),
-    /// It names nothing.
+    /// It is empty.
     Nowhere(PathError),
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Outside {
 
 impl std::error::Error for Outside {}
 
-/// The place of a resolved path below the resolved root, with `/` between the names.
+/// The path of a resolved file relative to the resolved root, with `/`.
 pub fn relative(root: &Path, real: &Path) -> Result<String, Outside> {
     let elsewhere = || Outside::Elsewhere(real.to_owned());
     let below = real.strip_prefix(root).map_err(|_| elsewhere())?;

@@ -29,7 +29,7 @@ impl Token {
         match self {
             Self::Is(own) => *own == character,
             Self::Any | Self::Star => true,
-            // `[z-a]` holds nothing, and nothing is what it matches, negated or not.
+            // `[z-a]` is empty and matches nothing, negated or not.
             Self::Class { ranges, .. } if ranges.is_empty() => false,
             Self::Class { negated, ranges } => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&character)) != *negated
@@ -53,11 +53,11 @@ impl Segment {
             match character {
                 '?' | '*' | '+' | '@' | '!' if groups => return Err(GlobProblem::Extglob),
                 '*' if next == Some('*') => return Err(GlobProblem::PartialGlobstar),
-                // A group that never closes is none, and its sign stands for itself.
+                // A group that is not closed is not a group: its first character is literal.
                 '*' | '?' if next == Some('(') => tokens.push(Token::Is(character)),
                 '*' => tokens.push(Token::Star),
                 '?' => tokens.push(Token::Any),
-                // One at the very end stands for itself.
+                // At the very end it is literal.
                 '\\' => {
                     tokens.push(Token::Is(next.unwrap_or('\\')));
                     at += 1;
@@ -85,7 +85,7 @@ impl Segment {
     }
 }
 
-/// The class that begins here and how long it is; nothing if it never ends.
+/// The class that begins here and its length; none if it never ends.
 fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
     let negated = matches!(text.get(1), Some('!' | '^'));
     let mut at = if negated { 2 } else { 1 };
@@ -101,7 +101,7 @@ fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
             }
             return Ok(Some((Token::Class { negated, ranges }, at + 1)));
         }
-        // Whether it is refused can only be said once the class turns out to be one.
+        // It is refused only if the class is closed.
         named |= character == '[' && text.get(at + 1) == Some(&':');
         let (own, length) = match text.get(at + 1) {
             Some(&escaped) if character == '\\' => (escaped, 2),
@@ -110,7 +110,7 @@ fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
         };
         at += length;
         if let Some(first) = from.take() {
-            // Turned around it holds nothing.
+            // A reversed range is empty.
             if first <= own {
                 ranges.push((first, own));
             }
@@ -124,8 +124,8 @@ fn class(text: &[char]) -> Result<Option<(Token, usize)>, GlobProblem> {
     Ok(None)
 }
 
-/// Whether the tokens stand for the name. A star gives back one character at a time, and only the last star
-/// does, so the time is bounded.
+/// Whether the tokens match the name. Only the last star backtracks, one character at a time, so
+/// the time is bounded.
 pub(super) fn matches(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);

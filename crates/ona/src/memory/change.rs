@@ -1,23 +1,25 @@
 //! `ona memory add`, `edit` and `forget`.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
+use ona_cli::CliError;
+use ona_cli::env;
 use ona_cli::output::plain;
-use ona_cli::{CliError, env};
+use ona_engine::memory::fields::{FieldError, Fields, MAX_CONTENT, fresh_id};
 use ona_engine::memory::markdown::{self, Note};
 use ona_store::{Changed, Memory, MemoryChange, MemoryRow};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::fields::{Fields, fresh_id};
-use super::{Add, Desk, Edit};
+use super::{Add, Caller, Edit, fields, warn_if_masked};
 use crate::governed::refused;
 use crate::workspace::printed;
 
-pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
-    let mut fields = Fields::new();
-    let content = new.content.as_deref().map(|given| fields.given_content(given)).transpose()?;
+pub fn add(caller: &Caller, new: &Add) -> Result<ExitCode, CliError> {
+    let mut fields = fields();
+    let content =
+        new.content.as_deref().map(|given| given_content(&mut fields, given)).transpose()?;
     let memory = Memory {
         id: fresh_id(),
         kind: fields.kind(&new.kind)?,
@@ -25,24 +27,52 @@ pub fn add(desk: &Desk, new: &Add) -> Result<ExitCode, CliError> {
         content: content.flatten(),
         keywords: fields.keywords(new.keywords.iter().map(String::as_str))?,
         anticipated_queries: fields.questions(new.question.iter().map(String::as_str))?,
-        project_scope: desk.scope(&new.place)?,
+        project_scope: caller.scope(&new.place)?,
     };
-    desk.store.save_memory(&memory, &desk.author())?;
-    fields.warn();
+    caller.store.save_memory(&memory, &caller.author())?;
+    warn_if_masked(&fields);
     let what = format!("saved {}\n", memory.id);
-    tell(desk, &memory.id, &what, new.json)
+    tell(caller, &memory.id, &what, new.json)
 }
 
-pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
-    let row = desk.find(&edit.id)?;
-    let mut fields = Fields::new();
+/// The text that an option gives: itself, or standard input for `-`.
+fn given_content(fields: &mut Fields, given: &str) -> Result<Option<String>, CliError> {
+    if given != "-" {
+        return Ok(fields.content(given)?);
+    }
+    let unreadable = |why: String| {
+        CliError::usage(format!("cannot read standard input: {why}"))
+            .hint("`--content -` expects UTF-8 text")
+    };
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_CONTENT as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() > MAX_CONTENT {
+        return Err(FieldError::ContentTooLong.into());
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        unreadable(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
+    })?;
+    Ok(fields.content(&text)?)
+}
+
+pub fn edit(caller: &Caller, edit: &Edit) -> Result<ExitCode, CliError> {
+    let row = caller.find(&edit.id)?;
+    let mut fields = fields();
     let keywords = edit.keywords.as_deref();
     let mut change = MemoryChange {
         kind: edit.kind.as_deref().map(|kind| fields.kind(kind)).transpose()?,
         title: edit.title.as_deref().map(|title| fields.title(title)).transpose()?,
-        content: edit.content.as_deref().map(|given| fields.given_content(given)).transpose()?,
+        content: edit
+            .content
+            .as_deref()
+            .map(|given| given_content(&mut fields, given))
+            .transpose()?,
         keywords: keywords.map(|words| fields.keywords(words.split(','))).transpose()?,
-        project_scope: edit.place.is_given().then(|| desk.scope(&edit.place)).transpose()?,
+        project_scope: edit.place.is_given().then(|| caller.scope(&edit.place)).transpose()?,
         ..MemoryChange::default()
     };
     if !edit.question.is_empty() {
@@ -50,17 +80,17 @@ pub fn edit(desk: &Desk, edit: &Edit) -> Result<ExitCode, CliError> {
             Some(fields.questions(edit.question.iter().map(String::as_str))?);
     }
     if change == MemoryChange::default() {
-        return in_editor(desk, &row, fields, edit.json);
+        return in_editor(caller, &row, fields, edit.json);
     }
-    made(desk, &row, desk.store.change_memory(&row.memory.id, &change, &desk.author())?)?;
-    fields.warn();
-    tell(desk, &row.memory.id, &format!("changed {}\n", row.memory.id), edit.json)
+    made(caller, &row, caller.store.change_memory(&row.memory.id, &change, &caller.author())?)?;
+    warn_if_masked(&fields);
+    tell(caller, &row.memory.id, &format!("changed {}\n", row.memory.id), edit.json)
 }
 
 /// Lets the operator change all of it in an editor. What was written there is never lost: where it cannot be taken,
 /// the file stays.
 fn in_editor(
-    desk: &Desk,
+    caller: &Caller,
     row: &MemoryRow,
     mut fields: Fields,
     as_json: bool,
@@ -89,17 +119,17 @@ fn in_editor(
     let after = std::fs::read_to_string(file.path())
         .map_err(|error| CliError::failed(format!("cannot read the edited file: {error}")))?;
     if after == before {
-        return tell(desk, id, "nothing changed\n", as_json);
+        return tell(caller, id, "nothing changed\n", as_json);
     }
     let taken = changed(&after, &mut fields).and_then(|mut change| {
         change.read_at = Some(row.correction_count);
-        made(desk, row, desk.store.change_memory(id, &change, &desk.author())?)
+        made(caller, row, caller.store.change_memory(id, &change, &caller.author())?)
     });
     if let Err(error) = taken {
         return Err(kept(file, error));
     }
-    fields.warn();
-    tell(desk, id, &format!("changed {id}\n"), as_json)
+    warn_if_masked(&fields);
+    tell(caller, id, &format!("changed {id}\n"), as_json)
 }
 
 /// What an edited file says.
@@ -141,10 +171,10 @@ fn kept(file: NamedTempFile, error: CliError) -> CliError {
     }
 }
 
-pub fn forget(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
-    let row = desk.find(word)?;
+pub fn forget(caller: &Caller, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let row = caller.find(word)?;
     let id = &row.memory.id;
-    made(desk, &row, desk.store.forget_memory(id, &desk.author())?)?;
+    made(caller, &row, caller.store.forget_memory(id, &caller.author())?)?;
     printed(&match as_json {
         true => format!("{}\n", json!({"id": id, "forgotten": true})),
         false => plain(&format!("deleted {id}: {}\n", row.memory.title)),
@@ -153,9 +183,9 @@ pub fn forget(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliErr
 }
 
 /// Whether a change was made, in words.
-fn made(desk: &Desk, row: &MemoryRow, changed: Changed) -> Result<(), CliError> {
+fn made(caller: &Caller, row: &MemoryRow, changed: Changed) -> Result<(), CliError> {
     let id = &row.memory.id;
-    match (changed, &desk.starter) {
+    match (changed, &caller.starter) {
         (Changed::Done, _) => Ok(()),
         (Changed::NotTheirs, Some(starter)) => {
             Err(refused("about a memory that a human wrote", starter))
@@ -171,9 +201,9 @@ fn made(desk: &Desk, row: &MemoryRow, changed: Changed) -> Result<(), CliError> 
 }
 
 /// Prints what was done, or the memory as it is now.
-fn tell(desk: &Desk, id: &str, what: &str, as_json: bool) -> Result<ExitCode, CliError> {
+fn tell(caller: &Caller, id: &str, what: &str, as_json: bool) -> Result<ExitCode, CliError> {
     let text = match as_json {
-        true => format!("{}\n", json!(desk.store.memory(id)?)),
+        true => format!("{}\n", json!(caller.store.memory(id)?)),
         false => what.to_owned(),
     };
     printed(&text)?;

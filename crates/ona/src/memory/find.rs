@@ -8,14 +8,14 @@ use ona_engine::memory::now;
 use ona_store::MemoryRow;
 use serde_json::json;
 
-use super::{Desk, Place, within};
+use super::{Caller, Place, within};
 use crate::workspace::{counted, printed};
 
-/// How much of a text is shown beside its title.
-const EXCERPT: usize = 100;
+/// The most characters of a text that are shown below its title.
+const MAX_EXCERPT: usize = 100;
 
 pub fn search(
-    desk: &Desk,
+    caller: &Caller,
     query: &str,
     place: &Place,
     limit: usize,
@@ -24,11 +24,11 @@ pub fn search(
     if query.trim().is_empty() {
         return Err(CliError::usage("empty search").hint("`ona memory list` lists the memories"));
     }
-    let scope = desk.scope(place)?;
+    let scope = caller.scope(place)?;
     let now = now();
-    let hits = desk.store.search_memories(query, within(scope.as_ref()), limit, now)?;
+    let hits = caller.store.search_memories(query, within(scope.as_ref()), limit, now)?;
     let ids: Vec<&str> = hits.iter().map(|hit| hit.row.memory.id.as_str()).collect();
-    touch(desk, &ids, now);
+    touch(caller, &ids, now);
     if as_json {
         printed(&format!("{}\n", json!(hits)))?;
         return Ok(ExitCode::SUCCESS);
@@ -44,20 +44,20 @@ pub fn search(
 }
 
 pub fn list(
-    desk: &Desk,
+    caller: &Caller,
     kind: Option<&str>,
     place: &Place,
     limit: usize,
     as_json: bool,
 ) -> Result<ExitCode, CliError> {
-    let scope = desk.scope(place)?;
+    let scope = caller.scope(place)?;
     let kind = kind.map(|kind| kind.trim().to_lowercase());
-    let rows = desk.store.memories(within(scope.as_ref()), kind.as_deref(), limit)?;
+    let rows = caller.store.memories(within(scope.as_ref()), kind.as_deref(), limit)?;
     if as_json {
         printed(&format!("{}\n", json!(rows)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let all = desk.store.count_memories(within(scope.as_ref()))?;
+    let all = caller.store.count_memories(within(scope.as_ref()))?;
     match &kind {
         Some(kind) if rows.is_empty() && all > 0 => {
             complain(&format!("none of the {} here has the type {kind}\n", counted(all, "memory")));
@@ -75,17 +75,17 @@ pub fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn show(desk: &Desk, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
-    let row = desk.find(word)?;
-    touch(desk, &[&row.memory.id], now());
+pub fn show(caller: &Caller, word: &str, as_json: bool) -> Result<ExitCode, CliError> {
+    let row = caller.find(word)?;
+    touch(caller, &[&row.memory.id], now());
     let text = if as_json { format!("{}\n", json!(row)) } else { plain(&whole(&row)) };
     printed(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// To be found is to get attention. The answer does not depend on it.
-fn touch(desk: &Desk, ids: &[&str], now: i64) {
-    if let Err(error) = desk.store.touch_memories(ids, now) {
+fn touch(caller: &Caller, ids: &[&str], now: i64) {
+    if let Err(error) = caller.store.touch_memories(ids, now) {
         complain(&format!("warning: cannot record that these were found: {error}\n"));
     }
 }
@@ -100,7 +100,7 @@ pub fn summed_up(row: &MemoryRow, with_project: bool) -> String {
     let mut text = format!("{}  {:<10}  {}{project}\n", memory.id, memory.kind, memory.title);
     let content = memory.content.as_deref().unwrap_or_default();
     if let Some(line) = content.lines().map(str::trim).find(|line| !line.is_empty()) {
-        let mut excerpt: String = line.chars().take(EXCERPT).collect();
+        let mut excerpt: String = line.chars().take(MAX_EXCERPT).collect();
         if excerpt.len() < content.trim().len() {
             excerpt.push('…');
         }

@@ -9,7 +9,7 @@ use super::slim::Digest;
 use super::stretch::Stretch;
 use super::{Certainty, Open, Unknown};
 
-/// Answers for as many lines as it can. `hash` is that of the file as it is.
+/// Answers for as many lines as possible. `hash` is that of the current file.
 pub(super) fn run(history: &History, hash: &str, lines: &[&[u8]], open: &mut Open) {
     let changes = &history.changes;
     if changes.is_empty() {
@@ -24,11 +24,11 @@ pub(super) fn run(history: &History, hash: &str, lines: &[&[u8]], open: &mut Ope
     }
 }
 
-/// Goes back from the newest change that left the file as it is. Gives the number of changes that could not be
-/// gone through, and what is to be said of a line that they do not explain either.
+/// Goes back from the newest change that left the current file. Returns the number of changes that were not
+/// reached, and the reason for lines that they do not explain either.
 fn exact(history: &History, hash: &str, open: &mut Open) -> (usize, Unknown) {
     let changes = &history.changes;
-    // Made only if a change does not join on to the one before it.
+    // Built only if a change does not join the one before it.
     let left_by: OnceCell<HashMap<Digest, Vec<usize>>> = OnceCell::new();
     // The newest change before `limit` that left this content. Others may lie in between: on another branch, or
     // taken back.
@@ -48,13 +48,13 @@ fn exact(history: &History, hash: &str, open: &mut Open) -> (usize, Unknown) {
             return (0, Unknown::Outside);
         }
         let Some(index) = newest(hash, limit) else {
-            // With nothing older in the ledger, what is left is older than it.
+            // The ledger has nothing older, so the remaining lines are older than it.
             let why = if limit == 0 { Unknown::BeforeTrace } else { Unknown::Outside };
             return (limit, why);
         };
         let change = &changes[index];
         match (&change.hunks, change.before) {
-            // A new file: every line of it is its own.
+            // A new file: every line belongs to this change.
             (None, None) => {
                 for line in runs.iter().flat_map(|run| run.line..run.line + run.len) {
                     open.answer(line, index, Certainty::Exact);
@@ -67,7 +67,7 @@ fn exact(history: &History, hash: &str, open: &mut Open) -> (usize, Unknown) {
                 match before {
                     Some(before) if change.positional => hash = before,
                     Some(_) => return (index, Unknown::Outside),
-                    // The file was made here, so nothing older can have written what is left.
+                    // The file was created here, so nothing older can have written the remaining lines.
                     None => return (0, Unknown::BeforeTrace),
                 }
             }

@@ -15,7 +15,7 @@ const BLOCK: usize = 4 << 20;
 const MIN_LEN: usize = 3;
 
 /// From this many lines on, threads are used.
-const MANY: usize = 512;
+const PARALLEL_FROM: usize = 512;
 
 /// A line, and the byte of the ledger it starts at.
 type Line<'b> = (&'b [u8], u64);
@@ -60,7 +60,7 @@ fn read_all<T: Send>(
     all: &mut Vec<T>,
 ) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(4);
-    if lines.len() < MANY || threads == 1 {
+    if lines.len() < PARALLEL_FROM || threads == 1 {
         all.extend(lines.iter().flat_map(|line| read(*line)));
         return;
     }

@@ -1,4 +1,4 @@
-//! What a stretch of changes left behind, as far as it is known.
+//! The lines that a stretch of changes left, as far as they are known.
 
 use super::history::Change;
 
@@ -66,7 +66,7 @@ impl Stretch {
         }
     }
 
-    /// Behind everything, with a line in between that is nobody's: hunks without a place are no neighbours.
+    /// After everything, with a line without author in between: hunks without a place are not neighbours.
     fn end(&self) -> std::ops::Range<usize> {
         let end = if self.slots.is_empty() { 0 } else { self.slots.len() + 1 };
         end..end

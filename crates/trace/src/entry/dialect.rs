@@ -13,7 +13,7 @@ pub enum Dialect {
     S2,
     /// S4's record and the public ones after it: ranges and requirements.
     S4,
-    /// agent-trace 0.1.0, also as the forks mis-remember it.
+    /// agent-trace 0.1.0, also in the variants of its forks.
     AgentTrace,
 }
 
@@ -45,7 +45,7 @@ pub enum BadLine {
 
 /// Reads one line, without its end.
 pub fn parse_line(line: &[u8]) -> Result<(Dialect, TraceEntry), BadLine> {
-    // ona's own lines are by far the most: they are read in one go.
+    // Most lines are ona's own: they are read in one step.
     if let Ok(entry) = serde_json::from_slice::<TraceEntry>(line)
         && entry.schema.starts_with("ona.")
     {
@@ -62,8 +62,8 @@ pub fn parse_line(line: &[u8]) -> Result<(Dialect, TraceEntry), BadLine> {
     Ok((dialect, entry))
 }
 
-/// A record with any field of the chain is ona's, whatever its `schema` says: else a changed `schema` would take
-/// a line out of the chain unnoticed.
+/// A record with any field of the chain is ona's, whatever its `schema` says: otherwise a changed `schema` would
+/// remove a line from the chain unnoticed.
 pub(crate) fn dialect_of(map: &Map<String, Value>) -> Option<Dialect> {
     let has = |keys: &[&str]| keys.iter().any(|key| map.contains_key(*key));
     let schema = map.get("schema").and_then(Value::as_str).unwrap_or_default();

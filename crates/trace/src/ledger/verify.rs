@@ -3,12 +3,13 @@
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
 //! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two
 //! files some line then names one further up than its neighbour, or none at all where both began a trace. That is
-//! a fork, and is counted, not called bad: nothing was changed or taken out.
+//! a fork, which is counted but not bad: nothing was changed or removed.
 
 use std::collections::HashMap;
 use std::io;
 
 use ona_files::jsonl::{Forward, RawLine};
+use ona_types::canonical::CanonicalError;
 use serde_json::Value;
 
 use super::read::reader;
@@ -68,6 +69,25 @@ impl Ledger {
     }
 }
 
+/// Why an entry is bad.
+#[derive(Debug, thiserror::Error)]
+enum BadEntry {
+    #[error("it has no seq")]
+    NoSeq,
+    #[error("it has no entry_hash")]
+    NoHash,
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+    #[error("its entry_hash does not match its content, whose hash is {0}")]
+    WrongHash(String),
+    #[error("it repeats an earlier line")]
+    Repeated,
+    #[error("the previous line that it names is missing: {0}")]
+    NoPrevious(String),
+    #[error("its seq is {seq}; expected {expected}")]
+    WrongSeq { seq: u64, expected: u64 },
+}
+
 #[derive(Default)]
 struct Walk {
     found: Verification,
@@ -100,7 +120,7 @@ impl Walk {
         match dialect {
             Some(Dialect::Ona) => {
                 if let Err(why) = self.entry(&mut value, line.number) {
-                    self.bad(line.number, why);
+                    self.bad(line.number, why.to_string());
                 }
             }
             Some(_) => self.found.foreign += 1,
@@ -108,36 +128,34 @@ impl Walk {
         }
     }
 
-    fn entry(&mut self, value: &mut Value, number: u64) -> Result<(), String> {
+    fn entry(&mut self, value: &mut Value, number: u64) -> Result<(), BadEntry> {
         self.found.entries += 1;
         self.last_entry = number;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let (claimed, prev) = (text("entry_hash"), text("prev_hash"));
-        let seq = value.get("seq").and_then(Value::as_u64).ok_or("it has no seq")?;
+        let seq = value.get("seq").and_then(Value::as_u64).ok_or(BadEntry::NoSeq)?;
         self.note_torn(value);
-        let claimed = claimed.ok_or("it has no entry_hash")?;
+        let claimed = claimed.ok_or(BadEntry::NoHash)?;
         let first = self.known.is_empty();
         let before = prev.as_ref().and_then(|prev| self.known.get(prev)).copied();
         let fork = !first && prev != self.found.head;
         let root = prev.is_none();
-        // Known from here on, also if it is bad: the lines after it are not to blame.
+        // Known from here on, even if it is bad: later lines are not to blame.
         let again = self.known.insert(claimed.clone(), seq).is_some();
         self.found.head = Some(claimed.clone());
-        let hash = entry_hash(value).map_err(|error| error.to_string())?;
+        let hash = entry_hash(value)?;
         if hash != claimed {
-            return Err(format!("its entry_hash does not match its content, whose hash is {hash}"));
+            return Err(BadEntry::WrongHash(hash));
         }
         let expected = match (before, prev) {
             (Some(before), _) => before + 1,
             // A copy of a first line does not start a second chain.
-            (None, None) if again => return Err("it repeats an earlier line".to_owned()),
+            (None, None) if again => return Err(BadEntry::Repeated),
             (None, None) => 1,
-            (None, Some(prev)) => {
-                return Err(format!("the previous line that it names is missing: {prev}"));
-            }
+            (None, Some(prev)) => return Err(BadEntry::NoPrevious(prev)),
         };
         if seq != expected {
-            return Err(format!("its seq is {seq}; expected {expected}"));
+            return Err(BadEntry::WrongSeq { seq, expected });
         }
         if fork {
             self.found.forks.push(number);
@@ -167,8 +185,8 @@ impl Walk {
 
     fn end(mut self) -> Verification {
         for (line, _, why) in std::mem::take(&mut self.fragments) {
-            // Behind the last entry, and the last line without an end: writers were killed, and the next one
-            // will note what they left.
+            // After the last entry, where the last line is unfinished: writers were killed, and the next one
+            // will note their lines.
             if !self.found.torn_tail || line < self.last_entry {
                 self.bad(line, why);
             }

@@ -27,7 +27,7 @@ impl Token<'_> {
 /// Every token that is neither a comment nor a documentation string, in order.
 pub fn code_tokens<'s>(syntax: &Syntax<'s>) -> Vec<Token<'s>> {
     let mut tokens: Vec<Token<'s>> = Vec::new();
-    // Where the last token ended: text between tokens that is no blank is a token the grammar gives no node to.
+    // Where the last token ended: text between tokens that is not blank is a token without a node in the grammar.
     let mut end = 0;
     syntax.walk(|node, around, step| {
         if step == Step::Out {
@@ -80,7 +80,7 @@ fn is_name(node: Node<'_>) -> bool {
     kind.ends_with("identifier") || matches!(kind, "constant" | "name" | "variable_name")
 }
 
-/// Text whose blanks count, so that it is one token.
+/// Text in which blanks count, so that it is one token.
 fn is_text(node: Node<'_>) -> bool {
     let kind = node.kind();
     ["string", "heredoc", "char", "text", "regex"].iter().any(|part| kind.contains(part))

@@ -8,7 +8,7 @@ use crate::files::repository;
 use crate::{none_of, read};
 
 /// The crates that are held to it.
-const CRATES: [&str; 6] = ["trace", "config", "extensions", "gate", "engine", "hosts"];
+const CRATES: [&str; 7] = ["trace", "intents", "config", "extensions", "gate", "engine", "hosts"];
 
 /// Which top-level modules each top-level module imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
