@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
+use ona_config::settings::{self, BadKey, EditError, Layer, Roots, Settings, UnknownKeys};
 use ona_config::trust::name_of;
 use ona_extensions::trust_request;
 use ona_store::Store;
@@ -181,7 +181,7 @@ fn set(cli: &Cli, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliErr
 }
 
 /// The settings of all files with a key set.
-fn with(cli: &Cli, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, CliError> {
+fn with(cli: &Cli, roots: &Roots, key: &[&str], value: &Value) -> Result<Settings, CliError> {
     let mut all = settings::merge(&settings::load(roots, &env::config(cli)?.given).layers);
     let mut slot = &mut all;
     for part in key {
@@ -191,7 +191,7 @@ fn with(cli: &Cli, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, 
         slot = &mut slot[*part];
     }
     *slot = value.clone();
-    Ok(all)
+    Ok(all.as_object().map(Settings::of).unwrap_or_default())
 }
 
 /// Why a key is not set, and what to do about it.

@@ -306,13 +306,13 @@ fn take_role(args: &AgentArgs, store: &Store, session: &mut Session) -> Result<(
     const WHOSE: &str = "`ona agents` lists the agents and their sources";
     let settings = session.gate.settings();
     let before = store.role_of(&session.seat().session)?;
-    let (from, name, mode, hint) = match (&args.run_as, before, settings["agent"].as_str()) {
+    let (from, name, mode, hint) = match (&args.run_as, before, settings.agent) {
         (Some(name), ..) => ("--agent", name.clone(), None, WHOSE),
         (None, Some(role), _) => {
             let hint = "`--agent NAME` continues as another agent; general-purpose has all tools";
             ("the agent that the session was", role.agent, role.mode, hint)
         }
-        (None, None, Some(name)) => ("the setting `agent`", name.to_owned(), None, WHOSE),
+        (None, None, Some(name)) => ("the setting `agent`", name, None, WHOSE),
         (None, None, None) => return Ok(()),
     };
     let mode = mode.and_then(|mode| mode.parse().ok());

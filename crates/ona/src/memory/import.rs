@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ona_config::settings;
+use ona_config::settings::{self, Settings};
 use ona_config::trust::name_of;
 use ona_engine::memory::markdown::{self, INDEX, Note};
 use ona_files::ReadError;
@@ -90,11 +90,10 @@ pub fn run(
 fn default_dir(cli: &Cli, here: &Path, project: &str) -> Result<PathBuf, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(&config.roots(here, here), &config.given);
-    let merged = settings::merge(&loaded.layers);
-    if let Some(dir) = merged["autoMemoryDirectory"].as_str() {
+    if let Some(dir) = Settings::merged(&loaded.layers).auto_memory_directory {
         return Ok(match dir.strip_prefix("~/") {
             Some(below) => config.home.join(below),
-            None => here.join(dir),
+            None => here.join(&dir),
         });
     }
     let name: String =
