@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use ona_config::settings::Settings;
 use ona_engine::{AgentOptions, Engine, ModelHandle, ServerOptions, Session, Starter};
 use ona_front::{ClientHandle, Op};
 use ona_gate::core::Core;
@@ -12,7 +13,6 @@ use ona_gate::governance::GovernanceError;
 use ona_store::Store;
 use ona_tools::{Host, Web};
 use ona_types::ConversationId;
-use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -91,13 +91,13 @@ impl Starter for Operator<'_> {
 
     fn model(
         &self,
-        settings: &Value,
+        settings: &Settings,
         last: Option<&(String, String)>,
     ) -> Result<ModelHandle, CliError> {
         model_handle(&self.cli.agent, settings, last)
     }
 
-    fn is_model(&self, name: &str, settings: &Value) -> bool {
+    fn is_model(&self, name: &str, settings: &Settings) -> bool {
         is_model(name, settings)
     }
 

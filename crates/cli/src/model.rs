@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use ona_config::settings::Settings;
 use ona_engine::{EffortWish, FindModel, ModelHandle};
 use ona_provider::{
     Aliases, Client, Credential, Fixed, Model, ModelError, ProviderKind, Retry, Transport, allowed,
     resolve,
 };
 use ona_types::Effort;
-use serde_json::Value;
 
 use crate::agent_args::AgentArgs;
 use crate::env::model::{Models, models, transport};
@@ -30,7 +30,7 @@ const ALLOWED: &str = "`ona help cold-start` shows each provider";
 /// Everything about the model; wrong configuration shows here, before anything is sent.
 pub fn model_handle(
     args: &AgentArgs,
-    settings: &Value,
+    settings: &Settings,
     last: Option<&(String, String)>,
 ) -> Result<ModelHandle, CliError> {
     let mut env = models()?;
@@ -101,9 +101,9 @@ fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
 }
 
 /// The reasoning effort.
-fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
+fn wish(given: Option<Effort>, settings: &Settings) -> EffortWish {
     given.map_or_else(
-        || EffortWish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
+        || EffortWish::Open(settings.effort_level.map(Effort::from)),
         EffortWish::Fixed,
     )
 }
@@ -112,7 +112,7 @@ fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
 fn asked_before(
     (provider, wire): &(String, String),
     env: &Models,
-    settings: &Value,
+    settings: &Settings,
 ) -> Option<Model> {
     let provider: ProviderKind = provider.parse().ok()?;
     let aliases = aliases(env, settings).ok()?;
@@ -120,7 +120,7 @@ fn asked_before(
 }
 
 /// Command line, then environment, then settings, then ona's own choice.
-fn model(args: &AgentArgs, env: &Models, settings: &Value) -> Result<Model, CliError> {
+fn model(args: &AgentArgs, env: &Models, settings: &Settings) -> Result<Model, CliError> {
     let name = args.model.as_deref().or(env.model.as_deref());
     chosen(args.provider.as_deref(), name, env, settings).map_err(wrong)
 }
@@ -134,15 +134,16 @@ fn chosen(
     provider: Option<&str>,
     name: Option<&str>,
     env: &Models,
-    settings: &Value,
+    settings: &Settings,
 ) -> Result<Model, String> {
-    let config = &settings["model_config"];
-    let provider = match provider.or(config["provider"].as_str()) {
+    let config = settings.model_config.as_deref();
+    let provider = match provider.or(config.and_then(|config| config.provider.as_deref())) {
         Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| error.to_string())?),
         None => None,
     };
     let aliases = aliases(env, settings)?;
-    let name = name.or(config["model_id"].as_str()).or(settings["model"].as_str());
+    let model_id = config.and_then(|config| config.model_id.as_deref());
+    let name = name.or(model_id).or(settings.model.as_deref());
     let lm_model = env.lm_model.as_deref();
     let resolved = match (provider, name) {
         (Some(provider), Some(name)) => resolve(provider, name, &aliases, lm_model),
@@ -159,12 +160,9 @@ fn chosen(
     resolved.map_err(|error| error.to_string())
 }
 
-fn aliases(env: &Models, settings: &Value) -> Result<Aliases, String> {
+fn aliases(env: &Models, settings: &Settings) -> Result<Aliases, String> {
     let mut aliases = Aliases::default();
-    for (word, wire) in settings["model_aliases"].as_object().into_iter().flatten() {
-        let wire = wire
-            .as_str()
-            .ok_or_else(|| format!("model_aliases: `{word}` must be a wire name of a model"))?;
+    for (word, wire) in settings.model_aliases.iter().flatten() {
         aliases.set(word, wire).map_err(|error| error.to_string())?;
     }
     for (word, wire) in &env.aliases {
@@ -175,12 +173,13 @@ fn aliases(env: &Models, settings: &Value) -> Result<Aliases, String> {
 
 /// Refuses a setting about models that no start would take, whatever else is set. What only does not go together
 /// with the other settings, which may be about to change, is said.
-pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, CliError> {
+pub fn check_setting(settings: &Settings, key: &[&str]) -> Result<Option<String>, CliError> {
     let env = models()?;
+    let config = settings.model_config.as_deref();
     let name = match key {
-        ["model"] => &settings["model"],
-        ["model_config", ..] => &settings["model_config"]["model_id"],
-        ["model_aliases", ..] => &Value::Null,
+        ["model"] => settings.model.as_deref(),
+        ["model_config", ..] => config.and_then(|config| config.model_id.as_deref()),
+        ["model_aliases", ..] => None,
         _ => return Ok(None),
     };
     let aliases = match (aliases(&env, settings), key) {
@@ -188,11 +187,11 @@ pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, C
         (found, _) => found.unwrap_or_default(),
     };
     if let (["model_config", ..], Some(provider)) =
-        (key, settings["model_config"]["provider"].as_str())
+        (key, config.and_then(|config| config.provider.as_deref()))
     {
         provider.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?;
     }
-    if let Some(name) = name.as_str().filter(|name| !knows(name, &aliases, &env)) {
+    if let Some(name) = name.filter(|name| !knows(name, &aliases, &env)) {
         let all = ProviderKind::ALL.map(|(kind, word)| format!("{word}: {}", allowed(kind)));
         return Err(CliError::usage(format!("unknown model `{name}`"))
             .hint(all.join("; "))
@@ -202,7 +201,7 @@ pub fn check_setting(settings: &Value, key: &[&str]) -> Result<Option<String>, C
 }
 
 /// Whether some provider has a model of this name.
-pub fn is_model(name: &str, settings: &Value) -> bool {
+pub fn is_model(name: &str, settings: &Settings) -> bool {
     let Ok(env) = models() else { return true };
     knows(name, &aliases(&env, settings).unwrap_or_default(), &env)
 }

@@ -21,7 +21,7 @@ use ona_types::trust::TrustedContent;
 use serde_json::{Map, Value};
 
 use crate::Config;
-use crate::settings::{self, Layer, Roots};
+use crate::settings::{Layer, Roots, Settings};
 pub use entry::{BadEntry, check, check_name};
 pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
 use limits::Limits;
@@ -196,7 +196,7 @@ pub fn find(
     let places = Places { config, roots, layers, trusted, plugins };
     let (mut found, mut warnings) = places.read();
     let limits = Limits::of(layers, places.exclusive());
-    let env = settings::merge(layers)["env"].take();
+    let env = Settings::merged(layers).env.unwrap_or_default();
     let mut listed: Vec<ListedServer> = Vec::new();
     // The highest rank first; of one rank, what was read last.
     found.sort_by(|one, other| one.name.cmp(&other.name).then(other.scope.cmp(&one.scope)));
@@ -232,7 +232,7 @@ pub fn find(
 fn look(
     one: &Found,
     config: &Config,
-    env: &Value,
+    env: &BTreeMap<String, String>,
     limits: &Limits,
     warnings: &mut Vec<Diagnostic>,
 ) -> (Option<Way>, State) {
@@ -243,10 +243,7 @@ fn look(
     if one.twice {
         return broken(&"it stands there more than once: make one of them");
     }
-    let variable = |name: &str| {
-        let set = env.get(name).and_then(Value::as_str).map(str::to_owned);
-        set.or_else(|| (config.variable)(name))
-    };
+    let variable = |name: &str| env.get(name).cloned().or_else(|| (config.variable)(name));
     let way = match entry::read(&one.entry, &one.cwd, &variable) {
         Ok((way, odd)) => {
             warnings.extend(odd.into_iter().map(|(key, reason)| {

@@ -15,6 +15,7 @@ mod merge;
 mod remarks;
 mod schema;
 mod twice;
+mod typed;
 
 use std::path::{Path, PathBuf};
 
@@ -29,11 +30,11 @@ pub use jsonc::NotSettings;
 pub use known::BadKey;
 pub(crate) use merge::managed_servers_only;
 pub use merge::{
-    child_env, hooks_layers, is_managed, layers_of, managed_rules_only, merge, others_hooks_act,
-    rules_layers, secrets, snapshot,
+    hooks_layers, is_managed, layers_of, managed_rules_only, merge, others_hooks_act, rules_layers,
+    secrets, snapshot,
 };
 pub use ona_repo::Repository;
-pub use schema::{Settings, schema};
+pub use schema::{Permissions, SearchBackend, Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
 
 /// The setting that rejects servers of a project's file.

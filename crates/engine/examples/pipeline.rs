@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use ona_config::Config;
 use ona_config::servers::GivenServers;
-use ona_config::settings::Given;
+use ona_config::settings::{Given, Settings};
 use ona_engine::{
     AgentOptions, Engine, ModelHandle, ServerOptions, Session, SessionBuilder, StartError, Starter,
     Which, Work,
@@ -167,11 +167,11 @@ impl Starter for NoModel {
         false
     }
 
-    fn model(&self, _: &Value, _: Option<&(String, String)>) -> Result<ModelHandle, StartError> {
+    fn model(&self, _: &Settings, _: Option<&(String, String)>) -> Result<ModelHandle, StartError> {
         unreachable!("Read needs no model")
     }
 
-    fn is_model(&self, _: &str, _: &Value) -> bool {
+    fn is_model(&self, _: &str, _: &Settings) -> bool {
         false
     }
 

@@ -53,10 +53,11 @@ impl Session {
     /// How many tokens of memories the settings want offered; none where they switch memory off.
     pub(crate) fn memory_tokens(&self) -> u64 {
         let settings = self.gate.settings();
-        if settings["autoMemoryEnabled"] == false {
+        if settings.auto_memory_enabled == Some(false) {
             return 0;
         }
-        settings["memory"]["budgetTokens"].as_u64().unwrap_or(BUDGET_TOKENS)
+        let budget = settings.memory.and_then(|memory| memory.budget_tokens);
+        budget.map_or(BUDGET_TOKENS, u64::from)
     }
 
     /// What is remembered of this project, for the model; nothing if there is nothing, or no room for it.

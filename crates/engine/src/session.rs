@@ -230,9 +230,7 @@ impl SessionRef<'_> {
     /// Where instructions are for this session.
     pub(crate) fn instruction_roots(self) -> instructions::Roots {
         let (config, place) = (&self.gate.record.core.config, self.gate.place());
-        let excludes = &self.gate.settings()["claudeMdExcludes"];
-        let excludes = excludes.as_array().into_iter().flatten();
-        let excludes = excludes.filter_map(|glob| glob.as_str().map(str::to_owned)).collect();
+        let excludes = self.gate.settings().claude_md_excludes.unwrap_or_default();
         instructions::Roots {
             cwd: place.cwd.clone(),
             project_root: Repository::of(&place.project_dir).checkout,

@@ -22,7 +22,7 @@ use ona_mcp::TokenStore;
 use ona_store::{NewSession, Seat, Step, StoreError};
 use ona_tools::{ModelNeed, PREFIX, STRUCTURED_OUTPUT};
 use ona_types::hook::StartSource;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::{Agent, AgentError};
 use crate::agent_types::{PlayError, TypeError};
@@ -30,6 +30,7 @@ use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::seats::{SeatError, Which};
 use crate::session::{Engine, Session};
+use ona_config::settings::Settings;
 use ona_gate::governance::GovernanceError;
 use ona_gate::servers::{Connecting, Deferral};
 
@@ -50,12 +51,12 @@ pub trait Starter {
     /// The model that the settings and the operator choose. `last` is the provider and model of the session's last answer.
     fn model(
         &self,
-        settings: &Value,
+        settings: &Settings,
         last: Option<&(String, String)>,
     ) -> Result<ModelHandle, Self::Error>;
 
     /// Whether some provider has a model of this name.
-    fn is_model(&self, name: &str, settings: &Value) -> bool;
+    fn is_model(&self, name: &str, settings: &Settings) -> bool;
 
     /// How MCP servers are connected.
     fn server_options(&self) -> Result<ServerOptions, Self::Error>;
@@ -239,7 +240,7 @@ impl<S: Starter> Prepared<'_, S> {
     }
 
     /// The merged settings.
-    pub fn settings(&self) -> Value {
+    pub fn settings(&self) -> Settings {
         self.session.gate.settings()
     }
 
@@ -274,7 +275,7 @@ impl<S: Starter> Prepared<'_, S> {
     fn take_role(&mut self, named: Option<&str>) -> Result<(), StartError> {
         let before = self.builder.engine.core.store.role_of(&self.session.seat().session)?;
         let settings = self.session.gate.settings();
-        let (from, name, mode) = match (named, before, settings["agent"].as_str()) {
+        let (from, name, mode) = match (named, before, settings.agent.as_deref()) {
             (Some(name), ..) => (RoleFrom::Option, name.to_owned(), None),
             (None, Some(role), _) => (RoleFrom::Session, role.agent, role.mode),
             (None, None, Some(name)) => (RoleFrom::Setting, name.to_owned(), None),

@@ -6,8 +6,7 @@ use ona_store::StoreError;
 use ona_types::Diagnostic;
 
 use crate::session::{Engine, Session, SessionRef};
-use ona_config::settings;
-use ona_config::settings::is_projects;
+use ona_config::settings::{self, Settings, is_projects};
 use ona_config::trust::Agreement;
 use ona_extensions::{
     Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, active_plugins,
@@ -29,7 +28,7 @@ impl Session {
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
-        let (plugins, warnings) = active_plugins(config, dir, &settings::merge(&layers));
+        let (plugins, warnings) = active_plugins(config, dir, &Settings::merged(&layers));
         let found = Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &[],
@@ -76,7 +75,7 @@ impl SessionRef<'_> {
         skill: &SkillDefinition,
         arguments: &str,
     ) -> Result<Rendered, RenderError> {
-        let commands_off = self.gate.settings()["disableSkillShellExecution"] == true;
+        let commands_off = self.gate.settings().disable_skill_shell_execution == Some(true);
         let context = RenderContext { session_id: self.gate.seat().session.as_str(), commands_off };
         render(skill, arguments, &context)
     }

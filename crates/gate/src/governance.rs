@@ -20,7 +20,7 @@ use super::core::Core;
 use basis::{Basis, Derived};
 use ona_config::Config;
 use ona_config::servers::{self, PluginServers, Servers};
-use ona_config::settings::{self, Layer};
+use ona_config::settings::{self, Layer, Settings};
 use ona_config::trust::{self, TrustRequest};
 use ona_config::watch::Watch;
 use ona_extensions::{Plugin, active_plugins};
@@ -124,11 +124,11 @@ impl Governance {
         watch: Watch,
     ) -> Self {
         let Core { config, .. } = &**core;
-        let merged = settings::merge(&basis.layers);
+        let merged = Settings::merged(&basis.layers);
         let mut hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
             .into_iter()
             .filter_map(|(layer, acts)| {
-                let hooks = layer.json.get("hooks")?.clone();
+                let hooks = layer.hooks()?.clone();
                 let source = layer.source.clone();
                 Some(HookLayer { source, hooks, off: !acts, env: Vec::new() })
             })
@@ -263,8 +263,8 @@ impl Governance {
     }
 
     /// The settings in force, merged.
-    pub fn settings(&self) -> Value {
-        settings::merge(&self.basis.layers)
+    pub fn settings(&self) -> Settings {
+        Settings::merged(&self.basis.layers)
     }
 
     /// The MCP servers there are.
@@ -286,18 +286,13 @@ impl Governance {
 fn hosts(
     core: &Core,
     basis: &Basis,
-    merged: &Value,
+    settings: &Settings,
     redactor: &Redactor,
     warnings: &mut Vec<String>,
 ) -> (Host, HookHost) {
     let Core { config, host, .. } = core;
-    // An empty list allows nothing; none at all, anything.
-    let texts = |key: &str| -> Option<Vec<String>> {
-        let list = merged.get(key)?.as_array()?.iter();
-        Some(list.filter_map(|text| text.as_str().map(str::to_owned)).collect())
-    };
     // ona's own variables come last and so win.
-    let mut child_env = settings::child_env(merged);
+    let mut child_env = settings.child_env();
     let has_locale =
         config.has_locale || child_env.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL");
     child_env.extend(host.child_env.iter().cloned());
@@ -308,8 +303,9 @@ fn hosts(
         has_locale,
         timeouts: config.hook_timeouts,
         disabled: config.hooks_disabled,
-        allowed_urls: texts("allowedHttpHookUrls"),
-        allowed_env: texts("httpHookAllowedEnvVars"),
+        // An empty list allows nothing; no list allows anything.
+        allowed_urls: settings.allowed_http_hook_urls.clone(),
+        allowed_env: settings.http_hook_allowed_env_vars.clone(),
         variable: Box::new(config.variable),
         redactor: redactor.clone(),
     };

@@ -30,13 +30,13 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_config::settings::Settings;
 use ona_front::{CoreEnd, Human, channel};
 use ona_intents::Workspace;
 use ona_policy::secrets::Redactor;
 use ona_store::{Seat, Standing, Store, StoreError};
 use ona_tools::Place;
 use ona_types::{PermissionMode, Phase, SessionId};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use self::core::Core;
@@ -188,7 +188,7 @@ impl Gate {
     }
 
     /// The settings in force, merged.
-    pub fn settings(&self) -> Value {
+    pub fn settings(&self) -> Settings {
         self.governance.settings()
     }
 

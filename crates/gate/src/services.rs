@@ -9,10 +9,9 @@ use ona_mcp::{OnProgress, Pool};
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{
     AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
-    Waits, WebFound, WebQuery, Whose,
+    Waits, WebFetchSettings, WebFound, WebQuery, WebSearchSettings, Whose,
 };
 use ona_types::{Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
-use serde_json::Value;
 
 use super::Gate;
 
@@ -177,8 +176,20 @@ impl Gate {
 }
 
 impl SessionServices for GateServices<'_> {
-    fn setting(&self, key: &str) -> Value {
-        self.0.governance.settings()[key].clone()
+    fn web_fetch(&self) -> WebFetchSettings {
+        let settings = self.0.governance.settings().web_fetch.unwrap_or_default();
+        WebFetchSettings {
+            summarize: settings.summarize.unwrap_or(true),
+            private_hosts: settings.allow_private_hosts.clone().unwrap_or_default(),
+        }
+    }
+
+    fn web_search(&self) -> WebSearchSettings {
+        let settings = self.0.governance.settings().web_search.unwrap_or_default();
+        WebSearchSettings {
+            backend: settings.backend.map(|backend| backend.as_str()),
+            url: settings.url.clone(),
+        }
     }
 
     fn is_operators_call(&self) -> bool {

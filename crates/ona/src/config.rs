@@ -6,7 +6,7 @@ use ona_cli::bootstrap::directory;
 use ona_cli::model;
 use ona_cli::output::{complain, print_line};
 use ona_cli::{CliError, Options, env};
-use ona_config::settings::{self, BadKey, EditError, Layer, Roots, UnknownKeys};
+use ona_config::settings::{self, BadKey, EditError, Layer, Roots, Settings, UnknownKeys};
 use ona_config::trust::name_of;
 use ona_extensions::trust_request;
 use ona_store::Store;
@@ -180,7 +180,7 @@ fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, Cl
 }
 
 /// The settings of all files with a key set.
-fn with(cli: &Options, roots: &Roots, key: &[&str], value: &Value) -> Result<Value, CliError> {
+fn with(cli: &Options, roots: &Roots, key: &[&str], value: &Value) -> Result<Settings, CliError> {
     let mut all = settings::merge(&settings::load(roots, &env::config(cli)?.given).layers);
     let mut slot = &mut all;
     for part in key {
@@ -190,7 +190,7 @@ fn with(cli: &Options, roots: &Roots, key: &[&str], value: &Value) -> Result<Val
         slot = &mut slot[*part];
     }
     *slot = value.clone();
-    Ok(all)
+    Ok(all.as_object().map(Settings::of).unwrap_or_default())
 }
 
 /// Why a key is not set, and what to do about it.

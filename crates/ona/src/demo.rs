@@ -11,6 +11,7 @@ use ona_cli::bootstrap::{self, Interrupts, Operator, today};
 use ona_cli::output::{plain, print};
 use ona_cli::{CliError, Options};
 use ona_config::Config;
+use ona_config::settings::Settings;
 use ona_engine::{
     AgentOptions, EffortWish, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter, Which,
     Work,
@@ -142,7 +143,7 @@ impl Starter for DemoStarter<'_> {
 
     fn model(
         &self,
-        settings: &Value,
+        settings: &Settings,
         last: Option<&(String, String)>,
     ) -> Result<ModelHandle, CliError> {
         match self.server {
@@ -151,7 +152,7 @@ impl Starter for DemoStarter<'_> {
         }
     }
 
-    fn is_model(&self, name: &str, settings: &Value) -> bool {
+    fn is_model(&self, name: &str, settings: &Settings) -> bool {
         self.operator.is_model(name, settings)
     }
 

@@ -12,7 +12,7 @@ use ona_cli::bootstrap::directory;
 use ona_cli::output::complain;
 use ona_cli::{CliError, Options, env};
 use ona_config::servers::{self, KeptIn, Servers};
-use ona_config::settings::{self, Roots};
+use ona_config::settings::{Roots, Settings};
 use ona_config::trust::{name_of, repository_root};
 use ona_extensions::{Plugin, active_plugins};
 use ona_types::trust::TrustRecord as _;
@@ -157,7 +157,7 @@ fn found(cli: &Options) -> Result<Servers, CliError> {
         Some(store) => store.trusted(&name_of(&repository_root(&roots.project_dir)))?,
         None => Vec::new(),
     };
-    let (plugins, odd) = active_plugins(&config, &roots.project_dir, &settings::merge(&layers));
+    let (plugins, odd) = active_plugins(&config, &roots.project_dir, &Settings::merged(&layers));
     for warning in odd {
         complain(&format!("warning: {warning}\n"));
     }

@@ -1,5 +1,6 @@
 //! `ona plugin`: adds, updates, lists and removes plugins.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 use ona_cli::bootstrap::directory;
 use ona_cli::output::{complain, plain};
 use ona_cli::{CliError, Options, asker, env};
-use ona_config::settings;
+use ona_config::settings::{self, Settings};
 use ona_config::trust::{Agreement, repository_root};
 use ona_extensions::plugin::one_line;
 use ona_extensions::plugin::registry::{
@@ -115,8 +116,8 @@ pub fn run(cli: &Options, command: &Plugin) -> Result<ExitCode, CliError> {
             shop.add(&source, project, *yes)?;
         }
         Plugin::List { json } => {
-            let settings = settings::merge(&in_force(cli, &roots, None)?);
-            shop.list(&settings["enabledPlugins"], *json)?;
+            let settings = Settings::merged(&in_force(cli, &roots, None)?);
+            shop.list(&settings.enabled_plugins.unwrap_or_default(), *json)?;
         }
         Plugin::Update { id, yes } => return shop.update(id.as_deref(), *yes),
         Plugin::Remove { id } => {
@@ -316,7 +317,7 @@ impl Shop<'_> {
         Ok(ExitCode::from(u8::from(wrong > 0)))
     }
 
-    fn list(&self, enabled: &Value, as_json: bool) -> Result<(), CliError> {
+    fn list(&self, enabled: &BTreeMap<String, bool>, as_json: bool) -> Result<(), CliError> {
         let (installed, bad) = self.registry.installed();
         for error in bad {
             complain(&format!("warning: {error}\n"));
@@ -355,7 +356,7 @@ impl Shop<'_> {
     }
 
     /// Whether a plugin acts here, and if not why.
-    fn state(&self, one: &Installed, enabled: &Value) -> String {
+    fn state(&self, one: &Installed, enabled: &BTreeMap<String, bool>) -> String {
         let here = repository_root(&self.roots.project_dir);
         match &one.record.project {
             _ if one.plugin.is_err() => "broken".to_owned(),
@@ -367,7 +368,7 @@ impl Shop<'_> {
         }
     }
 
-    fn json(&self, one: &Installed, enabled: &Value) -> Value {
+    fn json(&self, one: &Installed, enabled: &BTreeMap<String, bool>) -> Value {
         let Installed { id, record, plugin } = one;
         let mut json = json!({
             "id": id, "source": record.source, "commit": record.commit, "enabled": record.enabled,

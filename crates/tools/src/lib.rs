@@ -72,7 +72,7 @@ pub use mcp::{PREFIX, ServerTool};
 pub use read::PDF_TEXT;
 pub use services::{
     AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
-    Waits, WebFound, WebHit, WebQuery, Whose,
+    Waits, WebFetchSettings, WebFound, WebHit, WebQuery, WebSearchSettings, Whose,
 };
 pub use structured::{STRUCTURED_OUTPUT, SchemaError, StructuredOutput, misfit};
 pub use task::end_of as end_of_file;

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use ona_mcp::{OnProgress, Pool};
 use ona_types::gate::Permit;
 use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// An answer of the session's, to be awaited.
@@ -149,10 +148,31 @@ pub struct Deferred {
     pub description: String,
 }
 
+/// `webFetch` of the settings in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebFetchSettings {
+    /// Whether a model answers the prompt about a page; otherwise the page itself is shown.
+    pub summarize: bool,
+    /// Hosts that may be fetched from although their addresses are not public.
+    pub private_hosts: Vec<String>,
+}
+
+/// `webSearch` of the settings in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebSearchSettings {
+    /// The name of the backend.
+    pub backend: Option<&'static str>,
+    /// Its address.
+    pub url: Option<String>,
+}
+
 /// The session's side of a call.
 pub trait SessionServices: Send + Sync {
-    /// A value of the settings in force, such as `webSearch`; null where nothing is set.
-    fn setting(&self, key: &str) -> Value;
+    /// How pages are fetched.
+    fn web_fetch(&self) -> WebFetchSettings;
+
+    /// Which backend searches the web.
+    fn web_search(&self) -> WebSearchSettings;
 
     /// Whether the operator calls the tool directly.
     fn is_operators_call(&self) -> bool;

@@ -19,7 +19,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ona_types::TRUNCATED_SUFFIX;
 use secrecy::SecretString;
-use serde_json::Value;
 
 use cache::Cache;
 use names::{Names, SystemNames};
@@ -108,11 +107,6 @@ impl fmt::Debug for Web {
         // It holds keys, and proxies' passwords.
         f.debug_struct("Web").finish_non_exhaustive()
     }
-}
-
-/// A text of the settings.
-fn setting<'v>(settings: &'v Value, key: &str) -> Option<&'v str> {
-    settings[key].as_str().map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// The text, cut where S0 §7.1 says.

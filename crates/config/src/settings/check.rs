@@ -256,7 +256,7 @@ fn sift(
 }
 
 /// What of the key's value is as [`Settings`] wants it.
-fn fitting(key: String, value: Value, found: &mut Findings) -> Map<String, Value> {
+pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<String, Value> {
     let mut alone = Value::Object(Map::from_iter([(key.clone(), value)]));
     let mut gone: Vec<String> = Vec::new();
     while let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&alone) {

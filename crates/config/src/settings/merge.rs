@@ -1,7 +1,6 @@
 //! Many layers made one: by rank, and with what only the organisation may say.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::Path;
 
 use ona_policy::secrets::holds_secret;
@@ -152,12 +151,6 @@ pub fn snapshot(loaded: &Loaded) -> Value {
     let mut snapshot = merge(&layers);
     snapshot[LAYERS] = serde_json::to_value(&layers).unwrap_or_default();
     snapshot
-}
-
-/// The variables that children of the session get.
-pub fn child_env(merged: &Value) -> Vec<(OsString, OsString)> {
-    let env = merged["env"].as_object().into_iter().flatten();
-    env.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into()))).collect()
 }
 
 /// The values in `env` that are secrets.

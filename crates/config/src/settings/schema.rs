@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use ona_types::PermissionMode;
@@ -327,6 +328,15 @@ macro_rules! words {
         #[allow(missing_docs, reason = "the words say it")]
         pub enum $name { $($variant),+ }
 
+        impl $name {
+            /// As settings write it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 match String::deserialize(deserializer)?.as_str() {
@@ -414,6 +424,14 @@ impl<'de> Deserialize<'de> for Positive {
 /// file would then displace the object of another.
 #[derive(Clone, Debug, Default)]
 pub struct Object<T>(pub T);
+
+impl<T> Deref for Object<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 impl<T: JsonSchema> JsonSchema for Object<T> {
     fn schema_name() -> Cow<'static, str> {

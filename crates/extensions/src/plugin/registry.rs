@@ -6,17 +6,17 @@
 
 mod source;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_config::Config;
-use ona_config::settings::Repository;
+use ona_config::settings::{Repository, Settings};
 use ona_files::{Lock, LockError, Mode, ReplaceError, ReplaceOptions};
 use ona_types::Diagnostic;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{AgreedParts, Parts, Plugin, PluginError};
@@ -314,21 +314,21 @@ pub(crate) struct Wanted<'a> {
     /// The root of the repository.
     pub(crate) repository: &'a Path,
     /// The setting `enabledPlugins`.
-    pub(crate) enabled: &'a Value,
+    pub(crate) enabled: &'a BTreeMap<String, bool>,
 }
 
 /// The plugins that act in a project whose settings are these, and what is wrong with them.
 pub fn active_plugins(
     config: &Config,
     project_dir: &Path,
-    settings: &Value,
+    settings: &Settings,
 ) -> (Vec<Plugin>, Vec<Diagnostic>) {
     acting(&Wanted {
         ona_config: &config.ona_config,
         given: &config.plugin_dirs,
         added: !config.is_bare(),
         repository: &Repository::of(project_dir).root,
-        enabled: &settings["enabledPlugins"],
+        enabled: settings.enabled_plugins.as_ref().unwrap_or(&BTreeMap::new()),
     })
 }
 
@@ -384,13 +384,12 @@ pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
 }
 
 /// Whether `enabledPlugins` switches a plugin off: by its name, or as `name@market`.
-pub fn is_switched_off(enabled: &Value, id: &str) -> bool {
-    if let Some(said) = enabled.get(id).and_then(Value::as_bool) {
-        return !said;
+pub fn is_switched_off(enabled: &BTreeMap<String, bool>, id: &str) -> bool {
+    if let Some(on) = enabled.get(id) {
+        return !on;
     }
     let named = |key: &str| key.split_once('@').is_some_and(|(name, _)| name == id);
-    let entries = enabled.as_object().into_iter().flatten();
-    entries.filter(|(key, _)| named(key)).any(|(_, said)| said == &Value::Bool(false))
+    enabled.iter().any(|(key, on)| named(key) && !on)
 }
 
 #[cfg(test)]

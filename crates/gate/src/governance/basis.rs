@@ -6,9 +6,8 @@ use ona_policy::{Permissions, Rule, Scope, Surroundings};
 use ona_repo::Disk;
 use ona_tools::Place;
 use ona_types::{Behavior, PermissionMode};
-use serde_json::Value;
 
-use ona_config::settings::{self, Layer, Roots};
+use ona_config::settings::{self, Layer, Roots, Settings};
 
 /// What the permissions are made of, and made of again when one of them changes.
 #[derive(Clone, Debug)]
@@ -32,11 +31,11 @@ pub struct Basis {
 /// The mode that was chosen earlier in this session.
 pub fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
     let session = layers.iter().find(|layer| layer.source.scope == Scope::Session)?;
-    mode_in(session.json.get("permissions")?)
+    mode_in(&session.settings())
 }
 
-fn mode_in(permissions: &Value) -> Option<PermissionMode> {
-    permissions.get("defaultMode")?.as_str()?.parse().ok()
+fn mode_in(settings: &Settings) -> Option<PermissionMode> {
+    settings.permissions.as_ref()?.default_mode
 }
 
 /// Where worktrees of agents are, below the root of the checkout.
@@ -76,7 +75,7 @@ impl Basis {
     /// The mode the organisation sets.
     fn managed_mode(&self) -> Option<PermissionMode> {
         let managed = self.layers.iter().rev().filter(|layer| settings::is_managed(layer));
-        managed.filter_map(|layer| mode_in(layer.json.get("permissions")?)).next()
+        managed.filter_map(|layer| mode_in(&layer.settings())).next()
     }
 
     /// Why a mode cannot be had: who chooses one may be stricter than the organisation, not laxer.
@@ -87,8 +86,9 @@ impl Basis {
             return Some(format!("{mode} permits more than the organisation's {most}"));
         }
         let switched_off = mode == PermissionMode::BypassPermissions
-            && settings::merge(&self.layers)["permissions"]["disableBypassPermissionsMode"]
-                == "disable";
+            && Settings::merged(&self.layers)
+                .permissions
+                .is_some_and(|p| p.disable_bypass_permissions_mode.is_some());
         switched_off.then(|| format!("{mode} is switched off by the settings"))
     }
 
@@ -99,9 +99,8 @@ impl Basis {
         for layer in &self.layers {
             let base =
                 if settings::is_projects(layer) { &layer.base } else { &self.roots.project_dir };
-            let named = layer.json.get("permissions").and_then(|p| p.get("additionalDirectories"));
-            let named = named.and_then(Value::as_array).into_iter().flatten();
-            for dir in named.filter_map(Value::as_str) {
+            let permissions = layer.settings().permissions.unwrap_or_default();
+            for dir in permissions.additional_directories.iter().flatten() {
                 dirs.extend(ona_files::resolve(base, dir).ok().filter(|d| !dirs.contains(d)));
             }
         }
@@ -119,7 +118,7 @@ impl Basis {
             return self.roots.project_dir.clone();
         };
         for layer in layers.iter().filter(|layer| layer.base != *deepest) {
-            if layer.json["hooks"].to_string().contains("CLAUDE_PROJECT_DIR") {
+            if layer.hooks().is_some_and(|hooks| hooks.to_string().contains("CLAUDE_PROJECT_DIR")) {
                 warnings.push(format!(
                     "{}: CLAUDE_PROJECT_DIR in its hooks is {}, whose hooks act too",
                     layer.source,
@@ -133,9 +132,8 @@ impl Basis {
     /// What all of it amounts to.
     pub fn derive(&self, mut place: Place) -> Derived {
         let mut warnings = Vec::new();
-        let merged = settings::merge(&self.layers);
-        let permissions = &merged["permissions"];
-        let mut mode = self.mode.or_else(|| mode_in(permissions)).unwrap_or_default();
+        let in_settings = || mode_in(&Settings::merged(&self.layers));
+        let mut mode = self.mode.or_else(in_settings).unwrap_or_default();
         if let Some(why) = self.refuses(mode) {
             mode = match self.managed_mode() {
                 Some(most) if most != PermissionMode::BypassPermissions => most,
@@ -157,7 +155,8 @@ impl Basis {
             world: &Disk,
         };
         let home = &self.roots.home;
-        let mut rules = rules(&self.layers, &place.project_dir, home, &mut warnings);
+        let (mut rules, wrong) = rules(&self.layers, &place.project_dir, home);
+        warnings.extend(wrong);
         for worktree in self.worktrees() {
             rules.extend(self.mirrored(&worktree));
         }
@@ -182,50 +181,72 @@ impl Basis {
             Err(_) => path.to_owned(),
         };
         let (from, to) = (checkout.to_string_lossy(), worktree.to_string_lossy());
-        let mut layers = self.layers.clone();
-        for layer in &mut layers {
-            layer.base = moved(&layer.base);
-            let permissions = layer.json.get_mut("permissions").and_then(Value::as_object_mut);
-            let Some(permissions) = permissions else { continue };
-            permissions.remove("allow");
-            for list in permissions.values_mut().filter_map(Value::as_array_mut) {
-                for text in list {
-                    let renamed = text.as_str().map(|text| text.replace(&*from, &to));
-                    *text = renamed.map_or(Value::Null, Value::from);
-                }
-            }
+        let renamed = |texts: &Option<Vec<String>>| {
+            let texts = texts.as_ref()?.iter().map(|text| text.replace(&*from, &to));
+            Some(texts.collect())
+        };
+        let (cwd, home) = (moved(&self.roots.project_dir), &self.roots.home);
+        let mut rules = Vec::new();
+        for layer in settings::rules_layers(&self.layers) {
+            let own = layer.settings().permissions.unwrap_or_default();
+            let mirrored = settings::Permissions {
+                deny: renamed(&own.deny),
+                ask: renamed(&own.ask),
+                ..settings::Permissions::default()
+            };
+            let layer = Layer { base: moved(&layer.base), ..layer.clone() };
+            // What is wrong with a rule was said of the rule itself.
+            rules.extend(rules_of(&layer, &mirrored, &cwd, home).0);
         }
-        rules(&layers, &moved(&self.roots.project_dir), &self.roots.home, &mut Vec::new())
+        rules
     }
 }
 
-fn rules(layers: &[Layer], cwd: &Path, home: &Path, warnings: &mut Vec<String>) -> Vec<Rule> {
-    let mut rules = Vec::new();
+/// The rules of all layers that act, and what is wrong with the others.
+fn rules(layers: &[Layer], cwd: &Path, home: &Path) -> (Vec<Rule>, Vec<String>) {
+    let (mut rules, mut warnings) = (Vec::new(), Vec::new());
     for layer in settings::rules_layers(layers) {
-        // From a subdirectory, too, `.env` in the repository's settings means the repository's.
-        let anchors =
-            layer.anchors(if settings::is_projects(layer) { &layer.base } else { cwd }, home);
-        for (list, behavior) in
-            [("allow", Behavior::Allow), ("deny", Behavior::Deny), ("ask", Behavior::Ask)]
-        {
-            let texts = layer.json["permissions"][list].as_array().into_iter().flatten();
-            for text in texts.filter_map(Value::as_str) {
-                match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
-                    Ok((rule, _)) => rules.push(rule),
-                    // Files and snapshots were checked when they were loaded; what a session keeps was not.
-                    Err(why) => warnings
-                        .push(format!("{}: permissions.{list}: {text}: {why}", layer.source)),
+        let permissions = layer.settings().permissions.unwrap_or_default();
+        let (more, wrong) = rules_of(layer, &permissions, cwd, home);
+        rules.extend(more);
+        warnings.extend(wrong);
+    }
+    (rules, warnings)
+}
+
+/// The rules of one layer, and what is wrong with the others.
+fn rules_of(
+    layer: &Layer,
+    permissions: &settings::Permissions,
+    cwd: &Path,
+    home: &Path,
+) -> (Vec<Rule>, Vec<String>) {
+    // From a subdirectory, too, `.env` in the repository's settings means the repository's.
+    let cwd = if settings::is_projects(layer) { &layer.base } else { cwd };
+    let anchors = layer.anchors(cwd, home);
+    let (mut rules, mut warnings) = (Vec::new(), Vec::new());
+    for (list, texts, behavior) in [
+        ("allow", &permissions.allow, Behavior::Allow),
+        ("deny", &permissions.deny, Behavior::Deny),
+        ("ask", &permissions.ask, Behavior::Ask),
+    ] {
+        for text in texts.iter().flatten() {
+            match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
+                Ok((rule, _)) => rules.push(rule),
+                // Files and snapshots were checked when they were loaded; what a session keeps was not.
+                Err(why) => {
+                    warnings.push(format!("{}: permissions.{list}: {text}: {why}", layer.source));
                 }
             }
         }
     }
-    rules
+    (rules, warnings)
 }
 
 #[cfg(test)]
 mod tests {
     use ona_policy::Source;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ona_cli::CliError;
-use ona_cli::Options;
 use ona_cli::bootstrap::directory;
-use ona_cli::env;
 use ona_cli::output::{complain, plain};
-use ona_config::settings;
+use ona_cli::{CliError, Options, env};
+use ona_config::settings::{self, Settings};
 use ona_config::trust::name_of;
 use ona_engine::memory::import::{Import, ImportError, read};
 use ona_store::Saved;
@@ -70,11 +68,10 @@ fn not_imported(error: &ImportError) -> CliError {
 fn default_dir(cli: &Options, here: &Path, project: &str) -> Result<PathBuf, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(&config.roots(here, here), &config.given);
-    let merged = settings::merge(&loaded.layers);
-    if let Some(dir) = merged["autoMemoryDirectory"].as_str() {
+    if let Some(dir) = Settings::merged(&loaded.layers).auto_memory_directory {
         return Ok(match dir.strip_prefix("~/") {
             Some(below) => config.home.join(below),
-            None => here.join(dir),
+            None => here.join(&dir),
         });
     }
     let name: String =

@@ -9,10 +9,11 @@ use ona_cli::CliError;
 use ona_cli::bootstrap::outputs_beside;
 use ona_cli::output::{complain, plain};
 use ona_cli::started_by::started_by;
+use ona_config::settings::Settings;
 use ona_gate::settle::is_gone;
 use ona_store::{Prunable, Prune, Pruned, Selected, Store, StoreError};
 use ona_types::SessionId;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -65,8 +66,9 @@ pub fn run(store: &Store, pruning: &Pruning) -> Result<String, CliError> {
 }
 
 /// Removes old sessions if the settings say so: at most once a day, and never for an agent.
-pub fn clean_up(store: &Store, settings: &Value, own: &SessionId) -> Result<(), StoreError> {
-    let Some(days) = settings["cleanupPeriodDays"].as_i64() else { return Ok(()) };
+pub fn clean_up(store: &Store, settings: &Settings, own: &SessionId) -> Result<(), StoreError> {
+    let Some(days) = settings.cleanup_period_days else { return Ok(()) };
+    let days = i64::from(days.0.get());
     // A record in memory has nothing old in it.
     if !store.path().is_absolute() || started_by().is_some() {
         return Ok(());

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use url::{Host, Url};
 
 use super::search::found;
-use super::{ExtraCaError, USER_AGENT, Web, WebProxies, describe, setting};
-use crate::services::{WebFound, WebHit, WebQuery};
+use super::{ExtraCaError, USER_AGENT, Web, WebProxies, describe};
+use crate::services::{WebFound, WebHit, WebQuery, WebSearchSettings};
 use ona_http::link::{self, LinkError};
 
 /// The backends there are.
@@ -119,8 +119,8 @@ fn is_safe(url: &Url) -> bool {
 
 impl<'w> Backend<'w> {
     /// The one that the settings name, with what it needs.
-    pub(super) fn of(settings: &Value, web: &'w Web) -> Result<Self, BackendError> {
-        let name = setting(settings, "backend").unwrap_or_default();
+    pub(super) fn of(settings: &WebSearchSettings, web: &'w Web) -> Result<Self, BackendError> {
+        let name = settings.backend.unwrap_or_default();
         let Some((kind, name, default, path)) = KINDS.iter().find(|(_, known, ..)| *known == name)
         else {
             return Err(BackendError::Unknown(name.to_owned()));
@@ -133,7 +133,9 @@ impl<'w> Backend<'w> {
         if !variable.is_empty() && key.is_none() {
             return Err(BackendError::NoKey { name, variable });
         }
-        let Some(given) = setting(settings, "url").or(*default) else {
+        let Some(given) =
+            settings.url.as_deref().map(str::trim).filter(|url| !url.is_empty()).or(*default)
+        else {
             return Err(BackendError::NoUrl(name));
         };
         let base = base(given).map_err(BackendError::BadUrl)?;
@@ -317,7 +319,11 @@ mod tests {
         Web::new(WebAccess { brave_key: key(), tavily_key: key(), ..WebAccess::default() })
     }
 
-    fn refusal(settings: &Value, web: &Web) -> String {
+    fn chosen(backend: &'static str, url: Option<&str>) -> WebSearchSettings {
+        WebSearchSettings { backend: Some(backend), url: url.map(str::to_owned) }
+    }
+
+    fn refusal(settings: &WebSearchSettings, web: &Web) -> String {
         Backend::of(settings, web).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
@@ -325,16 +331,16 @@ mod tests {
     fn what_is_missing_is_named() {
         let none = Web::default();
         for (settings, web, expected) in [
-            (json!({"backend": "google"}), &none, "the backends are searxng, brave, tavily"),
-            (json!({"backend": "searxng"}), &none, "webSearch.url is not set"),
+            (chosen("google", None), &none, "the backends are searxng, brave, tavily"),
+            (chosen("searxng", None), &none, "webSearch.url is not set"),
             (
-                json!({"backend": "searxng", "url": "nope"}),
+                chosen("searxng", Some("nope")),
                 &none,
                 "the setting webSearch.url: it is not a valid URL",
             ),
-            (json!({"backend": "brave"}), &none, "BRAVE_API_KEY is not set"),
-            (json!({"backend": "tavily"}), &none, "TAVILY_API_KEY is not set"),
-            (json!({"backend": "brave", "url": "http://far.example"}), &with_keys(), "use https"),
+            (chosen("brave", None), &none, "BRAVE_API_KEY is not set"),
+            (chosen("tavily", None), &none, "TAVILY_API_KEY is not set"),
+            (chosen("brave", Some("http://far.example")), &with_keys(), "use https"),
         ] {
             let refused = refusal(&settings, web);
             assert!(refused.contains(expected), "{refused}");
@@ -345,22 +351,16 @@ mod tests {
     fn addresses_are_what_the_backends_say() {
         let web = with_keys();
         for (settings, expected) in [
-            (json!({"backend": "brave"}), "https://api.search.brave.com/res/v1/web/search"),
-            (json!({"backend": "tavily"}), "https://api.tavily.com/search"),
-            (
-                json!({"backend": "searxng", "url": "http://far.example/"}),
-                "http://far.example/search",
-            ),
-            (json!({"backend": "searxng", "url": "http://h/x/search/"}), "http://h/x/search/"),
-            (
-                json!({"backend": "tavily", "url": "http://localhost:1"}),
-                "http://localhost:1/search",
-            ),
-            (json!({"backend": "tavily", "url": "http://[::1]:1"}), "http://[::1]:1/search"),
+            (chosen("brave", None), "https://api.search.brave.com/res/v1/web/search"),
+            (chosen("tavily", None), "https://api.tavily.com/search"),
+            (chosen("searxng", Some("http://far.example/")), "http://far.example/search"),
+            (chosen("searxng", Some("http://h/x/search/")), "http://h/x/search/"),
+            (chosen("tavily", Some("http://localhost:1")), "http://localhost:1/search"),
+            (chosen("tavily", Some("http://[::1]:1")), "http://[::1]:1/search"),
         ] {
             let backend = Backend::of(&settings, &web).map_err(|why| panic!("{why}")).unwrap();
             assert_eq!(backend.url.as_str(), expected);
-            assert_eq!(settings["backend"], backend.name());
+            assert_eq!(settings.backend, Some(backend.name()));
         }
     }
 

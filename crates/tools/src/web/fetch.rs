@@ -8,7 +8,6 @@ use ona_policy::{Effects, RuleSubject};
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use url::Url;
 
 use super::capped;
@@ -17,7 +16,7 @@ use super::page::{self, Page};
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
 use crate::input::InputError;
-use crate::services::SessionServices;
+use crate::services::{SessionServices, WebFetchSettings};
 use crate::text::count;
 use crate::tool::{BuiltIn, Refusal};
 use ona_http::link;
@@ -61,7 +60,7 @@ impl BuiltIn for WebFetch {
     }
 
     fn model_need(services: &dyn SessionServices) -> ModelNeed {
-        match FetchSettings::of(&services.setting("webFetch")).summarize {
+        match services.web_fetch().summarize {
             true => ModelNeed::Always,
             false => ModelNeed::None,
         }
@@ -69,7 +68,7 @@ impl BuiltIn for WebFetch {
 
     async fn run(input: WebFetchInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let url = link::parse(&input.url).map_err(|why| Refusal::rejected(why.to_string()))?;
-        let settings = FetchSettings::of(&cx.services.setting("webFetch"));
+        let settings = FetchSettings::of(&cx.services.web_fetch());
         let work = async {
             match page(&url, &settings, cx).await? {
                 Fetched::Page { page, cached } => {
@@ -104,14 +103,11 @@ struct FetchSettings {
 }
 
 impl FetchSettings {
-    fn of(settings: &Value) -> Self {
-        let hosts = settings["allowPrivateHosts"].as_array().into_iter().flatten();
+    fn of(settings: &WebFetchSettings) -> Self {
         // Invalid hosts were reported when the settings were read.
-        let private = hosts.filter_map(|host| PrivateHost::parse(host.as_str()?).ok());
-        Self {
-            summarize: settings["summarize"].as_bool().unwrap_or(true),
-            private: private.collect(),
-        }
+        let private =
+            settings.private_hosts.iter().filter_map(|host| PrivateHost::parse(host).ok());
+        Self { summarize: settings.summarize, private: private.collect() }
     }
 }
 

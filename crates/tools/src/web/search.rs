@@ -5,7 +5,6 @@ use ona_policy::Effects;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use url::{Host, Url};
 
 use super::backend::{self, Backend, BackendError};
@@ -101,7 +100,7 @@ impl BuiltIn for WebSearch {
     }
 
     fn model_need(services: &dyn SessionServices) -> ModelNeed {
-        match is_set(&services.setting("webSearch")) {
+        match services.web_search().backend.is_some() {
             true => ModelNeed::IfThereIsOne,
             false => ModelNeed::Always,
         }
@@ -118,8 +117,8 @@ impl BuiltIn for WebSearch {
 }
 
 async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-    let settings = cx.services.setting("webSearch");
-    let (by, found) = match (cx.services.search(query).await, is_set(&settings)) {
+    let settings = cx.services.web_search();
+    let (by, found) = match (cx.services.search(query).await, settings.backend.is_some()) {
         (Some(Ok(found)), _) => ("provider", found),
         (Some(Err(why)), false) => return Err(Refusal::rejected(format!("no search: {why}"))),
         // If the provider's search fails, a configured backend is used.
@@ -141,10 +140,6 @@ async fn search(query: &WebQuery, cx: &ToolContext<'_>) -> Result<ToolOutput, Re
     let hits: Vec<&WebHit> = found.hits.iter().filter(|hit| wanted(hit, query)).collect();
     let content = shown(query, &hits, &found.remarks);
     Ok(ToolOutput::success(capped(content)).with_detail("by", by).with_detail("hits", hits.len()))
-}
-
-fn is_set(settings: &Value) -> bool {
-    super::setting(settings, "backend").is_some()
 }
 
 /// Whether a hit is a page of a domain that was asked for: backends do not all keep to that.
@@ -199,7 +194,7 @@ pub(super) fn found(hits: Vec<WebHit>) -> WebFound {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::input::parse;

@@ -1,6 +1,6 @@
 //! What is kept of plugins, and which act.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -39,12 +39,14 @@ impl World {
     }
 
     fn acting(&self, given: &[PathBuf], enabled: &Value) -> (Vec<String>, Vec<String>) {
+        let enabled: Option<BTreeMap<String, bool>> =
+            serde_json::from_value(enabled.clone()).unwrap();
         let (plugins, warnings) = acting(&Wanted {
             ona_config: self.dir.path(),
             given,
             added: true,
             repository: Path::new("/here"),
-            enabled,
+            enabled: &enabled.unwrap_or_default(),
         });
         let runs =
             plugins.iter().map(|plugin| format!("{} {}", plugin.id, plugin.runs().join(",")));
