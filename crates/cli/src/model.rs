@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use ona_config::settings::Settings;
-use ona_engine::{EffortWish, FindModel, ModelHandle};
+use ona_engine::{EffortWish, FindModel, ModelHandle, ModelWords};
 use ona_provider::{
-    Aliases, Client, Credential, Fixed, Model, ModelError, ProviderKind, Retry, Transport, allowed,
-    resolve,
+    Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, allowed, resolve,
 };
 use ona_types::Effort;
 
@@ -15,8 +14,6 @@ use crate::env::model::{Models, models, transport};
 use crate::error::CliError;
 use crate::output::complain;
 
-/// The default provider and model.
-const DEFAULT: (ProviderKind, &str) = (ProviderKind::ClaudeCodeSubscription, "claude_sonnet_4");
 /// The default output limit in tokens, even if the model could write more.
 const MAX_OUTPUT: u32 = 32_000;
 /// The output limit of a model whose own limit is unknown.
@@ -38,9 +35,8 @@ pub fn model_handle(
         // S0 §2.7, A7.
         env.anthropic_token = None;
     }
-    let chosen = args.model.is_some() || args.provider.is_some() || env.model.is_some();
-    let before = last.filter(|_| !chosen).and_then(|last| asked_before(last, &env, settings));
-    let model = before.map_or_else(|| model(args, &env, settings), Ok)?;
+    let words = words(Some(args), &env);
+    let model = words.choose(settings, last).map_err(wrong)?;
     let (credential, source, transport) = match way(model.provider, &env) {
         // Only hooks run and no model is called, so missing credentials do not matter.
         Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),
@@ -51,8 +47,7 @@ pub fn model_handle(
         ..Retry::default()
     };
     let credentials = Arc::new(Fixed::new(source, credential));
-    let client = Client::new(model.provider, &transport, credentials, retry)
-        .map_err(|error| CliError::usage(error.to_string()).hint(ALLOWED))?;
+    let client = Client::new(model.provider, &transport, credentials, retry).map_err(wrong)?;
     let known = model.max_output.map_or(UNKNOWN_OUTPUT, |most| most.min(MAX_OUTPUT));
     let max_output = match (env.max_output, model.max_output) {
         (Some(asked), Some(most)) if asked > most => {
@@ -66,7 +61,7 @@ pub fn model_handle(
     };
     let thinking = env.thinking.and_then(|budget| thinking(budget, &model, max_output));
     let (provider, lm_model) = (model.provider, env.lm_model.clone());
-    let aliases = aliases(&env, settings).map_err(wrong)?;
+    let aliases = words.aliases(settings).map_err(wrong)?;
     let find: FindModel =
         Arc::new(move |name| resolve(provider, name, &aliases, lm_model.as_deref()));
     Ok(ModelHandle {
@@ -108,67 +103,20 @@ fn wish(given: Option<Effort>, settings: &Settings) -> EffortWish {
     )
 }
 
-/// The model that a session was last answered by, if it is still one of those that can be asked.
-fn asked_before(
-    (provider, wire): &(String, String),
-    env: &Models,
-    settings: &Settings,
-) -> Option<Model> {
-    let provider: ProviderKind = provider.parse().ok()?;
-    let aliases = aliases(env, settings).ok()?;
-    resolve(provider, wire, &aliases, env.lm_model.as_deref()).ok()
-}
-
-/// Command line, then environment, then settings, then ona's own choice.
-fn model(args: &AgentArgs, env: &Models, settings: &Settings) -> Result<Model, CliError> {
-    let name = args.model.as_deref().or(env.model.as_deref());
-    chosen(args.provider.as_deref(), name, env, settings).map_err(wrong)
-}
-
-fn wrong(error: String) -> CliError {
-    CliError::usage(error).hint(ALLOWED)
-}
-
-/// The model that these name, or else the settings.
-fn chosen(
-    provider: Option<&str>,
-    name: Option<&str>,
-    env: &Models,
-    settings: &Settings,
-) -> Result<Model, String> {
-    let config = settings.model_config.as_deref();
-    let provider = match provider.or(config.and_then(|config| config.provider.as_deref())) {
-        Some(name) => Some(name.parse::<ProviderKind>().map_err(|error| error.to_string())?),
-        None => None,
-    };
-    let aliases = aliases(env, settings)?;
-    let model_id = config.and_then(|config| config.model_id.as_deref());
-    let name = name.or(model_id).or(settings.model.as_deref());
-    let lm_model = env.lm_model.as_deref();
-    let resolved = match (provider, name) {
-        (Some(provider), Some(name)) => resolve(provider, name, &aliases, lm_model),
-        (Some(provider), None) => resolve(provider, first_of(provider), &aliases, lm_model),
-        (None, Some(name)) => {
-            // A name says whose it is: the ids of S0 §2.2 are all different.
-            let found = ProviderKind::ALL
-                .iter()
-                .find_map(|(kind, _)| resolve(*kind, name, &aliases, lm_model).ok());
-            found.map_or_else(|| resolve(DEFAULT.0, name, &aliases, lm_model), Ok)
-        }
-        (None, None) => resolve(DEFAULT.0, DEFAULT.1, &aliases, lm_model),
-    };
-    resolved.map_err(|error| error.to_string())
-}
-
-fn aliases(env: &Models, settings: &Settings) -> Result<Aliases, String> {
-    let mut aliases = Aliases::default();
-    for (word, wire) in settings.model_aliases.iter().flatten() {
-        aliases.set(word, wire).map_err(|error| error.to_string())?;
+/// What the command line and the environment say about the model.
+fn words(args: Option<&AgentArgs>, env: &Models) -> ModelWords {
+    let given =
+        |value: fn(&AgentArgs) -> &Option<String>| args.and_then(|args| value(args).clone());
+    ModelWords {
+        provider: given(|args| &args.provider),
+        model: given(|args| &args.model).or_else(|| args.and(env.model.clone())),
+        aliases: env.aliases.clone(),
+        lm_model: env.lm_model.clone(),
     }
-    for (word, wire) in &env.aliases {
-        aliases.set(word, wire).map_err(|error| error.to_string())?;
-    }
-    Ok(aliases)
+}
+
+fn wrong(error: impl std::fmt::Display) -> CliError {
+    CliError::usage(error.to_string()).hint(ALLOWED)
 }
 
 /// Refuses a setting about models that no start would take, whatever else is set. What only does not go together
@@ -182,42 +130,27 @@ pub fn check_setting(settings: &Settings, key: &[&str]) -> Result<Option<String>
         ["model_aliases", ..] => None,
         _ => return Ok(None),
     };
-    let aliases = match (aliases(&env, settings), key) {
-        (Err(error), ["model_aliases", ..]) => return Err(wrong(error)),
-        (found, _) => found.unwrap_or_default(),
-    };
+    let words = words(None, &env);
+    if let (Err(error), ["model_aliases", ..]) = (words.aliases(settings), key) {
+        return Err(wrong(error));
+    }
     if let (["model_config", ..], Some(provider)) =
         (key, config.and_then(|config| config.provider.as_deref()))
     {
-        provider.parse::<ProviderKind>().map_err(|error| wrong(error.to_string()))?;
+        provider.parse::<ProviderKind>().map_err(wrong)?;
     }
-    if let Some(name) = name.filter(|name| !knows(name, &aliases, &env)) {
+    if let Some(name) = name.filter(|name| !words.knows(name, settings)) {
         let all = ProviderKind::ALL.map(|(kind, word)| format!("{word}: {}", allowed(kind)));
         return Err(CliError::usage(format!("unknown model `{name}`"))
             .hint(all.join("; "))
             .hint("model_aliases maps an id to another wire name"));
     }
-    Ok(chosen(None, None, &env, settings).err())
+    Ok(words.choose(settings, None).err().map(|error| error.to_string()))
 }
 
 /// Whether some provider has a model of this name.
 pub fn is_model(name: &str, settings: &Settings) -> bool {
-    let Ok(env) = models() else { return true };
-    knows(name, &aliases(&env, settings).unwrap_or_default(), &env)
-}
-
-fn knows(name: &str, aliases: &Aliases, env: &Models) -> bool {
-    let found = |kind| resolve(kind, name, aliases, env.lm_model.as_deref());
-    let known = |kind| !matches!(found(kind), Err(ModelError::Unknown { .. }));
-    ProviderKind::ALL.iter().any(|(kind, _)| known(*kind))
-}
-
-fn first_of(provider: ProviderKind) -> &'static str {
-    match provider {
-        ProviderKind::ClaudeCodeSubscription => DEFAULT.1,
-        ProviderKind::OpenAiCompatible => "gpt_4o",
-        ProviderKind::LmStudioLocal => "lm_studio_server_routed",
-    }
+    models().map_or(true, |env| words(None, &env).knows(name, settings))
 }
 
 /// S0 §2.3: the credential, where it comes from, and the way.
