@@ -1,4 +1,4 @@
-//! Preparing a project: the files of a repository that ona makes, and changing several of them or none.
+//! Sets up a project: the files that ona creates in a repository, all of them or none.
 
 mod batch;
 
@@ -9,7 +9,7 @@ use ona_intents::hook_policy::{NEW_POLICY, POLICY_FILE};
 
 pub use batch::{Change, ChangeError, apply, read};
 
-/// What the new list of intents says.
+/// The content of a new list of intents.
 const NEW_INTENTS: &str = "\
 # What may be worked on, and where. A change belongs to one of these intents, and stays in its scope.
 #
@@ -23,30 +23,30 @@ const NEW_INTENTS: &str = "\
 active_intents: []
 ";
 
-/// What of the directory is nobody else's business: locks, and files that are about to replace others.
+/// Files of the directory that are not committed: locks and temporary files.
 const NEW_IGNORE: &str = "*.lock\n*.ona-new\n.ona-*.tmp\n";
 
-/// The files of a new project, from its root. What is there already stays as it is.
+/// The files of a new project, relative to its root. Existing ones are not changed.
 const FILES: [(&str, &str); 3] = [
     (INTENTS_FILE, NEW_INTENTS),
     (POLICY_FILE, NEW_POLICY),
     (".orchestration/.gitignore", NEW_IGNORE),
 ];
 
-/// Where git is told how to merge.
+/// The file with git's merge rules.
 pub const ATTRIBUTES: &str = ".gitattributes";
 
-/// The trace is only ever appended to, so both sides of a merge are right; rows of the map that are there twice are
-/// brought together when it is next written.
+/// The trace is only appended to, so both sides of a merge are right; duplicate rows of the map are merged when it is
+/// next written.
 const UNION: [&str; 2] =
     [".orchestration/agent_trace.jsonl merge=union", ".orchestration/intent_map.md merge=union"];
 
-/// Every file that is set up, from the project's root.
+/// Every file that is set up, relative to the project's root.
 pub fn files() -> impl Iterator<Item = &'static str> {
     FILES.into_iter().map(|(path, _)| path).chain([ATTRIBUTES])
 }
 
-/// What a file becomes that held this before; nothing if it is none of those that are set up, or stays as it is.
+/// The new content of a file; `None` if it is not one of these or does not change.
 pub fn set_up(path: &str, before: Option<&str>) -> Option<String> {
     if path == ATTRIBUTES {
         let before = before.unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn set_up(path: &str, before: Option<&str>) -> Option<String> {
     new.filter(|_| before.is_none())
 }
 
-/// What a project lacks. Of a file that only has to be there nothing is looked at but that.
+/// What a project lacks. Some files only have to exist.
 pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut missing = Vec::new();
     for path in files() {
@@ -73,14 +73,14 @@ pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
     Ok(missing)
 }
 
-/// Makes what a project lacks: all of it, or nothing.
+/// Creates what a project lacks: all of it or nothing.
 pub fn prepare(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let missing = missing(root)?;
     apply(root, &missing)?;
     Ok(missing)
 }
 
-/// The files of a project that are still as they were made, and what would be left of those that were only added to.
+/// The files of a project that are unchanged since setup, and the rest of those to which lines were added.
 pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut untouched = Vec::new();
     for (path, text) in FILES {
@@ -99,7 +99,7 @@ pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     Ok(untouched)
 }
 
-/// The text with a line at its end, unless it has that line.
+/// The text with a line added, unless it has that line.
 fn with_line(text: &str, line: &str) -> String {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     if text.lines().any(|there| words(there) == words(line)) {
@@ -110,7 +110,7 @@ fn with_line(text: &str, line: &str) -> String {
     format!("{text}{end}{line}{newline}")
 }
 
-/// The text without a line; nothing if nothing is left.
+/// The text without a line; `None` if nothing is left.
 fn without_line(text: &str, line: &str) -> Option<String> {
     let kept = text.split_inclusive('\n').filter(|there| there.trim() != line);
     let left: String = kept.collect();
