@@ -198,7 +198,7 @@ case $1 in
     echo was > lib/kept
     rm lib/new
     policy 'on_out_of_scope_write: revert'
-    has "$(call Bash '{"command":"sh src/run.sh"}')" 'Put back as they were: lib/kept, lib/new'
+    has "$(call Bash '{"command":"sh src/run.sh"}')" 'Restored: lib/kept, lib/new'
     same "$(cat lib/kept)" was
     [ ! -e lib/new ] || fail 'it is still there'
     ;;

@@ -96,7 +96,7 @@ impl From<GovernanceError> for CliError {
     fn from(error: GovernanceError) -> Self {
         match error {
             GovernanceError::Store(cause) => cause.into(),
-            GovernanceError::NotTheOperators { .. } => Self::usage(error.to_string())
+            GovernanceError::StartedByAgent { .. } => Self::usage(error.to_string())
                 .hint("run the command in your own terminal")
                 .hint("options that only forbid, such as permissions.deny, are allowed"),
             GovernanceError::Untrusted { .. } => Self::usage(error.to_string())

@@ -243,7 +243,7 @@ impl SessionRef<'_> {
         let limit = self.gate.record.core.settings.agent_output_chars;
         let Some((cut, _)) = text.char_indices().nth(limit) else { return text };
         let name = format!("agent-{}.txt", ToolUseId::generate());
-        let whole = self.gate.kept_whole(&name, &text);
+        let whole = self.gate.save_full_text(&name, &text);
         format!("{}\n{TRUNCATED_SUFFIX} ({whole})", &text[..cut])
     }
 

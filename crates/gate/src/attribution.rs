@@ -1,5 +1,5 @@
-//! A call and the intents: whether its intent owns what it would change, what it then changed, and what the trace tells of
-//! it (S2, S4).
+//! A call and the intents: whether its intent owns what it would change, what it then changed, and its entry in the
+//! trace (S2, S4).
 
 use ona_intents::Workspace;
 use ona_intents::gate::CallClass;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use super::intents::lesson::{self, Check};
 use super::intents::observe::{Before, Changes};
 use super::intents::record::{self, Who};
-use super::intents::{Governed, Handling, Outside, Ruled, Subject, hold, stale, vouched_for};
+use super::intents::{Governed, Handling, Outside, Ruled, Subject, check_call, stale, vouched_for};
 use super::judgement::Judgement;
 use super::rule_words;
 
-/// Why a call that selects an intent selects none.
+/// Why the intent that a call names cannot be selected.
 fn cannot_be_selected(workspace: &Workspace, tool: &dyn Tool, input: &Value) -> Option<Refusal> {
     if tool.facts().kind != ToolKind::SelectIntent {
         return None;
@@ -29,7 +29,7 @@ fn cannot_be_selected(workspace: &Workspace, tool: &dyn Tool, input: &Value) -> 
 }
 
 impl Judgement<'_> {
-    /// What the stage says of the call, and what it found. Changes nothing.
+    /// The answer of the intent stage, and what it found. Changes nothing.
     pub(super) fn judge_intent(&self) -> Result<Option<(Governed, Ruled)>, StoreError> {
         let Some(workspace) = &self.gate.workspace else { return Ok(None) };
         let selected = self.gate.selected_intent(workspace)?;
@@ -43,15 +43,15 @@ impl Judgement<'_> {
             selected: selected.as_deref(),
             stale: &stale,
         };
-        let (governed, ruled) = hold(workspace, &subject);
+        let (governed, ruled) = check_call(workspace, &subject);
         Ok(Some(match cannot_be_selected(workspace, self.tool, &self.input) {
             Some(refusal) => (governed, Ruled::Refused(refusal)),
             None => (governed, ruled),
         }))
     }
 
-    /// A rule that somebody wrote, or a mode that somebody chose, is an approval given beforehand. ona's own rules are
-    /// nobody's approval.
+    /// A rule that somebody wrote, or a mode that somebody chose, counts as approval in advance. ona's own rules do
+    /// not.
     pub(super) fn approved_before(&self) -> Option<String> {
         let ruling = self.gate.governance.permissions.judge(&self.as_call());
         let theirs = match &ruling.by {
@@ -62,13 +62,13 @@ impl Judgement<'_> {
         (ruling.behavior == Behavior::Allow && theirs).then(|| rule_words::ruling(&ruling).0)
     }
 
-    /// Takes down what the call could change, right before it runs.
+    /// Records what the call could change, right before it runs.
     pub(super) async fn observe(&self) -> Option<Before> {
         let governed = self.governed.as_ref().filter(|governed| governed.mutates())?;
         Some(Before::take(governed, &self.effects.writes).await)
     }
 
-    /// Tells what a call that has run changed: for the trace, and for the model where it went too far.
+    /// Finds what a call has changed: for the trace, and for the model if it left its scope.
     pub(super) async fn attribute(&mut self, before: Before, output: &mut ToolOutput) {
         let Some(governed) = &self.governed else { return };
         let gate = &*self.gate;
@@ -76,7 +76,7 @@ impl Judgement<'_> {
         let Changes { mut files, mut warnings, trace_cut } =
             before.changes(governed.workspace.root(), &vouched).await;
         if trace_cut {
-            let text = "the trace is shorter than it was: lines were taken out of it".to_owned();
+            let text = "the trace is shorter than it was: lines were removed".to_owned();
             self.noted.events.push(("trace.damaged".to_owned(), json!({"why": text})));
             gate.front.warn(text);
         }
@@ -104,10 +104,10 @@ impl Judgement<'_> {
         self.noted.trace = Some(entry);
     }
 
-    /// Has the trace tell of a call that was denied, if it is one that would have changed something.
+    /// Prepares the trace entry of a denied call, if the call would have changed something.
     pub(super) fn trace_denial(&mut self, reason: &str) {
         if self.governed.is_none() {
-            // Denied before the stage was asked.
+            // Denied by an earlier stage.
             let Ok(found) = self.judge_intent() else { return };
             self.governed = found.map(|(governed, _)| governed);
         }
@@ -121,7 +121,7 @@ impl Judgement<'_> {
         self.noted.trace = Some(entry);
     }
 
-    /// Who makes the call.
+    /// Who made the call.
     fn who(&self) -> Who {
         let is_yes =
             |answer: &&Answer| answer.stage == StageName::Human && answer.verdict == Verdict::Allow;
@@ -130,7 +130,7 @@ impl Judgement<'_> {
         Who { approver, ..Who::of(self.gate, self.id, self.tool) }
     }
 
-    /// Appends what the trace is to tell of a call that has ended, and the lesson of a check that failed.
+    /// Appends the trace entry of a call that has ended, and the lesson of a check that failed.
     pub(super) async fn keep_trace(&mut self, output: &ToolOutput) {
         if self.noted.trace.is_none() {
             return;
@@ -149,7 +149,7 @@ impl Judgement<'_> {
         self.append_trace().await;
     }
 
-    /// Appends what the trace is to tell. A gap is told and goes on record (S2 §3.3).
+    /// Appends the trace entry. A gap is reported to the user and recorded (S2 §3.3).
     pub(super) async fn append_trace(&mut self) {
         let Some(entry) = self.noted.trace.take() else { return };
         let Some(governed) = &self.governed else { return };
@@ -161,7 +161,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// What a stage's no looks like to the model: in a workspace with intents, structured (S4).
+    /// A denial as the model sees it: in a workspace with intents, structured (S4).
     pub(super) fn denial_text(&self, stage: StageName, reason: &str) -> String {
         let detail = self.answers.last().map(|answer| answer.detail.clone()).unwrap_or_default();
         let kind = match stage {

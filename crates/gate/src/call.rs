@@ -1,5 +1,5 @@
 //! The path of one tool call: its start is committed, the stages judge it, the tool runs, the outcome is committed, and
-//! only then does the caller hear of it.
+//! only then is it reported to the caller.
 
 use std::time::Instant;
 
@@ -20,13 +20,13 @@ use super::outcome::{MaskedCall, Outcome, gate_rows, mask_content};
 use super::stages::judge;
 use super::toolbox::ToolRef;
 
-/// The key under which arguments that are not JSON are kept.
+/// The key of arguments that are not valid JSON.
 pub const INVALID_JSON: &str = "invalid_json";
 
-/// An error names this many tools of servers at most.
+/// How many tools of servers an error lists.
 const MAX_NAMED_TOOLS: usize = 40;
 
-/// What the caller is told, once it is on the record.
+/// The result of a call, after it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallReport {
     /// The call's id.
@@ -38,15 +38,15 @@ pub struct CallReport {
     /// A hook or the human wants the agent to stop, for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
-    /// The stage that said no.
+    /// The stage that denied the call.
     #[serde(skip)]
     pub denied_by: Option<StageName>,
-    /// The answer that was given by it, as hooks left it.
+    /// The answer that the call gave, after hooks may have changed it.
     #[serde(skip)]
     pub answer: Option<Value>,
 }
 
-/// Why a call names no tool that can be judged.
+/// Why a call cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UnusableCall {
     #[error(
@@ -64,7 +64,7 @@ pub(super) enum UnusableCall {
 /// The record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Before the tool ran: nothing has happened.
+    /// Before the tool ran: nothing was changed.
     #[error(transparent)]
     NotStarted(StoreError),
     /// After it ran.
@@ -72,7 +72,7 @@ pub enum CallError {
     OutcomeLost {
         /// The call, which now counts as interrupted.
         id: ToolUseId,
-        /// What went wrong.
+        /// The cause.
         cause: StoreError,
     },
 }
@@ -85,7 +85,7 @@ struct Finished {
 }
 
 impl Gate {
-    /// Takes one call all the way.
+    /// Judges, runs and records a call.
     pub async fn call(
         &mut self,
         tool: &str,
@@ -95,8 +95,8 @@ impl Gate {
         self.call_as(ToolUseId::generate(), tool, input, cancel).await
     }
 
-    /// Takes a call with this id all the way, when it is its turn. An error means that the record could not be written,
-    /// and says whether the tool has run; everything that goes wrong with the call itself is in the report.
+    /// The same with a given id, when it is the call's turn. An error means that the record could not be written, and
+    /// says whether the tool has run; errors of the call itself are in the report.
     pub async fn call_as(
         &mut self,
         id: ToolUseId,
@@ -171,10 +171,10 @@ impl Gate {
     }
 
     fn unknown_tool(&self, name: &str) -> UnusableCall {
-        if let Some((server, why)) = self.server_is_away(name) {
+        if let Some((server, why)) = self.disconnected_server(name) {
             return UnusableCall::ServerAway { server, why };
         }
-        // Tools of servers may be thousands.
+        // Servers may have thousands of tools.
         let (of_servers, own): (Vec<String>, Vec<String>) =
             self.toolbox.names().into_iter().partition(|name| name.starts_with(PREFIX));
         let more = match (of_servers.len(), self.deferred_tools().is_empty()) {
@@ -209,7 +209,7 @@ impl Gate {
         Finished { outcome: Outcome { output, gate, noted }, denied_by, answer }
     }
 
-    /// The mode follows the phase: planning is plan mode, and an approved plan is worked on in the mode before it.
+    /// The mode follows the phase: planning uses plan mode, and the previous mode returns when the plan is approved.
     fn follow_phase(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -231,7 +231,7 @@ impl Gate {
         }
     }
 
-    /// Takes notice of a plan that the operator has approved elsewhere: `ona plan approve`.
+    /// Notices a plan that the operator has approved in another process: `ona plan approve`.
     pub fn follow_approval(&mut self) -> Result<(), StoreError> {
         if self.mode_before_planning.is_some() && self.record.standing()?.phase != Phase::Planning {
             self.leave_planning();
@@ -241,7 +241,7 @@ impl Gate {
 }
 
 impl Judgement<'_> {
-    /// The stages, the tool, and the hooks that hear what became of it. Gives the stage that said no, if one did.
+    /// Runs the stages, the tool and the hooks after it. Returns the stage that denied the call, if one did.
     async fn judge_and_run(&mut self) -> (ToolOutput, Option<StageName>) {
         let Walked { answers, end } = judge(self, Mode::Run).await;
         self.answers = answers;
@@ -249,18 +249,18 @@ impl Judgement<'_> {
             End::Permitted(permit) => permit,
             End::Denied(stage) => return (self.denied(stage).await, Some(stage)),
             End::Failed(error) => return (ToolOutput::internal(error.to_string()), None),
-            End::Judged => return (ToolOutput::internal("the walk gave no permit"), None),
+            End::Judged => return (ToolOutput::internal("the gate gave no permit"), None),
         };
         let mut before = self.observe().await;
         let mut output = self.run(permit).await;
-        // What a command changed is told before hooks add to it; what a tool wrote, as hooks leave it.
+        // Changes of a command are compared before hooks run, those of a tool after them.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {
             self.attribute(tree, &mut output).await;
         }
         if let Some(before) = &mut before {
             before.compare_with(&output.views);
         }
-        // Hooks read it too, so it is clean before they do.
+        // Hooks read it too, so it is masked before they run.
         mask_content(&mut output, self.gate.redactor());
         self.tell(self.ended(&output)).await;
         if let Some(before) = before {
@@ -287,21 +287,21 @@ impl Judgement<'_> {
         }
     }
 
-    /// A stage has said no: what the model is told, and the trace and the hooks that hear of it.
+    /// A stage has denied the call: the result for the model; trace and hooks are told.
     async fn denied(&mut self, stage: StageName) -> ToolOutput {
         let reason = match self.answers.last() {
             Some(answer) if answer.stage == stage => answer.reason.clone(),
-            _ => "nobody allowed the call".to_owned(),
+            _ => "the call was not allowed".to_owned(),
         };
         self.trace_denial(&reason);
         let mut content = self.denial_text(stage, &reason);
-        // Hooks need not be told what hooks, or the schema, have said.
+        // Hooks already know what hooks have denied, and invalid input is not their concern.
         if !matches!(stage, StageName::Input | StageName::Hooks | StageName::Tasks) {
             let (tool_name, tool_input, tool_use_id) = self.named();
             let detail =
                 HookDetail::PermissionDenied { tool_name, tool_input, tool_use_id, reason };
             if self.tell(detail).await.retry {
-                content.push_str("\n(a hook says that it may be tried again)");
+                content.push_str("\n(a hook says that the call may be tried again)");
             }
         }
         let mut output = ToolOutput::rejected(content).with_detail("denied_by", stage.as_str());
@@ -317,15 +317,15 @@ impl Judgement<'_> {
             }
             output.changes.push(plan);
         }
-        // Where something was asked, whose no it is: that of nobody is not a human's.
+        // Who denied it: a human, or nobody was there to ask.
         match self.answers.last().and_then(|answer| answer.detail["by"].as_str()) {
             Some(who) => output.with_detail("decided_by", who),
             None => output,
         }
     }
 
-    /// A plan that a human has refused is sent back. One that nobody has read is kept as a draft: somebody can still
-    /// read it, and `ona plan approve` it.
+    /// A plan that a human has rejected goes back to the model. One that nobody has read is kept as a draft, so that it
+    /// can still be read and approved with `ona plan approve`.
     fn plan_to_keep(&self) -> Option<Change> {
         let plan = self.tool.plan(&self.input)?;
         if self.gate.record.standing().ok()?.phase != Phase::Planning {

@@ -5,12 +5,12 @@ use ona_tools::{Host, ToolSettings};
 
 use ona_config::Config;
 
-/// The record, the settings and the means that every session of this process shares.
+/// The record, the settings and the host that every session of this process shares.
 #[derive(Debug)]
 pub struct Core {
     /// The record.
     pub store: Store,
-    /// What the operator adjusted.
+    /// Settings of tools.
     pub settings: ToolSettings,
     /// What the process provides.
     pub host: Host,

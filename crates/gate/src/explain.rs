@@ -1,4 +1,4 @@
-//! Why a call would be allowed, asked for or denied, and what would change that. Runs nothing.
+//! Why a call would be allowed, asked about or denied, and what would change that. Runs nothing.
 
 use ona_store::StoreError;
 use ona_types::gate::{Answer, End, Mode, StageName, Verdict, Walked};
@@ -11,7 +11,7 @@ use super::Gate;
 use super::judgement::Judgement;
 use super::stages::judge;
 
-/// What would become of a call.
+/// The verdict on a call that is not run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// `allow`, `ask` or `deny`.
@@ -20,12 +20,12 @@ pub struct Explanation {
     pub because: Vec<String>,
     /// Hooks that would run, whose answers cannot be known beforehand.
     pub hooks: Vec<String>,
-    /// The smallest change that would turn it: of several steps, all together.
+    /// The smallest change that would change the verdict: all steps are needed.
     pub to_change_it: Vec<String>,
 }
 
 impl Gate {
-    /// What would become of a call.
+    /// Judges a call without running it.
     pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
         let tool = match self.usable_tool(tool, input) {
             Ok(tool) => tool,
@@ -59,7 +59,7 @@ impl Explanation {
             Verdict::Pass | Verdict::Silent | Verdict::Allow => (Behavior::Allow, Verdict::Allow),
         };
         let says_so: Vec<&Answer> = match of_stage(StageName::Input) {
-            // What is no input of the tool cannot be judged further.
+            // Invalid input cannot be judged further.
             Some(input) if input.verdict == Verdict::Deny => vec![input],
             _ if decisive == Verdict::Allow => of_stage(StageName::Rules).into_iter().collect(),
             _ => walked.answers.iter().filter(|answer| answer.verdict == decisive).collect(),
@@ -104,7 +104,7 @@ mod tests {
         "WebFetch(domain:127.0.0.1)",
     ];
 
-    /// An input for every built-in tool; more of those whose rules look closer.
+    /// An input for every built-in tool, and more for tools whose rules look at the input.
     fn calls() -> Vec<(&'static str, Value)> {
         vec![
             ("Bash", json!({"command": "mkdir -p x"})),
@@ -175,7 +175,7 @@ mod tests {
             for (tool, input) in calls() {
                 let told = runtime.block_on(gate.explain(tool, &input)).unwrap();
                 let cancel = CancellationToken::new();
-                // Nobody is there to be asked.
+                // Nobody is there to ask.
                 let report = runtime.block_on(gate.call(tool, &input, &cancel)).unwrap();
                 let because = told.because.last().unwrap();
                 let denied_by = report.denied_by;

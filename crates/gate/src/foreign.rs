@@ -1,4 +1,4 @@
-//! A call that another agent's host runs: judged by the same walk, and never run here.
+//! A call that another agent's host runs: judged by the same stages, never run here.
 
 use ona_policy::Effects;
 use ona_store::StoreError;
@@ -15,28 +15,28 @@ use super::stages::judge;
 
 /// A call of another agent.
 pub struct ForeignCall<'a> {
-    /// Its id on the record.
+    /// Its id in the record.
     pub id: &'a ToolUseId,
     /// The tool, as ona sees it.
     pub tool: &'a dyn Tool,
     /// Its input.
     pub input: Value,
-    /// Whether it is held against the permission rules too: the host has rules of its own.
+    /// Whether the permission rules apply too: the host has rules of its own.
     pub rules: bool,
 }
 
-/// What the stages made of a call of another agent.
+/// The judgement on a call of another agent.
 #[derive(Debug)]
 pub struct ForeignJudgement {
-    /// What they said.
+    /// The answers of the stages.
     pub answers: Vec<Answer>,
-    /// The one that said no, and its no as the agent is told it.
+    /// The stage that denied the call, and the denial as the agent sees it.
     pub denied: Option<(StageName, String)>,
     /// What the call would touch.
     pub effects: Effects,
     /// What the intent stage found.
     pub governed: Option<Governed>,
-    /// What goes on record with the call.
+    /// What is recorded with the call.
     pub noted: Noted,
 }
 

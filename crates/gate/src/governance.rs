@@ -1,4 +1,4 @@
-//! What governs a session: the settings it runs on, read once, turned into rules and hooks.
+//! What governs a session: its settings, read once and turned into rules and hooks.
 
 pub mod basis;
 mod load;
@@ -32,57 +32,57 @@ pub enum GovernanceError {
     /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The folder brings something to run, and nobody has agreed to that.
+    /// The folder contains something that would run, and it is not trusted.
     #[error("{} is not trusted, and it brings {}", request.root.display(), what.join(", "))]
     Untrusted {
         /// What would run.
         what: Vec<String>,
-        /// What else would act.
+        /// What else would take effect.
         also: Vec<String>,
-        /// All that, for who agrees to it.
+        /// The request for trust in it.
         request: TrustRequest,
     },
-    /// The command line gives settings that do more than forbid, and it is not the operator's.
+    /// Settings on the command line do more than forbid, but an agent started this process.
     #[error(
-        "{} on the command line: that is the operator's to decide, and this ona was started by {starter}",
+        "{} on the command line: only the operator may set this, and this ona was started by {starter}",
         what.join(", ")
     )]
-    NotTheOperators {
+    StartedByAgent {
         /// The settings.
         what: Vec<String>,
-        /// What started it.
+        /// The program that started it.
         starter: String,
     },
 }
 
-/// What the record is told of the settings a session runs on.
+/// Which settings of a session are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remember {
     /// All of them.
     Settings,
-    /// Nothing: somebody only asks.
+    /// None: nothing is run.
     Nothing,
 }
 
-/// What becomes of settings of a repository that nobody has agreed to.
+/// How settings of a repository that is not trusted are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untrusted {
-    /// What would run stops the start; what else they permit is held back.
+    /// If they would run something, the session does not start; other permissions are ignored.
     Stops,
-    /// They are held back: nothing of them is run here.
+    /// They are ignored.
     IsHeldBack,
 }
 
-/// How a session is governed that another one starts.
+/// How the session of an agent is governed.
 #[derive(Clone, Debug)]
 pub struct AgentTerms<'a> {
     /// Where it works.
     pub place: Place,
-    /// Modes that were asked for; the strictest counts, and the caller's mode is the laxest.
+    /// Requested modes; the strictest counts, and none may be laxer than the caller's.
     pub modes: Vec<PermissionMode>,
     /// Hooks of its own.
     pub hooks: Option<Value>,
-    /// The worktree it works in: the same rules hold at the same places of it.
+    /// The worktree it works in: the same rules apply to the same paths in it.
     pub worktree: Option<&'a Path>,
 }
 
@@ -93,25 +93,25 @@ impl AgentTerms<'_> {
     }
 }
 
-/// The rules and hooks in force for a session, and the place they hold in.
+/// The rules and hooks in force for a session, and the directories they apply to.
 #[derive(Debug)]
 pub struct Governance {
     /// The rules.
     pub permissions: Arc<Permissions>,
     /// The hooks.
     pub hooks: HookPlane,
-    /// The plugins that act.
+    /// The active plugins.
     pub plugins: Vec<Plugin>,
-    /// What is wrong with the settings, for the user.
+    /// Warnings about the settings, for the user.
     pub warnings: Vec<String>,
-    /// What the process provides, with the settings' variables for children.
+    /// The host, with the settings' variables for child processes.
     pub host: Host,
-    /// What must not be kept.
+    /// Masks secrets.
     pub redactor: Redactor,
     core: Arc<Core>,
     place: Place,
     basis: Basis,
-    /// The files the settings come from.
+    /// The settings files.
     watch: Watch,
 }
 
@@ -150,17 +150,17 @@ impl Governance {
         Self { permissions, hooks, plugins, warnings, host, redactor, core, place, basis, watch }
     }
 
-    /// Where it holds.
+    /// The directories it applies to.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Whether rules that anybody but the organisation writes do nothing.
+    /// Whether only rules of managed settings count.
     pub fn managed_rules_only(&self) -> bool {
         settings::managed_rules_only(&self.basis.layers)
     }
 
-    /// Rules that would allow the call from now on; none where nobody here can add one that acts.
+    /// Rules that would allow the call from now on; none if added rules would have no effect.
     pub fn suggestions(&self, call: &Call<'_>) -> Vec<RuleValue> {
         match self.managed_rules_only() {
             true => Vec::new(),
@@ -168,24 +168,24 @@ impl Governance {
         }
     }
 
-    /// Makes the rules anew; what is wrong with them was said before.
+    /// Rebuilds the rules; warnings were reported before.
     fn derive_again(&mut self) {
         let Derived { permissions, place, .. } = self.basis.derive(self.place.clone());
         (self.permissions, self.place) = (Arc::new(permissions), place);
     }
 
-    /// Works in this mode from now on.
+    /// Switches to this mode.
     pub fn use_mode(&mut self, mode: PermissionMode) {
         self.basis.mode = Some(mode);
         self.derive_again();
     }
 
-    /// Whether the settings leave this mode to whoever works here.
+    /// Whether the settings allow this mode.
     pub fn may_use(&self, mode: PermissionMode) -> bool {
         self.basis.refuses(mode).is_none()
     }
 
-    /// The same for a session that this one starts: its mode can only be stricter, and hooks of its own come last.
+    /// The governance of a session that this one starts: its mode can only be stricter, and its own hooks run last.
     pub fn for_agent(
         &self,
         own: &Seat,
@@ -212,7 +212,7 @@ impl Governance {
         Ok(Self::of(&self.core, place, basis, Vec::new(), Watch::default()))
     }
 
-    /// Takes the terms of the agent that the main one is to be: its hooks hold as long as what the command line gives.
+    /// Applies the terms of the main agent's role: its hooks stay in force as long as those of the command line.
     pub fn take_role(&mut self, modes: &[PermissionMode], hooks: Option<&Value>) {
         if !modes.is_empty() {
             let mine = self.permissions.mode();
@@ -228,7 +228,7 @@ impl Governance {
         self.rebuild();
     }
 
-    /// Lets the settings of a skill act, which are known by its file, until [`Governance::clear_skills`].
+    /// Applies the settings of a skill, identified by its file, until [`Governance::clear_skills`].
     pub fn apply_skill(&mut self, file: &Path, json: Map<String, Value>) {
         let source = Source { scope: Scope::Session, file: Some(file.to_owned()) };
         self.basis.layers.retain(|layer| layer.source != source);
@@ -237,7 +237,7 @@ impl Governance {
         self.rebuild();
     }
 
-    /// Ends what skills allow.
+    /// Removes the settings of skills.
     pub fn clear_skills(&mut self) {
         let is_skills =
             |layer: &Layer| layer.source.scope == Scope::Session && layer.source.file.is_some();
@@ -247,14 +247,14 @@ impl Governance {
         }
     }
 
-    /// Makes rules and hooks anew of what they are made of.
+    /// Rebuilds rules and hooks from the settings.
     pub fn rebuild(&mut self) {
         let (basis, watch) = (self.basis.clone(), std::mem::take(&mut self.watch));
         let warnings = std::mem::take(&mut self.warnings);
         *self = Self::of(&self.core, self.place.clone(), basis, warnings, watch);
     }
 
-    /// Keeps these from the record too.
+    /// Masks these too.
     pub fn add_secrets(&mut self, secrets: Vec<String>) {
         if !secrets.is_empty() {
             self.basis.secrets.extend(secrets);
@@ -267,7 +267,7 @@ impl Governance {
         Settings::merged(&self.basis.layers)
     }
 
-    /// The MCP servers there are.
+    /// The MCP servers.
     pub fn servers(&self, plugins: &[PluginServers]) -> Result<Servers, StoreError> {
         let Basis { roots, layers, .. } = &self.basis;
         let repository = trust::name_of(&trust::repository_root(&roots.project_dir));
@@ -282,7 +282,7 @@ impl Governance {
     }
 }
 
-/// What children get of the process: tools' and hooks' alike.
+/// What child processes of tools and hooks get.
 fn hosts(
     core: &Core,
     basis: &Basis,
@@ -291,7 +291,7 @@ fn hosts(
     warnings: &mut Vec<String>,
 ) -> (Host, HookHost) {
     let Core { config, host, .. } = core;
-    // ona's own variables come last and so win.
+    // ona's own variables come last and win.
     let mut child_env = settings.child_env();
     let has_locale =
         config.has_locale || child_env.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL");
@@ -312,7 +312,7 @@ fn hosts(
     (host, hook_host)
 }
 
-/// Knows the secrets of the process and of its settings, and those that it will get to know.
+/// Masks the secrets of the process and of its settings, and those that become known later.
 fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
     let known = config.secrets.iter().chain(secrets).cloned();
     Redactor::knowing(known.chain(settings::secrets(layers))).and_later(config.late.clone())

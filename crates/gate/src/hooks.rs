@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Gate;
 
-/// The model is told this much of what a hook says, in characters; the rest is in a file.
-const LONGEST_CONTEXT: usize = 10_000;
+/// How much of a hook's text the model sees, in characters; the rest is in a file.
+const MAX_CONTEXT_CHARS: usize = 10_000;
 
 impl Gate {
-    /// Fires an event, about a call or not. What hooks say to the user is passed on.
+    /// Fires an event, about a call or not. Messages of hooks to the user are passed on.
     pub async fn fire(
         &self,
         detail: HookDetail,
@@ -25,7 +25,7 @@ impl Gate {
         let judge = judge.as_ref().map(|judge| &**judge as &dyn Judge);
         let name = self.redactor().mask_live(&detail.name()).into_owned();
         let mut base = self.hook_base();
-        // These say themselves which agent they are about.
+        // These events name their agent themselves.
         let says = |detail: &HookDetail| {
             use HookDetail::{SessionStart, SubagentStart, SubagentStop};
             matches!(detail, SessionStart { .. } | SubagentStart { .. } | SubagentStop { .. })
@@ -58,24 +58,24 @@ impl Gate {
         }
     }
 
-    /// What a hook says to the model, within bounds; the whole goes to a file that the model may read.
+    /// A hook's text for the model, shortened; the full text goes to a file that the model may read.
     pub fn shortened(&self, text: String) -> String {
-        let Some((cut, _)) = text.char_indices().nth(LONGEST_CONTEXT) else { return text };
+        let Some((cut, _)) = text.char_indices().nth(MAX_CONTEXT_CHARS) else { return text };
         let name = format!("hook-{}.txt", ToolUseId::generate());
-        let whole = self.kept_whole(&name, &text);
-        format!("{}\n[cut after {LONGEST_CONTEXT} characters; {whole}]", &text[..cut])
+        let whole = self.save_full_text(&name, &text);
+        format!("{}\n[cut after {MAX_CONTEXT_CHARS} characters; {whole}]", &text[..cut])
     }
 
-    /// Puts a text that is too long for the model into a file, and says where.
-    pub fn kept_whole(&self, name: &str, text: &str) -> String {
+    /// Saves a text that is too long for the model to a file, and says where.
+    pub fn save_full_text(&self, name: &str, text: &str) -> String {
         let kept = self.record.core.host.new_output(self.record.session(), name);
         let kept = kept.and_then(|(path, mut file)| {
             file.write_all(text.as_bytes())?;
             Ok(path)
         });
         match kept {
-            Ok(path) => format!("the whole is in {}", path.display()),
-            Err(error) => format!("the whole could not be kept: {error}"),
+            Ok(path) => format!("the full text is in {}", path.display()),
+            Err(error) => format!("the full text could not be saved: {error}"),
         }
     }
 

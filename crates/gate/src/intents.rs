@@ -1,5 +1,5 @@
-//! The intent stage of the gate (S2, S4): which intent a call is for, whether it may touch what it would touch; and
-//! the trace of what it then changed.
+//! The intent stage of the gate (S2, S4): which intent a call is for and whether it may change its targets; and the
+//! trace of what it then changed.
 
 pub mod lesson;
 pub mod metadata;
@@ -35,17 +35,17 @@ use super::masked_path::masked_path;
 use metadata::Metadata;
 pub use outside::{Handling, Outside, vouch};
 
-/// What the model is told of it before anything else.
+/// The instruction to the model at the start.
 pub const ORDER: &str = "\
 Changes in this repository are made for intents. Before the first change call SelectActiveIntent with the id of the \
-intent you work for; it tells you what may be touched, what has to be kept to and when it is done. A change outside \
-its owned_scope is refused, with words on how to go on. If no intent fits, say so and ask for one; do not change \
+intent you work for; it tells you what you may change, which constraints apply and when it is done. A change outside \
+its owned_scope is refused, with a hint on how to continue. If no intent fits, say so and ask for one; do not change \
 files by other means.";
 
-/// The event for a gate that could not judge and let a call through (DESIGN §3).
+/// The event for a call that passed because the gate could not judge it (DESIGN §3).
 pub const DEGRADED: &str = "governance_degraded";
 
-/// What the stage found about a call in a workspace with intents.
+/// What the stage found out about a call in a workspace with intents.
 #[derive(Debug)]
 pub struct Governed {
     /// The workspace.
@@ -54,18 +54,18 @@ pub struct Governed {
     pub class: CallClass,
     /// How strict the workspace is.
     pub policy: Arc<HookPolicy>,
-    /// The intent it is for, where there is one.
+    /// The intent it is for, if any.
     pub intent: Option<Intent>,
     /// How the scope was judged.
     pub scope: ScopeValidation,
     /// The class of change that the call claims.
     pub claimed: Option<MutationClass>,
-    /// The hash of each file it names as it was when it was judged.
+    /// The hash of each file it names, at the time of the judgement.
     pub seen: Vec<(PathBuf, Option<String>)>,
 }
 
 impl Governed {
-    /// Whether it is one of the calls that the trace tells of.
+    /// Whether the call is traced.
     pub fn mutates(&self) -> bool {
         match &self.class {
             CallClass::Read | CallClass::Exempt => false,
@@ -75,33 +75,33 @@ impl Governed {
     }
 }
 
-/// A call as it is held against the intents.
+/// A call to be checked against the intents.
 pub struct Subject<'a> {
     /// The tool.
     pub tool: &'a dyn Tool,
-    /// Its input, with what the call says about itself.
+    /// Its input, with its metadata.
     pub input: &'a Value,
     /// What it would touch.
     pub effects: &'a Effects,
-    /// The intent that the session works for.
+    /// The session's intent.
     pub selected: Option<&'a str>,
     /// Files that have changed since they were seen.
     pub stale: &'a [PathBuf],
 }
 
-/// What becomes of a call.
+/// The ruling on a call.
 pub enum Ruled {
-    /// It may go on; a human has to approve it, for this reason.
+    /// It may run; if there is a reason here, a human has to approve it.
     Allowed(Option<String>),
-    /// It may not.
+    /// It is refused.
     Refused(Refusal),
-    /// The gate could not judge, and lets such calls through.
+    /// The gate could not judge it, and the policy lets such calls pass.
     Degraded(Refusal),
 }
 
 impl Ruled {
-    /// What the stage says, in words, whoever makes the call. Whether somebody has approved it beforehand is asked only
-    /// where it matters.
+    /// The stage's answer, the same for every caller. Whether the call was approved in advance is looked up only if it
+    /// matters.
     pub fn answer(
         &self,
         governed: &Governed,
@@ -131,7 +131,7 @@ impl Ruled {
                 match approved_before() {
                     Some(by) => answer(
                         Verdict::Pass,
-                        format!("it may change files ({why}), and was approved beforehand: {by}"),
+                        format!("it may change files ({why}), and was approved in advance: {by}"),
                     ),
                     None => answer(
                         Verdict::Ask,
@@ -144,8 +144,8 @@ impl Ruled {
     }
 }
 
-/// Holds a call against a workspace's intents.
-pub fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governed, Ruled) {
+/// Checks a call against a workspace's intents.
+pub fn check_call(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governed, Ruled) {
     let metadata = Metadata::of(subject.input);
     let bare = metadata::bare(subject.tool.facts().kind, subject.input);
     let command = subject.tool.command(&bare);
@@ -205,7 +205,7 @@ pub fn hold(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governed, Rul
     (governed, ruled)
 }
 
-/// Files that a session knows otherwise than they are now (DESIGN §5 no. 18).
+/// Files that have changed since the session saw them (DESIGN §5 no. 18).
 pub fn stale(
     store: &Store,
     session: &SessionId,
@@ -216,7 +216,7 @@ pub fn stale(
     for target in writes {
         let known = store.last_view(session, &masked_path(redactor, &target.real))?;
         let Some(view) = known else { continue };
-        // What is no longer there cannot be overwritten.
+        // A file that no longer exists cannot be overwritten.
         let now = std::fs::read(&target.real).ok();
         if now.is_some_and(|bytes| ContentHash::of(&bytes) != view.hash) {
             stale.push(target.real.clone());
@@ -225,14 +225,13 @@ pub fn stale(
     Ok(stale)
 }
 
-/// Whether an entry of the trace is about a call of another session that the record knows: a line can be written by
-/// anybody.
+/// Whether an entry of the trace is about a recorded call of another session: anybody can write a line.
 pub fn vouched_for(store: &Store, seat: &Seat, entry: &TraceEntry) -> bool {
     let (Some(session), Some(id)) = (&entry.session_id, &entry.tool_use_id) else { return false };
     *session != seat.session.as_str() && store.has_call(session, id).unwrap_or(false)
 }
 
-/// The claim about a change that is known beforehand, where the policy refuses wrong ones.
+/// Checks the claimed class of a change that is known in advance, if the policy refuses wrong claims.
 fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
     let claimed = governed.claimed?;
     if governed.policy.mutation_class_check != MutationClassCheck::Refuse {
@@ -251,14 +250,14 @@ fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
 }
 
 impl Gate {
-    /// The intent that the session works for.
+    /// The session's intent.
     pub fn selected_intent(&self, workspace: &Workspace) -> Result<Option<String>, StoreError> {
         let root = workspace.root().to_string_lossy();
         let selected = self.store().selected_intent(&root, Some(self.record.session()))?;
         Ok(selected.and_then(|selection| selection.intent_id))
     }
 
-    /// What the session's intent is about, where one is selected and can still be worked on.
+    /// The brief of the session's intent, if one is selected and still open.
     pub fn intent_context(&self) -> Result<Option<String>, StoreError> {
         let Some(workspace) = &self.workspace else { return Ok(None) };
         let Some(id) = self.selected_intent(workspace)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! A call on its way through the stages, with everything said about it so far.
+//! A call on its way through the stages, with the answers so far.
 
 use std::borrow::Cow;
 
@@ -18,24 +18,24 @@ use super::Gate;
 use super::intents::Governed;
 use super::intents::metadata::bare;
 
-/// What goes on record with a call, beside what the stages said.
+/// What is recorded with a call besides the stages' answers.
 #[derive(Debug, Default)]
 pub struct Noted {
     /// Every hook that ran or was skipped.
     pub hooks: Vec<HookInvocation>,
-    /// What was decided where there was something to ask.
+    /// Decisions on questions.
     pub decisions: Vec<Decision>,
-    /// What hooks say to the model.
+    /// Texts of hooks for the model.
     pub contexts: Vec<String>,
-    /// Somebody wants the agent to stop, for this reason.
+    /// Why the agent is to stop, if it is.
     pub stop: Option<String>,
-    /// What else happened, each with its kind.
+    /// Other events, each with its kind.
     pub events: Vec<(String, Value)>,
-    /// What the trace is to tell of it.
+    /// The entry for the trace.
     pub trace: Option<TraceEntry>,
 }
 
-/// Who has put the present input in the place of the one that was asked for.
+/// Who has replaced the input of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplacedBy {
     /// A PreToolUse hook.
@@ -46,12 +46,12 @@ pub enum ReplacedBy {
     Human,
 }
 
-/// Who has said yes when the call was asked about.
+/// Who has approved a call that was asked about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consent {
-    /// Who it is, on the record.
+    /// The approver, as recorded.
     pub by: &'static str,
-    /// Where "always" is kept.
+    /// Where "always" was saved.
     pub kept: Vec<String>,
     /// The input that came with it.
     pub input: Option<Value>,
@@ -65,30 +65,30 @@ pub struct Judgement<'g> {
     pub id: &'g ToolUseId,
     /// The tool.
     pub tool: &'g dyn Tool,
-    /// What would run: hooks or a human may have replaced it.
+    /// The input that would be used: hooks or a human may have replaced it.
     pub input: Value,
     /// What it would touch.
     pub effects: Effects,
     /// Cancelled when the user interrupts.
     pub cancel: &'g CancellationToken,
-    /// Whether a foreign host wants calls held against the permission rules.
+    /// Whether a foreign host wants the permission rules to apply.
     pub rules_wanted: bool,
-    /// What the stages have said, once all were heard.
+    /// The answers of the stages, once all have been asked.
     pub answers: Vec<Answer>,
-    /// What goes on record with it.
+    /// What is recorded with it.
     pub noted: Noted,
-    /// What the intent stage found.
+    /// What the intent stage found out.
     pub governed: Option<Governed>,
-    /// What PreToolUse hooks decided, for the rules to take into account.
+    /// The decision of PreToolUse hooks, for the rules stage.
     pub by_hooks: Option<Behavior>,
-    /// Who has replaced the input last.
+    /// Who replaced the input last.
     pub replaced_by: Option<ReplacedBy>,
-    /// Who has said yes to it.
+    /// Who has approved it.
     pub consent: Option<Consent>,
 }
 
 impl<'g> Judgement<'g> {
-    /// A call that nobody has said anything about.
+    /// A call that was not judged yet.
     pub fn new(
         gate: &'g mut Gate,
         id: &'g ToolUseId,
@@ -113,7 +113,7 @@ impl<'g> Judgement<'g> {
         }
     }
 
-    /// The call as rules are held against it.
+    /// The call, for rules.
     pub fn as_call(&self) -> Call<'_> {
         Call {
             tool: self.tool.name(),
@@ -123,17 +123,17 @@ impl<'g> Judgement<'g> {
         }
     }
 
-    /// Whether a PreToolUse hook has said yes.
+    /// Whether a PreToolUse hook has allowed it.
     pub fn allowed_by_hooks(&self) -> bool {
         self.by_hooks == Some(Behavior::Allow)
     }
 
-    /// The tool's name, the input and the id, as hooks are told of them.
+    /// The tool's name, the input and the id, for hooks.
     pub fn named(&self) -> (String, Value, ToolUseId) {
         (self.tool.name().to_owned(), self.input.clone(), self.id.clone())
     }
 
-    /// Validates the input and says what it would touch; what a call says about itself is not the tool's business.
+    /// Validates the input without metadata, and returns what it would touch.
     pub fn prepare(&self) -> Result<Effects, InputError> {
         self.tool.prepare(&self.input(), self.gate.place())
     }
@@ -144,7 +144,7 @@ impl<'g> Judgement<'g> {
         About { id: self.id, facts, effects: &self.effects }
     }
 
-    /// Fires an event about the call. What hooks say to the model is kept.
+    /// Fires an event about the call. Texts of hooks for the model are kept.
     pub async fn fire(&mut self, detail: HookDetail) -> Fired {
         let mut fired = self.gate.fire(detail, Some(self.about()), self.cancel).await;
         self.noted.hooks.append(&mut fired.rows);
@@ -157,8 +157,8 @@ impl<'g> Judgement<'g> {
         fired
     }
 
-    /// Fires an event about a call that can no longer change it. What blocks afterwards is told to the model, in the
-    /// order of the hooks (S0 §5.6, 5).
+    /// Fires an event that can no longer change the call. If a hook blocks, the model is told, in the order of the hooks
+    /// (S0 §5.6, 5).
     pub async fn tell(&mut self, detail: HookDetail) -> Fired {
         let fired = self.fire(detail).await;
         if fired.denies() {
@@ -199,7 +199,7 @@ impl Judged for Judgement<'_> {
     }
 }
 
-/// The answer that is open: the latest that wants somebody asked.
+/// The open question: the latest answer that says "ask".
 pub fn open_question(so_far: &[Answer]) -> Option<&Answer> {
     so_far.iter().rev().find(|answer| answer.verdict == Verdict::Ask)
 }

@@ -1,8 +1,8 @@
-//! The gate: what happens to a call between being asked for and being on the record (DESIGN §3).
+//! The gate: every step of a call from the request to the record (DESIGN §3).
 //!
-//! [`Gate`] holds what one session's calls are judged by: its record, its governance, its toolbox and its front-end.
-//! [`Gate::call`] takes a call all the way, [`Gate::explain`] tells what would become of one, and [`Gate::judge_foreign`]
-//! judges a call that another agent's host runs. All three are one walk over one list of stages ([`stages`]).
+//! [`Gate`] holds what judges one session's calls: its record, its governance, its toolbox and its front-end.
+//! [`Gate::call`] judges, runs and records a call, [`Gate::explain`] only judges it, and [`Gate::judge_foreign`] judges a
+//! call that another agent's host runs. All three walk the same list of stages ([`stages`]).
 
 mod attribution;
 pub mod call;
@@ -47,7 +47,7 @@ use self::toolbox::Toolbox;
 /// A session's place in the record.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// What the process shares, the store among it.
+    /// What the process shares, including the store.
     pub core: Arc<Core>,
     /// The conversation and the session.
     pub seat: Seat,
@@ -64,7 +64,7 @@ impl Record {
         &self.seat.session
     }
 
-    /// Where the conversation stands. One that is not on record has just begun.
+    /// The phase of the conversation, and whether its plan is approved. An unrecorded conversation has just begun.
     pub fn standing(&self) -> Result<Standing, StoreError> {
         match self.store().standing(&self.seat.conversation) {
             Err(StoreError::UnknownConversation(_)) => {
@@ -75,23 +75,23 @@ impl Record {
     }
 }
 
-/// What the calls of one session are judged by.
+/// Judges the calls of one session.
 pub struct Gate {
     /// Where they are recorded.
     pub record: Record,
-    /// The rules and hooks in force, and the place they hold in.
+    /// The rules and hooks in force, and the directories they apply to.
     pub governance: Governance,
     /// The tools.
     pub toolbox: Toolbox,
-    /// Whoever watches, and is asked.
+    /// The front-end, which is told of events and asked.
     pub front: CoreEnd,
-    /// The workspace whose intents the work is for, where the project has any.
+    /// The workspace with intents, if the project has any.
     pub workspace: Option<Arc<Workspace>>,
-    /// What the engine does for calls: models, agents, skills.
+    /// The engine's services for calls: models, agents, skills.
     pub engine: Arc<dyn EngineServices>,
-    /// One call at a time is judged, run and recorded, however many agents are waited for.
+    /// One call at a time is judged, run and recorded, however many agents are running.
     turn: Arc<Semaphore>,
-    /// The mode the session was in before planning.
+    /// The mode before planning.
     mode_before_planning: Option<PermissionMode>,
 }
 
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// A gate that nobody stands in front of yet.
+    /// A gate without a front-end.
     pub fn new(record: Record, governance: Governance, engine: Arc<dyn EngineServices>) -> Self {
         let (front, ..) = channel(Human::Nobody);
         let toolbox = Toolbox::new(record.core.config.skills_off);
@@ -141,7 +141,7 @@ impl Gate {
         })
     }
 
-    /// The same gate, for work that goes on beside what this one is used for.
+    /// The same gate, for concurrent work.
     pub fn beside(&self) -> Result<Self, StoreError> {
         let seat = &self.record.seat;
         let terms = AgentTerms::at(self.place().clone());
@@ -167,12 +167,12 @@ impl Gate {
         self.record.store()
     }
 
-    /// Where the session stands in the record.
+    /// The session's place in the record.
     pub fn seat(&self) -> &Seat {
         &self.record.seat
     }
 
-    /// Keeps secrets out of what is kept.
+    /// Masks secrets.
     pub fn redactor(&self) -> &Redactor {
         &self.governance.redactor
     }
@@ -192,7 +192,7 @@ impl Gate {
         self.governance.settings()
     }
 
-    /// Waits for something while others may pass the gate.
+    /// Waits for something while other calls may pass the gate.
     pub async fn outside<T>(&self, waiting: impl Future<Output = T>) -> T {
         self.leave();
         let done = waiting.await;
@@ -200,7 +200,7 @@ impl Gate {
         done
     }
 
-    /// Waits for its turn at the gate.
+    /// Waits for a turn at the gate.
     async fn enter(&self) {
         // It is never closed.
         if let Ok(permit) = self.turn.acquire().await {
@@ -208,13 +208,12 @@ impl Gate {
         }
     }
 
-    /// Leaves the gate to the next.
+    /// Lets the next call pass.
     fn leave(&self) {
         self.turn.add_permits(1);
     }
 
-    /// Looks whether the project has intents: somebody may have made the first one meanwhile, and a session that
-    /// began with intents keeps to them.
+    /// Checks whether the project has intents: the first one may be new. A session that began with intents keeps them.
     pub fn find_workspace(&mut self) {
         let root = ona_intents::file::workspace(&self.place().project_dir);
         let known = self.workspace.as_ref().map(|workspace| workspace.root().to_owned());
@@ -225,7 +224,7 @@ impl Gate {
         self.toolbox.offer_intents(self.workspace.as_ref());
     }
 
-    /// Works for the intents of this workspace, wherever the session's directory is.
+    /// Uses the intents of this workspace, wherever the session's directory is.
     pub fn use_workspace(&mut self, workspace: Option<Arc<Workspace>>) {
         self.workspace = workspace;
         self.toolbox.offer_intents(self.workspace.as_ref());

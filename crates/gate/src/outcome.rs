@@ -1,4 +1,4 @@
-//! Everything that goes on record of a call, without what is secret.
+//! Everything that is recorded of a call, without secrets.
 
 use ona_policy::secrets::Redactor;
 use ona_store::{CallOutcome, GateRow};
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::judgement::Noted;
 use super::masked_path::masked_path;
 
-/// A call as it goes on record when it starts: without what is secret.
+/// A call as it is recorded when it starts: without secrets.
 #[derive(Debug)]
 pub struct MaskedCall {
     /// The name of the tool, which may be anything.
     pub tool: String,
-    /// The input as asked for.
+    /// The input.
     pub input: Value,
 }
 
@@ -27,19 +27,19 @@ impl MaskedCall {
     }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the tool, or the stage that said no, says.
+    /// The result of the tool, or the denial.
     pub output: ToolOutput,
-    /// What the stages said.
+    /// The answers of the stages.
     pub gate: Vec<GateRow>,
-    /// What else goes on record.
+    /// What else is recorded.
     pub noted: Noted,
 }
 
 impl Outcome {
-    /// A call that no stage could judge: it names no tool that can be called here.
+    /// A call that cannot be judged.
     pub fn unusable(reason: String) -> Self {
         let answer = Answer::new(StageName::Input, Verdict::Deny, reason.clone());
         Self {
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    /// Masks what must not be kept (DESIGN §5 no. 27). What hooks printed was masked when it was read.
+    /// Masks secrets (DESIGN §5 no. 27). Output of hooks was masked when it was read.
     pub fn mask(&mut self, redactor: &Redactor) {
         mask_output(&mut self.output, redactor);
         mask_rows(&mut self.gate, redactor);
@@ -64,7 +64,7 @@ impl Outcome {
         }
     }
 
-    /// As the record keeps it.
+    /// For the store.
     pub fn as_stored(&self, duration_ms: u64) -> CallOutcome<'_> {
         CallOutcome {
             output: &self.output,
@@ -91,7 +91,7 @@ pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
     if let Some(task) = &mut output.task {
         redactor.mask_string(&mut task.command);
     }
-    // The session goes on where it is; the record knows as much of the name as it may.
+    // The session uses the real path; only the record has the masked one.
     let views = output.views.iter_mut().map(|view| &mut view.path);
     for path in views.chain(&mut output.cwd) {
         *path = masked_path(redactor, path);
@@ -101,7 +101,7 @@ pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
     }
 }
 
-/// Masks what the stages said.
+/// Masks the answers of the stages.
 pub fn mask_rows(rows: &mut [GateRow], redactor: &Redactor) {
     for row in rows {
         redactor.mask_string(&mut row.reason);
@@ -109,7 +109,7 @@ pub fn mask_rows(rows: &mut [GateRow], redactor: &Redactor) {
     }
 }
 
-/// The stages' answers as the record keeps them.
+/// The stages' answers, for the store.
 pub fn gate_rows(answers: &[Answer]) -> Vec<GateRow> {
     let row = |answer: &Answer| GateRow {
         stage: answer.stage.as_str().to_owned(),

@@ -28,7 +28,7 @@ enum Needs {
     Approval,
 }
 
-/// S0 §8.2, to be held beside it; "any → planning" is written out by [`find`].
+/// The table of S0 §8.2; "any → planning" is added by [`find`].
 const TRANSITIONS: [(Phase, Phase, Needs); 4] = [
     (Phase::Planning, Phase::Implement, Needs::ApprovedPlan),
     (Phase::Implement, Phase::Test, Needs::Nothing),
@@ -43,25 +43,25 @@ fn find(from: Phase, to: Phase) -> Option<Needs> {
     TRANSITIONS.iter().find(|(f, t, _)| (*f, *t) == (from, to)).map(|(_, _, needs)| *needs)
 }
 
-/// Why a conversation did not move.
+/// Why the phase did not change.
 #[derive(Debug, thiserror::Error)]
 pub enum TransitionError {
     /// S0 §8.2 has no such line.
     #[error(
-        "there is no way from {from} to {to}: the order is planning, implement, test, verify, done"
+        "cannot move from {from} to {to}: the order is planning, implement, test, verify, done"
     )]
     NoWay {
-        /// Where it stands.
+        /// The current phase.
         from: Phase,
-        /// Where it was to go.
+        /// The requested phase.
         to: Phase,
     },
     /// The condition of that line is not met.
-    #[error("{from} → {to} has to wait: {why}")]
+    #[error("cannot move from {from} to {to} yet: {why}")]
     NotYet {
-        /// Where it stands.
+        /// The current phase.
         from: Phase,
-        /// Where it was to go.
+        /// The requested phase.
         to: Phase,
         /// What is missing.
         why: &'static str,
@@ -71,7 +71,7 @@ pub enum TransitionError {
     Store(#[from] StoreError),
 }
 
-/// Moves a conversation to another phase, if S0 §8.2 lets it. Returns where it came from.
+/// Moves a conversation to another phase, if S0 §8.2 allows it. Returns the earlier phase.
 pub fn transition(
     store: &Store,
     conversation: &ConversationId,
@@ -94,7 +94,7 @@ pub fn transition(
         if let Some(why) = why {
             return Err(TransitionError::NotYet { from, to, why });
         }
-        // The signal S0 §8.2 asks for goes into the same commit as the move.
+        // The signal of S0 §8.2 is part of the same commit.
         let detail = match (from, to) {
             (Phase::Implement, Phase::Test) => json!({"signal": "implementation complete"}),
             _ => json!({}),
@@ -102,7 +102,7 @@ pub fn transition(
         if store.change_phase(conversation, from, to, &detail)? {
             return Ok(from);
         }
-        // Somebody else moved it meanwhile: look again.
+        // Another process moved it meanwhile: try again.
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     fn planning_denies_what_writes_until_a_plan_is_approved() {
         let standing = |phase, approved_plan| Standing { phase, approved_plan };
         let facts = |tool: &str| ona_tools::find(tool).unwrap().facts();
-        // S0 §8.3 names them, and no others.
+        // S0 §8.3 names exactly these.
         let denied = ["Write", "Edit", "Bash", "NotebookEdit"];
         for tool in ona_tools::TOOLS.iter().map(|tool| tool.name()) {
             let forbids = |standing| forbids(standing, facts(tool), tool).is_some();

@@ -1,4 +1,4 @@
-//! What the permission rules say, in words.
+//! Describes permission rules and rulings in words.
 
 use ona_policy::{By, Rule, Ruling};
 use ona_types::{Behavior, PermissionUpdate, RuleValue, UpdateDestination};
@@ -9,11 +9,11 @@ pub fn rule(rule: &Rule) -> String {
     format!("{} ({})", rule.text, rule.source)
 }
 
-/// A ruling in words, and for programs.
+/// A ruling in words, and as JSON.
 pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
     let verb = match ruling.behavior {
         Behavior::Allow => "allowed",
-        Behavior::Ask => "asked for",
+        Behavior::Ask => "confirmation required",
         Behavior::Deny => "denied",
     };
     match &ruling.by {
@@ -35,7 +35,7 @@ pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
     }
 }
 
-/// Suggestions as updates of the project's own settings that are not committed.
+/// Suggestions, as updates of the project's local settings.
 pub fn updates(suggestions: &[RuleValue]) -> Vec<PermissionUpdate> {
     if suggestions.is_empty() {
         return Vec::new();

@@ -16,7 +16,7 @@ use super::judgement::Judgement;
 use super::masked_path::masked_path;
 
 impl Judgement<'_> {
-    /// Runs the tool. No transaction is open meanwhile.
+    /// Runs the tool. No transaction is open during that time.
     pub(super) async fn run(&self, permit: Permit) -> ToolOutput {
         let gate = &*self.gate;
         let session = gate.record.session();
@@ -47,7 +47,7 @@ impl Judgement<'_> {
     }
 }
 
-/// A panic in a tool is that call's failure, not the session's end.
+/// Turns a panic in a tool into a failed call, so that the session continues.
 async fn guarded(mut running: Running<'_>) -> ToolOutput {
     poll_fn(|task| {
         let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(task)));
@@ -58,7 +58,7 @@ async fn guarded(mut running: Running<'_>) -> ToolOutput {
     .await
 }
 
-/// What this session has seen of files, asked of the record.
+/// What this session has seen of files, from the record.
 struct SessionViews<'a> {
     store: &'a Store,
     session: &'a SessionId,
@@ -67,7 +67,7 @@ struct SessionViews<'a> {
 
 impl Views for SessionViews<'_> {
     fn last_view(&self, path: &Path) -> Result<Option<FileView>, BoxError> {
-        // Files that differ in nothing but a secret share a row; whether it is about this one, its hash says.
+        // Paths that differ only in a secret share a row; the hash tells which file it is about.
         let known = self.store.last_view(self.session, &masked_path(self.redactor, path))?;
         Ok(known.map(|view| FileView { path: path.to_owned(), ..view }))
     }

@@ -1,7 +1,7 @@
 //! Tools, resources and prompts of MCP servers in a session.
 //!
-//! A server's tool is a tool like any other: it has a name that rules and hooks can be held against, passes the gate, and
-//! its result is kept within bounds. A server that is not there, or not there yet, costs a session nothing but its tools.
+//! A server's tool is a tool like any other: rules and hooks match its name, it passes the gate, and the size of its
+//! result is limited. If a server is not connected, the session only lacks its tools.
 
 pub mod callbacks;
 mod progress;
@@ -24,27 +24,27 @@ use super::Gate;
 use callbacks::GateCallbacks;
 use ona_config::servers::{self, PluginServers};
 use ona_extensions::{AgentDefinition, ServerUse};
-use secrets::{HeardTokens, kept_tokens};
+use secrets::{MaskedTokens, stored_tokens};
 
-/// How long an agent waits for servers of its own.
+/// How long an agent waits for its own servers.
 const AGENT_WAIT: Duration = Duration::from_secs(5);
-/// How long a question to the model waits for tools that a server has said are others now.
+/// How long a request to the model waits for a changed list of tools.
 const LISTS_WAIT: Duration = Duration::from_millis(500);
 
-/// A model of which nobody knows how much it takes in takes in this much, in tokens.
+/// The context window of a model if it is not known, in tokens.
 pub const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 
-/// The variable that programs of servers carry.
+/// The variable that marks server processes.
 pub const SERVER_RUN: &str = "ONA_SERVER_RUN";
 
-/// When tools of servers are kept from the model until it looks for them.
+/// When the model has to search for tools of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferral {
     /// Always.
     Always,
     /// Never.
     Never,
-    /// When they would fill more of the context than this, in percent.
+    /// If they would fill more than this percentage of the context.
     Above(u8),
 }
 
@@ -57,18 +57,18 @@ impl Default for Deferral {
 /// The servers of a session, and how their tools are offered.
 #[derive(Clone)]
 pub struct Connected {
-    /// Those that every agent of the session shares.
+    /// Those that all agents of the session share.
     pub pool: Arc<Pool>,
-    /// Servers that an agent has for itself.
+    /// The agent's own servers.
     own: Option<Arc<Pool>>,
-    /// The only servers whose tools are offered, where an agent names some.
+    /// If set, only tools of these servers are offered.
     only: Option<Vec<String>>,
-    /// When their tools are kept from the model.
+    /// When the model has to search for their tools.
     pub deferral: Deferral,
 }
 
 impl Connected {
-    /// The tools that are offered, of all servers.
+    /// The offered tools of all servers.
     fn tools(&self) -> Vec<McpTool> {
         let mut tools = self.pool.tools();
         if let Some(own) = &self.own {
@@ -78,7 +78,7 @@ impl Connected {
         tools
     }
 
-    /// Whether a server is one of those that the session has.
+    /// Whether the session has this server.
     fn offers(&self, server: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == server))
     }
@@ -88,7 +88,7 @@ impl Connected {
         self.tools().into_iter().map(|tool| tool.full_name).collect()
     }
 
-    /// The tool of a server by its whole name.
+    /// The tool of a server by its full name.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         if !name.starts_with(PREFIX) {
             return None;
@@ -99,7 +99,7 @@ impl Connected {
         Some(Arc::new(ServerTool::new(pool, tool)))
     }
 
-    /// The state of every server, each with whether it is an agent's own, once their lists of tools are known.
+    /// The state of every server and whether it is the agent's own, once the lists of tools are known.
     pub async fn statuses(&self) -> Vec<(ServerStatus, bool)> {
         for pool in self.own.iter().chain([&self.pool]) {
             pool.tools_known(LISTS_WAIT).await;
@@ -116,7 +116,7 @@ impl std::fmt::Debug for Connected {
     }
 }
 
-/// What a session's servers are connected with.
+/// What is needed to connect a session's servers.
 #[derive(Default)]
 pub struct Connecting {
     /// The servers.
@@ -125,12 +125,13 @@ pub struct Connecting {
     pub secrets: Vec<String>,
     /// Where tokens are kept.
     pub tokens: Option<Arc<dyn TokenStore>>,
-    /// When their tools are kept from the model.
+    /// When the model has to search for their tools.
     pub deferral: Deferral,
 }
 
 impl Gate {
-    /// Servers whose programs are found by a mark, should this process be killed: not all end with their input.
+    /// Servers whose processes are marked, so that they are found if this process is killed: not all end when their input
+    /// closes.
     fn marked(&self, mut specs: Vec<ServerSpec>) -> Vec<ServerSpec> {
         let mark = format!("{}0", runs_of(self.record.session(), std::process::id()));
         for spec in &mut specs {
@@ -141,19 +142,18 @@ impl Gate {
         specs
     }
 
-    /// Connects servers, without waiting for any, and knows the secrets they are given. It has to be called within a
-    /// runtime.
+    /// Connects servers without waiting, and masks their secrets. Must be called within a runtime.
     pub fn connect(&mut self, connecting: Connecting) -> Result<(), StoreError> {
         let Connecting { specs, mut secrets, tokens, deferral } = connecting;
         if specs.is_empty() {
             return Ok(());
         }
         let specs = self.marked(specs);
-        secrets.extend(kept_tokens(&specs, tokens.as_deref()));
+        secrets.extend(stored_tokens(&specs, tokens.as_deref()));
         self.governance.add_secrets(secrets);
         let late = self.record.core.config.late.clone();
         let tokens =
-            tokens.map(|store| -> Arc<dyn TokenStore> { Arc::new(HeardTokens { store, late }) });
+            tokens.map(|store| -> Arc<dyn TokenStore> { Arc::new(MaskedTokens { store, late }) });
         let pool = self.start_pool(specs, tokens)?;
         self.toolbox.servers = Some(Connected { pool, own: None, only: None, deferral });
         Ok(())
@@ -169,19 +169,19 @@ impl Gate {
         Ok(Arc::new(Pool::start_with(specs, callbacks, options)))
     }
 
-    /// A text without what is secret in this session.
+    /// A text without the secrets of this session.
     pub fn masked(&self, text: &str) -> String {
         self.redactor().mask(text).into_owned()
     }
 
-    /// Waits until every server is there or will not be, at most so long.
+    /// Waits until every server is connected or has failed, up to a limit.
     pub async fn settle_servers(&self, within: Duration) {
         if let Some(servers) = &self.toolbox.servers {
             servers.pool.settle(within).await;
         }
     }
 
-    /// The servers that are connected, if there are any.
+    /// The pool of servers, if there is one.
     pub fn pool(&self) -> Option<Arc<Pool>> {
         self.toolbox.servers.as_ref().map(|servers| Arc::clone(&servers.pool))
     }
@@ -197,26 +197,26 @@ impl Gate {
         std::iter::once(&place.project_dir).chain(&place.additional_dirs).filter_map(root).collect()
     }
 
-    /// Why a tool of a server is not there, if it is because the server is not.
-    pub(super) fn server_is_away(&self, tool: &str) -> Option<(String, String)> {
+    /// The server of a tool and why it is not connected, if it is not.
+    pub(super) fn disconnected_server(&self, tool: &str) -> Option<(String, String)> {
         let statuses = self.pool()?.statuses();
         let of_server =
             |slug: &str| tool.strip_prefix(PREFIX)?.strip_prefix(slug)?.strip_prefix("__");
         let status = statuses.iter().find(|status| of_server(&status.slug).is_some())?;
         let why = match status.state {
             ServerState::Connected => return None,
-            ServerState::Pending => "it is being connected; try again shortly".to_owned(),
+            ServerState::Pending => "it is connecting; try again shortly".to_owned(),
             ServerState::NeedsAuth => {
                 format!("the user has to sign in: `ona mcp login {}`", status.name)
             }
             ServerState::Failed | ServerState::Disabled => {
-                self.masked(status.error.as_deref().unwrap_or("it is switched off"))
+                self.masked(status.error.as_deref().unwrap_or("it is disabled"))
             }
         };
         Some((status.name.clone(), why))
     }
 
-    /// Tools of servers that the model is not shown until it looks for them.
+    /// Tools of servers that the model has to search for.
     pub fn deferred_tools(&self) -> Vec<Deferred> {
         let Some(servers) = &self.toolbox.servers else { return Vec::new() };
         let offered: HashSet<String> = self.offered().into_iter().collect();
@@ -238,8 +238,8 @@ impl Gate {
         tools.into_iter().map(deferred).collect()
     }
 
-    /// Gives an agent the servers its file names: of the session's only those, and its own, which live as long as it
-    /// does.
+    /// Gives an agent the servers that its file names: some of the session's, and its own, which live as long as the
+    /// agent.
     pub async fn use_servers(&mut self, definition: &AgentDefinition) -> Result<(), StoreError> {
         if definition.mcp_servers.is_empty() {
             return Ok(());
@@ -280,7 +280,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Ends the servers that an agent had for itself.
+    /// Ends the agent's own servers.
     pub async fn close_own_servers(&self) {
         if let Some(own) = self.toolbox.servers.as_ref().and_then(|servers| servers.own.as_ref()) {
             own.close().await;
@@ -288,7 +288,7 @@ impl Gate {
     }
 }
 
-/// How many tokens the definitions of tools fill, about.
+/// About how many tokens the definitions of tools take.
 fn tokens(tools: &[McpTool]) -> u64 {
     let of = |tool: &McpTool| {
         let schema = Value::Object(tool.input_schema.clone()).to_string();
@@ -297,12 +297,12 @@ fn tokens(tools: &[McpTool]) -> u64 {
     tools.iter().map(of).sum()
 }
 
-/// A directory as the address of a root.
+/// A directory as the URI of a root.
 fn file_uri(dir: &Path) -> Option<String> {
     url::Url::from_file_path(dir).ok().map(String::from)
 }
 
-/// Servers as the first line of a stream tells of them.
+/// Servers, for the first line of a stream.
 pub fn server_lines(pool: &Pool) -> Vec<Value> {
     let word = |state| match state {
         ServerState::Pending => "pending",
@@ -324,7 +324,7 @@ mod tests {
     use ona_mcp::ServerCallbacks as _;
     use ona_types::BoxError;
 
-    use super::secrets::HeardTokens;
+    use super::secrets::MaskedTokens;
     use super::*;
     use crate::testing::World;
 
@@ -355,7 +355,7 @@ mod tests {
         let store = Arc::new(Drawer::default());
         let kept = |token: &str| json!({"token_response": {"access_token": token}}).to_string();
         store.save("other", &kept("renewed-elsewhere")).unwrap();
-        let tokens = HeardTokens { store, late };
+        let tokens = MaskedTokens { store, late };
         let masked = |text: &str| {
             let (one, other) = (gate.redactor(), beside.redactor());
             assert_eq!(one.mask(text), other.mask(text));

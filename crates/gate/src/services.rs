@@ -1,4 +1,4 @@
-//! What a session does for its tools, and what the engine does for the session.
+//! The services of a session for its tools, and of the engine for the session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use ona_types::{Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
 
 use super::Gate;
 
-/// Who works in a session, where it is not the plain agent.
+/// Who works in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentIdentity {
-    /// The agent's id, where a call started it.
+    /// The agent's id, if a call started it.
     pub agent_id: Option<String>,
     /// Its type.
     pub agent_type: Option<String>,
-    /// The task that it is, where it works in the background.
+    /// Its task, if it runs in the background.
     pub task: Option<TaskId>,
-    /// The host whose agent it is, where that is not ona.
+    /// The host of the agent, if it is not ona.
     pub host: Option<String>,
 }
 
-/// What needs a model, agents or skills: the engine stands behind it, or nobody does.
+/// Services that need a model, agents or skills. Without an engine the defaults apply.
 pub trait EngineServices: Send + Sync {
     /// Who works here.
     fn identity(&self) -> AgentIdentity {
         AgentIdentity::default()
     }
 
-    /// The model that is asked, as the trace names it.
+    /// The model's name, for the trace.
     fn model_name(&self) -> Option<String> {
         None
     }
 
-    /// How much the model takes in, in tokens.
+    /// The model's context window, in tokens.
     fn context_window(&self) -> Option<u64> {
         None
     }
 
-    /// Puts the questions of hooks to a model, if there is one.
+    /// Asks a model on behalf of hooks, if there is one.
     fn judge<'a>(&'a self, _gate: &'a Gate) -> Option<Box<dyn Judge + Send + 'a>> {
         None
     }
@@ -55,9 +55,9 @@ pub trait EngineServices: Send + Sync {
         Vec::new()
     }
 
-    /// Has an agent do something.
+    /// Starts an agent.
     fn agent<'a>(&'a self, _: &'a Gate, _: AgentOrder, _: Calling<'a>) -> Waits<'a, ToolOutput> {
-        Box::pin(async { ToolOutput::rejected("there are no agents in this session") })
+        Box::pin(async { ToolOutput::rejected("agents are not available in this session") })
     }
 
     /// Ends an agent in the background, with everything it has started.
@@ -71,7 +71,7 @@ pub trait EngineServices: Send + Sync {
         })
     }
 
-    /// What is known of a skill.
+    /// Information about a skill.
     fn skill_view(&self, _name: &str) -> Option<SkillView> {
         None
     }
@@ -86,7 +86,7 @@ pub trait EngineServices: Send + Sync {
         Box::pin(async move { ToolOutput::rejected(format!("unknown skill `{}`", skill.name)) })
     }
 
-    /// Has the small model answer a prompt about a text; `None` without a model.
+    /// Asks the small model about a text; `None` without a model.
     fn digest<'a>(
         &'a self,
         _: &'a Gate,
@@ -96,7 +96,7 @@ pub trait EngineServices: Send + Sync {
         Box::pin(async { None })
     }
 
-    /// Has the provider search the web; nothing where it cannot.
+    /// Searches the web through the provider; `None` if it cannot.
     fn search<'a>(
         &'a self,
         _: &'a Gate,
@@ -112,20 +112,20 @@ pub struct NoEngine;
 
 impl EngineServices for NoEngine {}
 
-/// A skill that is wanted.
+/// A request for a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkillOrder<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What followed the name.
+    /// Its arguments.
     pub args: &'a str,
 }
 
-/// A gate's services for the tools that are called there.
+/// A gate's services for its tools.
 pub struct GateServices<'g>(&'g Gate);
 
 impl Gate {
-    /// Who works here: an agent that a call started, or the role that the main agent plays.
+    /// Who works here: an agent that a call started, or the main agent with its role.
     pub fn identity(&self) -> AgentIdentity {
         let mut identity = self.engine.identity();
         if identity.agent_type.is_none() {
@@ -134,7 +134,7 @@ impl Gate {
         identity
     }
 
-    /// What the session does for its tools.
+    /// The session's services for tools.
     pub fn services(&self) -> GateServices<'_> {
         GateServices(self)
     }
@@ -165,13 +165,13 @@ impl Gate {
 
     /// Ends a command in the background, with everything it has started.
     pub async fn stop_command(&self, id: &TaskId) -> Result<(), ServiceError> {
-        // First of all: what its supervisor sees of it then is no end of its own.
+        // Recorded first, so that the supervisor does not take it for the command's own end.
         let end = ona_types::TaskEnd { exit_code: None, reason: "stopped".to_owned() };
         self.store().finish_task(id, &end).map_err(ServiceError::of)?;
         let marker = ona_tools::task_marker(id);
         let killed =
             tokio::task::spawn_blocking(move || ona_sandbox::kill_tree(None, Some(&marker)));
-        killed.await.map_err(|error| ServiceError(format!("it could not be ended: {error}")))
+        killed.await.map_err(|error| ServiceError(format!("the task could not be ended: {error}")))
     }
 }
 
@@ -244,7 +244,7 @@ impl SessionServices for GateServices<'_> {
     }
 
     fn type_of_agent(&self, name: &str) -> Option<String> {
-        // Where the record cannot be read, nothing is filled in, and nothing begins.
+        // If the record cannot be read, nothing is filled in, and the call does not start.
         let run = self.0.store().agent_named(self.0.record.session(), name).ok().flatten();
         run.map(|run| run.agent_type)
     }

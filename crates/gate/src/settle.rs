@@ -1,4 +1,4 @@
-//! What a process that was killed has left in the record: its calls get their result, and what they left running ends.
+//! Cleans up after a killed process: its calls get a result, and what they left running is ended.
 
 use ona_hooks::{HOOK_RUN, runs_of};
 use ona_sandbox::{Liveness, Owner};
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::servers::SERVER_RUN;
 
-/// Gives calls that a dead process has left their result, and ends what they left running: here, in agents that this
-/// session has started, and in sessions that somebody drove who was killed.
+/// Gives the calls of a dead process a result, and ends what they left running: in this session, in its agents, and in
+/// sessions of killed processes.
 pub fn settle(store: &Store, seat: &Seat) -> Result<(), StoreError> {
     settle_session(store, seat)?;
     settle_agents(store, seat)?;
@@ -35,7 +35,7 @@ fn settle_session(store: &Store, seat: &Seat) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends agents that a dead process has left at work.
+/// Ends agents of a dead process.
 fn settle_agents(store: &Store, seat: &Seat) -> Result<(), StoreError> {
     for run in store.unfinished_agents(&seat.session)? {
         if store.driver(&run.session, is_gone)?.is_some() {
@@ -50,12 +50,12 @@ fn settle_agents(store: &Store, seat: &Seat) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the process that the record names as an owner certainly lives no more.
+/// Whether the owner in the record is certainly dead.
 pub fn is_gone(owner: &Value) -> bool {
     liveness(owner) == Liveness::Gone
 }
 
-/// Whether the owner that the record names still lives. Nobody can wait for one that cannot be read.
+/// Whether the owner in the record is alive. An unreadable one counts as dead.
 pub fn liveness(owner: &Value) -> Liveness {
     serde_json::from_value::<Owner>(owner.clone()).map_or(Liveness::Gone, |owner| owner.liveness())
 }

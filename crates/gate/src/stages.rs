@@ -1,4 +1,4 @@
-//! The stages of the gate, in their order: the one composition there is.
+//! The stages of the gate, in their order. This is the only place that combines them.
 
 mod hooks;
 mod human;
@@ -14,7 +14,7 @@ use ona_types::gate::{Mode, STAGES, Stage, Walked, walk};
 use super::judgement::Judgement;
 pub use tasks::completed as task_completed;
 
-/// The stages that every call passes, whoever makes it.
+/// The stages that every call passes.
 fn pipeline<'a>() -> [&'a dyn Stage<Judgement<'a>>; STAGES.len()] {
     [
         &input::InputStage,

@@ -54,7 +54,7 @@ impl World {
         &self.project
     }
 
-    /// A gate in the project, with nobody behind it.
+    /// A gate in the project, without an engine.
     pub fn gate(&self) -> Gate {
         let project_dir = self.project.to_string_lossy();
         let join = Join { project_dir: &project_dir, conversation: None };

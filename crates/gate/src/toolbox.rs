@@ -1,4 +1,4 @@
-//! The tools of a session: which there are, and which are offered.
+//! The tools of a session, and which of them are offered.
 
 use std::sync::Arc;
 
@@ -33,15 +33,15 @@ impl std::ops::Deref for ToolRef {
 /// The tools of a session.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
-    /// The only tools that are offered, where somebody has said so.
+    /// If set, only these tools are offered.
     pub only: Option<Vec<String>>,
-    /// The agent that the main one is, where a file describes it: it may leave tools out.
+    /// The main agent's role, if it has one: it may exclude tools.
     pub role: Option<Arc<AgentDefinition>>,
-    /// Takes an answer of a shape that was asked for.
+    /// The tool for a structured answer.
     pub answers: Option<Arc<StructuredOutput>>,
     /// The MCP servers.
     pub servers: Option<Connected>,
-    /// Selects intents, where there are any.
+    /// The tool that selects intents, if there are any.
     selects: Option<Arc<SelectActiveIntent>>,
     skills_off: bool,
 }
@@ -52,12 +52,12 @@ impl Toolbox {
         Self { only: None, role: None, answers: None, servers: None, selects: None, skills_off }
     }
 
-    /// The toolbox of an agent that a call starts, before it is said what it is offered.
+    /// The toolbox of an agent that a call starts, before its tools are chosen.
     pub(super) fn for_agent(&self) -> Self {
         Self { servers: self.servers.clone(), ..Self::new(self.skills_off) }
     }
 
-    /// Offers the tool that selects intents, where there are any.
+    /// Offers the tool that selects intents, if there are any.
     pub(super) fn offer_intents(&mut self, workspace: Option<&Arc<Workspace>>) {
         let tool = |workspace| Arc::new(SelectActiveIntent { workspace });
         self.selects = workspace.cloned().map(tool);
@@ -80,8 +80,7 @@ impl Toolbox {
         built_in.or_else(|| self.own().find(is_named)).or_else(servers)
     }
 
-    /// Whether a tool is among those that the operator, and the role, leave to whoever works here. A role cannot leave
-    /// out the tools that take answers and select intents.
+    /// Whether the operator and the role allow a tool. A role cannot exclude the tools for answers and intents.
     pub fn has(&self, name: &str) -> bool {
         let is_own = || self.own().any(|tool| tool.name() == name);
         self.only.as_ref().is_none_or(|only| only.iter().any(|tool| tool == name))
@@ -100,10 +99,10 @@ impl Toolbox {
         self.servers.as_ref().map(Connected::tool_names).unwrap_or_default()
     }
 
-    /// The tools that may be called: what is offered, without what a rule forbids altogether.
+    /// The tools that may be called: those offered, without those that a rule forbids entirely.
     pub fn offered(&self, permissions: &Permissions) -> Vec<String> {
         let is_offered = |name: &String| {
-            // Tools of servers may be thousands, and say nothing of themselves that counts here.
+            // Servers may have thousands of tools, and nothing about them matters here.
             let known = if name.starts_with(PREFIX) { None } else { self.find(name) };
             let facts = known.map(|tool| tool.facts());
             let is_useless = facts.is_some_and(|facts| {

@@ -1,4 +1,4 @@
-//! After a call: what it changed is found and traced, and the record completed.
+//! After a call: its changes are found and traced, and the record is completed.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,17 +19,17 @@ use serde_json::{Value, json};
 use super::before::Pending;
 use super::payload::HostCall;
 use super::tools::HostTool;
-use super::{Hearing, HostError, Reply, context, targets};
+use super::{HostError, HostHook, Reply, context, targets};
 use ona_gate::intents::lesson::{self, Check};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::record::Who;
-use ona_gate::intents::{Handling, Outside, Subject, hold, record, vouched_for};
+use ona_gate::intents::{Handling, Outside, Subject, check_call, record, vouched_for};
 use ona_gate::outcome::{MaskedCall, mask_content, mask_output};
 
 /// The limit for what is kept of a call's response, in characters.
 const MAX_RESPONSE_CHARS: usize = 10_000;
 
-impl Hearing<'_> {
+impl HostHook<'_> {
     /// A call that has run.
     pub(super) async fn after(&mut self, call: &HostCall) -> Result<Reply, HostError> {
         let tool = HostTool::named(&call.tool);
@@ -40,7 +40,7 @@ impl Hearing<'_> {
         output.views = self.views(&tool, call);
         let id = match &pending {
             Some(pending) => pending.tool_use_id.clone(),
-            // Nobody asked before it ran.
+            // The host did not ask before it ran.
             None => {
                 let (id, owner) = (self.id_for(call)?, self.owner());
                 let MaskedCall { tool, input } =
@@ -56,11 +56,11 @@ impl Hearing<'_> {
             self.events.push(("ran_although_refused".to_owned(), detail));
         }
         let said = self.attribute((&tool, call), &id, pending, &mut output).await;
-        // Names of files may have come in.
+        // Names of files may have been added.
         mask_output(&mut output, self.gate.redactor());
         let reply = said.map_or_else(Reply::default, |said| context(self.payload.event, &said));
         let outcome = CallOutcome::of(&output);
-        // What was refused has its outcome already.
+        // A refused call has its outcome already.
         let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
         let (hook, events) = (self.row(&reply), self.events());
         let heard = HeardHook { hook: &hook, events: &events };
@@ -68,7 +68,7 @@ impl Hearing<'_> {
         Ok(reply)
     }
 
-    /// Finds what the call changed, and has the trace tell of it. Gives what the agent has to be told.
+    /// Finds and traces the changes of the call. Returns a message for the agent, if there is one.
     async fn attribute(
         &mut self,
         (tool, call): (&HostTool, &HostCall),
@@ -85,7 +85,7 @@ impl Hearing<'_> {
             selected: pending.as_ref().and_then(|pending| pending.intent.as_deref()),
             stale: &[],
         };
-        let (mut governed, _) = hold(&workspace, &subject);
+        let (mut governed, _) = check_call(&workspace, &subject);
         if !governed.mutates() {
             return None;
         }
@@ -162,7 +162,7 @@ impl Hearing<'_> {
             ) {
                 Ok(None) => {}
                 Ok(Some(entry)) => self.append(&workspace, entry).await,
-                // A note that cannot be kept stops nobody.
+                // A note that cannot be saved stops nothing.
                 Err(why) => {
                     said = Some(
                         [said.unwrap_or_default(), why.to_string()].join(" ").trim().to_owned(),
@@ -173,7 +173,7 @@ impl Hearing<'_> {
         said
     }
 
-    /// What the agent knows of files by now: the ones it has read or written.
+    /// The files that the agent has read or written.
     fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
         let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
         let targets = match tool.kind() {
@@ -189,16 +189,16 @@ impl Hearing<'_> {
     }
 }
 
-/// What the first hook took down; it is used up.
+/// What the first hook recorded; the file is removed.
 fn taken_down(path: &Path) -> Option<Before> {
     let read = File::open(path).ok().map(io::BufReader::new);
     let before = read.and_then(|file| serde_json::from_reader(file).ok());
-    // What is left there goes with the session.
+    // A leftover is removed with the session.
     let _ = fs::remove_file(path);
     before
 }
 
-/// How a command ended, as far as the host says it: in a field of its own, or in words.
+/// The exit code of a command, if the host reports it: in a field, or in the error message.
 fn exit_code(call: &HostCall) -> Option<i64> {
     let field = |key: &str| call.response.as_ref()?.get(key)?.as_i64();
     if let Some(code) = field("exit_code").or_else(|| field("exitCode")) {
@@ -212,7 +212,8 @@ fn exit_code(call: &HostCall) -> Option<i64> {
     Some(number.and_then(|digits| digits.parse().ok()).unwrap_or(1))
 }
 
-/// What came of a call, as far as the host says it. Masked first and cut then, no part of a secret is left at the end.
+/// The result of a call, as the host reports it. It is masked before it is cut, so that no part of a secret is left at
+/// its end.
 fn response(call: &HostCall, redactor: &Redactor) -> ToolOutput {
     let mut given = match (&call.error, &call.response) {
         (Some(error), _) => Value::from(error.as_str()),

@@ -1,4 +1,4 @@
-//! Before a call: judged by the stages, answered, and what the second hook will need is kept.
+//! Before a call: the stages judge it, the host gets an answer, and what the second hook needs is stored.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,29 +14,29 @@ use serde_json::{Value, json};
 
 use super::payload::HostCall;
 use super::tools::HostTool;
-use crate::{BEFORE, Hearing, HostError, HostOptions, Reply, denied as refusal};
+use crate::{BEFORE, HostError, HostHook, HostOptions, Reply, denied as refusal};
 use ona_gate::foreign::{ForeignCall as Foreign, ForeignJudgement};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::vouch;
 use ona_gate::judgement::open_question;
 use ona_gate::outcome::{MaskedCall, gate_rows, mask_rows};
 
-/// What the first hook of a call leaves to the second.
+/// What the first hook of a call stores for the second.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Pending {
     pub(super) tool_use_id: ToolUseId,
     pub(super) intent: Option<String>,
     pub(super) scope: ScopeValidation,
     pub(super) claimed: Option<MutationClass>,
-    /// Why it is taken for a command, or another tool, that could change anything.
+    /// Why the call counts as one that could change any file.
     pub(super) classified: Option<String>,
     /// Why it was refused.
     pub(super) refused: Option<String>,
-    /// Where what the call could change was taken down: it may be as large as the work tree.
+    /// The file with the state before the call: it may be as large as the work tree.
     pub(super) before: Option<PathBuf>,
 }
 
-impl Hearing<'_> {
+impl HostHook<'_> {
     /// A call that is about to run.
     pub(super) async fn before(
         &mut self,
@@ -67,7 +67,7 @@ impl Hearing<'_> {
                 }})),
                 ..Reply::default()
             },
-            // Where the host does not ask for us, its own approval is the human's.
+            // If the host does not ask for us, its own approval counts.
             (None, _) => Reply::default(),
         };
         let redactor = self.gate.redactor();
@@ -96,7 +96,7 @@ impl Hearing<'_> {
         Ok(reply)
     }
 
-    /// The id that the record has for a call. One that is taken, by a call of long ago, gets a number behind it.
+    /// The id of a call in the record. If an earlier call has it, a number is appended.
     pub(super) fn id_for(&self, call: &HostCall) -> Result<ToolUseId, StoreError> {
         let (mut id, mut number) = (call.id.clone(), 1);
         while self.gate.store().knows_call(&id)? {
@@ -106,12 +106,12 @@ impl Hearing<'_> {
         Ok(id)
     }
 
-    /// Who runs a call, as the record keeps it.
+    /// Who runs a call, for the record.
     pub(super) fn owner(&self) -> Value {
         json!({"host": self.host.as_str(), "session": self.payload.session})
     }
 
-    /// The handshake: ona's own server does not know the host's session, so it is selected here.
+    /// The handshake: ona's MCP server does not know the host's session, so the intent is selected here.
     fn select(&self, call: &HostCall) -> Result<(), StoreError> {
         let id = call.input.get("intent_id").and_then(Value::as_str);
         let (Some(workspace), Some(id)) = (&self.gate.workspace, id) else { return Ok(()) };
@@ -121,7 +121,7 @@ impl Hearing<'_> {
         vouch(self.gate.store(), workspace)
     }
 
-    /// What the second hook has to know.
+    /// What the second hook needs.
     async fn pending(&mut self, id: &ToolUseId, judged: &ForeignJudgement) -> Pending {
         let mut pending = Pending {
             tool_use_id: id.clone(),
@@ -144,7 +144,7 @@ impl Hearing<'_> {
             match self.keep_aside(&before) {
                 Ok(path) => pending.before = Some(path),
                 Err(error) => {
-                    let why = format!("what it could change cannot be taken down: {error}");
+                    let why = format!("the state before the call cannot be stored: {error}");
                     self.events.push(("trace.gap".to_owned(), json!({"why": why})));
                 }
             }
@@ -152,7 +152,7 @@ impl Hearing<'_> {
         pending
     }
 
-    /// Keeps what a call could change in a file that nobody else reads.
+    /// Stores the state before a call in a private file.
     fn keep_aside(&self, before: &Before) -> io::Result<PathBuf> {
         let name = format!("{BEFORE}{}.json", ToolUseId::generate());
         let (path, file) =
@@ -162,7 +162,7 @@ impl Hearing<'_> {
     }
 }
 
-/// What somebody should be asked, and why.
+/// Why the user should be asked, if so.
 fn asked(answers: &[Answer]) -> Option<&str> {
     open_question(answers).map(|answer| answer.reason.as_str())
 }

@@ -1,8 +1,8 @@
-//! Other agents behind the same gate: what their hooks tell, judged by the same stages, and answered in their words.
+//! Other agents behind the same gate: their hooks report calls, which the same stages judge.
 //!
-//! A host starts ona once before a call and once after it. The first process judges, answers and keeps what has to be
-//! known afterwards; the second finds what was changed, and completes record and trace. What a host does with an
-//! answer is its own affair, so a call that ran although it was refused is noticed.
+//! A host starts ona once before a call and once after it. The first process judges, answers and stores what is needed
+//! afterwards; the second finds the changes, and completes record and trace. A host may ignore an answer, so a call
+//! that ran although it was refused is recorded as such.
 
 mod after;
 mod before;
@@ -51,7 +51,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// All of them, by the names that commands and records use.
+    /// All hosts, with their names in commands and records.
     pub const ALL: [(Self, &'static str); 2] =
         [(Self::ClaudeCode, "claude_code"), (Self::Codex, "codex")];
 
@@ -68,27 +68,27 @@ impl Host {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(host, _)| *host)
     }
 
-    /// Whether a hook's `ask` makes the host ask. Codex reads it and goes on.
+    /// Whether a hook's `ask` makes the host ask. Codex ignores it.
     fn asks(self) -> bool {
         self == Self::ClaudeCode
     }
 }
 
-/// What the host is told: JSON on standard output, words on standard error, and an exit code.
+/// The answer to the host: JSON on standard output, text on standard error, and an exit code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
-    /// What is printed, if anything.
+    /// The JSON, if any.
     pub stdout: Option<Value>,
-    /// What is said beside it.
+    /// The text.
     pub stderr: String,
-    /// 0: go on. 2: it may not.
+    /// 0: continue. 2: denied.
     pub code: u8,
 }
 
 /// Why a hook has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// What the host says cannot be used.
+    /// The hook's input is not valid.
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// The settings cannot be used.
@@ -99,19 +99,19 @@ pub enum HostError {
     Store(#[from] StoreError),
 }
 
-/// What the files are called in which the first hook of a call keeps what it found.
+/// The prefix of files in which the first hook of a call stores the state before it.
 const BEFORE: &str = "before-";
 
 /// How a host's hooks are answered.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
-    /// Hold calls against the permission rules too.
+    /// Apply the permission rules too.
     pub rules: bool,
-    /// The project, where the host says which one it is in.
+    /// The project, if the host names it.
     pub project_dir: Option<PathBuf>,
 }
 
-/// Answers a hook. What cannot be answered at all is decided by the policy of the workspace: see [`unanswered`].
+/// Answers a hook. If that fails, the policy of the workspace decides: see [`unanswered`].
 pub async fn answer(
     core: &Arc<Core>,
     host: Host,
@@ -120,26 +120,26 @@ pub async fn answer(
     options: HostOptions,
 ) -> Result<Reply, HostError> {
     let payload = Payload::read(host, said)?;
-    let mut hearing = Hearing::new(core, host, (&payload, said), here, &options)?;
+    let mut host_hook = HostHook::new(core, host, (&payload, said), here, &options)?;
     let reply = match (payload.event, &payload.call) {
-        (HookEvent::PreToolUse, Some(call)) => return hearing.before(call, &options).await,
+        (HookEvent::PreToolUse, Some(call)) => return host_hook.before(call, &options).await,
         (HookEvent::PostToolUse | HookEvent::PostToolUseFailure, Some(call)) => {
-            return hearing.after(call).await;
+            return host_hook.after(call).await;
         }
-        (HookEvent::SessionStart, _) => hearing.session_started()?,
-        (HookEvent::SessionEnd, _) => hearing.session_ended()?,
-        (HookEvent::Stop, _) => hearing.stopped()?,
-        (HookEvent::UserPromptSubmit, _) => hearing.prompted()?,
+        (HookEvent::SessionStart, _) => host_hook.session_started()?,
+        (HookEvent::SessionEnd, _) => host_hook.session_ended()?,
+        (HookEvent::Stop, _) => host_hook.stopped()?,
+        (HookEvent::UserPromptSubmit, _) => host_hook.prompted()?,
         _ => Reply::default(),
     };
-    let hook = hearing.row(&reply);
-    let events = hearing.events();
+    let hook = host_hook.row(&reply);
+    let events = host_hook.events();
     let heard = HeardHook { hook: &hook, events: &events };
-    core.store.foreign_hook(hearing.gate.seat(), &heard)?;
+    core.store.foreign_hook(host_hook.gate.seat(), &heard)?;
     Ok(reply)
 }
 
-/// What a host is told when its hook could not be answered: where the workspace says so, that a call may not go on.
+/// The answer to a host if its hook failed: a denial, if the policy of the workspace says so.
 pub fn unanswered(said: &str, here: &Path, error: &HostError) -> Reply {
     match error {
         HostError::Payload(PayloadError::UnknownEvent(_)) => {
@@ -149,7 +149,7 @@ pub fn unanswered(said: &str, here: &Path, error: &HostError) -> Reply {
     }
 }
 
-/// The same, where not even the hook's words could be taken in.
+/// The same, if not even the hook's input could be read.
 pub fn unheard(said: &str, here: &Path, error: &str) -> Reply {
     let stderr = format!("ona: {error}");
     let known = serde_json::from_str::<Value>(said).ok();
@@ -160,10 +160,10 @@ pub fn unheard(said: &str, here: &Path, error: &str) -> Reply {
         .ok()
         .flatten()
         .is_some_and(|workspace| workspace.policy().failure_mode == FailureMode::Closed);
-    // Of what is no JSON it cannot be told that it is not about a call.
+    // Input that is not JSON may be about a call.
     let may_be_a_call = field("hook_event_name").is_none_or(|event| event == "PreToolUse");
     if is_closed && may_be_a_call {
-        return denied(&format!("{error}; failure_mode is closed, so nothing goes on"));
+        return denied(&format!("{error}; failure_mode is closed, so the call is denied"));
     }
     Reply { stderr, code: 1, ..Reply::default() }
 }
@@ -173,7 +173,7 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A no, said in every way that hosts have been seen to heed.
+/// A denial, in every form that hosts respect.
 fn denied(reason: &str) -> Reply {
     Reply {
         stdout: Some(json!({"hookSpecificOutput": {
@@ -195,7 +195,7 @@ fn context(event: HookEvent, text: &str) -> Reply {
     }
 }
 
-/// Whoever works behind the gate of a host's session.
+/// The agent of a host's session.
 struct HostAgent {
     host: Host,
     model: Option<String>,
@@ -212,19 +212,19 @@ impl EngineServices for HostAgent {
 }
 
 /// One hook of a host's session.
-struct Hearing<'e> {
+struct HostHook<'e> {
     host: Host,
     payload: &'e Payload,
-    /// The host's own words, and when they came.
+    /// The hook's input, and when it came.
     said: &'e str,
     started_ms: i64,
-    /// What the session's calls are judged by.
+    /// Judges the session's calls.
     gate: Gate,
-    /// What goes on record with the hook.
+    /// What is recorded with the hook.
     events: Vec<(String, Value)>,
 }
 
-impl<'e> Hearing<'e> {
+impl<'e> HostHook<'e> {
     fn new(
         core: &Arc<Core>,
         host: Host,
@@ -238,14 +238,14 @@ impl<'e> Hearing<'e> {
         let here = around(&cwd);
         let project = here.as_ref().map_or(cwd.as_path(), |workspace| workspace.root());
         let seat = session::seat(core, host, payload, project)?;
-        // An agent that changes its directory does not leave the workspace its session began in.
+        // An agent that changes its directory stays in the workspace in which its session began.
         let began = options.project_dir.as_deref().and_then(around);
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
         let place = Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new() };
         let (remember, untrusted) = (Remember::Nothing, Untrusted::IsHeldBack);
         let mut governance = Governance::load(core, &seat, place, remember, untrusted)?;
-        // The host says which mode it is in, and its name may be one that ona has too.
+        // The host names its mode, which may be one of ona's.
         let mode = payload.permission_mode.as_deref();
         let mode = mode.and_then(|mode| mode.parse::<PermissionMode>().ok());
         if let Some(mode) = mode.filter(|mode| governance.may_use(*mode)) {
@@ -262,13 +262,13 @@ impl<'e> Hearing<'e> {
         self.gate.selected_intent(workspace)
     }
 
-    /// Appends to the trace. A gap goes on record and stops nobody (S2 §3.3).
+    /// Appends to the trace. A gap is recorded and stops nothing (S2 §3.3).
     async fn append(&mut self, workspace: &Arc<Workspace>, entry: TraceEntry) {
         let ((kind, what), _) = record::appended(workspace, entry, self.gate.redactor()).await;
         self.events.push((kind, json!({"what": what})));
     }
 
-    /// What goes on record with the hook.
+    /// The events of the hook, for the record.
     fn events(&self) -> Vec<(&str, Value)> {
         let mut events = Vec::new();
         for (kind, detail) in &self.events {
@@ -279,7 +279,7 @@ impl<'e> Hearing<'e> {
         events
     }
 
-    /// The hook as the record keeps it.
+    /// The hook, for the record.
     fn row(&self, reply: &Reply) -> HookInvocation {
         let call = self.payload.call.as_ref();
         let masked = |text: &str| self.gate.masked(text);

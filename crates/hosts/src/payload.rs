@@ -1,5 +1,4 @@
-//! What a host says on standard input, whichever version of it: what is missing is made up for, what is new is left
-//! alone.
+//! The input of a host's hook, in any version: missing fields get defaults, new ones are ignored.
 
 use std::path::PathBuf;
 
@@ -9,10 +8,10 @@ use serde_json::Value;
 
 use super::Host;
 
-/// A session's id that is longer is none.
-const LONGEST_ID: usize = 200;
+/// The limit for ids and names, in bytes.
+const MAX_ID: usize = 200;
 
-/// What a host's hook was told.
+/// The input of a host's hook.
 #[derive(Clone, Debug)]
 pub(crate) struct Payload {
     pub(crate) event: HookEvent,
@@ -27,25 +26,25 @@ pub(crate) struct Payload {
 #[derive(Clone, Debug)]
 pub(crate) struct HostCall {
     pub(crate) id: ToolUseId,
-    /// The name ona has for the tool.
+    /// ona's name for the tool.
     pub(crate) tool: String,
     pub(crate) input: Value,
-    /// What came of it.
+    /// Its result.
     pub(crate) response: Option<Value>,
     pub(crate) error: Option<String>,
 }
 
-/// Why a payload cannot be used.
+/// Why a hook's input is not valid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// Not JSON, or no object.
-    #[error("the hook's input is no JSON object: {0}")]
+    /// Not JSON, or not an object.
+    #[error("the hook's input is not a JSON object: {0}")]
     NotJson(String),
-    /// A field is missing, or is something else than it should be.
-    #[error("the hook's input has no usable `{0}`")]
+    /// A field is missing or invalid.
+    #[error("`{0}` is missing or invalid in the hook's input")]
     Field(&'static str),
-    /// An event that this ona does not know.
-    #[error("the event `{0}` is not known to this ona; nothing is done about it")]
+    /// An event that this version of ona does not know.
+    #[error("unknown event `{0}`; ignored")]
     UnknownEvent(String),
 }
 
@@ -54,7 +53,7 @@ impl Payload {
         let said: Value =
             serde_json::from_str(text).map_err(|error| PayloadError::NotJson(error.to_string()))?;
         if !said.is_object() {
-            return Err(PayloadError::NotJson("something else stands there".to_owned()));
+            return Err(PayloadError::NotJson("it is another type of value".to_owned()));
         }
         let text = |key: &'static str| said.get(key).and_then(Value::as_str);
         let name = text("hook_event_name").ok_or(PayloadError::Field("hook_event_name"))?;
@@ -81,7 +80,7 @@ impl Payload {
 }
 
 fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= LONGEST_ID && !text.chars().any(char::is_control)
+    !text.is_empty() && text.len() <= MAX_ID && !text.chars().any(char::is_control)
 }
 
 fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadError> {
@@ -89,7 +88,7 @@ fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadErro
     let tool = tool.ok_or(PayloadError::Field("tool_name"))?;
     let input = said.get("tool_input").cloned().unwrap_or(Value::Null);
     let id = said.get("tool_use_id").and_then(Value::as_str).filter(|id| is_id(id));
-    // Older hosts give calls no id; the same call asked twice is the same then.
+    // Older hosts give calls no id. Then equal calls get the same one.
     let id = id.map_or_else(
         || {
             let text = format!("{session}\n{tool}\n{input}");
@@ -110,10 +109,10 @@ fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadErro
 /// ona's name for a host's tool, if it has one.
 fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
     match tool {
-        // What is typed into a shell that runs is a command too.
+        // Input to a running shell is a command too.
         "shell" | "local_shell" | "exec_command" | "unified_exec" | "execute_command"
         | "write_stdin" => "Bash",
-        // Some versions of Codex hand patches to the shell.
+        // Some versions of Codex pass patches to the shell.
         "Bash" if patch_of(input).is_some_and(|text| text.starts_with("*** Begin Patch")) => {
             "apply_patch"
         }
@@ -122,7 +121,7 @@ fn canonical<'t>(tool: &'t str, input: &Value) -> &'t str {
     }
 }
 
-/// The command line of a call; a list of words is one too.
+/// The command line of a call, given as a string or a list of words.
 pub(super) fn command_of(input: &Value) -> Option<String> {
     let given = ["command", "cmd", "chars"].into_iter().find_map(|key| input.get(key))?;
     match given {
@@ -171,7 +170,7 @@ mod tests {
         assert_eq!(one.id, two.id, "an id that both hooks of a call find");
         assert_eq!(one.response, Some(json!("x")));
         for (said, error) in [
-            (json!([1]), PayloadError::NotJson("something else stands there".into())),
+            (json!([1]), PayloadError::NotJson("it is another type of value".into())),
             (json!({"session_id": "s"}), PayloadError::Field("hook_event_name")),
             (
                 json!({"hook_event_name": "Stop", "session_id": ""}),

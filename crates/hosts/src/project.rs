@@ -1,4 +1,4 @@
-//! Preparing a project: the files of a repository that ona makes, and changing several of them or none.
+//! Sets up a project: the files that ona creates in a repository, all of them or none.
 
 mod batch;
 
@@ -8,7 +8,7 @@ use ona_intents::setup::{ATTRIBUTES, NEW_FILES, files, set_up, without_merge_rul
 
 pub use batch::{Change, ChangeError, apply, read};
 
-/// What a project lacks. Of a file that only has to be there nothing is looked at but that.
+/// What a project lacks. Some files only have to exist.
 pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut missing = Vec::new();
     for path in files() {
@@ -24,14 +24,14 @@ pub fn missing(root: &Path) -> Result<Vec<Change>, ChangeError> {
     Ok(missing)
 }
 
-/// Makes what a project lacks: all of it, or nothing.
+/// Creates what a project lacks: all of it or nothing.
 pub fn prepare(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let missing = missing(root)?;
     apply(root, &missing)?;
     Ok(missing)
 }
 
-/// The files of a project that are still as they were made, and what would be left of those that were only added to.
+/// The files of a project that are unchanged since setup, and the rest of those to which lines were added.
 pub fn untouched(root: &Path) -> Result<Vec<Change>, ChangeError> {
     let mut untouched = Vec::new();
     for (path, text) in NEW_FILES {

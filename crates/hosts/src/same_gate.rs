@@ -1,4 +1,4 @@
-//! A call of another agent gets from the stages that both have what a call of ona's own gets.
+//! The stages that judge every call give a call of another agent the same answers as a call of ona's own.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::HostTool;
 
-/// The stages that judge a call whoever runs it.
+/// The stages that judge every call.
 const SHARED: [StageName; 3] = [StageName::Phase, StageName::Intent, StageName::Rules];
 
 const RULES: [&str; 8] = [
@@ -26,7 +26,7 @@ const RULES: [&str; 8] = [
     "WebFetch",
 ];
 
-/// Calls that both spell alike.
+/// Calls that look the same for both.
 fn calls() -> Vec<(&'static str, Value)> {
     vec![
         ("Bash", json!({"command": "echo a > src/b"})),

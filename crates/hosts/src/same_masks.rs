@@ -16,7 +16,7 @@ use crate::{Host, HostOptions, Reply, answer};
 struct Sample {
     name: &'static str,
     text: String,
-    /// What must be left nowhere.
+    /// Must not be kept anywhere.
     secret: String,
     mask: &'static str,
 }
@@ -72,18 +72,18 @@ fn world() -> World {
     world
 }
 
-/// What a call left, as far as it does not depend on who ran it.
+/// What is kept of a call, as far as it does not depend on who ran it.
 #[derive(Debug, PartialEq)]
 struct Left {
     tool: String,
     input: Value,
     result: (String, bool),
     redacted: Value,
-    /// Of the stages that judge every call: what they said.
+    /// The answers of the stages that judge every call.
     answers: Vec<(String, String, String)>,
-    /// What hooks read of the input, and of an error.
+    /// The inputs and errors that hooks were told.
     told: Vec<(Value, Value)>,
-    /// What the trace says in words.
+    /// The tool, the error and the warnings of trace entries.
     traced: Vec<(Value, Value, Value)>,
 }
 
@@ -131,7 +131,7 @@ fn everything(world: &World) -> String {
     all.join("\n")
 }
 
-/// Nothing of the secret is kept, neither as it is nor as it stands in JSON.
+/// The secret is not kept, neither plain nor escaped for JSON.
 fn assert_nowhere(world: &World, sample: &Sample) {
     let kept = everything(world);
     let escaped = Value::from(sample.secret.as_str()).to_string();

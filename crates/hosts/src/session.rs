@@ -1,4 +1,4 @@
-//! A host's session: its seat in the record, and what its agent is told of intents.
+//! A host's session: its place in the record, and what its agent is told about intents.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::payload::Payload;
 use super::tools::SELECT;
-use crate::{BEFORE, Hearing, Host, HostError, Reply, context};
+use crate::{BEFORE, Host, HostError, HostHook, Reply, context};
 use ona_gate::core::Core;
 
-impl Hearing<'_> {
+impl HostHook<'_> {
     /// What the agent is told when its session starts.
     pub(super) fn session_started(&mut self) -> Result<Reply, HostError> {
         self.events.push(("session.started".to_owned(), json!({"host": self.host.as_str()})));
@@ -28,21 +28,21 @@ impl Hearing<'_> {
         self.stopped()
     }
 
-    /// The agent has stopped: calls of which nobody heard again, because the human said no, are over, and what was taken
-    /// down for them is of no use.
+    /// The agent has stopped: calls without a result, which the user has denied, are over, and what was stored for them is
+    /// removed.
     pub(super) fn stopped(&self) -> Result<Reply, HostError> {
         self.gate.store().settle_interrupted(self.gate.seat(), |_| true)?;
         let dir = self.gate.record.core.host.outputs_of(self.gate.record.session());
         for file in fs::read_dir(dir).into_iter().flatten().flatten() {
             if file.file_name().to_string_lossy().starts_with(BEFORE) {
-                // One that cannot be removed does no harm.
+                // A leftover does no harm.
                 let _ = fs::remove_file(file.path());
             }
         }
         Ok(Reply::default())
     }
 
-    /// A prompt of the user: the agent is reminded where there is still no intent.
+    /// A prompt of the user: the agent is reminded if no intent is selected yet.
     pub(super) fn prompted(&self) -> Result<Reply, HostError> {
         let Some(workspace) = &self.gate.workspace else { return Ok(Reply::default()) };
         match self.selected(workspace)? {
@@ -55,7 +55,7 @@ impl Hearing<'_> {
         let mut text = format!(
             "Changes in this repository are made for intents. Before the first change call the MCP tool \
              {SELECT} with the id of the intent you work for (or have the user run `ona intent select ID \
-             --session {}`); a change outside its owned_scope is refused, with words on how to go on.",
+             --session {}`); a change outside its owned_scope is refused, with a hint on how to continue.",
             self.gate.seat().session
         );
         match workspace.intents() {
@@ -66,7 +66,7 @@ impl Hearing<'_> {
                 let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 text.push_str(&format!(" Intents that can be selected: {names}."));
             }
-            Err(error) => text.push_str(&format!(" The file of intents cannot be used: {error}.")),
+            Err(error) => text.push_str(&format!(" The intents file cannot be used: {error}.")),
         }
         if let Some(id) = self.selected(workspace)? {
             text.push_str(&format!(" Selected now: {id}."));
@@ -75,7 +75,7 @@ impl Hearing<'_> {
     }
 }
 
-/// The seat of a host's session, which is made when it is first heard of.
+/// The place of a host's session in the record; it is created when it is first needed.
 pub(super) fn seat(
     core: &Core,
     host: Host,
@@ -85,7 +85,7 @@ pub(super) fn seat(
     let mut id = payload.session.clone();
     match core.store.seat_of(&id)? {
         Some((seat, origin)) if origin == host.as_str() => return Ok(seat),
-        // A session of ona's own, or of another host, is not to be had by naming it.
+        // A host cannot use a session of ona or of another host by its id.
         Some(_) => id = SessionId::from_existing(format!("{}:{id}", host.as_str())),
         None => {}
     }
@@ -97,7 +97,7 @@ pub(super) fn seat(
         name: None,
     });
     match made {
-        // It is there under that name, or another hook of the same moment was faster.
+        // Another hook has created it at the same time.
         Err(StoreError::SessionExists(taken)) => {
             let found = core.store.seat_of(&id)?.map(|(seat, _)| seat);
             found.ok_or(StoreError::SessionExists(taken))

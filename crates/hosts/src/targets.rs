@@ -1,4 +1,4 @@
-//! What a call of a host's agent would touch, by its name and its input.
+//! What a call of a host's agent would touch, from the tool's name and the input.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::payload::{command_of, patch_of};
 
-/// The lines of a patch that name a file, and the file of another name.
+/// The lines of a patch that name a file.
 const PATCH_LINES: [&str; 4] =
     ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// What tools call the file they write, and what they put there.
+/// The fields in which tools name a file, and those for its content.
 const PATHS: [&str; 5] = ["file_path", "path", "filename", "file", "target_file"];
 const CONTENT: [&str; 8] =
     ["content", "contents", "new_string", "new_str", "file_text", "text", "patch", "code_edit"];
 
-/// What it would touch. What cannot be told is said so.
+/// What the call would touch, or why that is not known.
 pub(super) fn effects(kind: ToolKind, input: &Value, cwd: &Path) -> Effects {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let dir = text("workdir").map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
@@ -44,7 +44,7 @@ pub(super) fn effects(kind: ToolKind, input: &Value, cwd: &Path) -> Effects {
             Some(Ok(target)) => Effects { reads: vec![target], ..Effects::default() },
             _ => Effects::default(),
         },
-        // A tool nobody knows that names a file and brings text writes it.
+        // An unknown tool that names a file and has content writes it.
         ToolKind::Other if CONTENT.iter().any(|key| input.get(*key).is_some()) => {
             one(PATHS.iter().find_map(|key| text(key)))
         }
@@ -67,12 +67,12 @@ fn writes(cwd: &Path, paths: &[&str]) -> Effects {
     effects
 }
 
-/// The files of a patch, those it moves to included.
+/// The files of a patch, including targets of moves.
 fn patched(patch: &str) -> Vec<&str> {
     let named = |line: &str| -> Option<usize> {
         PATCH_LINES.iter().find(|head| line.starts_with(**head)).map(|head| head.len())
     };
-    // Codex takes padded lines too.
+    // Codex accepts indented lines too.
     let lines = patch.lines().map(str::trim_start);
     let lines = lines.filter_map(|line| Some(line[named(line)?..].trim()));
     lines.filter(|path| !path.is_empty()).collect()

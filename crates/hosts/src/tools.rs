@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::payload::command_of;
 use super::targets;
 
-/// The tools of ona's own MCP server as hosts name them. They only tell, and select.
+/// The prefix of ona's own MCP tools at hosts. They only read, and select intents.
 const OWN_SERVER: &str = "mcp__ona__";
 /// The one that selects the intent of the host's session.
 pub(super) const SELECT: &str = "mcp__ona__select_active_intent";
 
-/// The tools of all hosts, by the names that each host gives them.
+/// The tools of all hosts, by the hosts' names for them.
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (
         ToolKind::Read,
@@ -54,7 +54,7 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
     (ToolKind::SelectIntent, &["SelectActiveIntent", "select_active_intent", "SelectIntent"]),
 ];
 
-/// What a tool does, by its name at any host.
+/// The kind of a tool, by its name at any host.
 pub fn kind_of(name: &str) -> ToolKind {
     if name == SELECT {
         return ToolKind::SelectIntent;
@@ -101,7 +101,7 @@ impl Tool for HostTool {
         json!({"type": "object"})
     }
 
-    /// What rules and phases say of ona's own tool of this name, they say of the host's.
+    /// Rules and phases treat a host's tool like ona's own of the same name.
     fn facts(&self) -> Facts {
         let own = ona_tools::find(&self.name).map(|tool| tool.facts());
         let by_kind = match self.kind {
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// A host's tool is judged as ona's own of the same name: the same rules, phases and intents hold.
+    /// A host's tool is judged like ona's own of the same name: the same rules, phases and intents apply.
     #[test]
     fn a_hosts_tool_is_what_onas_own_is() {
         for own in ona_tools::TOOLS {

@@ -1,4 +1,4 @@
-//! What the layers of a session amount to: its mode, its rules, its working directories.
+//! Merges the settings layers of a session into its mode, its rules and its working directories.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use ona_types::{Behavior, PermissionMode};
 
 use ona_config::settings::{self, Layer, Roots, Settings};
 
-/// What the permissions are made of, and made of again when one of them changes.
+/// What the permissions are built from, and rebuilt from when a part changes.
 #[derive(Clone, Debug)]
 pub struct Basis {
     /// Where settings are.
@@ -18,17 +18,17 @@ pub struct Basis {
     pub layers: Vec<Layer>,
     /// The mode that the command line or somebody in this session chose.
     pub mode: Option<PermissionMode>,
-    /// Where output of this session's tools is put.
+    /// Where the output of this session's tools is stored.
     pub outputs: PathBuf,
-    /// What decides about calls: ona's own settings and the record.
+    /// Protected paths: ona's own settings and the record.
     pub protected: Vec<PathBuf>,
-    /// Worktrees elsewhere, in which the same rules hold at the same places.
+    /// Worktrees elsewhere; the same rules apply to the same paths in them.
     pub worktrees: Vec<PathBuf>,
-    /// Secrets beside those that the process and the settings know.
+    /// Secrets besides those of the process and the settings.
     pub secrets: Vec<String>,
 }
 
-/// The mode that was chosen earlier in this session.
+/// The mode chosen earlier in this session.
 pub fn session_mode(layers: &[Layer]) -> Option<PermissionMode> {
     let session = layers.iter().find(|layer| layer.source.scope == Scope::Session)?;
     mode_in(&session.settings())
@@ -40,8 +40,8 @@ fn mode_in(settings: &Settings) -> Option<PermissionMode> {
 
 /// Where worktrees of agents are, below the root of the checkout.
 pub const WORKTREES: &str = ".claude/worktrees";
-/// Rules are held against as many of them.
-const MOST_WORKTREES: usize = 64;
+/// How many of them rules are checked against.
+const MAX_WORKTREES: usize = 64;
 
 /// From the strictest to the most permissive.
 const PERMISSIVENESS: [PermissionMode; 5] = [
@@ -61,13 +61,13 @@ pub fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
     if permissiveness(other) < permissiveness(one) { other } else { one }
 }
 
-/// What the layers of a session amount to.
+/// The merged layers of a session.
 pub struct Derived {
     /// The rules and the mode.
     pub permissions: Permissions,
-    /// The place, with the further working directories that the settings name.
+    /// The place, with the additional working directories of the settings.
     pub place: Place,
-    /// What is wrong with the settings.
+    /// Warnings about the settings.
     pub warnings: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ impl Basis {
         managed.filter_map(|layer| mode_in(&layer.settings())).next()
     }
 
-    /// Why a mode cannot be had: who chooses one may be stricter than the organisation, not laxer.
+    /// Why a mode is not allowed: it may be stricter than the organisation's, not laxer.
     pub fn refuses(&self, mode: PermissionMode) -> Option<String> {
         if let Some(most) = self.managed_mode()
             && permissiveness(mode) > permissiveness(most)
@@ -89,11 +89,11 @@ impl Basis {
             && Settings::merged(&self.layers)
                 .permissions
                 .is_some_and(|p| p.disable_bypass_permissions_mode.is_some());
-        switched_off.then(|| format!("{mode} is switched off by the settings"))
+        switched_off.then(|| format!("{mode} is disabled by the settings"))
     }
 
-    /// Further working directories. A project's file means them from its own directory, everybody else's
-    /// from the project's.
+    /// Additional working directories. Paths in a project's file are relative to its directory, all others to the
+    /// project.
     fn additional_dirs(&self) -> Vec<PathBuf> {
         let mut dirs = Vec::new();
         for layer in &self.layers {
@@ -107,8 +107,8 @@ impl Basis {
         dirs
     }
 
-    /// What hooks are told is the project's directory: the one whose hooks they are, since that is where
-    /// their scripts lie. Hooks of several directories can only be told one, the deepest.
+    /// The project directory that hooks are told: the one that defines them, because their scripts are there. With hooks
+    /// of several directories it is the deepest.
     pub fn hooks_dir(&self, warnings: &mut Vec<String>) -> PathBuf {
         let acting = settings::hooks_layers(&self.layers).into_iter().filter(|(_, acts)| *acts);
         let layers: Vec<&Layer> =
@@ -120,7 +120,7 @@ impl Basis {
         for layer in layers.iter().filter(|layer| layer.base != *deepest) {
             if layer.hooks().is_some_and(|hooks| hooks.to_string().contains("CLAUDE_PROJECT_DIR")) {
                 warnings.push(format!(
-                    "{}: CLAUDE_PROJECT_DIR in its hooks is {}, whose hooks act too",
+                    "{}: CLAUDE_PROJECT_DIR in its hooks is {}, which has active hooks too",
                     layer.source,
                     deepest.display()
                 ));
@@ -129,7 +129,7 @@ impl Basis {
         deepest.clone()
     }
 
-    /// What all of it amounts to.
+    /// Merges the layers.
     pub fn derive(&self, mut place: Place) -> Derived {
         let mut warnings = Vec::new();
         let in_settings = || mode_in(&Settings::merged(&self.layers));
@@ -165,15 +165,15 @@ impl Basis {
 }
 
 impl Basis {
-    /// The worktrees of agents: copies of the checkout, where nothing may be read or written that may not be in it.
+    /// The worktrees of agents: copies of the checkout, with the same limits on reading and writing.
     fn worktrees(&self) -> Vec<PathBuf> {
         let checkout = self.roots.checkout();
         let below = std::fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten();
-        let below = below.take(MOST_WORKTREES).map(|entry| entry.path());
+        let below = below.take(MAX_WORKTREES).map(|entry| entry.path());
         below.chain(self.worktrees.iter().cloned()).collect()
     }
 
-    /// What the rules forbid, or want asked about, at the same places of a worktree.
+    /// The deny and ask rules for the same paths in a worktree.
     fn mirrored(&self, worktree: &Path) -> Vec<Rule> {
         let checkout = self.roots.checkout();
         let moved = |path: &Path| match path.strip_prefix(&checkout) {
@@ -221,7 +221,7 @@ fn rules_of(
     cwd: &Path,
     home: &Path,
 ) -> (Vec<Rule>, Vec<String>) {
-    // From a subdirectory, too, `.env` in the repository's settings means the repository's.
+    // Even in a subdirectory, `.env` in the repository's settings is relative to the repository.
     let cwd = if settings::is_projects(layer) { &layer.base } else { cwd };
     let anchors = layer.anchors(cwd, home);
     let (mut rules, mut warnings) = (Vec::new(), Vec::new());
@@ -233,7 +233,7 @@ fn rules_of(
         for text in texts.iter().flatten() {
             match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
                 Ok((rule, _)) => rules.push(rule),
-                // Files and snapshots were checked when they were loaded; what a session keeps was not.
+                // Files and snapshots were checked when they were loaded; the session's own settings were not.
                 Err(why) => {
                     warnings.push(format!("{}: permissions.{list}: {text}: {why}", layer.source));
                 }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"));
         assert_eq!(
             warnings,
-            ["project: CLAUDE_PROJECT_DIR in its hooks is /none/sub, whose hooks act too"]
+            ["project: CLAUDE_PROJECT_DIR in its hooks is /none/sub, which has active hooks too"]
         );
         basis.layers.truncate(1);
         assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"), "the project's own");
@@ -342,7 +342,7 @@ mod tests {
         let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
         for scope in [Scope::User, Scope::Managed] {
             let refused = basis(&[(scope, off.clone())]).refuses(PermissionMode::BypassPermissions);
-            assert_eq!(refused.unwrap(), "bypassPermissions is switched off by the settings");
+            assert_eq!(refused.unwrap(), "bypassPermissions is disabled by the settings");
         }
         assert_eq!(basis(&[(Scope::Managed, off)]).refuses(PermissionMode::AcceptEdits), None);
         assert_eq!(basis(&[]).refuses(PermissionMode::BypassPermissions), None);

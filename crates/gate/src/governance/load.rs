@@ -18,13 +18,13 @@ use ona_config::settings::{self, Layer, Roots};
 use ona_config::trust::{self, Judged};
 use ona_config::watch::Watch;
 
-/// The settings of a file as they were; nothing if there were none.
+/// The earlier settings of a file, if it had any.
 type Held = (PathBuf, Option<Layer>);
 
-/// What the settings say, and what is wrong with them.
+/// The settings, and warnings about them.
 struct Imported {
     layers: Vec<Layer>,
-    /// As they may be kept.
+    /// Without secrets, for the record.
     snapshot: Value,
     warnings: Vec<String>,
 }
@@ -38,8 +38,8 @@ struct Loading<'a> {
 }
 
 impl Governance {
-    /// Takes the operator's snapshot if there is one, else imports the files; keeps what it took under
-    /// the session's own scope.
+    /// Uses the operator's snapshot if there is one, else imports the files; records the result under the session's own
+    /// scope.
     pub fn load(
         core: &Arc<Core>,
         seat: &Seat,
@@ -50,7 +50,7 @@ impl Governance {
         Self::load_over(core, seat, place, (remember, untrusted), &[])
     }
 
-    /// The same, with the settings of some files as they are given here.
+    /// The same, with given settings in place of some files.
     fn load_over(
         core: &Arc<Core>,
         seat: &Seat,
@@ -102,11 +102,11 @@ impl Governance {
         let changes = self.watch.changes().into_iter();
         let scope =
             |file: &PathBuf| known.iter().find(|(_, own)| own == file).map(|(scope, _)| *scope);
-        // A drop-in that was taken away is no longer in the list.
+        // A drop-in that was removed is no longer in the list.
         changes.map(|(file, _)| (scope(&file).unwrap_or(Scope::Managed), file)).collect()
     }
 
-    /// Loads everything again. What was chosen in this session stays; the files in `except` count as they were.
+    /// Loads everything again. Choices of this session stay; the files in `except` keep their earlier settings.
     pub fn reload(&mut self, seat: &Seat, except: &[PathBuf]) -> Result<(), GovernanceError> {
         let held: Vec<Held> = except
             .iter()
@@ -129,7 +129,7 @@ impl Governance {
         Ok(())
     }
 
-    /// Reads anew what this session was allowed for good.
+    /// Reads the permanent permissions of this session again.
     pub fn reload_session_rules(&mut self, seat: &Seat) -> Result<(), StoreError> {
         if let Some(json) = session_rules_of(&self.core.store, seat)? {
             let source = Source::of(Scope::Session);
@@ -143,7 +143,7 @@ impl Governance {
 }
 
 impl Loading<'_> {
-    /// What governs, and whether it comes from files.
+    /// The settings in force, and whether they come from files.
     fn import(&self) -> Result<(Imported, bool), GovernanceError> {
         let Core { config, store, .. } = self.core;
         let operators = store.operators_snapshot()?;
@@ -175,7 +175,7 @@ impl Loading<'_> {
         }
     }
 
-    /// What the files say.
+    /// The settings of the files.
     fn import_files(&self) -> Result<Imported, GovernanceError> {
         let Core { config, store, .. } = self.core;
         let mut loaded = settings::load(self.roots, &config.given);
@@ -197,7 +197,7 @@ impl Loading<'_> {
             }
             if !held_back.is_empty() {
                 warnings.push(format!(
-                    "{} is not trusted as it is; held back until `ona trust`: {}",
+                    "{} is not trusted; held back until `ona trust`: {}",
                     request.root.display(),
                     few(&held_back)
                 ));
@@ -210,10 +210,10 @@ impl Loading<'_> {
     }
 }
 
-/// What decides about calls, and is not theirs to change.
+/// Paths that decide about calls, and that calls may not change.
 fn protected(roots: &Roots, store: &Store) -> Vec<PathBuf> {
     let mut protected = vec![roots.ona_config.clone()];
-    // The user's own: what stands there acts in every project, and nobody is asked to trust it.
+    // The user's own files take effect in every project and need no trust.
     let users = ["settings.json", "agents", "commands", "skills"];
     protected.extend(users.map(|name| roots.claude_dir.join(name)));
     let record = store.path().to_string_lossy();
@@ -221,7 +221,7 @@ fn protected(roots: &Roots, store: &Store) -> Vec<PathBuf> {
     protected
 }
 
-/// As many as a warning has room for.
+/// A list that is short enough for a warning.
 fn few(all: &[String]) -> String {
     const MOST: usize = 20;
     match all.get(MOST..) {
@@ -232,7 +232,7 @@ fn few(all: &[String]) -> String {
     }
 }
 
-/// Puts the settings of files as they were in the place of what they are.
+/// Replaces the settings of files by their earlier ones.
 fn hold(layers: &mut Vec<Layer>, held: &[Held]) {
     for (file, before) in held {
         let at = layers.iter().position(|layer| layer.source.file.as_ref() == Some(file));
@@ -249,7 +249,7 @@ fn hold(layers: &mut Vec<Layer>, held: &[Held]) {
     }
 }
 
-/// Refuses what the command line may not give. On what was read: a file may be another a moment later.
+/// Refuses settings that the command line may not give. Checks what was read, because a file may change meanwhile.
 fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError> {
     let Some(starter) = &config.started_by else { return Ok(()) };
     let given = layers.iter().filter(|layer| layer.source.scope == Scope::Cli);
@@ -257,15 +257,15 @@ fn check_given(config: &Config, layers: &[Layer]) -> Result<(), GovernanceError>
     if what.is_empty() {
         return Ok(());
     }
-    Err(GovernanceError::NotTheOperators { what, starter: starter.clone() })
+    Err(GovernanceError::StartedByAgent { what, starter: starter.clone() })
 }
 
-/// Where the rules that were decided in a session are kept.
+/// The scope of rules that were added in a session.
 pub(super) fn session_rules(seat: &Seat) -> String {
     format!("rules:{}", seat.session)
 }
 
-/// The rules that were decided in a session.
+/// The rules that were added in a session.
 fn session_rules_of(
     store: &Store,
     seat: &Seat,
@@ -274,7 +274,7 @@ fn session_rules_of(
     Ok(rules.and_then(|rules| serde_json::from_str(&rules).ok()))
 }
 
-/// Where the settings of a session are kept.
+/// The scope of a session's settings.
 pub(super) fn session_settings(seat: &Seat) -> String {
     format!("session:{}", seat.session)
 }

@@ -1,4 +1,4 @@
-//! Changes of the permissions that somebody decides on while a session works.
+//! Permission changes during a session.
 
 use ona_policy::{Scope, Source};
 use ona_store::{Seat, StoreError};
@@ -10,15 +10,15 @@ use super::load::session_rules;
 use ona_config::settings::{self, Layer};
 use ona_config::trust;
 
-/// Where an update of the permissions is kept.
+/// Where an update of the permissions was saved.
 pub struct Kept {
     /// The file, or the scope.
     pub place: String,
-    /// What the user should hear of it.
+    /// A note for the user.
     pub remark: Option<String>,
 }
 
-/// Why an update of the permissions cannot be kept.
+/// Why an update of the permissions cannot be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
     /// The file cannot be changed.
@@ -33,8 +33,7 @@ pub enum UpdateError {
 }
 
 impl Governance {
-    /// Keeps an update of the permissions where it belongs, and lets it act from now on. Says where it is
-    /// kept.
+    /// Saves an update of the permissions and applies it. Returns where it was saved.
     pub fn update(&mut self, update: &PermissionUpdate, seat: &Seat) -> Result<Kept, UpdateError> {
         if let PermissionUpdate::SetMode { mode, .. } = update
             && let Some(why) = self.basis.refuses(*mode)
@@ -68,7 +67,7 @@ impl Governance {
             remark.clone_from(&saved.remark);
             kept = saved.file.display().to_string();
             if !trust::carry_over(saved, &self.basis.roots, store)? {
-                kept.push_str(" (from the next start on it acts only after `ona trust`)");
+                kept.push_str(" (after the next start it needs `ona trust`)");
             }
         }
         let source = Source { scope, file: saved.map(|saved| saved.file) };

@@ -1,4 +1,4 @@
-//! Lessons (S4): a check that failed is noted where the next session reads it, and the note is traced too.
+//! Lessons (S4): a failed check is noted where the next session reads it, and the note is traced too.
 
 use ona_intents::lessons::{FILES, Learned, Lesson, LessonError, learn};
 use ona_policy::secrets::Redactor;
@@ -10,7 +10,7 @@ use ona_trace::time::now;
 use super::Governed;
 use super::record::{self, Who};
 
-/// A command that has ended.
+/// A finished command.
 pub struct Check<'a> {
     /// Its line.
     pub command: &'a str,
@@ -20,8 +20,7 @@ pub struct Check<'a> {
     pub output: &'a str,
 }
 
-/// Notes the command if it is a check that failed, and gives the entry that tells of the note. Says why it could not be
-/// noted.
+/// Notes the command if it is a failed check, and returns the trace entry about the note.
 pub fn note(
     governed: &Governed,
     who: Who,

@@ -1,5 +1,5 @@
-//! What a write says about itself (S4, DESIGN §5 no. 16): for which intent it is, and of which class. It is part of
-//! the input wherever there are intents, and no part of what the tool gets.
+//! The metadata of a write (S4, DESIGN §5 no. 16): its intent and its class of change. In a workspace with intents it
+//! is part of the input; the tool does not get it.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 const INTENT_ID: &str = "intent_id";
 const MUTATION_CLASS: &str = "mutation_class";
 
-/// What a call says about itself.
+/// The metadata of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata<'a> {
-    /// The intent that it names.
+    /// The named intent.
     pub intent_id: Option<&'a str>,
-    /// The class of change that it claims.
+    /// The claimed class of change.
     pub mutation_class: Option<&'a str>,
 }
 
 impl<'a> Metadata<'a> {
-    /// Of this input.
+    /// Reads it from an input.
     pub fn of(input: &'a Value) -> Self {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         Self { intent_id: text(INTENT_ID), mutation_class: text(MUTATION_CLASS) }
     }
 }
 
-/// The input of a tool of this kind without it: only what writes files carries it.
+/// The input without metadata: only tools that write files have it.
 pub fn bare(kind: ToolKind, input: &Value) -> Cow<'_, Value> {
     let carries = |key| input.get(key).is_some_and(|value| value.is_string() || value.is_null());
     if !kind.writes_files() || ![INTENT_ID, MUTATION_CLASS].into_iter().any(carries) {
@@ -43,7 +43,7 @@ pub fn bare(kind: ToolKind, input: &Value) -> Cow<'_, Value> {
     Cow::Owned(input)
 }
 
-/// The schema of a tool of this kind with it.
+/// The schema of a tool of this kind, with metadata.
 pub fn with_metadata(kind: ToolKind, mut schema: Value, policy: &HookPolicy) -> Value {
     if !kind.writes_files() || !schema["properties"].is_object() {
         return schema;

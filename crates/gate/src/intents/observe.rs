@@ -1,4 +1,4 @@
-//! What a call changes: its files before it runs, and what is different afterwards.
+//! What a call changes: its files before it runs, compared with those after it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 use super::Governed;
 use ona_repo::snapshot::{Change, Side, Tree};
 
-/// The limit for the part of the trace that others wrote meanwhile, in bytes.
+/// The limit for reading what others appended to the trace meanwhile, in bytes.
 const MAX_TRACE: u64 = 16 << 20;
 
-/// Everything that has to be known before a call runs, to tell afterwards what it changed.
+/// The state before a call runs, to find out afterwards what it changed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Before {
-    /// The files that it names, with what they were when it was judged.
+    /// The files that it names, as they were when it was judged.
     files: Vec<Named>,
-    /// All files, where it may change any.
+    /// All files, if it may change any of them.
     tree: Option<Tree>,
     /// Where the trace ended.
     trace: u64,
@@ -39,7 +39,7 @@ struct Named {
     content: Content,
 }
 
-/// What a file is.
+/// The state of a file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Content {
     Absent,
@@ -71,14 +71,14 @@ impl Content {
 pub struct Changes {
     /// The files.
     pub files: Vec<Change>,
-    /// What was odd about it.
+    /// Warnings.
     pub warnings: Vec<String>,
     /// The trace is shorter than it was.
     pub trace_cut: bool,
 }
 
 impl Before {
-    /// Takes down what a call could change, right before it runs.
+    /// Records what a call could change, right before it runs.
     pub async fn take(governed: &Governed, writes: &[Target]) -> Self {
         let root = governed.workspace.root().to_owned();
         let trace = ledger_end(&root);
@@ -92,7 +92,7 @@ impl Before {
         }
         let mut before = Self { trace, ..Self::default() };
         for target in writes {
-            // What lies elsewhere is no part of the workspace, and its gate let it through unjudged.
+            // Files outside the workspace are not judged by its intents.
             let Ok(path) = target.real.strip_prefix(&root) else { continue };
             let content = Content::of(&target.real);
             let hash = match &content {
@@ -108,12 +108,12 @@ impl Before {
         before
     }
 
-    /// Whether it is about all files.
+    /// Whether it covers all files.
     pub fn is_tree(&self) -> bool {
         self.tree.is_some()
     }
 
-    /// Compares what a tool says it wrote with what is there, right after it ran.
+    /// Compares what a tool says it wrote with the files, right after it ran.
     pub fn compare_with(&mut self, written: &[FileView]) {
         let moved = |view: &FileView| {
             fs::read(&view.path).is_ok_and(|bytes| ContentHash::of(&bytes) != view.hash)
@@ -123,14 +123,14 @@ impl Before {
         }
     }
 
-    /// What is to be known of files where nobody asked before the call ran: nothing.
+    /// For a call that was not reported before it ran: nothing is known of its files.
     pub fn unseen(root: &Path, writes: &[Target]) -> Self {
         let paths = writes.iter().filter_map(|target| target.real.strip_prefix(root).ok());
         let files = paths.map(|path| Named { path: path.to_owned(), content: Content::Unknown });
         Self { files: files.collect(), trace: ledger_end(root), ..Self::default() }
     }
 
-    /// What is different now. Files that other sessions have changed meanwhile are theirs.
+    /// The changes since. Files that other sessions have changed meanwhile do not count.
     pub async fn changes(
         self,
         root: &Path,
@@ -163,7 +163,7 @@ fn ledger_end(root: &Path) -> u64 {
     length.map_or(0, |meta| meta.len())
 }
 
-/// The files that entries of the trace tell of since, as they left them; only of calls that somebody vouches for.
+/// The files that newer entries of the trace name, as those calls left them; only entries that `vouched` confirms.
 fn written_since(
     root: &Path,
     since: u64,
@@ -196,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::intents::{Subject, hold};
+    use crate::intents::{Subject, check_call};
 
     /// A workspace whose one intent owns everything, and a write of `a` in it.
     fn judged() -> (tempfile::TempDir, Governed, Effects) {
@@ -214,7 +214,7 @@ mod tests {
             selected: Some("INT-1"),
             stale: &[],
         };
-        let (governed, _) = hold(&workspace, &subject);
+        let (governed, _) = check_call(&workspace, &subject);
         (dir, governed, effects)
     }
 

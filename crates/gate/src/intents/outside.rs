@@ -1,8 +1,8 @@
-//! What a call changed outside the scope of its intent: told, and put back where the policy wants it.
+//! What a call changed outside the scope of its intent: reported, and restored if the policy says so.
 //!
-//! The files that say what may be changed are put back whatever the policy: an agent that widens its own scope by a
-//! command has not been given it. What stood in the place of a file that is put back is kept aside, for it may be
-//! somebody's work: nothing tells a command's changes from those of whoever else is at the tree.
+//! The files that define the scope are restored whatever the policy says: an agent must not widen its own scope. The
+//! replaced content is kept in a backup, because it may be somebody's work: the changes of a command cannot be told
+//! from those that others make in the tree at the same time.
 
 use std::path::{Path, PathBuf};
 
@@ -19,17 +19,17 @@ use crate::Record;
 use crate::settle::is_gone;
 use ona_repo::snapshot::{Change, RestoreError, Side};
 
-/// How files are put back.
+/// How files are restored.
 pub struct Handling<'a> {
-    /// Where what stood in their place is kept.
+    /// The directory for backups.
     aside: PathBuf,
     store: &'a Store,
     seat: &'a Seat,
-    /// Nothing was to be changed at all.
+    /// The call was refused: it may not change anything.
     everything: bool,
 }
 
-/// Remembers that the file of intents is as ona itself wrote it, on somebody's behalf who may.
+/// Records that ona itself wrote the current intents file, for somebody who may change it.
 pub fn vouch(store: &Store, workspace: &Workspace) -> Result<(), StoreError> {
     let bytes = std::fs::read(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
     store.keep_snapshot(&vouched(workspace.root()), ContentHash::of(&bytes).as_str())
@@ -40,7 +40,7 @@ fn vouched(root: &Path) -> String {
 }
 
 impl<'a> Handling<'a> {
-    /// For what a call of a session changed: outside the scope, or everything where it was refused.
+    /// For the changes of a call: those outside the scope, or all of them if it was refused.
     pub fn new(record: &'a Record, id: &ToolUseId, everything: bool) -> Self {
         let outputs = record.core.host.outputs_of(record.session());
         let aside = outputs.join(format!("aside-{id}"));
@@ -54,7 +54,7 @@ impl<'a> Handling<'a> {
             && change.new.bytes().map(|bytes| ContentHash::of(bytes).to_string()) == known
     }
 
-    /// Whether somebody else's call runs in the workspace, whose changes could be taken for this one's.
+    /// Whether another call runs in the workspace, whose changes could be mistaken for this one's.
     fn others(&self, root: &Path) -> bool {
         let calls = self.store.calls_below(&root.to_string_lossy()).unwrap_or_default();
         calls.iter().any(|(session, owner)| {
@@ -63,7 +63,7 @@ impl<'a> Handling<'a> {
     }
 }
 
-/// Files that were not the call's to change.
+/// Files that the call was not allowed to change.
 #[derive(Debug, Default)]
 pub struct Outside {
     whose: String,
@@ -73,14 +73,14 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Of the changes, those outside the scope. What is put back is no longer among the changes.
+    /// The changes outside the scope. Restored files are removed from `files`.
     pub fn of(governed: &Governed, files: &mut Vec<Change>, how: &Handling<'_>) -> Self {
         let mut outside = Self::default();
         let ignore = governed.workspace.ignore();
         let intent = governed.intent.as_ref();
         outside.whose = intent.map_or_else(|| "any intent".to_owned(), |intent| intent.id.clone());
         let is_in_scope = |change: &Change| match intent {
-            // The gate could not judge, and let it through.
+            // The gate could not judge the call and let it pass.
             None => !how.everything,
             Some(intent) => {
                 let Some(path) = change.path.to_str() else { return false };
@@ -119,16 +119,16 @@ impl Outside {
                         self.put_back.push(path);
                         continue;
                     }
-                    Err(why) => self.remarks.push(format!("{path} could not be put back: {why}.")),
+                    Err(why) => self.remarks.push(format!("{path} could not be restored: {why}.")),
                 }
             } else if others && self.remarks.is_empty() {
-                let why = "Nothing was put back: somebody else is at work here at the same time.";
+                let why = "Nothing was restored: another call is running here at the same time.";
                 self.remarks.push(why.to_owned());
             }
             self.left.push(path);
         }
         if !self.put_back.is_empty() && how.aside.exists() {
-            let kept = format!("What stood there instead is kept in {}.", how.aside.display());
+            let kept = format!("The replaced content is kept in {}.", how.aside.display());
             self.remarks.push(kept);
         }
         let kept = all.into_iter().zip(gone).filter(|(_, gone)| !gone);
@@ -140,30 +140,30 @@ impl Outside {
         self.left.is_empty() && self.put_back.is_empty()
     }
 
-    /// What the trace says of it.
+    /// Warnings for the trace.
     pub fn warnings(&self) -> Vec<String> {
         let left = self.left.iter().map(|path| format!("out_of_scope: {path}"));
         left.chain(self.put_back.iter().map(|path| format!("put_back: {path}"))).collect()
     }
 
-    /// What the record says of it.
+    /// For the record.
     pub fn to_json(&self) -> Value {
         json!({"left": self.left, "put_back": self.put_back})
     }
 
-    /// What the model is told, if there is something to tell.
+    /// The text for the model, if there is something to report.
     pub fn words(&self) -> Option<String> {
         if self.is_empty() {
             return None;
         }
         let mut said = vec![format!("This changed files outside the scope of {}.", self.whose)];
         if !self.put_back.is_empty() {
-            said.push(format!("Put back as they were: {}.", self.put_back.join(", ")));
+            said.push(format!("Restored: {}.", self.put_back.join(", ")));
         }
         if !self.left.is_empty() {
             said.push(format!(
-                "Still changed, and on record as out of scope: {}. Undo what was not meant, and ask the user to \
-                 widen the scope (`ona intent request-scope`) for what was.",
+                "Still changed, and recorded as out of scope: {}. Undo unintended changes, and ask the user to widen \
+                 the scope (`ona intent request-scope`) for the others.",
                 self.left.join(", ")
             ));
         }
@@ -172,8 +172,7 @@ impl Outside {
     }
 }
 
-/// Undoes one of the changes. A file that was moved is moved back, whatever else was meant by it: its content may be
-/// nowhere else.
+/// Undoes one of the changes. A moved file is moved back, because its content may exist nowhere else.
 fn undo(
     all: &[Change],
     at: usize,

@@ -1,4 +1,4 @@
-//! The entry of the trace that tells of a call, and where it goes.
+//! The trace entry of a call, and how it is appended.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use super::Governed;
 use crate::Gate;
 use ona_repo::snapshot::{Change, Side};
 
-/// A warning: what the file was before is not known, so neither is where it changed.
+/// A warning: the earlier content of the file is unknown, so the changed lines are too.
 const BEFORE_UNKNOWN: &str = "before_unknown";
 
-/// The event that tells how far the trace went: who cuts its end off cannot cut that.
+/// The event that records how long the trace is: whoever truncates the trace cannot change the record.
 pub const APPENDED: &str = "trace.appended";
 
 /// The limit for an error, in characters.
 const MAX_ERROR_CHARS: usize = 2_000;
 
-/// Who made a call, for whom.
+/// Who made a call.
 #[derive(Clone, Debug)]
 pub struct Who {
     /// The session.
@@ -48,16 +48,16 @@ pub struct Who {
     pub tool: String,
     /// What the tool does.
     pub kind: ToolKind,
-    /// The model that wanted it.
+    /// The model that asked for it.
     pub model: Option<String>,
     /// Who approved it.
     pub approver: Option<String>,
-    /// The host whose agent it is, where that is not ona.
+    /// The host of the agent, if it is not ona.
     pub host: Option<String>,
 }
 
 impl Who {
-    /// Whoever works behind a gate, in a call of this tool.
+    /// The agent behind a gate, with a call of this tool.
     pub fn of(gate: &Gate, id: &ToolUseId, tool: &dyn Tool) -> Self {
         Self {
             session: gate.seat().session.to_string(),
@@ -72,7 +72,7 @@ impl Who {
     }
 }
 
-/// An entry about a call, without what it changed.
+/// An entry about a call, without its changes.
 pub fn entry(governed: &Governed, who: Who) -> TraceEntry {
     let origin = match governed.policy.kind_of(&who.tool, who.kind) {
         ToolKind::Server => ToolOrigin::Mcp,
@@ -102,7 +102,7 @@ pub fn entry(governed: &Governed, who: Who) -> TraceEntry {
     }
 }
 
-/// The commit at the time, or S4's word for none.
+/// The current commit, or S4's word for none.
 fn revision(root: &Path) -> String {
     let revision = Checkout::of(root).and_then(|checkout| checkout.revision());
     revision.unwrap_or_else(|| "unknown".to_owned())
@@ -118,15 +118,15 @@ fn action(kind: ToolKind) -> AgentAction {
     }
 }
 
-/// A call that did not succeed, and why.
+/// Marks the entry as failed, with the reason.
 pub fn failed(entry: &mut TraceEntry, error: &str) {
     entry.success = false;
     entry.error = Some(error.to_owned());
 }
 
-/// Names the first file that a call would have written; it is as it was.
+/// Names the first file that a call would have written; it was not changed.
 pub fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects) {
-    // Of a command only what it is certain to write is a file it would have written.
+    // For a command, only files that it would certainly write count.
     let certain = match governed.class {
         CallClass::Classified(_) => written(None, effects).0,
         _ => effects.writes.clone(),
@@ -142,7 +142,7 @@ pub fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects)
     });
 }
 
-/// Fills in what the files say.
+/// Fills in the changes of files.
 pub fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Option<MutationClass>) {
     let (mut known, mut vague) = (Vec::new(), Vec::new());
     for change in changes {
@@ -176,7 +176,7 @@ pub fn describe(entry: &mut TraceEntry, changes: &[Change], claimed: Option<Muta
         }
     }
     if changes.is_empty() {
-        // Nothing changed, so nothing can be said of what kind.
+        // Nothing changed, so there is no class of change.
         entry.mutation_class = claimed;
         entry.mutation_class_mismatch = None;
         if claimed.is_none() {
@@ -199,7 +199,7 @@ enum Gap {
 }
 
 /// Masks the entry and appends it, and brings the map up to date. A trace that cannot be written is a gap, and never a
-/// reason to stop (S2 §3.3). Gives the event for the record, and the gap in words.
+/// reason to stop (S2 §3.3). Returns the event for the record, and the reason for a gap.
 pub async fn appended(
     workspace: &Arc<Workspace>,
     mut entry: TraceEntry,
@@ -217,8 +217,8 @@ pub async fn appended(
     }
 }
 
-/// Masks what an entry says in words, and the name of a file that was not changed: readers look up only the others.
-/// Masked first and cut then, no part of a secret is left at the end of an error.
+/// Masks the texts of an entry, and the name of a file that was not changed: readers look up only changed files. An
+/// error is masked before it is cut, so that no part of a secret is left at its end.
 fn mask(entry: &mut TraceEntry, redactor: &Redactor) {
     for text in entry.warnings.iter_mut().chain([&mut entry.tool_name]) {
         redactor.mask_string(text);
@@ -249,7 +249,7 @@ fn append_now(workspace: &Workspace, entry: TraceEntry) -> Result<Value, Gap> {
     Ok(head)
 }
 
-/// How the scope is judged once it is known what a call has changed.
+/// The scope judgement after the changes of a call are known.
 pub fn scope_after(in_scope: bool, changes: &[Change]) -> ScopeValidation {
     match (in_scope, changes.is_empty()) {
         (false, _) => ScopeValidation::Fail,

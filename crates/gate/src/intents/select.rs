@@ -1,4 +1,4 @@
-//! The tool by which a model says which intent it works for (S2, S4). It exists only where there are intents.
+//! The tool with which a model selects its intent (S2, S4). It exists only in a workspace with intents.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn intent_id(input: &Value) -> Result<&str, InputError> {
     }
     match fields.get("intent_id") {
         Some(Value::String(id)) => Ok(id),
-        Some(_) => wrong("`intent_id`: a text is expected, such as INT-001"),
+        Some(_) => wrong("`intent_id` must be a string such as INT-001"),
         None => wrong("`intent_id` is missing"),
     }
 }
@@ -43,9 +43,9 @@ impl Tool for SelectActiveIntent {
     }
 
     fn description(&self) -> &str {
-        "Selects the intent you work for, and tells you what it is about: what may be touched, what has to be \
-         kept to, when it is done, and what was changed for it before. Call it before the first change, and again \
-         to go on to another intent. An id that cannot be selected is answered with those that can."
+        "Selects the intent you work for, and describes it: what you may change, which constraints apply, when it \
+         is done, and what was changed for it before. Call it before the first change, and again to switch to \
+         another intent. If an id cannot be selected, the answer lists those that can."
     }
 
     fn facts(&self) -> Facts {
@@ -63,7 +63,7 @@ impl Tool for SelectActiveIntent {
         })
     }
 
-    /// It is the handshake itself: what it writes is ona's own book-keeping.
+    /// It is the handshake itself: it writes only ona's own records.
     fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
         intent_id(input).map(|_| Effects::default())
     }

@@ -1,4 +1,4 @@
-//! Where servers' own questions are answered: by hooks, by the human, or by nobody.
+//! Answers questions of servers: hooks answer first, then the human.
 
 use std::time::Duration;
 
@@ -14,15 +14,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Gate;
 use ona_config::servers::in_header;
 
-/// How long a command may take that prints headers.
+/// Limits for a command that prints headers: time and output.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
-/// And how much it may print.
-const MOST_HEADERS: usize = 64 << 10;
+const MAX_HEADERS: usize = 64 << 10;
 
-/// What the human is shown as the tool that asks.
+/// The name of the asking tool that the human sees.
 pub const ELICITATION: &str = "McpElicitation";
 
-/// Answers what the servers of a gate ask.
+/// Answers the questions of a gate's servers.
 pub(super) struct GateCallbacks {
     pub(super) gate: Gate,
 }
@@ -46,14 +45,14 @@ impl ServerCallbacks for GateCallbacks {
                 marker: None,
                 stdin: Vec::new(),
                 timeout: HELPER_TIMEOUT,
-                cap: MOST_HEADERS,
+                cap: MAX_HEADERS,
             };
             let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await;
             let outcome = outcome.map_err(|error| HelperError::NotRun(error.into()))?;
             match outcome.ending {
                 Ending::Exited(0) => {
                     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
-                    // They are secret from the moment they are known, in every session of the process.
+                    // They are masked from now on, in every session of the process.
                     self.gate.record.core.config.late.learn(in_headers(&printed));
                     Ok(printed)
                 }
@@ -66,7 +65,7 @@ impl ServerCallbacks for GateCallbacks {
     }
 }
 
-/// What must not be kept of the headers that a command printed.
+/// The secrets in the headers that a command printed.
 fn in_headers(printed: &str) -> Vec<String> {
     let headers: Map<String, Value> = serde_json::from_str(printed).unwrap_or_default();
     let texts = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
@@ -74,7 +73,7 @@ fn in_headers(printed: &str) -> Vec<String> {
 }
 
 impl Gate {
-    /// A server wants to know something: hooks are asked first, then the human, and hooks hear of the answer.
+    /// A server asks something: hooks are asked first, then the human; then hooks are told the answer.
     async fn elicited(&self, server: &str, asked: &Elicitation) -> ElicitAnswer {
         let cancel = self.front.running();
         let (mode, url, id, schema) = match &asked.form {
@@ -100,7 +99,7 @@ impl Gate {
             (Some((action, content)), false) => (given(*action, content.clone()), "hook"),
             (None, false) => match self.front.human() {
                 Human::Present => (self.ask_for(server, asked, &mut rows, &cancel).await, "human"),
-                // Whoever calls a tool from the command line is not asked in the middle of it.
+                // A tool call from the command line is not interrupted by questions.
                 Human::Operator | Human::Nobody => (ElicitAnswer::Decline, "headless"),
             },
         };
@@ -120,12 +119,12 @@ impl Gate {
             let (_, before) = taken(&answer);
             answer = given(*action, content.clone().or(before));
         }
-        // What a hook says in somebody's place is held against what was asked for.
+        // The answer of a hook must match the schema too.
         if let (ElicitAnswer::Accept(content), Some(schema)) = (&answer, &schema)
             && let Some(why) = misfit(&json!(schema), &json!(content))
         {
             self.front.warn(format!(
-                "what was answered to the MCP server {server} does not fit, and was not sent: {why}"
+                "the answer to the MCP server {server} does not match its schema and was not sent: {why}"
             ));
             answer = ElicitAnswer::Decline;
         }
@@ -135,7 +134,7 @@ impl Gate {
             Step { hooks: &rows, event: Some(("mcp.elicitation", &what)), ..Step::default() };
         match self.store().keep_step(self.seat(), &step) {
             Ok(()) => answer,
-            // What is not on the record did not happen.
+            // Without a record there is no answer.
             Err(_) => ElicitAnswer::Cancel,
         }
     }

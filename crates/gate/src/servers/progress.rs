@@ -1,4 +1,4 @@
-//! How far a call of a server got, for the front-end.
+//! The progress of a server's call, for the front-end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use ona_types::ToolUseId;
 
 use crate::Gate;
 
-/// Nobody reads more steps of a call than ten in a second.
+/// At most ten steps per second are shown.
 const STEP_EVERY: Duration = Duration::from_millis(100);
 
-/// When the last step was told.
+/// When the last step was shown.
 #[derive(Default)]
 struct Pace(Option<Instant>);
 
@@ -27,7 +27,7 @@ impl Pace {
 }
 
 impl Gate {
-    /// Tells the front-end how far a call got, as a server tells it.
+    /// Passes the progress that a server reports on to the front-end.
     pub fn on_progress(&self, call: &ToolUseId) -> OnProgress {
         let (front, call) = (self.front.another(), call.clone());
         let pace = Mutex::new(Pace::default());

@@ -1,4 +1,4 @@
-//! The secrets of servers: their tokens are known to the redactor from the moment the process knows them.
+//! The secrets of servers: the redactor learns their tokens as soon as the process does.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use ona_policy::secrets::Late;
 use ona_types::BoxError;
 use serde_json::Value;
 
-/// A place for tokens: what is put there is secret from then on.
-pub(super) struct HeardTokens {
+/// A token store: what is stored or loaded is masked from then on.
+pub(super) struct MaskedTokens {
     pub(super) store: Arc<dyn TokenStore>,
     pub(super) late: Late,
 }
 
-impl TokenStore for HeardTokens {
+impl TokenStore for MaskedTokens {
     fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         let found = self.store.load(key)?;
         // Another process may have renewed it.
@@ -35,7 +35,7 @@ impl TokenStore for HeardTokens {
     }
 }
 
-/// The tokens and secrets in what is kept of a sign-in.
+/// The tokens and secrets in a stored sign-in.
 fn secrets_in(kept: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Ok(kept) = serde_json::from_str(kept) {
@@ -44,8 +44,8 @@ fn secrets_in(kept: &str) -> Vec<String> {
     found
 }
 
-/// The tokens that are kept for these servers: they are not kept elsewhere.
-pub(super) fn kept_tokens(specs: &[ServerSpec], tokens: Option<&dyn TokenStore>) -> Vec<String> {
+/// The stored tokens of these servers.
+pub(super) fn stored_tokens(specs: &[ServerSpec], tokens: Option<&dyn TokenStore>) -> Vec<String> {
     let remotes = specs.iter().filter_map(|spec| match &spec.way {
         Way::Http(remote) | Way::Sse(remote) => Some(token_key(&spec.name, &remote.url)),
         Way::Stdio { .. } => None,
@@ -55,7 +55,7 @@ pub(super) fn kept_tokens(specs: &[ServerSpec], tokens: Option<&dyn TokenStore>)
     kept.flat_map(|kept| secrets_in(&kept)).collect()
 }
 
-/// The texts in a value that are named like tokens and secrets.
+/// The strings in a value whose names say that they are tokens or secrets.
 fn texts(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! What do PreToolUse hooks say? They hear the input as it was asked for, once, and may replace it.
+//! PreToolUse hooks. They get the original input, once, and may replace it.
 
 use std::collections::BTreeSet;
 
@@ -77,14 +77,14 @@ async fn ask(call: &mut Judgement<'_>) -> Said {
         Some(Behavior::Allow) => answer(Verdict::Allow, "a hook allows it".to_owned()),
         Some(Behavior::Ask) => {
             let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
-            answer(Verdict::Ask, format!("a hook wants it asked: {why}"))
+            answer(Verdict::Ask, format!("a hook asks for confirmation: {why}"))
         }
         _ => answer(Verdict::Pass, fired.summary()),
     };
     Said { answer, replaced }
 }
 
-/// Where the hooks that spoke come from, for the story.
+/// The sources of the hooks that decided, for the record.
 fn sources(call: &Judgement<'_>, fired: &Fired) -> Value {
     let spoke = fired.blocks.iter().map(|(ordinal, _)| *ordinal);
     let spoke = spoke.chain(fired.decided_by.as_ref().map(|(ordinal, _)| *ordinal));
@@ -102,7 +102,7 @@ fn sources(call: &Judgement<'_>, fired: &Fired) -> Value {
         .collect()
 }
 
-/// Which hooks would run: what they would say is not known before.
+/// The hooks that would run; their answers are not known in advance.
 fn foretell(call: &Judgement<'_>) -> Answer {
     let (plane, detail) = (&call.gate.governance.hooks, event(call));
     let words =
@@ -116,7 +116,7 @@ fn foretell(call: &Judgement<'_>) -> Answer {
     );
     let (verdict, reason) = match hooks.is_empty() {
         true => (Verdict::Pass, "no hook matches"),
-        false => (Verdict::Silent, "hooks would run; what they say is not known before"),
+        false => (Verdict::Silent, "hooks would run; their answers are not known in advance"),
     };
     Answer::new(StageName::Hooks, verdict, reason).with(json!({ "hooks": hooks }))
 }

@@ -1,4 +1,4 @@
-//! What a stage wants asked is asked: of PermissionRequest hooks, then of the human.
+//! Questions of other stages: PermissionRequest hooks answer first, then the human.
 
 use ona_front::{AskRequest, Event, Human, HumanAnswer};
 use ona_store::{Decision, StoreError};
@@ -12,10 +12,10 @@ use crate::governance::Kept;
 use crate::judgement::{Consent, Judgement, ReplacedBy, open_question};
 use crate::rule_words;
 
-/// More rules than this are not offered: nobody reads them before saying "always".
+/// The limit for suggested rules: nobody reads more before choosing "always".
 const MAX_SUGGESTIONS: usize = 5;
 
-/// On the record, who has said yes or no.
+/// Who decided, as recorded.
 const BY_HUMAN: &str = "human";
 const BY_HOOK: &str = "PermissionRequest hook";
 
@@ -36,13 +36,13 @@ impl<'g> Stage<Judgement<'g>> for HumanStage {
             let answer = |verdict, reason: &str| Answer::new(StageName::Human, verdict, reason);
             let Some(open) = open_question(so_far) else {
                 return Ok(match &call.consent {
-                    // Nothing is to be asked about the input that was put there on the way.
+                    // The replaced input raises no question.
                     Some(consent) => allowed(consent).into(),
-                    None => answer(Verdict::Pass, "there was nothing to ask").into(),
+                    None => answer(Verdict::Pass, "no question is open").into(),
                 });
             };
             Ok(match mode {
-                Mode::Explain => answer(Verdict::Silent, "it would be asked").into(),
+                Mode::Explain => answer(Verdict::Silent, "the user would be asked").into(),
                 Mode::Foreign => answer(Verdict::Silent, "the host asks").into(),
                 Mode::Run => ask(call, so_far, open).await,
             })
@@ -77,7 +77,7 @@ async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str)
     let only_human = so_far
         .iter()
         .any(|answer| answer.verdict == Verdict::Ask && answer.settled_by == SettledBy::AHuman);
-    // Hooks are asked once. What only a human can approve no hook approves.
+    // Hooks are asked once. They cannot approve what only a human may approve.
     let by_hooks = match call.consent {
         None => ask_hooks(call, &request).await,
         Some(_) => None,
@@ -91,8 +91,8 @@ async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str)
     decided(call, BY_HUMAN, reason, answer)
 }
 
-/// Whether somebody's yes covers all that is open about the input as it is now. A hook that has replaced the input has
-/// only settled what the mode asks: a rule's question about the new input is the human's.
+/// Whether an approval covers every open question about the current input. A hook that has replaced the input has only
+/// answered the question of the mode: the question of a rule about the new input is for the human.
 fn settles(call: &Judgement<'_>, consent: &Consent, so_far: &[Answer]) -> bool {
     consent.by == BY_HUMAN
         || call.replaced_by == Some(ReplacedBy::PermissionRequest)
@@ -103,7 +103,7 @@ fn settles(call: &Judgement<'_>, consent: &Consent, so_far: &[Answer]) -> bool {
 
 fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
     let mut suggestions = call.gate.governance.suggestions(&call.as_call());
-    // Or what no rule can say.
+    // Or what no rule can express.
     if suggestions.len() > MAX_SUGGESTIONS || call.tool.facts().asks != Asks::ByRules {
         suggestions.clear();
     }
@@ -115,7 +115,7 @@ fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
     }
 }
 
-/// PermissionRequest hooks may answer before the human is bothered.
+/// PermissionRequest hooks may answer before the human is asked.
 async fn ask_hooks(call: &mut Judgement<'_>, request: &AskRequest) -> Option<HumanAnswer> {
     let detail = HookDetail::PermissionRequest {
         tool_name: request.tool.clone(),
@@ -135,7 +135,7 @@ async fn ask_hooks(call: &mut Judgement<'_>, request: &AskRequest) -> Option<Hum
     })
 }
 
-/// Notification hooks can call somebody to the terminal.
+/// Notification hooks can alert the user.
 async fn notify(call: &mut Judgement<'_>, request: &AskRequest) {
     let detail = HookDetail::Notification {
         message: format!("ona needs your permission to use {}", request.tool),
@@ -145,8 +145,7 @@ async fn notify(call: &mut Judgement<'_>, request: &AskRequest) {
     call.fire(detail).await;
 }
 
-/// What somebody has decided goes on record. An input that is put in the place of the call's is judged by every stage
-/// again.
+/// Records a decision. A replaced input is judged by every stage again.
 fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: HumanAnswer) -> Said {
     let (answer, replaced) = match answer {
         HumanAnswer::Allow { always, input } => {
@@ -167,8 +166,8 @@ fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: Huma
                 call.noted.stop = Some(feedback.clone());
             }
             let words = match feedback.is_empty() {
-                true => format!("the {by} said no"),
-                false => format!("the {by} said no: {feedback}"),
+                true => format!("denied by the {by}"),
+                false => format!("denied by the {by}: {feedback}"),
             };
             let detail = json!({"by": by, "feedback": feedback});
             (Answer::new(StageName::Human, Verdict::Deny, words).with(detail), None)
@@ -181,17 +180,17 @@ fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: Huma
     Said { answer, replaced }
 }
 
-/// A yes, and what it came with.
+/// An approval.
 fn allowed(consent: &Consent) -> Answer {
     let mut detail = json!({"by": consent.by, "kept": consent.kept});
     if let Some(input) = &consent.input {
         detail["updated_input"] = input.clone();
     }
-    let words = format!("the {} allows it", consent.by);
+    let words = format!("allowed by the {}", consent.by);
     Answer::new(StageName::Human, Verdict::Allow, words).with(detail)
 }
 
-/// Keeps an "always", and says where. The yes stands, whether or not it can be kept for the next time.
+/// Saves an "always", and returns where. The approval counts even if it cannot be saved.
 fn keep(call: &mut Judgement<'_>, update: &PermissionUpdate) -> String {
     let gate = &mut *call.gate;
     match gate.governance.update(update, &gate.record.seat) {
@@ -202,7 +201,7 @@ fn keep(call: &mut Judgement<'_>, update: &PermissionUpdate) -> String {
             place
         }
         Err(error) => {
-            let text = format!("\"always\" could not be kept: {error}");
+            let text = format!("\"always\" could not be saved: {error}");
             gate.front.tell(Event::Warning { text: text.clone() });
             text
         }

@@ -1,4 +1,4 @@
-//! Does the input fit the tool's schema, and what would the call touch?
+//! Does the input match the tool's schema, and what would the call touch?
 
 use ona_store::StoreError;
 use ona_types::gate::{Answer, Judging, Mode, Stage, StageName, Verdict};
@@ -23,13 +23,13 @@ impl<'g> Stage<Judgement<'g>> for InputStage {
             Ok(match call.prepare() {
                 Ok(effects) => {
                     call.effects = effects;
-                    answer(Verdict::Pass, "the input fits the tool's schema".to_owned()).into()
+                    answer(Verdict::Pass, "the input matches the tool's schema".to_owned()).into()
                 }
                 Err(error) => {
                     let reason = match call.replaced_by {
                         None => error.to_string(),
                         Some(_) => {
-                            format!("the input was replaced by one that is invalid: {error}")
+                            format!("the input was replaced by an invalid one: {error}")
                         }
                     };
                     let fix = ["correct the input".to_owned()];

@@ -32,12 +32,12 @@ fn answer(call: &mut Judgement<'_>, mode: Mode) -> Result<Answer, StoreError> {
     match &ruled {
         Ruled::Degraded(refusal) if mode != Mode::Explain => {
             call.noted.events.push((DEGRADED.to_owned(), refusal.to_json()));
-            let text = format!("{}: the call goes on unjudged by intents", refusal.message());
+            let text = format!("{}: the call is not checked against intents", refusal.message());
             call.gate.front.warn(text);
         }
         Ruled::Refused(refusal) => answer = answer.remedied_by([refusal.hint()]),
         _ if answer.verdict == Verdict::Ask => {
-            let step = "say yes when it is asked, or add a rule that allows it";
+            let step = "approve it when asked, or add a rule that allows it";
             answer = answer.remedied_by([step.to_owned()]);
         }
         _ => {}

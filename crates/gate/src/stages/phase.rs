@@ -29,13 +29,13 @@ fn answer(call: &Judgement<'_>) -> Result<Answer, StoreError> {
     let standing = call.gate.record.standing()?;
     let facts = call.tool.facts();
     let answer = |verdict, reason: String| Answer::new(StageName::Phase, verdict, reason);
-    // Nobody is asked about a plan that leads nowhere.
+    // A plan outside planning cannot be approved, so nobody is asked.
     if facts.asks == Asks::AHuman && standing.phase != Phase::Planning {
         let why = format!(
-            "the conversation is not in planning but in {}: there is nothing to leave",
+            "the conversation is in {}, not in planning: there is nothing to leave",
             standing.phase
         );
-        return Ok(answer(Verdict::Deny, why).remedied_by(["go into planning first".to_owned()]));
+        return Ok(answer(Verdict::Deny, why).remedied_by(["enter planning first".to_owned()]));
     }
     Ok(match phase::forbids(standing, facts, call.tool.name()) {
         Some(reason) => answer(Verdict::Deny, reason)

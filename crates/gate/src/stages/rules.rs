@@ -1,4 +1,4 @@
-//! What do the permission rules say? (S0 §5.12) Deny over ask, ask over allow, then the mode.
+//! The permission rules (S0 §5.12): deny over ask, ask over allow, then the mode.
 
 use ona_policy::{By, Call, Change, Ruling};
 use ona_store::StoreError;
@@ -64,7 +64,7 @@ fn answer(call: &Judgement<'_>) -> Answer {
     match (ruling.behavior, &ruling.by) {
         (Behavior::Deny, _) => answer(Verdict::Deny, reason),
         (Behavior::Allow, _) => answer(Verdict::Allow, reason),
-        // A hook's yes spares the question, but never one that a rule asks.
+        // A hook's approval replaces the question of the mode, not that of a rule.
         (Behavior::Ask, By::Mode(_)) if call.allowed_by_hooks() => answer(Verdict::Allow, reason),
         (Behavior::Ask, By::Mode(_)) => match call.tool.needs_no_question(&call.input, &services) {
             Some(why) => answer(Verdict::Allow, why),
@@ -74,7 +74,7 @@ fn answer(call: &Judgement<'_>) -> Answer {
     }
 }
 
-/// Whether the answers that the tool waits for were given by whoever may: the user, or a hook that allows the call.
+/// Whether the user, or a hook that allows the call, has given the answers that the tool waits for.
 fn is_answered(call: &Judgement<'_>) -> bool {
     let given = match call.replaced_by {
         None => false,
@@ -84,7 +84,7 @@ fn is_answered(call: &Judgement<'_>) -> bool {
     given && call.tool.is_answered(&call.input)
 }
 
-/// What rules about something else that the call uses say; nothing where they leave it to those about the tool.
+/// The ruling on other tools that the call uses; `None` if the rules for the tool itself decide.
 fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled) -> Option<Answer> {
     let other =
         Call { tool: &also.name, facts: also.facts, input: &also.input, effects: &call.effects };
@@ -102,7 +102,7 @@ fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled) -> Option<Answer> {
     Some(Answer::new(StageName::Rules, verdict, reason).with(detail))
 }
 
-/// What would turn what the rules say of a call, all of it together.
+/// The steps that would change the ruling on a call; all are needed.
 fn steps(gate: &Gate, call: &Call<'_>) -> Vec<String> {
     let governance = &gate.governance;
     let changes = governance.permissions.remedy(call, |mode| governance.may_use(mode));
@@ -116,11 +116,11 @@ fn steps(gate: &Gate, call: &Call<'_>) -> Vec<String> {
         }
         Change::Add(behavior, text) => format!("{whose}add the {behavior} rule {text}"),
         Change::Mode(mode) => format!("use the mode {mode}"),
-        Change::SayYes(rule) => format!("say yes when it is asked: {} is protected", rule.text),
-        Change::WritePlainly(why) => format!("write the command so that it can be read: {why}"),
+        Change::SayYes(rule) => format!("approve it when asked: {} is protected", rule.text),
+        Change::WritePlainly(why) => format!("write the command so that it can be analysed: {why}"),
     };
     if changes.is_empty() {
-        return vec!["no rule and no mode that may be used would change it".to_owned()];
+        return vec!["no allowed rule or mode would change it".to_owned()];
     }
     changes.iter().map(words).collect()
 }

@@ -1,5 +1,5 @@
-//! What do TaskCreated and TaskCompleted hooks say of the tasks that the call would create or complete? They are asked
-//! last, about what would really happen.
+//! TaskCreated and TaskCompleted hooks, about the tasks that the call would create or complete. They run last, on the
+//! final input.
 
 use ona_store::StoreError;
 use ona_tools::{TaskChange, TaskEvent};
@@ -36,7 +36,7 @@ async fn answer(call: &mut Judgement<'_>, mode: Mode) -> Answer {
         Err(error) => return answer(Verdict::Deny, error.to_string()),
     };
     if changes.is_empty() {
-        return answer(Verdict::Pass, "it creates and completes no task".to_owned());
+        return answer(Verdict::Pass, "it creates or completes no task".to_owned());
     }
     if mode == Mode::Explain {
         let why = "TaskCreated or TaskCompleted hooks may refuse it";
@@ -81,7 +81,7 @@ fn created(id: &str, subject: &str) -> HookDetail {
     }
 }
 
-/// A task is completed, or has ended.
+/// A task is completed or has ended.
 pub fn completed(id: &str, subject: &str) -> HookDetail {
     HookDetail::TaskCompleted {
         task_id: id.to_owned(),

@@ -1,4 +1,4 @@
-//! Changing several files of a repository: all of them, or none.
+//! Changes several files of a repository: all of them or none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use ona_files::resolve;
 use ona_files::{ReadError, ReplaceError, ReplaceOptions, Staged, read_text_at_most};
 use ona_types::PathError;
 
-/// Nobody writes such files by hand.
-const LARGEST: u64 = 4 << 20;
+/// The limit for a file, in bytes.
+const MAX_FILE: u64 = 4 << 20;
 
-/// What a file is to become.
+/// A change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where, from the root.
+    /// Its path, relative to the root.
     pub path: String,
-    /// What it holds now; nothing if there is none.
+    /// Its content now; `None` if it does not exist.
     pub before: Option<String>,
-    /// What it is to hold; nothing if it is to go.
+    /// Its new content; `None` to remove it.
     pub after: Option<String>,
 }
 
 impl Change {
-    /// A change of one file.
+    /// A change of the file at `path`.
     pub fn new(path: &str, before: Option<&str>, after: Option<&str>) -> Self {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Self { path: path.to_owned(), before: owned(before), after: owned(after) }
     }
 }
 
-/// Why files cannot be changed. None is then.
+/// Why the files were not changed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ChangeError {
@@ -39,13 +39,13 @@ pub enum ChangeError {
     Outside { path: String, to: PathBuf },
     #[error("{path}: {cause}")]
     Read { path: String, cause: ReadError },
-    #[error("{path} has just been changed by somebody else")]
+    #[error("{path} was changed by another process")]
     Moved { path: String },
     #[error("{path}: {cause}")]
     Write { path: String, cause: ReplaceError },
 }
 
-/// Where a path below the root really leads, which must be there too.
+/// The real path of a file below the root; it must be below the root too.
 fn inside(root: &Path, path: &str) -> Result<PathBuf, ChangeError> {
     let bad = |why| ChangeError::Path { path: path.to_owned(), why };
     let to = resolve(root, path).map_err(bad)?;
@@ -56,33 +56,33 @@ fn inside(root: &Path, path: &str) -> Result<PathBuf, ChangeError> {
     }
 }
 
-/// Whether there is something at the path. A link that leads out is refused, whatever it leads to.
+/// Whether the path exists. A link that leads out of the root is refused.
 pub(super) fn exists(root: &Path, path: &str) -> Result<bool, ChangeError> {
     Ok(inside(root, path)?.symlink_metadata().is_ok())
 }
 
-/// What a file of the repository holds; nothing if there is none.
+/// The content of a file of the repository; `None` if it does not exist.
 pub fn read(root: &Path, path: &str) -> Result<Option<String>, ChangeError> {
     let real = inside(root, path)?;
-    read_text_at_most(&real, LARGEST)
+    read_text_at_most(&real, MAX_FILE)
         .map_err(|cause| ChangeError::Read { path: path.to_owned(), cause })
 }
 
-/// A change that waits to be made.
+/// A staged change.
 struct Waiting<'c> {
     change: &'c Change,
     real: PathBuf,
-    /// What is to replace the file.
+    /// The new file, if there is one.
     new: Option<Staged>,
 }
 
-/// Makes all the changes, or none: everything is written aside first, and what was swapped in is taken back if a
+/// Makes all the changes or none: everything is written to temporary files first, and finished changes are undone if a
 /// later one fails.
 pub fn apply(root: &Path, changes: &[Change]) -> Result<(), ChangeError> {
     let mut waiting = Vec::new();
     for change in changes {
         let real = inside(root, &change.path)?;
-        // What is only staged is gone when this returns early, with the directories that were made for it.
+        // Staged changes and new directories are removed if this returns early.
         let new =
             change.after.as_deref().map(|text| staged(&change.path, &real, text)).transpose()?;
         waiting.push(Waiting { change, real, new });
@@ -121,7 +121,7 @@ fn swap(root: &Path, waiting: Vec<Waiting<'_>>) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Undoes a change as well as it can be: there is nobody left to tell if even that fails.
+/// Undoes a change. Errors are ignored: the first one is reported already.
 fn take_back(root: &Path, change: &Change, real: &Path) {
     match &change.before {
         Some(text) => {
@@ -134,14 +134,14 @@ fn take_back(root: &Path, change: &Change, real: &Path) {
     }
 }
 
-/// Takes away directories that a file that went has left empty, and makes that durable.
+/// Removes directories that a removed file has left empty, and syncs that to the disk.
 fn tidy(root: &Path, change: &Change, real: &Path) {
     if change.after.is_some() {
         return;
     }
     remove_empty_parents(root, real);
     if let Some(dir) = real.parent().filter(|dir| dir.exists()) {
-        // The file is gone; that not every directory can be flushed does not bring it back.
+        // The file is removed, even if not every directory can be synced.
         let _ = ona_files::sync_directory(dir);
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         let changes = [
             Change::new("a", Some("old"), Some("new")),
             Change::new("deep/c", None, Some("c")),
-            // A directory cannot be replaced by a file, but that shows only when it is tried.
+            // A directory cannot be replaced by a file, but that fails only at the end.
             Change::new("missing", None, None),
         ];
         let error = apply(&root, &changes).unwrap_err();

@@ -49,7 +49,7 @@ fn a_hook_can_say_that_a_denied_call_may_be_tried_again() {
     }));
     let said = project.refused("Bash", json!({"command": "touch x"}));
     assert!(said.contains("denied by the rule Bash(touch *)"), "{said}");
-    assert!(said.ends_with("(a hook says that it may be tried again)"), "{said}");
+    assert!(said.ends_with("(a hook says that the call may be tried again)"), "{said}");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn what_a_hook_says_to_the_model_is_cut_and_kept_whole_beside() {
     let said: Value = serde_json::from_str(&said).unwrap();
     let said = said["content"].as_str().unwrap();
     assert_eq!(said.matches('é').count(), 10_000);
-    let file = said.rsplit_once("the whole is in ").unwrap().1.trim_end_matches(']');
+    let file = said.rsplit_once("the full text is in ").unwrap().1.trim_end_matches(']');
     assert_eq!(fs::read_to_string(file).unwrap(), "é".repeat(20_000));
     // The model may read it without asking.
     let call = json!({"tool": "Read", "input": {"file_path": file}}).to_string();
@@ -264,7 +264,7 @@ fn a_yes_stands_where_always_cannot_be_kept() {
     project.file(".claude/settings.local.json", "{ not json");
     let call = json!({"tool": "Bash", "input": {"command": "touch made"}});
     let shown = at_terminal(&project, &call, "a\n");
-    assert!(shown.contains("\"always\" could not be kept"), "{shown}");
+    assert!(shown.contains("\"always\" could not be saved"), "{shown}");
     assert!(project.path("made").exists());
     assert_eq!(project.content(".claude/settings.local.json"), "{ not json");
     assert_eq!(project.sql("SELECT decision FROM tool_permission_log"), ["allow"]);

@@ -167,7 +167,7 @@ fn commands_ask_unless_a_rule_approves_and_are_looked_at_afterwards() {
     let ran = hook(&project, &payload(&project, "PostToolUse", "Bash", "toolu_3", input));
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    assert!(told.contains("Put back as they were: kept.txt"), "{told}");
+    assert!(told.contains("Restored: kept.txt"), "{told}");
     assert_eq!(project.content("kept.txt"), "as it was\n");
     let entry = trace(&project).pop().unwrap();
     assert_eq!(entry["warnings"], json!(["put_back: kept.txt"]));

@@ -113,7 +113,7 @@ fn a_rewritten_input_is_judged_like_any_other() {
     assert!(project.path("a.txt").exists());
     let project = governed(&settings(""));
     let said = project.refused("Bash", json!({"command": "echo original"}));
-    assert!(said.contains("the input was replaced by one that is invalid"), "{said}");
+    assert!(said.contains("the input was replaced by an invalid one"), "{said}");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn where_only_the_organisations_rules_act_no_other_is_offered_or_written() {
     let script = format!("ONA_MANAGED_DIRS={} {}", dir.display(), env!("CARGO_BIN_EXE_ona"));
     let shown = at_terminal_with(&script, &answers, &call, "");
     assert!(answers.path("made").exists(), "{shown}");
-    let why = "\"always\" could not be kept: only the rules of managed settings act";
+    let why = "\"always\" could not be saved: only the rules of managed settings act";
     assert!(shown.contains(why), "{shown}");
     assert!(!answers.path(".claude/settings.local.json").exists());
 }
@@ -369,7 +369,7 @@ fn the_human_decides_and_it_is_recorded() {
         shown.contains("lways (Bash(mkdir *) → .claude/settings.local.json), or type"),
         "{shown}"
     );
-    assert!(shown.contains("the human said no: please do not"), "{shown}");
+    assert!(shown.contains("denied by the human: please do not"), "{shown}");
     assert!(!project.path("made").exists());
     let shown = at_terminal(&project, &call, "y\n");
     assert!(shown.contains("\"is_error\":false"), "{shown}");

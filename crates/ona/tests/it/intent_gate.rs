@@ -263,7 +263,7 @@ fn what_a_command_changed_outside_is_put_back_where_the_policy_says() {
     project.file("run.sh", "echo x > src/in.txt; echo x > out.txt; echo x > kept.txt");
     fs::create_dir_all(project.path("src")).unwrap();
     let said = project.ok("Bash", json!({"command": "bash ./run.sh"}));
-    assert!(said.contains("Put back as they were: kept.txt, out.txt"), "{said}");
+    assert!(said.contains("Restored: kept.txt, out.txt"), "{said}");
     assert_eq!(project.content("kept.txt"), "as it was\n");
     assert!(!project.path("out.txt").exists());
     assert_eq!(project.content("src/in.txt"), "x\n");
@@ -297,7 +297,7 @@ fn destructive_commands_are_approved_by_a_human_or_beforehand() {
     assert!(project.path("src/x").exists());
     let reasons = project
         .sql("SELECT reason FROM gate_answers WHERE stage = 'intent' ORDER BY id DESC LIMIT 1");
-    assert!(reasons[0].contains("approved beforehand"), "{reasons:?}");
+    assert!(reasons[0].contains("approved in advance"), "{reasons:?}");
     // A list of its own makes commands safe, and all others ask.
     project.file(
         ".orchestration/hook_policy.yaml",
@@ -306,7 +306,7 @@ fn destructive_commands_are_approved_by_a_human_or_beforehand() {
     turn(&["--allowedTools", "Bash(touch *)"]);
     let reasons = project
         .sql("SELECT reason FROM gate_answers WHERE stage = 'intent' ORDER BY id DESC LIMIT 1");
-    assert!(reasons[0].contains("approved beforehand"), "what writes is never safe: {reasons:?}");
+    assert!(reasons[0].contains("approved in advance"), "what writes is never safe: {reasons:?}");
 }
 
 #[test]
@@ -550,7 +550,7 @@ fn an_agent_cannot_widen_its_own_scope_by_a_command() {
         "sed -i 's#src/##' .orchestration/active_intents.yaml; echo 'failure_mode: open' > .orchestration/hook_policy.yaml",
     );
     let said = project.ok("Bash", widen);
-    assert!(said.contains("Put back as they were"), "{said}");
+    assert!(said.contains("Restored"), "{said}");
     assert_eq!(project.content(".orchestration/active_intents.yaml"), before);
     assert!(!project.path(".orchestration/hook_policy.yaml").exists());
     assert_eq!(refusal(&project, "Write", write("lib/x", "x"))["type"], "scope_violation");
@@ -580,7 +580,7 @@ fn a_line_in_the_trace_explains_nothing_by_itself() {
     let cut =
         run(&mut project
             .eval_command("Bash", &script(&project, "rm .orchestration/agent_trace.jsonl")));
-    assert!(cut.stderr.contains("lines were taken out of it"), "{}", cut.stderr);
+    assert!(cut.stderr.contains("lines were removed"), "{}", cut.stderr);
     assert_eq!(
         project.sql("SELECT count(*) FROM events WHERE event_type = 'trace.damaged'"),
         ["1"]

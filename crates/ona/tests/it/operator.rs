@@ -117,7 +117,7 @@ fn settings_that_a_call_gives_can_only_forbid() {
         project.file("given.json", settings.to_string());
         for options in [format!("--settings '{settings}'"), "--settings given.json".to_owned()] {
             let said = project.refused("Bash", json!({"command": inner(&options)}));
-            let told = said.contains(what) && said.contains("the operator's to decide");
+            let told = said.contains(what) && said.contains("only the operator may set this");
             assert!(told, "{options}: {said}");
         }
     }
@@ -128,7 +128,7 @@ fn settings_that_a_call_gives_can_only_forbid() {
     // A turn as well as a call, and before anything is asked or kept.
     let turn = format!("{ONA} -p x --settings '{{\"permissions\":{{\"allow\":[\"Bash\"]}}}}'");
     let said = project.refused("Bash", json!({"command": turn}));
-    assert!(said.contains("the operator's to decide"), "{said}");
+    assert!(said.contains("only the operator may set this"), "{said}");
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["1"]);
     // To be stricter is nobody's privilege.
     let strict = r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#;

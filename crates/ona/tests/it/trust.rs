@@ -155,7 +155,7 @@ fn the_operators_own_answer_acts_at_the_next_start() {
     at_terminal(&project, &call, "a\n");
     assert_eq!(verdict(&project, "touch y"), "ask");
     let kept = project.sql("SELECT reason_json FROM tool_permission_log ORDER BY id DESC LIMIT 1");
-    assert!(kept[0].contains("it acts only after `ona trust`"), "{kept:?}");
+    assert!(kept[0].contains("it needs `ona trust`"), "{kept:?}");
 }
 
 #[test]

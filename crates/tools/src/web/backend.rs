@@ -58,15 +58,21 @@ pub(super) enum BackendError {
     #[error("{}", describe(.0))]
     Client(reqwest::Error),
     #[error("{name} at {url} cannot be reached: {}", describe(error))]
-    Unreachable { name: &'static str, url: Url, error: reqwest::Error },
+    Unreachable { name: &'static str, url: Box<Url>, error: reqwest::Error },
     #[error("{0} answered more than {MAX_RESPONSE} bytes")]
     TooLarge(&'static str),
     #[error("{name} at {url} answered {status}{said}{hint}")]
-    Refused { name: &'static str, url: Url, status: StatusCode, said: String, hint: &'static str },
+    Refused {
+        name: &'static str,
+        url: Box<Url>,
+        status: StatusCode,
+        said: String,
+        hint: &'static str,
+    },
     #[error("{name} at {url} did not answer with JSON ({error}): check webSearch.url")]
-    NotJson { name: &'static str, url: Url, error: serde_json::Error },
+    NotJson { name: &'static str, url: Box<Url>, error: serde_json::Error },
     #[error("{name} at {url} answered JSON without a list of results: check webSearch.url")]
-    NoResults { name: &'static str, url: Url },
+    NoResults { name: &'static str, url: Box<Url> },
 }
 
 /// A backend, ready to be asked.
@@ -155,7 +161,7 @@ impl<'w> Backend<'w> {
         let (name, url) = (self.name(), &self.url);
         let failed = |error: reqwest::Error| BackendError::Unreachable {
             name,
-            url: url.clone(),
+            url: Box::new(url.clone()),
             error: error.without_url(),
         };
         let mut response = request.send().await.map_err(failed)?;
@@ -171,7 +177,7 @@ impl<'w> Backend<'w> {
             return Err(self.refused(status, &body));
         }
         let answer: Value = serde_json::from_slice(&body)
-            .map_err(|error| BackendError::NotJson { name, url: url.clone(), error })?;
+            .map_err(|error| BackendError::NotJson { name, url: Box::new(url.clone()), error })?;
         self.hits(&answer).map(found)
     }
 
@@ -243,7 +249,13 @@ impl<'w> Backend<'w> {
             (_, 429) => "; its rate limit is reached",
             _ => "",
         };
-        BackendError::Refused { name: self.name(), url: self.url.clone(), status, said, hint }
+        BackendError::Refused {
+            name: self.name(),
+            url: Box::new(self.url.clone()),
+            status,
+            said,
+            hint,
+        }
     }
 
     fn hits(&self, answer: &Value) -> Result<Vec<WebHit>, BackendError> {
@@ -253,9 +265,10 @@ impl<'w> Backend<'w> {
             Kind::Brave if answer["web"].is_null() && answer.is_object() => return Ok(Vec::new()),
             Kind::Brave => (&answer["web"]["results"], "description"),
         };
-        let list = list
-            .as_array()
-            .ok_or_else(|| BackendError::NoResults { name: self.name(), url: self.url.clone() })?;
+        let list = list.as_array().ok_or_else(|| BackendError::NoResults {
+            name: self.name(),
+            url: Box::new(self.url.clone()),
+        })?;
         let text = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().to_owned();
         let hits = list.iter().filter(|hit| hit["url"].is_string()).take(MAX_HITS);
         let hits = hits.map(|hit| WebHit {
