@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ona_engine::{EffortWish, FindModel, ModelHandle};
+use ona_engine::{EffortSetting, FindModel, ModelHandle};
 use ona_provider::{
     Aliases, Client, Credential, Fixed, Model, ModelError, ProviderKind, Retry, Transport, allowed,
     resolve,
@@ -76,7 +76,7 @@ pub fn model_handle(
         effort: wish(args.effort, settings),
         model,
         find,
-        aside: Arc::default(),
+        side_usage: Arc::default(),
         budget: Arc::default(),
     })
 }
@@ -101,10 +101,10 @@ fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
 }
 
 /// The reasoning effort.
-fn wish(given: Option<Effort>, settings: &Value) -> EffortWish {
+fn wish(given: Option<Effort>, settings: &Value) -> EffortSetting {
     given.map_or_else(
-        || EffortWish::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
-        EffortWish::Fixed,
+        || EffortSetting::Open(settings["effortLevel"].as_str().and_then(|word| word.parse().ok())),
+        EffortSetting::Fixed,
     )
 }
 

@@ -69,7 +69,7 @@ pub struct Models {
     pub answer_retries: u32,
     pub max_sent_back: Option<u32>,
     pub thinking: Option<u32>,
-    pub room: ona_engine::Room,
+    pub room: ona_engine::ContextLimit,
     pub read_additional: bool,
 }
 
@@ -107,7 +107,7 @@ pub fn models() -> Result<Models, CliError> {
         max_sent_back: Some(count(&SENT_BACK)?.unwrap_or(8)).filter(|most| *most > 0),
         max_output: small(&OUTPUT)?,
         thinking: count(&THINKING)?.filter(|budget| *budget > 0),
-        room: ona_engine::Room {
+        room: ona_engine::ContextLimit {
             window: number(&WINDOW)?,
             percent,
             disabled: switch(&NO_COMPACT, false)?,
