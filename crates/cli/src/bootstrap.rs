@@ -114,11 +114,11 @@ impl Starter for Operator<'_> {
 pub fn agent_options(args: &AgentArgs, models: &Models) -> Result<AgentOptions, CliError> {
     Ok(AgentOptions {
         today: today(),
-        model_of_agents: env::subagent_model()?,
-        waits: true,
-        max_sent_back: models.max_sent_back,
+        subagent_model: env::subagent_model()?,
+        waits_for_agents: true,
+        max_stop_blocks: models.max_sent_back,
         max_budget_usd: args.max_budget_usd,
-        room: models.room,
+        context_limit: models.room,
         read_additional: models.read_additional,
         ..AgentOptions::default()
     })
@@ -150,13 +150,13 @@ pub fn try_look(
     cli: &Options,
 ) -> Result<Result<Session, GovernanceError>, CliError> {
     let conversation = cli.conversation.clone().map(ConversationId::from_existing);
-    let looked = Session::look(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
+    let looked = Session::read_only(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
     Ok(looked.inspect(warn_all))
 }
 
 /// A session that there is no record of yet, in the directory the command line asks for.
 pub fn look_new(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
-    Ok(Session::look_new(engine, &directory(cli.cwd.as_ref())?).inspect(warn_all)?)
+    Ok(Session::new_read_only(engine, &directory(cli.cwd.as_ref())?).inspect(warn_all)?)
 }
 
 fn warn_all(session: &Session) {

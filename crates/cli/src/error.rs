@@ -153,7 +153,7 @@ impl From<StartError> for CliError {
             StartError::Governance(cause) => cause.into(),
             StartError::Agent(cause) => cause.into(),
             StartError::Store(cause) => cause.into(),
-            StartError::Play(cause) => Self::failed(cause.to_string()),
+            StartError::RoleSetup(cause) => Self::failed(cause.to_string()),
             StartError::Role { from, .. } => Self::usage(error.to_string()).hint(match from {
                 RoleFrom::Session => {
                     "`--agent NAME` continues as another agent; general-purpose has all tools"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ona_config::settings::Settings;
-use ona_engine::{EffortWish, FindModel, ModelHandle, ModelWords};
+use ona_engine::{EffortSetting, FindModel, ModelHandle, ModelWords};
 use ona_provider::{
     Client, Credential, Fixed, Model, ProviderKind, Retry, Transport, allowed, resolve,
 };
@@ -71,7 +71,7 @@ pub fn model_handle(
         effort: wish(args.effort, settings),
         model,
         find,
-        aside: Arc::default(),
+        side_usage: Arc::default(),
         budget: Arc::default(),
     })
 }
@@ -96,10 +96,10 @@ fn thinking(budget: u32, model: &Model, max_output: u32) -> Option<u32> {
 }
 
 /// The reasoning effort.
-fn wish(given: Option<Effort>, settings: &Settings) -> EffortWish {
+fn wish(given: Option<Effort>, settings: &Settings) -> EffortSetting {
     given.map_or_else(
-        || EffortWish::Open(settings.effort_level.map(Effort::from)),
-        EffortWish::Fixed,
+        || EffortSetting::Open(settings.effort_level.map(Effort::from)),
+        EffortSetting::Fixed,
     )
 }
 

@@ -1,4 +1,4 @@
-//! The agent: a session, somebody to ask, and what has been said so far.
+//! The agent: a session, a model, and the conversation so far.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use ona_types::{Entry, SystemNote, ToolKind, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::context_room::Squeeze;
+use crate::context_limit::CompactionState;
 use crate::identity;
 use crate::model_context::ModelContext;
 use crate::model_handle::ModelHandle;
@@ -30,12 +30,12 @@ use ona_gate::settle::is_gone;
 /// Why an agent cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// Somebody else drives the session.
-    #[error("the session {session} is in use by process {pid}")]
+    /// Another process runs the session.
+    #[error("session {session} is in use by process {pid}")]
     InUse {
         /// The session.
         session: String,
-        /// Who.
+        /// The process.
         pid: String,
     },
     /// The record failed.
@@ -43,40 +43,40 @@ pub enum AgentError {
     Store(#[from] StoreError),
 }
 
-/// An agent at work.
+/// A running agent.
 pub struct Agent {
     pub(crate) session: Session,
     pub(crate) model_handle: Arc<ModelHandle>,
-    /// The model to return to when a skill has been done with.
-    pub(crate) own_model: Option<Arc<ModelHandle>>,
+    /// The model to return to when a skill is no longer active.
+    pub(crate) model_before_skill: Option<Arc<ModelHandle>>,
     pub(crate) options: AgentOptions,
-    pub(crate) thread: ModelContext,
-    /// Where instructions were looked for at the start, and are again after a compaction.
+    pub(crate) context: ModelContext,
+    /// Where instructions are read at the start and after a compaction.
     pub(crate) instruction_roots: instructions::Roots,
-    /// Instructions that come in later; none if none are read.
+    /// Instructions that load later; `None` if no instructions are read.
     pub(crate) conditional: Option<Conditional>,
-    /// How many prompts there have been.
+    /// The number of prompts so far.
     pub(crate) turn: i64,
-    /// How full the context was when the model was last asked.
+    /// The size of the context at the last model call.
     pub(crate) context_tokens: u64,
-    /// What compaction has come to in this turn.
-    pub(crate) squeeze: Squeeze,
-    /// How often hooks have sent the model back since somebody told it something.
-    pub(crate) sent_back: u32,
-    /// The inputs of the calls that are still to run.
+    /// The state of compaction in this turn.
+    pub(crate) compaction: CompactionState,
+    /// How often hooks have blocked the stop since the last prompt.
+    pub(crate) stop_blocks: u32,
+    /// The inputs of the calls that have not run yet.
     pub(crate) inputs: HashMap<ToolUseId, Value>,
-    /// What a hook has the user say before the first prompt.
+    /// A message that a hook puts before the first prompt.
     pub(crate) initial: Option<String>,
-    /// Servers of which the model or the user was told, and whether they were connected.
-    pub(crate) servers_told: HashSet<(String, bool)>,
-    /// The files that hooks hear of, and those of them that hooks named themselves.
+    /// Servers that were reported to the model or the user, and whether they were connected.
+    pub(crate) reported_servers: HashSet<(String, bool)>,
+    /// The watched files, and the ones that hooks named themselves.
     pub(crate) watch: Watch,
     pub(crate) watch_paths: Vec<PathBuf>,
     owner: Value,
 }
 
 impl Agent {
-    /// Takes the session over, reads what was said in it, and says what has to be said at the start.
+    /// Takes the session's lease, reads its transcript, and writes the entries that every start needs.
     pub async fn start(
         session: Session,
         model_handle: Arc<ModelHandle>,
@@ -90,8 +90,8 @@ impl Agent {
                 pid: holder["pid"].to_string(),
             });
         }
-        let mut thread = ModelContext::new(model_handle.model.provider);
-        store.view_live(session.gate.record.session(), |row| thread.read(row))?;
+        let mut context = ModelContext::new(model_handle.model.provider);
+        store.view_live(session.gate.record.session(), |row| context.read(row))?;
         let turn = store.turns(session.gate.record.session())?;
         let context_tokens = store.context_tokens(session.gate.record.session())?;
         let instruction_roots = instructions::Roots {
@@ -101,17 +101,17 @@ impl Agent {
         let mut agent = Self {
             session,
             model_handle,
-            own_model: None,
-            thread,
+            model_before_skill: None,
+            context,
             instruction_roots,
             conditional: None,
             turn,
             context_tokens,
-            squeeze: Squeeze::default(),
-            sent_back: 0,
+            compaction: CompactionState::default(),
+            stop_blocks: 0,
             inputs: HashMap::new(),
             initial: None,
-            servers_told: HashSet::new(),
+            reported_servers: HashSet::new(),
             watch: Watch::default(),
             watch_paths: Vec::new(),
             owner,
@@ -129,36 +129,36 @@ impl Agent {
         Ok(agent)
     }
 
-    /// The model that is asked.
+    /// The model in use.
     pub fn model(&self) -> &Model {
         &self.model_handle.model
     }
 
-    /// Where the credential for it comes from.
+    /// Where its credential comes from.
     pub fn credential_source(&self) -> &str {
         self.model_handle.client.credential_source()
     }
 
-    /// The session that it drives.
+    /// The session of the agent.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The tools the model may call: what is offered, without what a rule forbids altogether.
+    /// The tools the model may call: the offered ones, without those that a rule denies.
     pub fn tools(&self) -> Vec<String> {
         self.session.gate.offered()
     }
 
-    /// Does what the front-end asks for, until it asks for no more.
+    /// Handles the front-end's requests until it ends the session.
     pub async fn drive(&mut self) {
         while let Some(op) = self.session.gate.front.next().await {
             let cancel = self.session.gate.front.begin();
             match op {
                 Op::Submit { prompt, attachments } => {
-                    self.turn(Some((prompt, attachments)), &cancel).await;
+                    self.run_turn(Some((prompt, attachments)), &cancel).await;
                 }
-                Op::GoOn => {
-                    self.turn(None, &cancel).await;
+                Op::Continue => {
+                    self.run_turn(None, &cancel).await;
                 }
                 Op::Compact { instructions } => {
                     if let Err(why) = self.compact("manual", instructions, &cancel).await {
@@ -171,19 +171,19 @@ impl Agent {
         }
     }
 
-    /// Says that the session is over, and gives it back.
+    /// Ends the session and releases its lease.
     pub async fn end(mut self, reason: SessionEndReason) -> Result<(), StoreError> {
         let cancel = CancellationToken::new();
-        self.dismiss().await;
+        self.stop_background_agents().await;
         let rows = match &self.session.side.identity {
-            // SubagentStop has told it.
+            // SubagentStop has reported it.
             Some(_) => Vec::new(),
             None => self.fire(HookDetail::SessionEnd { reason }, &cancel).await.rows,
         };
         let detail = json!({"reason": reason});
         let event = Some(("session.ended", &detail));
-        self.keep(&Step { hooks: &rows, event, ..Step::default() })?;
-        // Agents use their caller's servers.
+        self.commit(&Step { hooks: &rows, event, ..Step::default() })?;
+        // Subagents use their caller's servers.
         if self.session.side.identity.is_none() {
             self.session.gate.close_own_servers().await;
         }
@@ -195,8 +195,8 @@ impl Agent {
         self.session.gate.store().release_lease(self.session.gate.record.session(), &self.owner)
     }
 
-    /// Ends the agents that work in the background: nobody would hear of them.
-    pub(crate) async fn dismiss(&self) {
+    /// Stops the agents in the background: no one would read their results.
+    pub(crate) async fn stop_background_agents(&self) {
         let (background, session) =
             (&self.session.side.background, self.session.gate.record.session());
         background.stop_all(session);
@@ -205,8 +205,8 @@ impl Agent {
         }
     }
 
-    /// What the model is told of skills.
-    pub(crate) fn skills_told(&self) -> Option<Entry> {
+    /// The entry that lists the skills for the model.
+    pub(crate) fn skill_listing_entry(&self) -> Option<Entry> {
         let mut text = self.skill_listing()?;
         self.session.gate.governance.redactor.mask_string(&mut text);
         Some(Entry::system(&SystemNote::Context { text, from: "skills".to_owned() }))
@@ -215,20 +215,20 @@ impl Agent {
     async fn open(&mut self) -> Result<(), StoreError> {
         let cancel = self.session.gate.front.running();
         let source = self.options.source.unwrap_or(StartSource::Startup);
-        if self.session.side.identity.is_none() && !self.options.unheard {
-            self.session.view().sweep_worktrees().await?;
+        if self.session.side.identity.is_none() && !self.options.without_hooks {
+            self.session.view().remove_stale_worktrees().await?;
         }
         let (mut hooks, mut entries) = (Vec::new(), Vec::new());
         if let Some(trigger) = self.options.setup {
             let mut fired = self.fire(HookDetail::Setup { trigger }, &cancel).await;
             hooks.append(&mut fired.rows);
-            entries.extend(self.contexts(&fired.contexts, "Setup hook"));
+            entries.extend(self.context_entries(&fired.contexts, "Setup hook"));
         }
         let detail = match &self.session.side.identity {
-            Some(identity) => identity::began(identity),
+            Some(identity) => identity::start_event(identity),
             None => HookDetail::SessionStart {
                 source,
-                agent_type: self.session.agent_type_here(),
+                agent_type: self.session.agent_type_name(),
                 model: Some(self.model_handle.model.wire.clone()),
             },
         };
@@ -238,16 +238,16 @@ impl Agent {
             prompt::system(&self.options.prompt, self.session.gate.place(), &self.options.today);
         blocks.extend(self.session.gate.workspace.as_ref().map(|_| intents::ORDER.to_owned()));
         blocks.extend(self.options.shape.as_ref().map(|_| prompt::SHAPED_ANSWER.to_owned()));
-        if self.thread.system() != blocks {
+        if self.context.system() != blocks {
             entries.push(Entry::system(&SystemNote::Prompt { blocks }));
         }
         if !self.options.bare {
             let roots = &self.instruction_roots;
             let (found, warnings, conditional) = match source {
-                // What a session has been told it still knows.
+                // A resumed session still has the instructions it was given.
                 StartSource::Resume => {
                     let (conditional, warnings) =
-                        Conditional::resume(roots, self.thread.instruction_files());
+                        Conditional::resume(roots, self.context.instruction_files());
                     (Vec::new(), warnings, conditional)
                 }
                 _ => {
@@ -259,60 +259,60 @@ impl Agent {
             for warning in &warnings {
                 self.warn(warning.to_string());
             }
-            entries.extend(self.instructed(&found, &mut hooks, &cancel).await);
+            entries.extend(self.instruction_entry(&found, &mut hooks, &cancel).await);
             if source != StartSource::Resume {
-                entries.extend(self.remembered()?);
+                entries.extend(self.memory_entry()?);
             }
         }
         let from = match &self.session.side.identity {
             Some(_) => "SubagentStart hook",
             None => "SessionStart hook",
         };
-        entries.extend(self.skills_told());
-        entries.extend(self.contexts(&fired.contexts, from));
+        entries.extend(self.skill_listing_entry());
+        entries.extend(self.context_entries(&fired.contexts, from));
         let first = self.options.initial.take().into_iter().chain(fired.initial_message.take());
         self.initial = Some(first.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
         self.take_watch_paths(&fired);
         let mut detail = json!({
             "source": source, "provider": self.model_handle.model.provider.as_str(), "model": self.model_handle.model.wire,
         });
-        if let Some(agent_type) = self.session.agent_type_here() {
+        if let Some(agent_type) = self.session.agent_type_name() {
             detail["agent"] = agent_type.into();
         }
         if self.session.side.identity.is_some() {
-            // Who goes on here without its caller is to be no freer.
+            // If it continues without its caller, it must not get a laxer mode.
             detail["mode"] = self.session.mode().as_str().into();
         }
         let event = Some(("session.started", &detail));
-        self.keep(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
+        self.commit(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
     }
 
-    /// What instruction files bring in; hooks hear of each.
-    pub(crate) async fn instructed(
+    /// The entry for instruction files. InstructionsLoaded hooks run for each file.
+    pub(crate) async fn instruction_entry(
         &mut self,
         found: &[Instruction],
         hooks: &mut Vec<ona_types::hook::HookInvocation>,
         cancel: &CancellationToken,
     ) -> Option<Entry> {
         let permissions = Arc::clone(&self.session.gate.governance.permissions);
-        // What may not be read is not told either.
-        let mut told: Vec<Instruction> =
+        // A file that may not be read is not shown to the model.
+        let mut shown: Vec<Instruction> =
             found.iter().filter(|one| !permissions.hides(&one.path)).cloned().collect();
-        for instruction in &mut told {
+        for instruction in &mut shown {
             self.session.gate.governance.redactor.mask_string(&mut instruction.content);
             let mut fired = self.fire(instruction.event(), cancel).await;
             hooks.append(&mut fired.rows);
         }
-        if told.is_empty() {
+        if shown.is_empty() {
             return None;
         }
-        let files = told.iter().map(|one| one.path.display().to_string()).collect();
-        let text = instructions::render(&told);
+        let files = shown.iter().map(|one| one.path.display().to_string()).collect();
+        let text = instructions::render(&shown);
         Some(Entry::system(&SystemNote::Instructions { text, files }))
     }
 
-    /// What is remembered from earlier sessions.
-    pub(crate) fn remembered(&self) -> Result<Option<Entry>, StoreError> {
+    /// The entry for memories of earlier sessions.
+    pub(crate) fn memory_entry(&self) -> Result<Option<Entry>, StoreError> {
         let toolbox = &self.session.gate.toolbox;
         let runs_commands = |name: &String| {
             toolbox.find(name).is_some_and(|tool| tool.facts().kind == ToolKind::Command)
@@ -321,11 +321,11 @@ impl Agent {
         if !self.options.memories {
             return Ok(None);
         }
-        self.session.remembered(self.session.memory_tokens(), has_bash)
+        self.session.memory_entry(self.session.memory_tokens(), has_bash)
     }
 
-    /// Entries for what hooks say to the model.
-    pub(crate) fn contexts(&self, contexts: &[String], from: &str) -> Vec<Entry> {
+    /// Entries for the context that hooks add.
+    pub(crate) fn context_entries(&self, contexts: &[String], from: &str) -> Vec<Entry> {
         let entry = |text: &String| {
             let text = self.session.gate.shortened(text.clone());
             Entry::system(&SystemNote::Context { text, from: from.to_owned() })
@@ -333,22 +333,22 @@ impl Agent {
         contexts.iter().map(entry).collect()
     }
 
-    /// Fires an event that is about no call.
+    /// Fires an event that belongs to no call.
     pub(crate) async fn fire(&self, detail: HookDetail, cancel: &CancellationToken) -> Fired {
-        if self.options.unheard {
+        if self.options.without_hooks {
             return Fired::default();
         }
         self.session.gate.fire(detail, None, cancel).await
     }
 
-    /// What was spent since the start, by everybody who works for it.
+    /// The cost since the start, with all subagents.
     pub(crate) fn spent(&self) -> f64 {
         self.model_handle.budget.spent()
     }
 
-    /// Commits a step, and reads it back: what the model is told is what is on the record.
-    pub(crate) fn keep(&mut self, step: &Step<'_>) -> Result<(), StoreError> {
-        // S0 §2.8: whatever they come from, no live secret is kept.
+    /// Commits a step and reads it back: the model sees exactly the committed rows.
+    pub(crate) fn commit(&mut self, step: &Step<'_>) -> Result<(), StoreError> {
+        // S0 §2.8: no live secret is stored, wherever the entry comes from.
         let mut entries = step.entries.to_vec();
         for entry in &mut entries {
             self.session.gate.governance.redactor.mask_live_value(&mut entry.payload);
@@ -358,33 +358,33 @@ impl Agent {
         self.catch_up()
     }
 
-    /// Reads what was committed since.
+    /// Reads the rows that were committed since the last read.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
         let store = self.session.gate.store();
-        let from = self.thread.next();
-        store.view_from(self.session.gate.record.session(), from, |row| self.thread.read(row))
+        let from = self.context.next();
+        store.view_from(self.session.gate.record.session(), from, |row| self.context.read(row))
     }
 
     pub(crate) fn warn(&self, text: String) {
         self.session.gate.front.warn(text);
     }
 
-    /// The next question to the model, made of the record alone.
+    /// The next request to the model, built from the record alone.
     pub(crate) fn request(&self) -> Request<'_> {
         let mut request = Request::new(&self.model_handle.model.wire, self.model_handle.max_output);
-        request.system = self.thread.system().to_vec();
-        (request.earlier, request.recent) = self.thread.messages();
-        request.messages.extend(self.thread.results());
+        request.system = self.context.system().to_vec();
+        (request.earlier, request.recent) = self.context.messages();
+        request.messages.extend(self.context.results());
         request.thinking = self.model_handle.thinking;
         let model_handle = &self.model_handle;
         request.effort =
-            model_handle.effort.effort().and_then(|wish| model_handle.model.effort(wish));
-        // What was looked for comes last: what stands before it stays in the provider's cache.
+            model_handle.effort.effort().and_then(|effort| model_handle.model.effort(effort));
+        // Tools that were found by search come last, so that the part before them stays in the provider's cache.
         let deferred: HashSet<String> =
             self.session.gate.deferred_tools().into_iter().map(|tool| tool.name).collect();
         let mut tools = self.tools();
         tools.retain(|name| !deferred.contains(name));
-        tools.extend(self.thread.loaded().iter().filter(|name| deferred.contains(*name)).cloned());
+        tools.extend(self.context.loaded().iter().filter(|name| deferred.contains(*name)).cloned());
         request.tools = self.session.tool_specs(&tools);
         request
     }

@@ -1,4 +1,4 @@
-//! The agent's side of a session: the model that is asked, what extends it, and the agents that its calls start.
+//! The agent's side of a session: its model, its extensions and its subagents.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,27 +10,27 @@ use crate::identity::Identity;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 
-/// What stands behind the gate of a session.
+/// The part of a session behind the gate.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentSide {
-    /// Agents of this process that work in the background.
+    /// Agents in the background of this process.
     pub(crate) background: Arc<BackgroundAgents>,
-    /// Who is asked: by turns, by hooks and by tools.
+    /// The model for turns, hooks and tools.
     pub(crate) model: Option<Arc<ModelHandle>>,
-    /// How the agent here is to work, for agents that it starts.
+    /// The agent's options, for the agents it starts.
     pub(crate) options: Option<Arc<AgentOptions>>,
     /// Agents, skills, commands and plugins.
     pub(crate) extensions: Arc<Mutex<Extensions>>,
-    /// Calls beside the turn's own that were not let through: of agents, and of skills' commands.
+    /// Denied calls that are not the turn's own: of subagents and of commands in skills.
     pub(crate) denials: Arc<Mutex<Vec<DeniedCall>>>,
-    /// Who works here, where a call started it.
+    /// The subagent's identity, if a call started this session.
     pub(crate) identity: Option<Identity>,
-    /// The user has asked for the skill that is applied here.
+    /// Whether the user asked for the skill that is applied.
     pub(crate) by_user: bool,
 }
 
 impl AgentSide {
-    /// Nobody works here yet.
+    /// A side without a model and extensions.
     pub(crate) fn new(background: Arc<BackgroundAgents>) -> Self {
         Self {
             background,
@@ -43,17 +43,17 @@ impl AgentSide {
         }
     }
 
-    /// What extends the session.
+    /// The session's extensions.
     pub(crate) fn extensions(&self) -> MutexGuard<'_, Extensions> {
         self.extensions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls were not let through beside the turn's own.
+    /// Adds denied calls that are not the turn's own.
     pub(crate) fn add_denials(&self, calls: impl IntoIterator<Item = DeniedCall>) {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner).extend(calls);
     }
 
-    /// Those of which nobody was told yet.
+    /// Removes and returns the denied calls that were not reported yet.
     pub(crate) fn take_denials(&self) -> Vec<DeniedCall> {
         std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! The types of agents: which a session can start, and the main agent as one of them (`--agent`).
+//! Agent types: which ones a session can start, and the type of the main agent (`--agent`).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use crate::session::{Session, SessionRef};
 use crate::skills::SkillError;
 use ona_extensions::{AgentDefinition, NotFound};
 
-/// Why there is no agent of a type.
+/// Why an agent type cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TypeError {
-    /// No file describes one.
+    /// Unknown type.
     #[error("{cause}; the types are {known}")]
     Unknown {
-        /// What is wrong with the name.
+        /// The error of the lookup.
         cause: NotFound,
-        /// The types there are.
+        /// The known types.
         known: String,
     },
-    /// The role here may not start it.
-    #[error("the agent {role} may not start {wanted}; it may start {known}")]
+    /// The session's own role may not start this type.
+    #[error("the agent {role} cannot start {wanted}; it can start {known}")]
     NotStartable {
-        /// Who works here.
+        /// The role.
         role: String,
-        /// What was wanted.
+        /// The type.
         wanted: String,
-        /// The types that it may start.
+        /// The types the role may start.
         known: String,
     },
 }
 
 impl SessionRef<'_> {
-    /// The types of agents that can be started here.
+    /// The agent types this session can start.
     pub(crate) fn startable_types(self) -> Vec<AgentType> {
         let extensions = self.side.extensions();
         let startable = extensions.agents.iter().filter(|one| self.may_start(one));
@@ -50,7 +50,7 @@ impl SessionRef<'_> {
             .collect()
     }
 
-    /// The type of this name.
+    /// Finds an agent type by name.
     pub(crate) fn agent_type(self, name: &str) -> Result<AgentDefinition, TypeError> {
         let extensions = self.side.extensions();
         let startable = extensions.agents.iter().filter(|one| self.may_start(one));
@@ -66,7 +66,7 @@ impl SessionRef<'_> {
         }
     }
 
-    /// Whether the role leaves this type to be started: `Agent(a, b)` names the only ones.
+    /// Whether the role may start this type: `Agent(a, b)` limits it to `a` and `b`.
     fn may_start(self, definition: &AgentDefinition) -> bool {
         let role = self.gate.toolbox.role.as_ref();
         let only = role.and_then(|role| role.may_start.as_ref());
@@ -75,8 +75,8 @@ impl SessionRef<'_> {
 }
 
 impl Session {
-    /// Takes the role of this type of agent: its tools, its hooks, and a mode that is no laxer than before, nor than the
-    /// one that it had already.
+    /// Sets the role of the session: its tools, its hooks, and its mode, unless the current mode or the mode it had
+    /// before is stricter.
     pub(crate) fn take_role(
         &mut self,
         name: &str,
@@ -90,56 +90,59 @@ impl Session {
         Ok(())
     }
 
-    /// What the role has the user say first.
+    /// The first user message of the role.
     pub(crate) fn initial_prompt(&self) -> Option<&str> {
         self.gate.toolbox.role.as_ref()?.initial_prompt.as_deref()
     }
 
-    /// The model of the role, unless the operator has named one for this run.
+    /// The role's model, unless the operator named one for this run.
     #[must_use]
     pub(crate) fn model_of_role(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
         let Some(role) = &self.gate.toolbox.role else { return model_handle };
         let wanted = role.model.as_deref().filter(|_| !named);
-        let model_handle = match wanted.map(|name| model_handle.called(name)) {
+        let model_handle = match wanted.map(|name| model_handle.for_model(name)) {
             None => model_handle,
             Some(Ok(theirs)) => theirs,
             Some(Err(why)) => {
                 let own = &model_handle.model.wire;
                 self.gate
                     .front
-                    .warn(format!("the model of the agent {}: {why}; {own} is asked", role.name));
+                    .warn(format!("the model of the agent {}: {why}; using {own}", role.name));
                 model_handle
             }
         };
-        model_handle.trying(role.effort)
+        model_handle.with_effort(role.effort)
     }
 
-    /// The rest of the role, when there are servers and somebody to ask: what the model is told first, the servers it
-    /// uses, the skills it knows, how often it may ask. What the operator has said for this run counts above it.
-    pub(crate) async fn play(&mut self, options: AgentOptions) -> Result<AgentOptions, PlayError> {
+    /// Applies the rest of the role when servers are configured and a model is there: prompt, servers, skills, turn limit.
+    /// The operator's options for this run override it.
+    pub(crate) async fn apply_role(
+        &mut self,
+        options: AgentOptions,
+    ) -> Result<AgentOptions, RoleError> {
         let Some(role) = self.gate.toolbox.role.clone() else { return Ok(options) };
         self.gate.use_servers(&role).await?;
         let known = self.view().known_skills(&role, &self.gate.front.running()).await;
-        let known = known.map_err(PlayError::Skill)?;
+        let known = known.map_err(RoleError::Skill)?;
         let mut options = options;
         options.prompt.replace.get_or_insert_with(|| role.prompt.clone());
-        let more = [self.view().memories_of(&role), known, options.prompt.append.take()];
+        let more = [self.view().memory_prompt(&role), known, options.prompt.append.take()];
         let more: Vec<String> = more.into_iter().flatten().collect();
         options.prompt.append = (!more.is_empty()).then(|| more.join("\n\n"));
         options.max_turns = options.max_turns.or(role.max_turns.map(NonZeroU32::get));
         Ok(options)
     }
 
-    /// What type of agent works here; nothing where it is the plain one.
-    pub fn agent_type_here(&self) -> Option<String> {
+    /// The agent type of this session; `None` for the default agent.
+    pub fn agent_type_name(&self) -> Option<String> {
         self.gate.identity().agent_type
     }
 }
 
-/// Why the main agent cannot play its role.
+/// Why the main agent's role cannot be applied.
 #[derive(Debug, thiserror::Error)]
-pub enum PlayError {
-    /// A skill that it knows from the start cannot be used.
+pub enum RoleError {
+    /// One of its skills cannot be used.
     #[error(transparent)]
     Skill(SkillError),
     /// The record failed.

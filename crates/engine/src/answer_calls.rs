@@ -1,4 +1,4 @@
-//! The calls of an answer: one after the other, and agents side by side.
+//! Running the calls of an answer: in order, subagents concurrently.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,32 +18,31 @@ use crate::turn::{Account, Halt};
 use ona_front::CoreEnd;
 use ona_gate::call::CallReport;
 
-/// A call that the model wants.
-struct Wanted {
+/// A call of the model that has not run yet.
+struct PendingCall {
     id: ToolUseId,
     tool: String,
-    /// What runs.
+    /// The input to run.
     input: Value,
-    /// As the record has it.
+    /// The input on the record, masked.
     shown: Value,
-    /// It may run beside others like it.
+    /// Whether it may run concurrently with its neighbours.
     side_by_side: bool,
 }
 
 impl Agent {
-    /// Step 6: the calls of the last answer, in the order they were asked for. Agents that stand next to each other
-    /// work side by side.
-    pub(crate) async fn finish_calls(
+    /// Step 6: runs the calls of the last answer in their order. Consecutive subagents run concurrently.
+    pub(crate) async fn run_calls(
         &mut self,
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        let mut calls: VecDeque<Wanted> = VecDeque::new();
-        for id in self.thread.unanswered() {
-            let Some((tool, input)) = self.thread.call(&id) else { continue };
+        let mut calls: VecDeque<PendingCall> = VecDeque::new();
+        for id in self.context.unanswered() {
+            let Some((tool, input)) = self.context.call(&id) else { continue };
             let (tool, shown) = (tool.to_owned(), Value::Object(input.clone()));
-            // What runs is what the model asked for; the record may show it masked. After a crash only the
-            // record is left, and a mask must not run in a secret's place.
+            // The model's own input runs; the record may have it masked. After a crash only the record is left, and a
+            // mask must not run in place of a secret.
             let input = match self.inputs.remove(&id) {
                 Some(input) => input,
                 None if masks(&shown.to_string()).next().is_some() => continue,
@@ -51,7 +50,7 @@ impl Agent {
             };
             let facts = self.session.gate.toolbox.find(&tool).map(|tool| tool.facts());
             let side_by_side = facts.is_some_and(|facts| facts.side_by_side);
-            calls.push_back(Wanted { id, tool, input, shown, side_by_side });
+            calls.push_back(PendingCall { id, tool, input, shown, side_by_side });
         }
         while let Some(call) = calls.pop_front() {
             let mut group = vec![call];
@@ -62,13 +61,13 @@ impl Agent {
                 return Err(Halt::Ending(Ending::Interrupted));
             }
             let old_cwd = self.session.gate.place().cwd.clone();
-            let reports = self.call_all(&group, cancel).await?;
+            let reports = self.run_group(&group, cancel).await?;
             let mut stop = None;
             for (call, report) in group.into_iter().zip(reports) {
                 stop = stop.or(report.stop.clone());
-                self.called(call, report, account, cancel).await?;
+                self.report_call(call, report, account, cancel).await?;
             }
-            self.moved_from(&old_cwd, cancel).await?;
+            self.report_cwd_change(&old_cwd, cancel).await?;
             if let Some(reason) = stop {
                 return Err(Halt::Ending(match cancel.is_cancelled() {
                     true => Ending::Interrupted,
@@ -79,13 +78,13 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes calls all the way: one, or agents side by side. They are judged one after the other all the same.
-    async fn call_all(
+    /// Runs one call, or a group of subagents concurrently. The gate still judges them one after the other.
+    async fn run_group(
         &mut self,
-        group: &[Wanted],
+        group: &[PendingCall],
         cancel: &CancellationToken,
     ) -> Result<Vec<CallReport>, Halt> {
-        let started = |front: &CoreEnd, call: &Wanted| {
+        let started = |front: &CoreEnd, call: &PendingCall| {
             front.tell(Event::ToolStarted {
                 id: call.id.clone(),
                 tool: call.tool.clone(),
@@ -107,22 +106,22 @@ impl Agent {
             gate.call_as(call.id.clone(), &call.tool, &call.input, cancel).await
         });
         let done = join_all(calls).await;
-        // Somebody may have said "always" to one of them.
+        // The user may have answered "always" to one of them.
         let seat = self.session.gate.seat().clone();
         self.session.gate.governance.reload_session_rules(&seat)?;
         Ok(done.into_iter().collect::<Result<_, _>>()?)
     }
 
-    /// A call has come to its end: who wants to know of it.
-    async fn called(
+    /// Reports a call that has ended.
+    async fn report_call(
         &mut self,
-        call: Wanted,
+        call: PendingCall,
         report: CallReport,
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        let Wanted { id, tool, input, shown, .. } = call;
-        // Input that no tool could take was never held against a rule.
+        let PendingCall { id, tool, input, shown, .. } = call;
+        // An invalid input was never checked against a rule.
         if report.denied_by.is_some_and(|stage| stage != StageName::Input) {
             account.denials.push(DeniedCall {
                 tool_name: tool.clone(),
@@ -133,7 +132,7 @@ impl Agent {
         let known = self.session.gate.toolbox.find(&tool);
         let facts = known.as_ref().map(|tool| tool.facts());
         if facts.is_some_and(|facts| facts.gives_answer) {
-            account.answer.hear(&report, self.session.gate.redactor());
+            account.answer.record_call(&report, self.session.gate.redactor());
         }
         self.session.gate.front.tell(Event::ToolEnded {
             id,
@@ -142,13 +141,13 @@ impl Agent {
             is_error: report.is_error,
         });
         self.catch_up()?;
-        // It may have left a worktree, in which the same rules hold.
+        // The agent may have left a worktree, where the same rules apply.
         if facts.is_some_and(|facts| facts.starts_agents) {
             self.session.gate.governance.rebuild();
         }
         let Some(known) = known.filter(|_| !report.is_error) else { return Ok(()) };
         if let Some(file) = known.file_shown(&input) {
-            self.heed_nested(&file, cancel).await?;
+            self.load_nested_instructions(&file, cancel).await?;
         }
         if let Some(skill) = known.skill(&input) {
             self.skill_applied(&skill);
@@ -156,8 +155,12 @@ impl Agent {
         Ok(())
     }
 
-    /// Hooks hear of a `cd`.
-    async fn moved_from(&mut self, old: &Path, cancel: &CancellationToken) -> Result<(), Halt> {
+    /// CwdChanged hooks run after a `cd`.
+    async fn report_cwd_change(
+        &mut self,
+        old: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<(), Halt> {
         if self.session.gate.place().cwd == old {
             return Ok(());
         }
@@ -165,6 +168,6 @@ impl Agent {
             (old.display().to_string(), self.session.gate.place().cwd.display().to_string());
         let fired = self.fire(HookDetail::CwdChanged { old_cwd: old, new_cwd: new }, cancel).await;
         self.take_watch_paths(&fired);
-        Ok(self.keep(&Step { hooks: &fired.rows, ..Step::default() })?)
+        Ok(self.commit(&Step { hooks: &fired.rows, ..Step::default() })?)
     }
 }

@@ -1,4 +1,4 @@
-//! The agents that work in the background of this process.
+//! The agents in the background of this process.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,90 +12,90 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Who works, by task.
+/// The running agents, by task.
 #[derive(Debug, Default)]
 pub struct BackgroundAgents {
-    at_work: Mutex<HashMap<TaskId, Worker>>,
-    /// Rung when somebody has ended.
-    bell: Notify,
+    running: Mutex<HashMap<TaskId, RunningAgent>>,
+    /// Notified when an agent has ended.
+    ended_signal: Notify,
 }
 
 #[derive(Debug)]
-struct Worker {
+struct RunningAgent {
     parent: SessionId,
     cancel: CancellationToken,
 }
 
 impl BackgroundAgents {
-    fn at_work(&self) -> MutexGuard<'_, HashMap<TaskId, Worker>> {
-        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, RunningAgent>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody begins; cancelling ends it.
+    /// Adds an agent. Cancelling the token stops it.
     pub(crate) fn started(&self, task: &TaskId, parent: &SessionId) -> CancellationToken {
         let cancel = CancellationToken::new();
-        let worker = Worker { parent: parent.clone(), cancel: cancel.clone() };
-        self.at_work().insert(task.clone(), worker);
+        let agent = RunningAgent { parent: parent.clone(), cancel: cancel.clone() };
+        self.running().insert(task.clone(), agent);
         cancel
     }
 
-    /// Somebody has ended, and that is on the record.
+    /// Removes an agent. Its end must be on the record.
     pub(crate) fn ended(&self, task: &TaskId) {
-        self.at_work().remove(task);
-        self.bell.notify_waiters();
+        self.running().remove(task);
+        self.ended_signal.notify_waiters();
     }
 
-    /// Ends one; false if it does not work here.
+    /// Stops an agent; `false` if it does not run in this process.
     pub(crate) fn stop(&self, task: &TaskId) -> bool {
-        let at_work = self.at_work();
-        let worker = at_work.get(task);
-        worker.inspect(|worker| worker.cancel.cancel()).is_some()
+        let running = self.running();
+        let agent = running.get(task);
+        agent.inspect(|agent| agent.cancel.cancel()).is_some()
     }
 
-    /// Waits until somebody has ended; at most so long.
+    /// Waits until the agent has ended, or until the timeout.
     pub(crate) async fn wait_for(&self, task: &TaskId, within: Duration) {
         let ended = async {
             loop {
-                let rung = self.bell.notified();
-                tokio::pin!(rung);
-                rung.as_mut().enable();
-                if !self.at_work().contains_key(task) {
+                let signal = self.ended_signal.notified();
+                tokio::pin!(signal);
+                signal.as_mut().enable();
+                if !self.running().contains_key(task) {
                     return;
                 }
-                rung.await;
+                signal.await;
             }
         };
         let _ = tokio::time::timeout(within, ended).await;
     }
 
-    /// Ends everybody a session has started.
+    /// Stops all agents of a session.
     pub(crate) fn stop_all(&self, parent: &SessionId) {
-        for worker in self.at_work().values().filter(|worker| worker.parent == *parent) {
-            worker.cancel.cancel();
+        for agent in self.running().values().filter(|agent| agent.parent == *parent) {
+            agent.cancel.cancel();
         }
     }
 
-    /// How many a session has at work.
+    /// The number of running agents of a session.
     pub(crate) fn count(&self, parent: &SessionId) -> usize {
-        self.at_work().values().filter(|worker| worker.parent == *parent).count()
+        self.running().values().filter(|agent| agent.parent == *parent).count()
     }
 
-    /// Waits until one of a session's has ended; at once if none is at work.
+    /// Waits until one of the session's agents has ended; returns at once if none is running.
     pub(crate) async fn wait_for_one(&self, parent: &SessionId) {
         let before = self.count(parent);
         loop {
-            let rung = self.bell.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
+            let signal = self.ended_signal.notified();
+            tokio::pin!(signal);
+            signal.as_mut().enable();
             if before == 0 || self.count(parent) < before {
                 return;
             }
-            rung.await;
+            signal.await;
         }
     }
 }
 
-/// What an agent in the background says and does, in a file that is kept within a limit.
+/// The log file of an agent in the background, with a size limit.
 #[derive(Debug)]
 pub(crate) struct AgentLog {
     file: Mutex<(File, u64)>,
@@ -107,7 +107,7 @@ impl AgentLog {
         Self { file: Mutex::new((file, 0)), limit }
     }
 
-    pub(crate) fn hear(&self, event: &Event) {
+    pub(crate) fn log_event(&self, event: &Event) {
         match event {
             Event::Answered { message } => {
                 let blocks = message["content"].as_array().into_iter().flatten();
@@ -122,7 +122,7 @@ impl AgentLog {
         }
     }
 
-    /// Adds lines. What cannot be written is lost to the file and to nothing else.
+    /// Appends lines. A write error is ignored: nothing else depends on the log.
     pub(crate) fn write(&self, text: &str) {
         let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, written) = &mut *kept;
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_waits_hears_of_an_end_and_of_nobody_elses() {
+    async fn waiting_ends_with_an_agent_of_the_same_session() {
         let (agents, mine) = (BackgroundAgents::default(), SessionId::from_existing("mine"));
         agents.wait_for_one(&mine).await;
         let (one, two) = (TaskId::from_existing("1"), TaskId::from_existing("2"));

@@ -1,5 +1,5 @@
-//! Making room in the model's context. Nothing is deleted: a `collapse_commit` entry marks where the model's
-//! view begins anew, with a summary and with what steers the work, put back from the record.
+//! Compaction of the model's context. Nothing is deleted: a `collapse_commit` entry marks where the model's view
+//! starts again, with a summary and the steering state from the record.
 
 use std::time::Instant;
 
@@ -13,34 +13,34 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::context_room::Squeeze;
+use crate::context_limit::CompactionState;
 use crate::skills;
-use crate::usage::{millis, used};
+use crate::usage::{millis, usage_of};
 use ona_config::instructions;
 
-/// The word for an answer that ended where the window did.
+/// The stop reason of an answer that hit the context window.
 const CONTEXT_EXCEEDED: &str = "model_context_window_exceeded";
-/// How often the beginning is left out of what is to be summed up.
-const SHORTENED: usize = 3;
+/// How often the oldest part is dropped from the text to summarise.
+const MAX_SHORTENINGS: usize = 3;
 
-/// Why there is not more room.
+/// Why the context was not compacted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CompactError {
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is nothing to sum up")]
+    #[error("there is nothing to summarise")]
     Nothing,
-    #[error("the model gave no summary")]
+    #[error("the model returned no summary")]
     Empty,
-    #[error("the model, or a filter before it, refused to sum it up")]
+    #[error("the model or a content filter refused to summarise")]
     Refused,
-    #[error("the summary was cut off at the limit of output tokens")]
+    #[error("the summary was cut off at the output token limit")]
     CutOff,
 }
 
-/// The summary that an answer is, if it is one. Half of it, or an excuse, must not take the conversation's place.
+/// The summary in an answer. A partial summary or an excuse must not replace the conversation.
 fn summary(answer: &Answer) -> Result<String, CompactError> {
     match &answer.stop_reason {
         StopReason::Refusal => return Err(CompactError::Refused),
@@ -54,19 +54,19 @@ fn summary(answer: &Answer) -> Result<String, CompactError> {
 }
 
 const TASK: &str = "\
-The conversation has become too long and will go on without what stands above. Write what whoever carries on needs, \
-and nothing they do not: what the user wants, in their words where it matters; what was decided and why; what was \
-changed, file by file; what was run and what came of it; what is still open, and the very next step. Name files, \
+The conversation is too long and will continue without the messages above. Write what is needed to continue, and \
+nothing else: what the user wants, in their words where it matters; what was decided and why; what was changed, file by \
+file; what was run, with its result; what is still open, and the next step. Name files, \
 functions and commands exactly. Do not call tools. Answer with the summary alone.";
 
 impl Agent {
-    /// Compacts before the context is full.
-    pub(crate) async fn make_room(
+    /// Compacts if the context is full.
+    pub(crate) async fn compact_if_full(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), CompactError> {
-        let futile = self.squeeze == Squeeze::Futile;
-        if self.options.room.disabled || futile || !self.is_full() {
+        let futile = self.compaction == CompactionState::Futile;
+        if self.options.context_limit.disabled || futile || !self.is_full() {
             return Ok(());
         }
         match self.compact("auto", None, cancel).await {
@@ -75,9 +75,9 @@ impl Agent {
             {
                 Err(error)
             }
-            // The provider will say whether it is really too long.
+            // The provider will report if it is really too long.
             Err(why) => {
-                self.squeeze = Squeeze::Futile;
+                self.compaction = CompactionState::Futile;
                 self.warn(format!("the context was not compacted: {why}"));
                 Ok(())
             }
@@ -85,9 +85,10 @@ impl Agent {
         }
     }
 
-    /// Whether the context is as full as it may get.
+    /// Whether the context has reached its limit.
     pub(crate) fn is_full(&self) -> bool {
-        self.context_tokens >= self.options.room.full(self.model_handle.model.context_window)
+        self.context_tokens
+            >= self.options.context_limit.max_tokens(self.model_handle.model.context_window)
     }
 
     /// Compacts now.
@@ -97,7 +98,7 @@ impl Agent {
         custom_instructions: Option<String>,
         cancel: &CancellationToken,
     ) -> Result<(), CompactError> {
-        if self.thread.is_empty() {
+        if self.context.is_empty() {
             return Err(CompactError::Nothing);
         }
         let kind = CompactTrigger::from_name(trigger).unwrap_or(CompactTrigger::Manual);
@@ -106,14 +107,14 @@ impl Agent {
             custom_instructions: custom_instructions.clone(),
         };
         let fired = self.fire(detail, cancel).await;
-        self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+        self.commit(&Step { hooks: &fired.rows, ..Step::default() })?;
         self.session.gate.front.tell(Event::Compacting { trigger: trigger.to_owned() });
         let done = self.collapse(trigger, kind, custom_instructions.as_deref(), cancel).await;
         self.session.gate.front.tell(Event::CompactingEnded);
         done
     }
 
-    /// Puts a summary in the place of what was said.
+    /// Replaces the conversation with a summary.
     async fn collapse(
         &mut self,
         trigger: &str,
@@ -122,14 +123,14 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<(), CompactError> {
         let started = Instant::now();
-        let answer = self.sum_up(custom_instructions, cancel).await?;
+        let answer = self.ask_for_summary(custom_instructions, cancel).await?;
         let call = self.model_call(&answer, "compact", millis(started));
-        self.model_handle.add_aside(used(&call));
+        self.model_handle.spend_on_side_query(usage_of(&call));
         let summary = match summary(&answer) {
             Ok(summary) => summary,
-            // It was paid for all the same.
+            // The answer has a cost all the same.
             Err(error) => {
-                self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
+                self.commit(&Step { model_call: Some(&call), ..Step::default() })?;
                 return Err(error);
             }
         };
@@ -138,38 +139,38 @@ impl Agent {
         let pre_tokens = self.context_tokens;
         let collapse = Collapse {
             trigger: trigger.to_owned(),
-            summary: format!("What happened so far, summed up:\n\n{summary}"),
+            summary: format!("Summary of the conversation so far:\n\n{summary}"),
             restored: restored(
                 &steering,
                 self.session.gate.intent_context()?.as_deref(),
                 &self.session.gate.store().todos(self.session.gate.seat())?,
-                skills::told_again(self.thread.skills()),
+                skills::restored_skills(self.context.skills()),
             ),
             pre_tokens,
         };
         let detail = json!({"trigger": trigger, "pre_tokens": pre_tokens});
-        self.keep(&Step {
+        self.commit(&Step {
             entries: &[Entry::collapse(&collapse)],
             model_call: Some(&call),
             event: Some(("context.compacted", &detail)),
             ..Step::default()
         })?;
         self.context_tokens = 0;
-        self.squeeze = Squeeze::Done;
+        self.compaction = CompactionState::Done;
         self.after_compaction(kind, &summary, cancel).await?;
         self.session.gate.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
         Ok(())
     }
 
-    /// Asks the model for a summary; of the later part alone, if all of it is too long.
-    async fn sum_up(
+    /// Asks the model for a summary; of the later part alone, if the whole is too long.
+    async fn ask_for_summary(
         &self,
         custom_instructions: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<Answer, AskError> {
         let mut task = TASK.to_owned();
-        if let Some(wish) = custom_instructions {
-            task.push_str(&format!("\nKeep in mind: {wish}"));
+        if let Some(instructions) = custom_instructions {
+            task.push_str(&format!("\nKeep in mind: {instructions}"));
         }
         let mut request = self.request();
         request.tool_choice = ToolChoice::None;
@@ -178,12 +179,12 @@ impl Agent {
         let (mut left_out, mut begin) = (0, 0);
         loop {
             match self.model_handle.client.ask(&request, &mut |_| (), cancel).await {
-                Err(AskError::ContextTooLong(_)) if left_out < SHORTENED => {
+                Err(AskError::ContextTooLong(_)) if left_out < MAX_SHORTENINGS => {
                     left_out += 1;
-                    let half = begin + (self.thread.len() - begin) / 2;
-                    match self.thread.later(half) {
+                    let half = begin + (self.context.len() - begin) / 2;
+                    match self.context.suffix_from(half) {
                         Some(part) => (begin, request.earlier, request.recent) = part,
-                        // Results without their calls would be refused: the task alone is left.
+                        // Results without their calls are invalid: only the task is left.
                         None => {
                             (request.earlier, request.recent) = Default::default();
                             request.messages.drain(..request.messages.len() - 1);
@@ -195,7 +196,7 @@ impl Agent {
         }
     }
 
-    /// What S0 and the public order say happens next: PostCompact, instructions, SessionStart.
+    /// The order of S0 and of the public documentation: PostCompact, instructions, SessionStart.
     async fn after_compaction(
         &mut self,
         trigger: CompactTrigger,
@@ -208,12 +209,12 @@ impl Agent {
         if !self.options.bare {
             let (loaded, conditional) = instructions::reload(&self.instruction_roots);
             self.conditional = Some(conditional);
-            entries.extend(self.instructed(&loaded.instructions, &mut hooks, cancel).await);
-            entries.extend(self.remembered()?);
+            entries.extend(self.instruction_entry(&loaded.instructions, &mut hooks, cancel).await);
+            entries.extend(self.memory_entry()?);
         }
         let detail = HookDetail::SessionStart {
             source: StartSource::Compact,
-            agent_type: self.session.agent_type_here(),
+            agent_type: self.session.agent_type_name(),
             model: Some(self.model_handle.model.wire.clone()),
         };
         let mut fired = match &self.session.side.identity {
@@ -221,14 +222,14 @@ impl Agent {
             None => self.fire(detail, cancel).await,
         };
         hooks.append(&mut fired.rows);
-        entries.extend(self.skills_told());
-        entries.extend(self.contexts(&fired.contexts, "SessionStart hook"));
+        entries.extend(self.skill_listing_entry());
+        entries.extend(self.context_entries(&fired.contexts, "SessionStart hook"));
         self.take_watch_paths(&fired);
-        self.keep(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
+        self.commit(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
     }
 }
 
-/// What steers the work, in words.
+/// The steering state as text.
 fn restored(
     steering: &Steering,
     intent: Option<&str>,
@@ -237,25 +238,25 @@ fn restored(
 ) -> String {
     let mut parts = vec![format!("The phase of the work is {}.", steering.phase)];
     if let Some(goal) = &steering.first_prompt {
-        parts.push(format!("The user began with:\n{goal}"));
+        parts.push(format!("The user's first prompt:\n{goal}"));
     }
     if let Some(last) =
         steering.last_prompt.as_ref().filter(|last| Some(*last) != steering.first_prompt.as_ref())
     {
-        parts.push(format!("The user's latest words are:\n{last}"));
+        parts.push(format!("The user's latest prompt:\n{last}"));
     }
     if let Some((status, plan)) = &steering.plan {
         parts.push(format!("The plan ({status}):\n{plan}"));
     }
     if let Some(intent) = intent {
-        parts.push(format!("The intent that is selected:\n{intent}"));
+        parts.push(format!("The selected intent:\n{intent}"));
     }
     if !todos.is_empty() {
         let list: Vec<String> = todos.iter().map(todo_line).collect();
-        parts.push(format!("The list of things to do:\n{}", list.join("\n")));
+        parts.push(format!("The todo list:\n{}", list.join("\n")));
     }
     parts.extend(skills);
-    format!("What steers the work, from the record:\n\n{}", parts.join("\n\n"))
+    format!("The state of the work, from the record:\n\n{}", parts.join("\n\n"))
 }
 
 fn todo_line(todo: &Todo) -> String {

@@ -1,4 +1,4 @@
-//! What changes on disk while a session goes on: settings, and files that hooks want to hear of.
+//! Changes on disk during a session: settings, and files that hooks watch.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,11 @@ use crate::agent::Agent;
 use crate::session::Session;
 
 impl Session {
-    /// Between turns, never in one (S0 §4.4): settings that have changed are read again, unless a ConfigChange
-    /// hook says no; if no hook is to hear of it, none does. Nobody says no to the organisation. Says whether
-    /// anything applies that did not.
-    pub(crate) async fn heed_settings(
+    /// Reloads changed settings, between turns and never within one (S0 §4.4). A ConfigChange hook can refuse a change,
+    /// except to managed settings. With `without_hooks` no hook runs. Returns whether a change applies.
+    pub(crate) async fn reload_settings(
         &mut self,
-        unheard: bool,
+        without_hooks: bool,
         cancel: &CancellationToken,
     ) -> Result<bool, StoreError> {
         let changes = self.gate.governance.changed_settings();
@@ -35,13 +34,16 @@ impl Session {
             };
             let name = file.display().to_string();
             let detail = HookDetail::ConfigChange { source, file_path: Some(name.clone()) };
-            let fired = match unheard {
+            let fired = match without_hooks {
                 true => Fired::default(),
                 false => self.gate.fire(detail, None, cancel).await,
             };
             let denied = fired.denies() && *scope != Scope::Managed;
             if denied {
-                self.warn(format!("{name} has changed and stays as it was: {}", fired.denial()));
+                self.warn(format!(
+                    "{name} has changed; the change was refused: {}",
+                    fired.denial()
+                ));
                 refused.push(file.clone());
             }
             let detail = json!({"source": source, "file": name, "refused": denied});
@@ -58,7 +60,10 @@ impl Session {
                 let files =
                     changes.iter().map(|(_, file)| file).filter(|file| !refused.contains(file));
                 for file in files {
-                    self.warn(format!("{} has changed and applies from now on", file.display()));
+                    self.warn(format!(
+                        "{} has changed; the new settings apply now",
+                        file.display()
+                    ));
                 }
                 for warning in &self.gate.governance.warnings {
                     self.warn(warning.clone());
@@ -66,32 +71,34 @@ impl Session {
                 Ok(true)
             }
             Err(why) => {
-                self.warn(format!("settings have changed and stay as they were: {why}"));
+                self.warn(format!(
+                    "settings have changed, but cannot be used; the old ones stay: {why}"
+                ));
                 Ok(false)
             }
         }
     }
 
-    /// Tells the front-end what the user should know.
+    /// Shows a warning to the user.
     pub(crate) fn warn(&self, text: String) {
         self.gate.front.warn(text);
     }
 }
 
 impl Agent {
-    /// Settings that have changed since the last turn apply from this one on.
-    pub(crate) async fn heed_settings(
+    /// Applies settings that changed since the last turn.
+    pub(crate) async fn reload_settings(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
-        if self.session.heed_settings(self.options.unheard, cancel).await? {
+        if self.session.reload_settings(self.options.without_hooks, cancel).await? {
             self.watch_files();
         }
         Ok(())
     }
 
-    /// FileChanged hooks hear of the files they name, and of those that hooks asked to be watched.
-    pub(crate) async fn heed_files(
+    /// Fires FileChanged for the files that hooks match, and for those that hooks asked to watch.
+    pub(crate) async fn fire_file_changes(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
@@ -99,13 +106,13 @@ impl Agent {
         for (file, event) in self.watch.changes() {
             let detail = HookDetail::FileChanged { file_path: file.display().to_string(), event };
             let fired = self.fire(detail, cancel).await;
-            self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+            self.commit(&Step { hooks: &fired.rows, ..Step::default() })?;
             self.take_watch_paths(&fired);
         }
         Ok(())
     }
 
-    /// A hook that names files to be watched replaces those that were named before.
+    /// The watch paths of a hook replace the earlier ones.
     pub(crate) fn take_watch_paths(&mut self, fired: &Fired) {
         if let Some(paths) = &fired.watch_paths {
             self.watch_paths =
@@ -114,8 +121,8 @@ impl Agent {
         self.watch_files();
     }
 
-    /// The names in the matchers of FileChanged hooks, where the session is and in the project's directory, and
-    /// what hooks named.
+    /// Watches the names in FileChanged matchers, in the working directory and the project directory, and the paths
+    /// that hooks named.
     fn watch_files(&mut self) {
         let place = self.session.gate.place();
         let names = self.session.gate.governance.hooks.watched_names();

@@ -1,4 +1,4 @@
-//! What `ona doctor` reports: the store's findings, and what became of calls without an outcome.
+//! The findings of `ona doctor`: those of the store, and calls without an outcome.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use ona_store::{Finding, Level, RunningCall, Watch, inspect};
 
 use ona_gate::settle::{is_gone, liveness};
 
-/// As many calls are named in a finding.
-const NAMED: usize = 5;
+/// The number of calls a finding names.
+const MAX_NAMED: usize = 5;
 
-/// Looks at the record at `path`; changes nothing.
+/// Checks the record at `path`. Changes nothing.
 pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
     let inspection = inspect(path, watch);
     let mut findings = inspection.findings;
@@ -29,7 +29,7 @@ pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
             "calls",
             Level::Warn,
             format!("{} interrupted: {}", interrupted.len(), names(&interrupted)),
-            "ona ended in the middle of them; the next call in their session records them as interrupted",
+            "ona ended before they finished; the next call in their session records them as interrupted",
         ));
     }
     let lost: Vec<String> = inspection
@@ -43,7 +43,7 @@ pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
             "tasks",
             Level::Warn,
             format!("{} without a supervisor: {}", lost.len(), lost.join(", ")),
-            "their supervisor was killed; the next call in their session ends them",
+            "their supervisor was killed; the next call in their session stops them",
         ));
     }
     let left: Vec<String> = inspection
@@ -56,9 +56,9 @@ pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
         findings.push(Finding::bad(
             "worktrees",
             Level::Warn,
-            format!("{} of agents that were killed: {}", left.len(), left.join(", ")),
-            "the next session there takes those away in which nothing was changed; look at the others, then `git worktree \
-             remove` them",
+            format!("{} left by killed agents: {}", left.len(), left.join(", ")),
+            "the next session there removes those without changes; check the others, then remove them with `git \
+             worktree remove`",
         ));
     }
     findings
@@ -67,11 +67,11 @@ pub fn examine(path: &Path, watch: &Watch) -> Vec<Finding> {
 fn names(calls: &[&RunningCall]) -> String {
     let mut names: Vec<String> = calls
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|call| format!("{} ({}, since {})", call.id, call.tool, call.started_at))
         .collect();
-    if calls.len() > NAMED {
-        names.push(format!("and {} more", calls.len() - NAMED));
+    if calls.len() > MAX_NAMED {
+        names.push(format!("and {} more", calls.len() - MAX_NAMED));
     }
     names.join(", ")
 }

@@ -1,34 +1,34 @@
-//! Who works in a session, where a call started it.
+//! The identity of a subagent.
 
 use ona_types::hook::HookDetail;
 use ona_types::{SessionId, TaskId};
 
-/// The type of agent that is meant where nobody names one.
+/// The default agent type.
 pub(crate) const GENERAL: &str = "general-purpose";
 
-/// Who works in a session that a call started, as hooks are told.
+/// The identity of a subagent, as hooks get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The session's id, which is the agent's.
+    /// The id of the session and of the agent.
     pub(crate) id: SessionId,
     /// The type of agent.
     pub(crate) agent_type: String,
-    /// What it is called.
+    /// The name the caller gave it.
     pub(crate) name: Option<String>,
-    /// The task that it is, where it works in the background.
+    /// Its task, if it runs in the background.
     pub(crate) task: TaskId,
 }
 
-/// Tells of an agent that began.
-pub(crate) fn began(identity: &Identity) -> HookDetail {
+/// The SubagentStart event.
+pub(crate) fn start_event(identity: &Identity) -> HookDetail {
     HookDetail::SubagentStart {
         agent_id: identity.id.to_string(),
         agent_type: identity.agent_type.clone(),
     }
 }
 
-/// Tells of an agent that has nothing more to do.
-pub(crate) fn stopped(identity: &Identity, before: bool, last: Option<String>) -> HookDetail {
+/// The SubagentStop event.
+pub(crate) fn stop_event(identity: &Identity, before: bool, last: Option<String>) -> HookDetail {
     HookDetail::SubagentStop {
         stop_hook_active: before,
         agent_id: identity.id.to_string(),

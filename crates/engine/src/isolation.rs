@@ -1,7 +1,7 @@
-//! Worktrees of agents: made for one agent, kept only if it has changed something.
+//! Worktrees of subagents: created for one agent, kept only if the agent changed something.
 
 mod include;
-mod left;
+mod stale;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,51 +26,51 @@ use ona_gate::intents::vouch;
 use ona_repo::git::GitError;
 use ona_repo::git::worktrees;
 
-/// As many files are looked at for changes where git does not.
-const MOST_FILES: usize = 100_000;
+/// Limit for the files compared where git does not track changes.
+const MAX_FILES: usize = 100_000;
 
-/// What worktrees of agents are called, before the end of the agent's id.
-const NAME: &str = "agent-";
+/// The name of an agent's worktree: this prefix and the end of the agent's id.
+const NAME_PREFIX: &str = "agent-";
 
 /// A worktree for one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Isolation {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// The root of the checkout it stands for.
+    /// The root of the checkout it belongs to.
     checkout: PathBuf,
     made: Made,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Made {
-    /// By git: with which branch, at which commit.
+    /// By git: its branch and base commit.
     ByGit { branch: String, base: String },
-    /// By a WorktreeCreate hook; with what it held.
+    /// By a WorktreeCreate hook, with the files it had then.
     ByHook(Option<Listing>),
-    /// For an earlier turn of the same agent.
-    Before,
+    /// In an earlier turn of the same agent.
+    Earlier,
 }
 
-/// The files of a directory, with their sizes and times.
+/// The files of a directory, with size and modification time.
 type Listing = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
 
-/// Why there is no worktree.
+/// Why a worktree cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IsolationError {
-    #[error("{} is a link, and worktrees are not put elsewhere", .0.display())]
+    #[error("{} is a symlink; worktrees must be inside the checkout", .0.display())]
     Link(PathBuf),
-    #[error("{} cannot be written: {cause}", file.display())]
+    #[error("cannot write {}: {cause}", file.display())]
     Write { file: PathBuf, cause: std::io::Error },
-    #[error("a WorktreeCreate hook refuses it: {0}")]
+    #[error("a WorktreeCreate hook refused it: {0}")]
     Refused(String),
     #[error("a WorktreeCreate hook failed: {0}")]
     HookFailed(String),
-    #[error("the WorktreeCreate hook does not say where the worktree is")]
+    #[error("the WorktreeCreate hook returned no path")]
     NoPath,
-    #[error("the WorktreeCreate hook says {path}, which cannot be used: {cause}")]
+    #[error("cannot use the path {path} of the WorktreeCreate hook: {cause}")]
     BadPath { path: String, cause: std::io::Error },
-    #[error("the WorktreeCreate hook says {}, which is the checkout itself or holds it", .0.display())]
+    #[error("the WorktreeCreate hook returned {}, which is or contains the checkout", .0.display())]
     Checkout(PathBuf),
     #[error(transparent)]
     Replace(#[from] ReplaceError),
@@ -81,13 +81,13 @@ pub(crate) enum IsolationError {
 }
 
 impl Isolation {
-    /// The worktree that an agent has worked in before.
-    pub(crate) fn kept(path: PathBuf, project_dir: &Path) -> Self {
-        Self { path, checkout: Repository::of(project_dir).checkout, made: Made::Before }
+    /// The worktree of an agent's earlier turn.
+    pub(crate) fn existing(path: PathBuf, project_dir: &Path) -> Self {
+        Self { path, checkout: Repository::of(project_dir).checkout, made: Made::Earlier }
     }
 
-    /// The place in it of a directory of the checkout. One that git does not know is made: further up there is more to
-    /// write.
+    /// The directory in the worktree that corresponds to `dir` in the checkout. It is created if git does not track it:
+    /// a parent directory would give the agent more to write.
     pub(crate) fn place_of(&self, dir: &Path) -> std::io::Result<PathBuf> {
         let below = dir.strip_prefix(&self.checkout).unwrap_or(Path::new(""));
         let place = self.path.join(below);
@@ -95,8 +95,8 @@ impl Isolation {
         Ok(place)
     }
 
-    /// What governs the caller's workspace governs the agent's, as it is now.
-    pub(crate) fn bring_intents(
+    /// Copies the caller's intents, policy and ignore files to the worktree.
+    pub(crate) fn copy_intents(
         &self,
         workspace: &Workspace,
         store: &Store,
@@ -107,29 +107,29 @@ impl Isolation {
         for file in files {
             let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
             let there = root.join(file);
-            put(&there, &content)?;
+            write_if_changed(&there, &content)?;
         }
         let theirs = Workspace::at(&root)
             .map_err(|cause| IsolationError::Write { file: root.clone(), cause })?;
         Ok(vouch(store, &theirs)?)
     }
 
-    /// What is said where something still runs in it.
+    /// The message if something still runs in the worktree.
     pub(crate) fn still_used(&self) -> String {
-        format!("It has left something running in its worktree {}", self.path.display())
+        format!("Something still runs in its worktree {}", self.path.display())
     }
 }
 
 impl SessionRef<'_> {
-    /// Makes a worktree for an agent: by WorktreeCreate hooks, where there are any, else by git.
+    /// Creates a worktree for an agent: by WorktreeCreate hooks if there are any, otherwise by git.
     pub(crate) async fn isolate(
         self,
         agent: &SessionId,
         cancel: &CancellationToken,
     ) -> Result<Isolation, IsolationError> {
-        // Ids begin with the time: those of one moment differ at their end.
+        // Ids start with the time; ids of the same moment differ at the end.
         let id = agent.as_str();
-        let name = format!("{NAME}{}", &id[id.len().saturating_sub(12)..]);
+        let name = format!("{NAME_PREFIX}{}", &id[id.len().saturating_sub(12)..]);
         let wants = |entry: &ona_hooks::HookEntry| entry.event == HookEvent::WorktreeCreate;
         if self.gate.governance.hooks.entries().iter().any(wants) {
             return self.isolate_by_hook(name, cancel).await;
@@ -142,10 +142,10 @@ impl SessionRef<'_> {
         }
         let path = all.join(&name);
         let branch = format!("worktree-{name}");
-        // Before it is there: whoever is killed now leaves something that can be found.
+        // Recorded before it exists: if the process is killed now, the worktree can still be found.
         let store = self.gate.store();
         store.agent_worktree(agent, &path.to_string_lossy())?;
-        hide(&all)?;
+        ignore_in_git(&all)?;
         let base = worktrees::add(&checkout, &path, &branch).await?;
         for left_out in include::bring_files(&checkout, &path).await {
             self.warn(left_out);
@@ -168,7 +168,7 @@ impl SessionRef<'_> {
         if let Some((_, why)) = fired.failed.first() {
             return Err(IsolationError::HookFailed(why.clone()));
         }
-        // A hook says where in JSON, or prints the path alone.
+        // A hook returns the path in JSON, or prints it.
         let printed = || {
             let printed = fired.rows.iter().filter_map(|row| row.stdout_text.as_deref());
             printed.flat_map(str::lines).map(str::trim).rfind(|line| line.starts_with('/'))
@@ -179,7 +179,7 @@ impl SessionRef<'_> {
             .canonicalize()
             .map_err(|cause| IsolationError::BadPath { path: path.clone(), cause })?;
         let checkout = Repository::of(&self.gate.place().project_dir).checkout;
-        // Who takes it away again would take that away.
+        // Removing the worktree would remove the checkout.
         if checkout.canonicalize().is_ok_and(|checkout| checkout.starts_with(&path)) {
             return Err(IsolationError::Checkout(path));
         }
@@ -188,13 +188,17 @@ impl SessionRef<'_> {
         Ok(Isolation { path, checkout, made })
     }
 
-    /// Takes a worktree away in which nothing was changed. Says what became of it.
-    pub(crate) async fn release(self, isolation: &Isolation, cancel: &CancellationToken) -> String {
+    /// Removes a worktree without changes. Returns a message about the result.
+    pub(crate) async fn remove_if_unchanged(
+        self,
+        isolation: &Isolation,
+        cancel: &CancellationToken,
+    ) -> String {
         let path = &isolation.path;
         let released = match &isolation.made {
-            Made::Before => return format!("It worked in its worktree {}", path.display()),
+            Made::Earlier => return format!("It worked in its worktree {}", path.display()),
             Made::ByHook(before) if before.is_none() || *before != listing(path) => {
-                return format!("What it changed is in the worktree {}", path.display());
+                return format!("Its changes are in the worktree {}", path.display());
             }
             Made::ByHook(_) => {
                 let worktree_path = path.display().to_string();
@@ -212,7 +216,7 @@ impl SessionRef<'_> {
                     Ok(false) => worktrees::remove(&isolation.checkout, path, branch).await,
                     Ok(true) => {
                         return format!(
-                            "What it changed is in the worktree {} on the branch {branch}",
+                            "Its changes are in the worktree {} on the branch {branch}",
                             path.display()
                         );
                     }
@@ -222,10 +226,10 @@ impl SessionRef<'_> {
         };
         match released.map_err(|error| error.to_string()) {
             Ok(()) => match self.worktree_event("worktree.removed", path) {
-                Ok(()) => "It changed nothing in its worktree, which is gone again".to_owned(),
+                Ok(()) => "It changed nothing; its worktree was removed".to_owned(),
                 Err(error) => error.to_string(),
             },
-            Err(error) => format!("Its worktree {} was left: {error}", path.display()),
+            Err(error) => format!("Its worktree {} was not removed: {error}", path.display()),
         }
     }
 
@@ -236,16 +240,16 @@ impl SessionRef<'_> {
     }
 }
 
-/// Keeps the directory of worktrees out of what git would add.
-fn hide(all: &Path) -> Result<(), ReplaceError> {
+/// Makes git ignore the directory of worktrees.
+fn ignore_in_git(all: &Path) -> Result<(), ReplaceError> {
     match replace(&all.join(".gitignore"), b"*\n", &ReplaceOptions::new_file()) {
         Err(ReplaceError::Exists) => Ok(()),
         done => done,
     }
 }
 
-/// Puts a file there as it should be. A link in its place would lead elsewhere, and is replaced.
-fn put(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
+/// Writes a file if its content differs. A symlink in its place is replaced, because it would lead elsewhere.
+fn write_if_changed(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
     if let Some(dir) = file.parent().filter(|dir| is_link(dir)) {
         fs::remove_file(dir)?;
@@ -256,7 +260,7 @@ fn put(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     replace(file, content, &ReplaceOptions::default())
 }
 
-/// What a directory holds, beside what ona itself writes; nothing if that is too much to look at.
+/// The files of a directory, without ona's own; `None` if there are too many.
 fn listing(dir: &Path) -> Option<Listing> {
     let mut found = Listing::new();
     let mut dirs = vec![dir.to_owned()];
@@ -270,7 +274,7 @@ fn listing(dir: &Path) -> Option<Listing> {
             } else {
                 found.insert(entry.path(), (meta.len(), meta.modified().ok()));
             }
-            if found.len() > MOST_FILES {
+            if found.len() > MAX_FILES {
                 return None;
             }
         }

@@ -1,7 +1,7 @@
-//! Sessions: the turns of an agent, its context, the agents and skills it uses, behind one gate.
+//! Sessions: turns, context, subagents and skills, behind one gate.
 //!
-//! [`Session`] is a gate ([`ona_gate::Gate`]) and the agent's side of it; [`Agent`] drives one with a model.
-//! The engine never prints and reads neither terminal nor environment.
+//! [`Session`] is a gate ([`ona_gate::Gate`]) and the agent's side of it; [`Agent`] runs a session with a model.
+//! The engine does not print, and does not read the terminal or the environment.
 
 mod agent;
 mod agent_memory;
@@ -11,7 +11,7 @@ mod answer_calls;
 mod background_agents;
 mod compact;
 mod config_reload;
-mod context_room;
+mod context_limit;
 mod doctor;
 mod identity;
 mod isolation;
@@ -40,12 +40,12 @@ mod turn;
 mod usage;
 
 pub use agent::{Agent, AgentError};
-pub use agent_types::{PlayError, TypeError};
+pub use agent_types::{RoleError, TypeError};
 pub use background_agents::BackgroundAgents;
-pub use context_room::Room;
+pub use context_limit::ContextLimit;
 pub use doctor::examine;
 pub use model_choice::{ChoiceError, ModelWords};
-pub use model_handle::{EffortWish, FindModel, ModelHandle, SharedBudget};
+pub use model_handle::{EffortSetting, FindModel, ModelHandle, SharedBudget};
 pub use options::{AgentOptions, Shape};
 pub use prompt::PromptOptions;
 pub use seats::{Fork, SeatError, Which, find_session};

@@ -1,5 +1,5 @@
-//! From rows to messages: what the model is told is made of the committed transcript and of nothing else
-//! (S0 §2.5, step 2). The same rows give the same messages, whether they are read at once or as they come.
+//! From rows to messages: the model's context is built from the committed transcript and nothing else (S0 §2.5,
+//! step 2). The same rows give the same messages, whether they are read at once or one by one.
 
 use std::collections::HashMap;
 
@@ -13,63 +13,63 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Told where a call has no result: it was never started.
-pub(crate) const NOT_RUN: &str = "not run: the turn was interrupted before this call was started";
-/// Told where the user broke in.
+/// The result of a call that never started.
+pub(crate) const NOT_RUN: &str = "not run: the turn was interrupted before this call";
+/// The note where the user interrupted.
 const INTERRUPTED: &str = "[the user interrupted here]";
-/// Told before calls that no prompt asked for: a conversation begins with the user.
+/// The note before calls of the operator: a conversation must start with the user.
 const OPERATOR: &str = "[the operator called tools directly]";
 
-/// So many messages are not history yet: the last may grow, and the last two of the user's are sent with marks
-/// for the provider's cache.
-const RECENT: usize = 4;
+/// This many messages are not in the history yet: the last one may grow, and the last two user messages carry cache
+/// marks for the provider.
+const RECENT_MESSAGES: usize = 4;
 
-/// The conversation as the model is told it.
+/// The conversation as the model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelContext {
     provider: ProviderKind,
     system: Vec<String>,
     history: History,
-    /// The last messages; there are some if there are any.
+    /// The last messages; not empty if there are any messages.
     recent: Vec<Message>,
-    /// How many those may be.
-    most_recent: usize,
-    /// The calls of the last message, while their results come in.
-    open: Option<Open>,
-    /// What belongs into the next answer and has no block of its own.
+    /// The maximum length of `recent`.
+    max_recent: usize,
+    /// The calls of the last message, while their results arrive.
+    open: Option<OpenCalls>,
+    /// Provider blocks for the next answer.
     opaque: Vec<(usize, Block)>,
-    /// Instruction files that came into context.
+    /// Instruction files in the context.
     files: Vec<String>,
-    /// Skills that were taken up, and what they say.
+    /// Applied skills: name and text.
     skills: Vec<(String, String)>,
-    /// Tools that were looked for and found.
+    /// Tools that were found by search.
     loaded: Vec<String>,
-    /// The number of the next row.
+    /// The sequence number of the next row.
     next: i64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Open {
+struct OpenCalls {
     calls: Vec<ToolUseId>,
     results: HashMap<ToolUseId, (Vec<Part>, bool)>,
-    /// What hooks said about them.
+    /// What hooks added about them.
     after: Vec<Block>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct MessageRow {
     content: Vec<ContentBlock>,
 }
 
 #[derive(Deserialize)]
-struct Called {
+struct CallRow {
     id: ToolUseId,
     name: String,
     input: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
-struct Answered<'r> {
+struct ResultRow<'r> {
     tool_use_id: ToolUseId,
     #[serde(borrow)]
     content: &'r RawValue,
@@ -77,25 +77,25 @@ struct Answered<'r> {
 }
 
 #[derive(Deserialize)]
-struct Attached {
+struct AttachmentRow {
     attachment: Attachment,
 }
 
 #[derive(Deserialize)]
-struct HookSaid {
+struct HookRow {
     tool_use_id: Option<ToolUseId>,
     content: String,
 }
 
 impl ModelContext {
-    /// A conversation with this provider, in which nothing was said yet.
+    /// An empty conversation with this provider.
     pub(crate) fn new(provider: ProviderKind) -> Self {
         Self {
             provider,
             system: Vec::new(),
             history: History::new(provider),
             recent: Vec::new(),
-            most_recent: RECENT,
+            max_recent: RECENT_MESSAGES,
             open: None,
             opaque: Vec::new(),
             files: Vec::new(),
@@ -105,28 +105,28 @@ impl ModelContext {
         }
     }
 
-    /// Reads the row that follows those read before.
+    /// Reads the next row.
     pub(crate) fn read(&mut self, row: EntryView<'_>) {
-        self.take(row);
+        self.apply(row);
         self.next = row.sequence + 1;
     }
 
-    /// The number of the first row that was not read.
+    /// The sequence number of the first unread row.
     pub(crate) fn next(&self) -> i64 {
         self.next
     }
 
-    /// Skills that were taken up, the latest last.
+    /// Applied skills, the latest last.
     pub(crate) fn skills(&self) -> &[(String, String)] {
         &self.skills
     }
 
-    /// Tools whose definitions the model is given because it looked for them, in that order.
+    /// Tools whose definitions the model gets because it searched for them, in that order.
     pub(crate) fn loaded(&self) -> &[String] {
         &self.loaded
     }
 
-    /// Instruction files the model has been told of.
+    /// Instruction files in the context.
     pub(crate) fn instruction_files(&self) -> &[String] {
         &self.files
     }
@@ -136,13 +136,13 @@ impl ModelContext {
         &self.system
     }
 
-    /// Calls of the last answer that have no result.
+    /// Calls of the last answer without a result.
     pub(crate) fn unanswered(&self) -> Vec<ToolUseId> {
         let Some(open) = &self.open else { return Vec::new() };
         open.calls.iter().filter(|id| !open.results.contains_key(*id)).cloned().collect()
     }
 
-    /// A call of the last answer, as the model asked for it.
+    /// A call of the last answer.
     pub(crate) fn call(&self, id: &ToolUseId) -> Option<(&str, &Map<String, Value>)> {
         self.recent.last()?.content.iter().find_map(|block| match block {
             Block::ToolUse { id: own, name, input: ToolInput::Json(input) } if own == id => {
@@ -152,12 +152,12 @@ impl ModelContext {
         })
     }
 
-    /// Whether nothing was said yet.
+    /// Whether there are no messages.
     pub(crate) fn is_empty(&self) -> bool {
         self.recent.is_empty()
     }
 
-    /// The answer of a certain shape that the model gave last, if that is all it did and nothing was said since.
+    /// The last structured answer, if the model made no other call and nothing was added since.
     pub(crate) fn shaped_answer(&self) -> Option<Value> {
         let open = self.open.as_ref().filter(|open| open.after.is_empty())?;
         let calls = open.calls.iter().map(|id| (self.call(id), open.results.get(id)));
@@ -172,64 +172,64 @@ impl ModelContext {
         call.map(|(_, input)| Value::Object(input.clone()))
     }
 
-    /// Whether the model has something to answer.
+    /// Whether the model must answer next.
     pub(crate) fn awaits_answer(&self) -> bool {
         (self.open.is_some() && self.shaped_answer().is_none())
             || self.recent.last().is_some_and(|last| last.role == Role::User)
     }
 
-    /// The messages up to the calls that are open, which [`Self::results`] answer.
+    /// The messages up to the open calls. [`Self::results`] answers those.
     pub(crate) fn messages(&self) -> (Written<'_>, &[Message]) {
         (self.history.whole(), &self.recent)
     }
 
-    /// How many those are.
+    /// The number of messages.
     pub(crate) fn len(&self) -> usize {
         self.history.len() + self.recent.len()
     }
 
-    /// Those from the first place on, not before `wish`, where they can be cut; and the number of that place.
-    pub(crate) fn later(&self, wish: usize) -> Option<(usize, Written<'_>, &[Message])> {
-        if let Some((number, part)) = self.history.later(wish) {
+    /// The messages from the first possible cut at or after `from`, with the number of that message.
+    pub(crate) fn suffix_from(&self, from: usize) -> Option<(usize, Written<'_>, &[Message])> {
+        if let Some((number, part)) = self.history.later(from) {
             return Some((number, part, &self.recent));
         }
-        let wish = wish.saturating_sub(self.history.len());
-        let at = (wish..self.recent.len()).find(|at| self.recent[*at].can_begin())?;
+        let from = from.saturating_sub(self.history.len());
+        let at = (from..self.recent.len()).find(|at| self.recent[*at].can_begin())?;
         Some((self.history.len() + at, Written::default(), &self.recent[at..]))
     }
 
-    /// The results of the open calls, each of which has one.
+    /// The results of the open calls; every call has one.
     pub(crate) fn results(&self) -> Option<Message> {
-        self.open.clone().map(Open::close)
+        self.open.clone().map(OpenCalls::close)
     }
 
-    /// A row that cannot be read was made by hand, and says nothing to the model.
-    fn take(&mut self, row: EntryView<'_>) {
+    /// Applies a row. A row that cannot be parsed was inserted by hand and is skipped.
+    fn apply(&mut self, row: EntryView<'_>) {
         let json = row.payload_json;
         match EntryType::from_name(row.entry_type) {
             Some(EntryType::User) => {
-                if let Ok(Said { content }) = serde_json::from_str(json) {
+                if let Ok(MessageRow { content }) = serde_json::from_str(json) {
                     for block in content.into_iter().filter_map(block) {
-                        self.say(block);
+                        self.push_user_block(block);
                     }
                 }
             }
             Some(EntryType::Assistant) => {
-                if let Ok(Said { content }) = serde_json::from_str(json) {
-                    self.answer(content.into_iter().filter_map(block).collect());
+                if let Ok(MessageRow { content }) = serde_json::from_str(json) {
+                    self.push_answer(content.into_iter().filter_map(block).collect());
                 }
             }
             Some(EntryType::ToolUse) => {
-                if let Ok(Called { id, name, input }) = serde_json::from_str(json)
+                if let Ok(CallRow { id, name, input }) = serde_json::from_str(json)
                     && !self.open.as_ref().is_some_and(|open| open.calls.contains(&id))
                 {
-                    // Nobody announced it: the operator called it.
+                    // It was not in an answer: the operator called it.
                     let input = ToolInput::Json(input);
-                    self.answer(vec![Block::ToolUse { id, name, input }]);
+                    self.push_answer(vec![Block::ToolUse { id, name, input }]);
                 }
             }
             Some(EntryType::ToolResult) => {
-                if let (Some(open), Ok(Answered { tool_use_id, content, is_error })) =
+                if let (Some(open), Ok(ResultRow { tool_use_id, content, is_error })) =
                     (&mut self.open, serde_json::from_str(json))
                     && let Some(part) = result(content)
                 {
@@ -237,27 +237,27 @@ impl ModelContext {
                 }
             }
             Some(EntryType::Attachment) => {
-                let Ok(Attached { attachment }) = serde_json::from_str(json) else { return };
+                let Ok(AttachmentRow { attachment }) = serde_json::from_str(json) else { return };
                 let id = row.tool_use_id.map(ToolUseId::from_existing);
                 let result = id.and_then(|id| self.open.as_mut()?.results.get_mut(&id));
                 match result {
                     Some((parts, _)) => parts.push(Part::Attachment(attachment)),
-                    None => self.say(Block::Attachment(attachment)),
+                    None => self.push_user_block(Block::Attachment(attachment)),
                 }
             }
             Some(EntryType::InternalHook) => {
-                let Ok(HookSaid { tool_use_id, content }) = serde_json::from_str(json) else {
+                let Ok(HookRow { tool_use_id, content }) = serde_json::from_str(json) else {
                     return;
                 };
                 let text = Block::Text(format!("<hook>\n{content}\n</hook>"));
                 match (&mut self.open, tool_use_id) {
                     (Some(open), Some(id)) if open.calls.contains(&id) => open.after.push(text),
-                    _ => self.say(text),
+                    _ => self.push_user_block(text),
                 }
             }
             Some(EntryType::System) => {
                 if let Ok(note) = serde_json::from_str(json) {
-                    self.note(note);
+                    self.apply_note(note);
                 }
             }
             Some(EntryType::CollapseCommit) => {
@@ -266,9 +266,9 @@ impl ModelContext {
                     self.history = History::new(self.provider);
                     self.files.clear();
                     self.loaded.clear();
-                    self.say(Block::Text(summary));
+                    self.push_user_block(Block::Text(summary));
                     if !restored.is_empty() {
-                        self.say(Block::Text(restored));
+                        self.push_user_block(Block::Text(restored));
                     }
                 }
             }
@@ -276,7 +276,7 @@ impl ModelContext {
         }
     }
 
-    fn note(&mut self, note: SystemNote) {
+    fn apply_note(&mut self, note: SystemNote) {
         if let SystemNote::Instructions { files, .. } = &note {
             self.files.extend_from_slice(files);
         }
@@ -286,12 +286,12 @@ impl ModelContext {
         }
         match note {
             SystemNote::Prompt { blocks } => self.system = blocks,
-            // Between the calls of one answer nothing may stand but their results.
+            // Only results may follow the calls of an answer.
             SystemNote::Instructions { text, .. }
             | SystemNote::Context { text, .. }
             | SystemNote::Skill { text, .. } => match &mut self.open {
                 Some(open) => open.after.push(Block::Text(text)),
-                None => self.say(Block::Text(text)),
+                None => self.push_user_block(Block::Text(text)),
             },
             SystemNote::ProviderBlocks { provider, blocks } => {
                 if let Ok(provider) = provider.parse::<ProviderKind>() {
@@ -303,13 +303,13 @@ impl ModelContext {
                 self.loaded.retain(|known| !names.contains(known));
                 self.loaded.extend(names);
             }
-            SystemNote::Interrupted => self.say(Block::Text(INTERRUPTED.to_owned())),
+            SystemNote::Interrupted => self.push_user_block(Block::Text(INTERRUPTED.to_owned())),
             SystemNote::TurnFailed { .. } => {}
         }
     }
 
-    /// Something on the user's side.
-    fn say(&mut self, block: Block) {
+    /// Adds a block to the user's side.
+    fn push_user_block(&mut self, block: Block) {
         self.close();
         if matches!(&block, Block::Text(text) if text.trim().is_empty()) {
             return;
@@ -320,8 +320,8 @@ impl ModelContext {
         }
     }
 
-    /// Something on the model's side. What is empty is left out: no provider takes it.
-    fn answer(&mut self, content: Vec<Block>) {
+    /// Adds an answer of the model. Empty blocks are left out: providers reject them.
+    fn push_answer(&mut self, content: Vec<Block>) {
         self.close();
         let mut content: Vec<Block> = content
             .into_iter()
@@ -341,7 +341,7 @@ impl ModelContext {
             })
             .collect();
         if !calls.is_empty() {
-            self.open = Some(Open { calls, ..Open::default() });
+            self.open = Some(OpenCalls { calls, ..OpenCalls::default() });
         }
         if self.recent.is_empty() {
             self.push(Message::user(OPERATOR));
@@ -352,10 +352,10 @@ impl ModelContext {
         }
     }
 
-    /// Begins another message, so that those before it change no more.
+    /// Starts a new message. The messages before it do not change any more.
     fn push(&mut self, message: Message) {
         self.recent.push(message);
-        if self.recent.len() > self.most_recent {
+        if self.recent.len() > self.max_recent {
             self.history.push(&self.recent.remove(0));
         }
     }
@@ -367,7 +367,7 @@ impl ModelContext {
     }
 }
 
-impl Open {
+impl OpenCalls {
     /// The results in the order of the calls; every call has one.
     fn close(mut self) -> Message {
         let mut content: Vec<Block> = self
@@ -385,7 +385,7 @@ impl Open {
     }
 }
 
-/// What a tool has answered; nothing if that is no text.
+/// The result of a tool; `None` if it is not text.
 fn result(content: &RawValue) -> Option<Part> {
     if let Some(text) = JsonText::new(content) {
         return Some(Part::Json(text));
@@ -414,9 +414,9 @@ mod tests {
 
     use super::*;
 
-    fn read(thread: &mut ModelContext, entry: &Entry) {
-        thread.read(EntryView {
-            sequence: thread.next(),
+    fn read(context: &mut ModelContext, entry: &Entry) {
+        context.read(EntryView {
+            sequence: context.next(),
             entry_type: entry.entry_type.as_str(),
             payload_json: &entry.payload.to_string(),
             tool_use_id: entry.tool_use_id.as_ref().map(ToolUseId::as_str),
@@ -425,28 +425,28 @@ mod tests {
 
     const PROVIDER: ProviderKind = ProviderKind::ClaudeCodeSubscription;
 
-    /// A thread in which nothing becomes history, so that all of it can be looked at.
-    fn thread(entries: &[Entry]) -> ModelContext {
-        let mut thread = ModelContext { most_recent: usize::MAX, ..ModelContext::new(PROVIDER) };
+    /// A context that moves nothing to the history, so that tests see all of it.
+    fn context(entries: &[Entry]) -> ModelContext {
+        let mut context = ModelContext { max_recent: usize::MAX, ..ModelContext::new(PROVIDER) };
         for entry in entries {
-            read(&mut thread, entry);
+            read(&mut context, entry);
         }
-        thread
+        context
     }
 
-    fn messages(thread: &ModelContext) -> Vec<Message> {
-        thread.messages().1.iter().cloned().chain(thread.results()).collect()
+    fn messages(context: &ModelContext) -> Vec<Message> {
+        context.messages().1.iter().cloned().chain(context.results()).collect()
     }
 
-    /// All of it on the wire.
-    fn written(thread: &ModelContext) -> History {
-        let mut history = thread.history.clone();
-        messages(thread).iter().for_each(|message| history.push(message));
+    /// All of it in the wire format.
+    fn written(context: &ModelContext) -> History {
+        let mut history = context.history.clone();
+        messages(context).iter().for_each(|message| history.push(message));
         history
     }
 
-    fn told(entries: &[Entry]) -> Vec<Message> {
-        messages(&thread(entries))
+    fn messages_of(entries: &[Entry]) -> Vec<Message> {
+        messages(&context(entries))
     }
 
     fn id(name: &str) -> ToolUseId {
@@ -490,7 +490,7 @@ mod tests {
         entries.push(Entry::hook_context(&id("two"), "mind this"));
         entries.extend(used("one"));
         entries.push(user("and now?"));
-        let messages = told(&entries);
+        let messages = messages_of(&entries);
         assert_eq!(roles(&messages), "uau");
         let results = &messages[2].content;
         assert_eq!(results[0], result("one", "\"result of one\""));
@@ -506,38 +506,38 @@ mod tests {
         let mut entries = vec![user("look"), answer("ok", &["one"])];
         entries.extend(used("one"));
         entries.push(Entry::attachment(&id("one"), &picture));
-        let messages = told(&entries);
+        let messages = messages_of(&entries);
         let Block::ToolResult { content, .. } = &messages[2].content[0] else { panic!() };
         assert_eq!(content[1], Part::Attachment(picture));
     }
 
     #[test]
-    fn calls_of_the_operator_are_told_too() {
-        let messages = told(&used("direct"));
+    fn calls_of_the_operator_are_in_the_context() {
+        let messages = messages_of(&used("direct"));
         assert_eq!(roles(&messages), "uau");
         assert_eq!(messages[0], Message::user(OPERATOR));
-        // In the middle of an answer's own calls they come after those.
+        // Between an answer's own calls, they come after those.
         let mut entries = vec![user("go"), answer("", &["one"])];
         entries.extend(used("direct"));
         entries.push(Entry::tool_result(&id("one"), "late", false));
-        assert_eq!(roles(&told(&entries)), "uauau");
+        assert_eq!(roles(&messages_of(&entries)), "uauau");
     }
 
     #[test]
-    fn what_a_provider_keeps_to_itself_goes_back_where_it_was() {
+    fn provider_blocks_keep_their_position() {
         let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
         let note = SystemNote::ProviderBlocks {
             provider: "claude_code_subscription".into(),
             blocks: vec![(0, thinking.clone())],
         };
-        let messages = told(&[user("go"), Entry::system(&note), answer("done", &[])]);
+        let messages = messages_of(&[user("go"), Entry::system(&note), answer("done", &[])]);
         let opaque =
             Block::Opaque { provider: ProviderKind::ClaudeCodeSubscription, value: thinking };
         assert_eq!(messages[1].content, [opaque, Block::Text("done".into())]);
     }
 
     #[test]
-    fn a_compaction_begins_anew_with_its_summary() {
+    fn a_compaction_starts_the_context_with_its_summary() {
         let collapse = Collapse {
             trigger: "auto".into(),
             summary: "what was".into(),
@@ -547,70 +547,70 @@ mod tests {
         let prompt = Entry::system(&SystemNote::Prompt { blocks: vec!["be good".into()] });
         let entries =
             [prompt, user("go"), answer("x", &["one"]), Entry::collapse(&collapse), user("on")];
-        let thread = thread(&entries);
+        let context = context(&entries);
         let texts = ["what was", "the goal", "on"].map(|text| Block::Text(text.into()));
-        assert_eq!(messages(&thread), [Message { role: Role::User, content: texts.to_vec() }]);
-        assert_eq!(thread.system(), ["be good"]);
+        assert_eq!(messages(&context), [Message { role: Role::User, content: texts.to_vec() }]);
+        assert_eq!(context.system(), ["be good"]);
     }
 
     #[test]
-    fn it_is_cut_before_something_the_user_said() {
+    fn the_context_is_cut_before_a_user_message() {
         let mut entries = Vec::new();
         for (prompt, call) in ["one", "two", "three"].into_iter().zip(["a", "b", "c"]) {
             entries.extend([user(prompt), answer("", &[call])]);
             entries.extend(used(call));
             entries.push(answer("done", &[]));
         }
-        let mut told = ModelContext::new(PROVIDER);
-        entries.iter().for_each(|entry| read(&mut told, entry));
-        assert_eq!((told.len(), told.recent.len()), (12, RECENT));
-        let (number, part, recent) = told.later(3).unwrap();
-        assert_eq!((number, recent.len()), (4, RECENT));
-        assert_ne!(part, told.messages().0);
-        let (number, part, recent) = told.later(6).unwrap();
+        let mut context = ModelContext::new(PROVIDER);
+        entries.iter().for_each(|entry| read(&mut context, entry));
+        assert_eq!((context.len(), context.recent.len()), (12, RECENT_MESSAGES));
+        let (number, part, recent) = context.suffix_from(3).unwrap();
+        assert_eq!((number, recent.len()), (4, RECENT_MESSAGES));
+        assert_ne!(part, context.messages().0);
+        let (number, part, recent) = context.suffix_from(6).unwrap();
         assert_eq!((number, part, recent.len()), (8, Written::default(), 4));
-        assert_eq!(told.later(9), None, "results of calls are no beginning");
+        assert_eq!(context.suffix_from(9), None, "the context cannot start with results");
     }
 
     #[test]
-    fn what_is_empty_or_not_readable_says_nothing() {
+    fn empty_or_unreadable_rows_are_skipped() {
         let empty = Entry::message(EntryType::Assistant, "a", &[]);
-        let messages = told(&[user("a"), empty, user(" "), answer("", &[]), user("b")]);
+        let messages = messages_of(&[user("a"), empty, user(" "), answer("", &[]), user("b")]);
         assert_eq!(roles(&messages), "u");
-        let mut thread = ModelContext::new(PROVIDER);
+        let mut context = ModelContext::new(PROVIDER);
         let (sequence, entry_type, payload_json) = (0, "user", "no json");
-        thread.read(EntryView { sequence, entry_type, payload_json, tool_use_id: None });
-        assert!(thread.is_empty());
-        assert_eq!(thread.next(), 1);
+        context.read(EntryView { sequence, entry_type, payload_json, tool_use_id: None });
+        assert!(context.is_empty());
+        assert_eq!(context.next(), 1);
     }
 
     #[test]
-    fn a_shaped_answer_is_the_last_word_only_by_itself_and_without_remarks() {
+    fn a_structured_answer_counts_only_alone_and_without_remarks() {
         let call = |name: &str, tool: &str| ContentBlock::ToolUse {
             id: id(name),
             name: tool.into(),
             input: json!({"of": name}),
         };
         let result = |name: &str, is_error| Entry::tool_result(&id(name), "", is_error);
-        let said = |calls: &[ContentBlock], rest: &[Entry]| {
+        let answer_of = |calls: &[ContentBlock], rest: &[Entry]| {
             let mut entries = vec![user("go"), Entry::message(EntryType::Assistant, "a", calls)];
             entries.extend_from_slice(rest);
-            let thread = thread(&entries);
-            (thread.shaped_answer().map(|answer| answer["of"].clone()), thread.awaits_answer())
+            let context = context(&entries);
+            (context.shaped_answer().map(|answer| answer["of"].clone()), context.awaits_answer())
         };
         let one = call("one", STRUCTURED_OUTPUT);
         let two = call("two", STRUCTURED_OUTPUT);
         let read = call("read", "Read");
         let fits = [result("one", false)];
-        assert_eq!(said(std::slice::from_ref(&one), &fits), (Some(json!("one")), false));
-        assert_eq!(said(std::slice::from_ref(&one), &[result("one", true)]), (None, true));
-        assert_eq!(said(std::slice::from_ref(&one), &[]), (None, true));
+        assert_eq!(answer_of(std::slice::from_ref(&one), &fits), (Some(json!("one")), false));
+        assert_eq!(answer_of(std::slice::from_ref(&one), &[result("one", true)]), (None, true));
+        assert_eq!(answer_of(std::slice::from_ref(&one), &[]), (None, true));
         let both = [result("one", false), result("two", true)];
-        assert_eq!(said(&[one.clone(), two], &both), (Some(json!("one")), false));
+        assert_eq!(answer_of(&[one.clone(), two], &both), (Some(json!("one")), false));
         let others = [result("one", false), result("read", false)];
-        assert_eq!(said(&[one.clone(), read], &others), (None, true));
+        assert_eq!(answer_of(&[one.clone(), read], &others), (None, true));
         let remarked = [result("one", false), Entry::hook_context(&id("one"), "look again")];
-        assert_eq!(said(&[one], &remarked), (None, true));
+        assert_eq!(answer_of(&[one], &remarked), (None, true));
     }
 
     fn entry() -> impl Strategy<Value = Entry> {
@@ -631,11 +631,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the rows, a provider gets something it can take: roles in turns, beginning and ending
-        /// with the user's if there was anything to answer, and for every call one result in the next message.
+        /// Any rows give valid messages: roles alternate, the first is the user's, and every call has one result in the
+        /// next message.
         #[test]
         fn messages_are_always_valid(entries in prop::collection::vec(entry(), 0..12)) {
-            let messages = told(&entries);
+            let messages = messages_of(&entries);
             if let Some(first) = messages.first() {
                 prop_assert_eq!(first.role, Role::User);
             }
@@ -657,17 +657,17 @@ mod tests {
         }
 
         #[test]
-        fn rows_read_one_by_one_say_the_same(entries in prop::collection::vec(entry(), 0..12)) {
-            let mut told_between = ModelContext::new(PROVIDER);
+        fn rows_read_one_by_one_give_the_same_context(entries in prop::collection::vec(entry(), 0..12)) {
+            let mut one_by_one = ModelContext::new(PROVIDER);
             for entry in &entries {
-                let _ = written(&told_between);
-                read(&mut told_between, entry);
+                let _ = written(&one_by_one);
+                read(&mut one_by_one, entry);
             }
             let mut at_once = ModelContext::new(PROVIDER);
             entries.iter().for_each(|entry| read(&mut at_once, entry));
-            prop_assert_eq!(&told_between, &at_once);
-            // And what became history says what it said before.
-            prop_assert_eq!(written(&at_once), written(&thread(&entries)));
+            prop_assert_eq!(&one_by_one, &at_once);
+            // The history has the same content as the messages had.
+            prop_assert_eq!(written(&at_once), written(&context(&entries)));
         }
     }
 }

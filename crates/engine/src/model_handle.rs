@@ -1,4 +1,4 @@
-//! The model that a session asks, and what asking it has cost.
+//! The model of a session, and its cost.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,41 +7,41 @@ use ona_front::ModelUsed;
 use ona_provider::{Client, Model, ModelError};
 use ona_types::Effort;
 
-/// Finds a model of the same provider by its name.
+/// Finds a model of the same provider by name.
 pub type FindModel = Arc<dyn Fn(&str) -> Result<Model, ModelError> + Send + Sync>;
 
-/// Whom to ask, and how.
+/// A model, and how to call it.
 #[derive(Clone)]
 pub struct ModelHandle {
-    /// The line to them.
+    /// The client of the provider.
     pub client: Arc<Client>,
-    /// Who it is.
+    /// The model.
     pub model: Model,
-    /// How much may be written in one answer.
+    /// The output token limit of one answer.
     pub max_output: u32,
-    /// How much of that may be spent on thinking.
+    /// The part of it for thinking.
     pub thinking: Option<u32>,
-    /// How hard they are to think.
-    pub effort: EffortWish,
-    /// Others who can be reached on the same line.
+    /// The reasoning effort.
+    pub effort: EffortSetting,
+    /// Finds other models of the same provider.
     pub find: FindModel,
-    /// What was spent beside the turns' own questions: on hooks', on compactions and by agents that calls started.
-    pub aside: Arc<Mutex<Vec<ModelUsed>>>,
-    /// What everybody spends who works for the same prompt.
+    /// Usage outside the turn's own model calls: by hooks, compactions and subagents.
+    pub side_usage: Arc<Mutex<Vec<ModelUsed>>>,
+    /// The cost of everything that works on the same prompt.
     pub budget: Arc<SharedBudget>,
 }
 
-/// How hard a model is to think, if anybody has said so.
+/// The requested reasoning effort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EffortWish {
-    /// The operator has said it for this run, whatever files say.
+pub enum EffortSetting {
+    /// Set by the operator for this run; files do not override it.
     Fixed(Effort),
-    /// Settings have said it, or nobody; a file may say otherwise.
+    /// Set by the settings, or not at all; a file may override it.
     Open(Option<Effort>),
 }
 
-impl EffortWish {
-    /// What is wished for.
+impl EffortSetting {
+    /// The effort, if one is set.
     pub fn effort(self) -> Option<Effort> {
         match self {
             Self::Fixed(effort) => Some(effort),
@@ -49,16 +49,16 @@ impl EffortWish {
         }
     }
 
-    /// The same where a file says something, or nothing.
+    /// The effort with an override from a file, if the file has one.
     fn or(self, file: Option<Effort>) -> Self {
         match (self, file) {
             (Self::Open(_), Some(effort)) => Self::Open(Some(effort)),
-            (wish, _) => wish,
+            (setting, _) => setting,
         }
     }
 }
 
-/// What an agent and those it started have spent together.
+/// The shared cost of an agent and its subagents.
 #[derive(Debug, Default)]
 pub struct SharedBudget(Mutex<f64>);
 
@@ -79,22 +79,22 @@ impl fmt::Debug for ModelHandle {
 }
 
 impl ModelHandle {
-    /// The same line, to a model of another name.
-    pub(crate) fn called(&self, name: &str) -> Result<Self, ModelError> {
+    /// The same handle for another model.
+    pub(crate) fn for_model(&self, name: &str) -> Result<Self, ModelError> {
         let model = (self.find)(name)?;
         let max_output = model.max_output.map_or(self.max_output, |most| most.min(self.max_output));
         let thinking = self.thinking.and_then(|budget| model.thinking(budget, max_output));
         Ok(Self { model, max_output, thinking, ..self.clone() })
     }
 
-    /// The same model, which thinks as hard as a file says, if it says so.
-    pub(crate) fn trying(self, file: Option<Effort>) -> Self {
+    /// The same handle with the effort from a file, if the file has one.
+    pub(crate) fn with_effort(self, file: Option<Effort>) -> Self {
         Self { effort: self.effort.or(file), ..self }
     }
 
-    /// What to warn of if the operator names an effort that the model does not support.
+    /// The warning if the operator's effort is not supported by the model.
     pub(crate) fn unsupported_effort(&self) -> Option<String> {
-        let EffortWish::Fixed(given) = self.effort else { return None };
+        let EffortSetting::Fixed(given) = self.effort else { return None };
         let instead = match self.model.effort(given) {
             Some(taken) if taken == given => return None,
             Some(taken) => format!("supports at most {0}; using {0}", taken.as_str()),
@@ -103,23 +103,23 @@ impl ModelHandle {
         Some(format!("--effort {}: {} {instead}", given.as_str(), self.model.wire))
     }
 
-    fn aside(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn side_usage(&self) -> MutexGuard<'_, Vec<ModelUsed>> {
+        self.side_usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Spends beside the turn.
-    pub(crate) fn add_aside(&self, used: ModelUsed) {
+    /// Counts the cost of a side query against the budget, and adds its usage.
+    pub(crate) fn spend_on_side_query(&self, used: ModelUsed) {
         self.budget.spend(used.cost_usd);
-        self.tell_aside(used);
+        self.add_side_usage(used);
     }
 
-    /// Tells of what was spent beside the turn, and paid already.
-    pub(crate) fn tell_aside(&self, used: ModelUsed) {
-        used.add_to(&mut self.aside());
+    /// Adds usage whose cost is already counted.
+    pub(crate) fn add_side_usage(&self, used: ModelUsed) {
+        used.add_to(&mut self.side_usage());
     }
 
-    /// What was spent beside since this was last asked.
-    pub(crate) fn take_aside(&self) -> Vec<ModelUsed> {
-        std::mem::take(&mut *self.aside())
+    /// Removes and returns the usage outside the turn.
+    pub(crate) fn take_side_usage(&self) -> Vec<ModelUsed> {
+        std::mem::take(&mut *self.side_usage())
     }
 }

@@ -1,59 +1,59 @@
-//! How an agent is to work.
+//! Options of an agent.
 
 use std::sync::Arc;
 
 use ona_tools::StructuredOutput;
 use ona_types::hook::{SetupTrigger, StartSource};
 
-use crate::context_room::Room;
+use crate::context_limit::ContextLimit;
 use crate::prompt::PromptOptions;
 
-/// How the agent is to work.
+/// Options of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentOptions {
-    /// What the model is told first.
+    /// The system prompt.
     pub prompt: PromptOptions,
-    /// The tools that are offered; all of them if it is not said.
+    /// The offered tools; all of them if `None`.
     pub tools: Option<Vec<String>>,
-    /// The shape that answers must have.
+    /// The format of structured answers.
     pub shape: Option<Shape>,
-    /// Read no instructions.
+    /// Do not read instructions.
     pub bare: bool,
-    /// Offer memories to the model, as many as the settings say.
+    /// Give the model memories, within the budget of the settings.
     pub memories: bool,
-    /// No hook hears of its turns; its calls pass the gate like all others.
-    pub unheard: bool,
-    /// How the session came about.
+    /// Run no hooks for its turns. Its calls pass the gate like all others.
+    pub without_hooks: bool,
+    /// How the session starts.
     pub source: Option<StartSource>,
-    /// Setup hooks to run first.
+    /// The trigger of Setup hooks, which run first.
     pub setup: Option<SetupTrigger>,
-    /// What the user says before the first prompt.
+    /// A user message before the first prompt.
     pub initial: Option<String>,
-    /// How often the model may be asked in a turn.
+    /// Limit for model calls in a turn.
     pub max_turns: Option<u32>,
-    /// How often hooks may send the model back that hear of its end: Stop, of an agent that a call started SubagentStop and
-    /// TeammateIdle together; as often as they like if it is not said.
-    pub max_sent_back: Option<u32>,
-    /// How much may be spent.
+    /// How often hooks may block the stop: Stop hooks, and for a subagent SubagentStop and TeammateIdle hooks together.
+    /// No limit if `None`.
+    pub max_stop_blocks: Option<u32>,
+    /// Cost limit.
     pub max_budget_usd: Option<f64>,
-    /// Pass stream events on as they are.
+    /// Pass on the provider's stream events.
     pub partial: bool,
-    /// When the context is full.
-    pub room: Room,
-    /// Read instructions in further working directories too.
+    /// When the context counts as full.
+    pub context_limit: ContextLimit,
+    /// Also read instructions in additional working directories.
     pub read_additional: bool,
-    /// The date, as the model is told.
+    /// The date for the system prompt.
     pub today: String,
-    /// The model of agents that calls start, whatever they or their callers say.
-    pub model_of_agents: Option<String>,
-    /// A turn does not end while agents it started are at work.
-    pub waits: bool,
+    /// The model of subagents; overrides their definitions and callers.
+    pub subagent_model: Option<String>,
+    /// Whether a turn waits for the agents it started.
+    pub waits_for_agents: bool,
 }
 
-/// The shape that answers must have.
+/// The format of structured answers.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The tool that takes them.
+    /// The tool that accepts them.
     pub tool: Arc<StructuredOutput>,
     /// How often a wrong answer may be corrected.
     pub retries: u32,

@@ -1,21 +1,21 @@
-//! Pieces of an answer as they come, without secrets: one that is cut in two by the pieces is still one.
+//! Streamed pieces of an answer, without secrets. A secret that is split across pieces is still masked.
 
 use std::collections::BTreeMap;
 
 use ona_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
-/// Where a piece has its text, by what kind it is.
+/// The text fields of a delta, by its type.
 const TEXTS: [&str; 3] = ["text", "partial_json", "thinking"];
 
-/// What was held back of each block, because a secret could begin with it.
+/// The text held back in each block, because a secret could start with it.
 #[derive(Debug, Default)]
 pub(crate) struct Partial {
     held: BTreeMap<u64, (&'static str, Value, String)>,
 }
 
 impl Partial {
-    /// The events to pass on for one that came.
+    /// The events to pass on for one received event.
     pub(crate) fn pass(&mut self, raw: &Value, redactor: &Redactor) -> Vec<Value> {
         let index = raw["index"].as_u64().unwrap_or_default();
         let mut raw = raw.clone();
@@ -36,7 +36,7 @@ impl Partial {
             }
             (Some("content_block_stop"), _) => {
                 let held = self.held.remove(&index).map(|(key, kind, text)| {
-                    // The beginning of a secret that did not come is none.
+                    // The rest was not the start of a secret.
                     json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: text}})
                 });
                 held.into_iter().chain([raw]).collect()
@@ -48,8 +48,8 @@ impl Partial {
         }
     }
 
-    /// The answer begins anew.
-    pub(crate) fn forget(&mut self) {
+    /// Starts a new answer.
+    pub(crate) fn reset(&mut self) {
         self.held.clear();
     }
 }
@@ -67,17 +67,17 @@ mod tests {
             &["say sk-the-live-key-1 now"],
         ] {
             let mut partial = Partial::default();
-            let mut said = String::new();
+            let mut output = String::new();
             let stop = json!({"type": "content_block_stop", "index": 0});
             let deltas = pieces.iter().map(|piece| {
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
             });
             for event in deltas.chain([stop]) {
                 for passed in partial.pass(&event, &redactor) {
-                    said.push_str(passed["delta"]["text"].as_str().unwrap_or_default());
+                    output.push_str(passed["delta"]["text"].as_str().unwrap_or_default());
                 }
             }
-            assert_eq!(said, "say [REDACTED:live] now", "{pieces:?}");
+            assert_eq!(output, "say [REDACTED:live] now", "{pieces:?}");
         }
         let mut partial = Partial::default();
         let event = json!({"type": "content_block_delta", "index": 1,

@@ -1,4 +1,4 @@
-//! Which session to start: a new one, the one of a directory, or an earlier one that goes on.
+//! Which session to start: a new one, the one of a directory, or an earlier one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,26 +13,26 @@ use ona_gate::settle::is_gone;
 /// Which session to start.
 #[derive(Clone, Debug)]
 pub enum Which {
-    /// A new one, with this id if there is one.
+    /// A new one, with this id if given.
     New(Option<SessionId>),
-    /// The named conversation, else the latest of the directory, else a new one.
+    /// The given conversation, else the latest of the directory, else a new one.
     Join(Option<ConversationId>),
     /// The latest of the directory.
     Latest(Option<Fork>),
-    /// The one that a word names: an id, its beginning, or a name.
+    /// The one with this id, id prefix or name.
     Named(String, Option<Fork>),
 }
 
-/// An earlier session goes on in a copy.
+/// A fork of an earlier session.
 #[derive(Clone, Debug, Default)]
 pub struct Fork {
-    /// The id of the copy.
+    /// The id of the fork.
     pub id: Option<SessionId>,
-    /// The last entry that is copied; all of them if it is not said.
+    /// The last entry to copy; all of them if `None`.
     pub at: Option<i64>,
 }
 
-/// Why there is no such session.
+/// Why the session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SeatError {
     /// The directory has no session.
@@ -41,7 +41,7 @@ pub enum SeatError {
         /// The directory.
         dir: PathBuf,
     },
-    /// The word is empty.
+    /// The id is empty.
     #[error("empty session id")]
     Empty,
     /// No session has this id or name.
@@ -50,12 +50,12 @@ pub enum SeatError {
     /// Several sessions match.
     #[error("`{word}` is ambiguous: {}", ids.join(", "))]
     Ambiguous {
-        /// The word.
+        /// The id or name.
         word: String,
-        /// The sessions that match it.
+        /// The matching sessions.
         ids: Vec<String>,
     },
-    /// Another agent keeps it; only that agent's hooks add to it.
+    /// It belongs to another agent; only that agent's hooks write to it.
     #[error("session {session} belongs to {host}; ona cannot continue it")]
     Foreign {
         /// The session.
@@ -63,13 +63,13 @@ pub enum SeatError {
         /// The agent.
         host: String,
     },
-    /// The record failed, or there is such a session already.
+    /// The record failed, or the session exists already.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Which {
-    /// The seat in the record, and whether a session goes on there. A new session is not on the record yet.
+    /// The seat in the record, and whether the session is new or resumed. A new session is not on the record yet.
     pub(crate) fn seat(
         &self,
         store: &Store,
@@ -102,7 +102,7 @@ impl Which {
     }
 }
 
-/// Joins a conversation for calls of the operator. A session that another process drives is left to it.
+/// Joins a conversation for calls of the operator. If another process runs the session, a new one is created.
 fn join(
     store: &Store,
     dir: &Path,
@@ -121,7 +121,7 @@ fn join(
     }
 }
 
-/// A session that another agent keeps is only ever added to by that agent's hooks.
+/// Rejects a session of another agent: only that agent's hooks write to it.
 fn not_foreign(store: &Store, seat: Seat) -> Result<Seat, SeatError> {
     match store.seat_of(&seat.session)? {
         Some((_, host)) if is_foreign(&host) => {
@@ -131,9 +131,9 @@ fn not_foreign(store: &Store, seat: Seat) -> Result<Seat, SeatError> {
     }
 }
 
-/// The session that a word names.
+/// Finds a session by id, id prefix or name.
 pub fn find_session(store: &Store, word: &str, dir: &Path) -> Result<Seat, SeatError> {
-    // A variable of a script that is not set: every id begins with nothing.
+    // An unset variable in a script: every id starts with the empty string.
     if word.trim().is_empty() {
         return Err(SeatError::Empty);
     }
@@ -147,7 +147,7 @@ pub fn find_session(store: &Store, word: &str, dir: &Path) -> Result<Seat, SeatE
     }
 }
 
-/// The seat of a session that is new; the record does not know it yet.
+/// The seat of a new session that is not on the record yet.
 pub(crate) fn new_seat(id: Option<SessionId>, dir: &Path) -> Seat {
     Seat {
         conversation: ConversationId::generate(),

@@ -1,4 +1,4 @@
-//! What a session says of its MCP servers: to the model what they say of themselves, to the user which are missing.
+//! Notices about MCP servers: their instructions for the model, and connection problems for the user.
 
 use ona_mcp::ServerState;
 use ona_store::{Step, StoreError};
@@ -8,28 +8,28 @@ use ona_types::{Entry, SystemNote};
 use crate::agent::Agent;
 
 impl Agent {
-    /// Tells the model what servers say of themselves, once each, and the user which are not there.
-    pub(crate) async fn heed_servers(&mut self) -> Result<(), StoreError> {
+    /// Gives the model each server's instructions once, and warns the user about servers that are not connected.
+    pub(crate) async fn report_servers(&mut self) -> Result<(), StoreError> {
         let Some(servers) = self.session.gate.toolbox.servers.clone() else { return Ok(()) };
-        // Of its caller's servers, an agent's user has heard already.
+        // The caller's servers were already reported to the user.
         let is_main = self.session.side.identity.is_none();
         let mut entries = Vec::new();
         for (status, is_own) in servers.statuses().await {
             let warns = is_main || is_own;
             if !self
-                .servers_told
+                .reported_servers
                 .insert((status.name.clone(), status.state == ServerState::Connected))
             {
                 continue;
             }
             for left_out in status.left_out.iter().filter(|_| warns) {
                 let left_out = self.session.gate.masked(left_out);
-                self.warn(format!("of the MCP server {} {left_out}", status.name));
+                self.warn(format!("MCP server {}: {left_out}", status.name));
             }
             match (status.state, &status.error, &status.instructions) {
                 (ServerState::Connected, _, Some(instructions)) => {
                     let mut text = format!(
-                        "The MCP server {} says of its tools ({PREFIX}{}__*):\n{instructions}",
+                        "Instructions of the MCP server {} for its tools ({PREFIX}{}__*):\n{instructions}",
                         status.name, status.slug
                     );
                     self.session.gate.governance.redactor.mask_string(&mut text);
@@ -39,23 +39,23 @@ impl Agent {
                 (ServerState::Failed | ServerState::NeedsAuth, ..) if !warns => {}
                 (ServerState::Failed, error, _) => {
                     let why =
-                        self.session.gate.masked(error.as_deref().unwrap_or("no reason was given"));
-                    self.warn(format!("the MCP server {} is not connected: {why}", status.name));
+                        self.session.gate.masked(error.as_deref().unwrap_or("unknown reason"));
+                    self.warn(format!("MCP server {} is not connected: {why}", status.name));
                 }
                 (ServerState::NeedsAuth, ..) => self.warn(format!(
-                    "the MCP server {0} wants you to sign in: `ona mcp login {0}`",
+                    "MCP server {0} requires sign-in: run `ona mcp login {0}`",
                     status.name
                 )),
-                // It may come yet.
+                // It may connect later.
                 (ServerState::Pending, ..) => {
-                    self.servers_told.remove(&(status.name.clone(), false));
+                    self.reported_servers.remove(&(status.name.clone(), false));
                 }
                 (ServerState::Connected | ServerState::Disabled, ..) => {}
             }
         }
         match entries.is_empty() {
             true => Ok(()),
-            false => self.keep(&Step { entries: &entries, ..Step::default() }),
+            false => self.commit(&Step { entries: &entries, ..Step::default() }),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Prompts of MCP servers: `/mcp__server__prompt` and words, one for each of its arguments.
+//! Prompts of MCP servers: `/mcp__server__prompt` and one word per argument.
 
 use ona_mcp::{Body, ContentPart, McpError, PromptArgument, ResourceContent};
 use tokio_util::sync::CancellationToken;
 
 use crate::session::SessionRef;
 
-/// Why a prompt of a server cannot be had.
+/// Why a prompt of a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     #[error("no MCP server is connected")]
@@ -21,8 +21,8 @@ pub enum PromptError {
 }
 
 impl SessionRef<'_> {
-    /// What a prompt of a server stands for: `/mcp__server__prompt` and words, one for each of its arguments.
-    pub(crate) async fn prompt_of_server(
+    /// The text of a server's prompt.
+    pub(crate) async fn expand_server_prompt(
         self,
         name: &str,
         args: &str,
@@ -43,19 +43,19 @@ impl SessionRef<'_> {
         }
         let given = prompt.arguments.iter().zip(words);
         let given = given.map(|(argument, word)| (argument.name.clone(), word)).collect();
-        let said = pool.prompt(&prompt.server, &prompt.name, given, cancel.clone()).await?;
-        let texts = said.into_iter().map(|message| match message.part {
+        let messages = pool.prompt(&prompt.server, &prompt.name, given, cancel.clone()).await?;
+        let texts = messages.into_iter().map(|message| match message.part {
             ContentPart::Text(text) => text,
             ContentPart::Resource(ResourceContent { uri, body: Body::Text(text), .. }) => {
                 format!("[{uri}]\n{text}")
             }
-            _ => "[something that is not text was left out]".to_owned(),
+            _ => "[content that is not text was left out]".to_owned(),
         });
         Ok(texts.collect::<Vec<_>>().join("\n\n"))
     }
 }
 
-/// What a prompt has not been told that it must be, and what else it may be; nothing if it knows enough.
+/// The missing required arguments, and the optional ones; `None` if all required ones are given.
 fn missing(arguments: &[PromptArgument], given: usize) -> Option<String> {
     let names = |required: bool| -> Vec<&str> {
         let rest = arguments.iter().skip(given).filter(|one| one.required == required);
@@ -64,9 +64,9 @@ fn missing(arguments: &[PromptArgument], given: usize) -> Option<String> {
     let (wanted, optional) = (names(true), names(false));
     match (wanted.is_empty(), optional.is_empty()) {
         (true, _) => None,
-        (false, true) => Some(format!("wants {}", wanted.join(", "))),
+        (false, true) => Some(format!("requires {}", wanted.join(", "))),
         (false, false) => {
-            Some(format!("wants {} (optional: {})", wanted.join(", "), optional.join(", ")))
+            Some(format!("requires {} (optional: {})", wanted.join(", "), optional.join(", ")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the engine does for the gate of a session: it asks the model, starts agents and applies skills.
+//! The engine's services for the gate: model calls, subagents and skills.
 
 use ona_gate::Gate;
 use ona_gate::services::{AgentIdentity, EngineServices, SkillOrder};
@@ -87,8 +87,8 @@ impl EngineServices for AgentSide {
         text: &'a str,
     ) -> Waits<'a, Option<Result<String, ServiceError>>> {
         Box::pin(async move {
-            let said = SessionRef { gate, side: self }.ask_about(prompt, text).await?;
-            Some(said.map_err(ServiceError::of))
+            let answer = SessionRef { gate, side: self }.ask_about(prompt, text).await?;
+            Some(answer.map_err(ServiceError::of))
         })
     }
 

@@ -24,32 +24,32 @@ use ona_gate::intents::metadata::with_metadata;
 use ona_gate::settle::settle;
 use ona_gate::{Gate, Record};
 
-/// What every session of this process shares.
+/// The parts that all sessions of this process share.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// The record, the settings and the means.
+    /// The record and the configuration.
     pub core: Arc<Core>,
-    /// Agents that work in the background.
+    /// Agents in the background.
     pub background: Arc<BackgroundAgents>,
 }
 
 impl Engine {
-    /// An engine without agents at work.
+    /// An engine without running agents.
     pub fn new(core: Core) -> Self {
         Self { core: Arc::new(core), background: Arc::default() }
     }
 }
 
-/// A place in a conversation, ready for calls.
+/// A session, ready for calls.
 #[derive(Debug)]
 pub struct Session {
-    /// What its calls are judged by.
+    /// The gate for its calls.
     pub gate: Gate,
     /// The model, the extensions and the agents behind the gate.
     pub(crate) side: Arc<AgentSide>,
 }
 
-/// A session as its calls see it.
+/// A borrowed session.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionRef<'a> {
     pub(crate) gate: &'a Gate,
@@ -57,9 +57,9 @@ pub(crate) struct SessionRef<'a> {
 }
 
 impl Session {
-    /// A session to ask about what would happen in it: the one that
-    /// [`Which::Join`](crate::Which::Join) would find, or one that there is no record of. Nothing is written, settled or ended.
-    pub fn look(
+    /// A session to explain calls with: the one that [`Which::Join`](crate::Which::Join) would find, or one that is not
+    /// on the record. Nothing is written or settled.
+    pub fn read_only(
         engine: &Engine,
         cwd: &Path,
         conversation: Option<&ConversationId>,
@@ -69,21 +69,21 @@ impl Session {
             let new = new_seat(None, cwd);
             Seat { conversation: conversation.cloned().unwrap_or(new.conversation), ..new }
         });
-        Self::seated(engine, seat, cwd, Remember::Nothing)
+        Self::with_seat(engine, seat, cwd, Remember::Nothing)
     }
 
-    /// The same for a session that would be new.
-    pub fn look_new(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
-        Self::seated(engine, new_seat(None, cwd), cwd, Remember::Nothing)
+    /// The same for a new session.
+    pub fn new_read_only(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
+        Self::with_seat(engine, new_seat(None, cwd), cwd, Remember::Nothing)
     }
 
-    /// Opens a session whose seat is known.
+    /// Opens the session of a seat.
     pub(crate) fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
         settle(&engine.core.store, &seat)?;
-        Self::seated(engine, seat, cwd, Remember::Settings)
+        Self::with_seat(engine, seat, cwd, Remember::Settings)
     }
 
-    fn seated(
+    fn with_seat(
         engine: &Engine,
         seat: Seat,
         cwd: &Path,
@@ -97,8 +97,7 @@ impl Session {
         let mut governance = Governance::load(core, &seat, place, remember, Untrusted::Stops)?;
         governance.warnings.extend(left_in.map(|dir| {
             format!(
-                "the session was left in {}, a name that is not kept because it holds a secret: it goes on \
-                 in {}",
+                "the session's last directory {} has a secret in its name, which is not stored; it continues in {}",
                 dir.display(),
                 goes_on_in.display()
             )
@@ -109,7 +108,7 @@ impl Session {
         Ok(Self { gate, side })
     }
 
-    /// The session as its calls see it.
+    /// The session, borrowed.
     pub(crate) fn view(&self) -> SessionRef<'_> {
         SessionRef { gate: &self.gate, side: &self.side }
     }
@@ -120,39 +119,39 @@ impl Session {
         self.gate.engine = Arc::<AgentSide>::clone(&self.side);
     }
 
-    /// The session with somebody in front of it; without, there is nobody to ask.
+    /// Sets the front-end. Without one, no user can be asked.
     #[must_use]
-    pub(crate) fn facing(mut self, front: CoreEnd) -> Self {
+    pub(crate) fn with_front(mut self, front: CoreEnd) -> Self {
         self.gate.front = front;
         self
     }
 
-    /// The session with a model that its hooks may ask.
+    /// Sets the model.
     #[must_use]
-    pub(crate) fn judged_by(mut self, model_handle: Arc<ModelHandle>) -> Self {
+    pub(crate) fn with_model(mut self, model_handle: Arc<ModelHandle>) -> Self {
         self.change_side(|side| side.model = Some(model_handle));
         self
     }
 
-    /// The session for agents that its calls start.
+    /// Sets the options of the agents that its calls start.
     #[must_use]
-    pub(crate) fn working(mut self, options: AgentOptions) -> Self {
+    pub(crate) fn with_agent_options(mut self, options: AgentOptions) -> Self {
         self.change_side(|side| side.options = Some(Arc::new(options)));
         self
     }
 
-    /// Whether some hook would ask a model.
+    /// Whether a hook calls a model.
     pub(crate) fn wants_model(&self) -> bool {
         self.gate.governance.hooks.wants_model()
     }
 
-    /// Whether a call of this tool would ask a model.
+    /// Whether a call of this tool needs a model.
     pub(crate) fn model_need(&self, tool: &str) -> ModelNeed {
         let tool = self.gate.toolbox.find(tool);
         tool.map(|tool| tool.model_need(&self.gate.services())).unwrap_or_default()
     }
 
-    /// What is wrong with settings, for the user.
+    /// Problems in the settings, for the user.
     pub fn warnings(&self) -> &[String] {
         &self.gate.governance.warnings
     }
@@ -162,7 +161,7 @@ impl Session {
         self.gate.mode()
     }
 
-    /// Tools as a model is told of them.
+    /// The definitions of tools for the model.
     pub fn tool_specs(&self, names: &[String]) -> Vec<ToolSpec> {
         let policy = self.gate.workspace.as_ref().map(|workspace| workspace.policy());
         let services = self.gate.services();
@@ -178,40 +177,40 @@ impl Session {
         tools.map(|tool| spec(&*tool)).collect()
     }
 
-    /// What a tool may do; of one that is not there, anything.
+    /// The hints of a tool; for an unknown tool, the most cautious ones.
     pub fn hints(&self, name: &str) -> ona_mcp::Hints {
         let tool = self.gate.toolbox.find(name);
         tool.map_or(ona_mcp::Hints::ANYTHING, |tool| tool.facts().hints)
     }
 
-    /// Takes notice of settings, of a workspace and of the phase that have changed since the last call; for who makes
-    /// calls over a long time and has no turns.
-    pub async fn look_again(&mut self, cancel: &CancellationToken) -> Result<(), StoreError> {
+    /// Picks up changes of the settings, the workspace and the phase since the last call; for long-running callers without
+    /// turns.
+    pub async fn refresh(&mut self, cancel: &CancellationToken) -> Result<(), StoreError> {
         self.gate.find_workspace();
         self.gate.follow_approval()?;
-        self.heed_settings(false, cancel).await.map(drop)
+        self.reload_settings(false, cancel).await.map(drop)
     }
 
-    /// What an interrupt would end.
+    /// The token that an interrupt cancels.
     pub fn running(&self) -> CancellationToken {
         self.gate.front.running()
     }
 
-    /// Where the session stands in the record.
+    /// The seat in the record.
     pub fn seat(&self) -> &Seat {
         self.gate.seat()
     }
 }
 
 impl SessionRef<'_> {
-    /// The same session, for somebody who works beside this one.
-    pub(crate) fn beside(self) -> Result<Session, StoreError> {
+    /// The same session, for concurrent calls.
+    pub(crate) fn for_concurrent_use(self) -> Result<Session, StoreError> {
         let side = Arc::new(self.side.clone());
         Ok(Session { gate: self.gate.beside()?, side })
     }
 
-    /// A session of the same conversation, with the same terms and the same model behind it.
-    pub(crate) fn aside(self) -> Result<Session, StoreError> {
+    /// A new session of the same conversation, with the same rules and the same model.
+    pub(crate) fn side_session(self) -> Result<Session, StoreError> {
         let own = self.gate.seat();
         let seat = self.gate.store().new_session(&NewSession {
             project_dir: &own.project_dir,
@@ -227,7 +226,7 @@ impl SessionRef<'_> {
         Ok(Session { gate, side })
     }
 
-    /// Where instructions are for this session.
+    /// Where the session's instructions are.
     pub(crate) fn instruction_roots(self) -> instructions::Roots {
         let (config, place) = (&self.gate.record.core.config, self.gate.place());
         let excludes = self.gate.settings().claude_md_excludes.unwrap_or_default();
@@ -248,8 +247,7 @@ impl SessionRef<'_> {
     }
 }
 
-/// The conversation's own directory is the project, where it still exists; the shell goes on where it
-/// was left.
+/// The project is the conversation's directory, if it still exists. The working directory is where the shell was left.
 fn place(seat: &Seat, here: &Path) -> Place {
     let project = Path::new(&seat.project_dir);
     let project = project.canonicalize().ok().filter(|dir| dir.is_dir());

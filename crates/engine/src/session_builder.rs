@@ -1,17 +1,17 @@
-//! Starting a session, for every front-end. The steps and their order are here and nowhere else:
+//! Starting a session, for every front-end. The steps and their order are only here:
 //!
-//! 1. the seat: which session it is ([`Which`]);
-//! 2. its settings, and trust in what the repository brings;
+//! 1. the seat: which session ([`Which`]);
+//! 2. the settings, and trust in the repository's configuration;
 //! 3. the extensions;
 //! 4. the main agent's role;
 //! 5. the model;
-//! 6. the record of a new session: a start that fails before leaves none behind;
+//! 6. the record of a new session, so that a failed start leaves nothing behind;
 //! 7. the front-end;
 //! 8. the MCP servers;
-//! 9. the agent itself.
+//! 9. the agent.
 //!
-//! [`SessionBuilder::prepare`] takes the first five, which need nobody at the other end;
-//! [`Prepared::session`] and [`Prepared::agent`] take the rest.
+//! [`SessionBuilder::prepare`] does the first five, which need no front-end; [`Prepared::session`] and
+//! [`Prepared::agent`] do the rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use ona_types::hook::StartSource;
 use serde_json::json;
 
 use crate::agent::{Agent, AgentError};
-use crate::agent_types::{PlayError, TypeError};
+use crate::agent_types::{RoleError, TypeError};
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::seats::{SeatError, Which};
@@ -34,56 +34,56 @@ use ona_config::settings::Settings;
 use ona_gate::governance::GovernanceError;
 use ona_gate::servers::{Connecting, Deferral};
 
-/// What a start asks of the program that starts the session.
+/// What the program that starts a session provides.
 pub trait Starter {
-    /// Its errors.
+    /// Its error type.
     type Error: From<StartError> + std::fmt::Display;
 
-    /// Tells the user of a problem that does not stop the start.
+    /// Shows a warning to the user.
     fn warn(&self, warning: &str);
 
-    /// The same for an error: what ona does without.
+    /// Shows an error that does not stop the start, and what ona does without.
     fn warn_without(&self, error: &Self::Error, without: &str);
 
-    /// Asks whether to trust a folder: what would run, and what else would take effect.
+    /// Asks the user whether to trust a folder: what would run, and what else would take effect.
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool;
 
-    /// The model that the settings and the operator choose. `last` is the provider and model of the session's last answer.
+    /// The model from the settings and the operator's options. `last` is the provider and model of the session's last answer.
     fn model(
         &self,
         settings: &Settings,
         last: Option<&(String, String)>,
     ) -> Result<ModelHandle, Self::Error>;
 
-    /// Whether some provider has a model of this name.
+    /// Whether a provider has a model of this name.
     fn is_model(&self, name: &str, settings: &Settings) -> bool;
 
-    /// How MCP servers are connected.
+    /// The options for MCP servers.
     fn server_options(&self) -> Result<ServerOptions, Self::Error>;
 }
 
-/// How MCP servers are connected.
+/// The options for MCP servers.
 pub struct ServerOptions {
-    /// Where tokens are kept.
+    /// The store for tokens.
     pub tokens: Arc<dyn TokenStore>,
-    /// When their tools are kept from the model until it looks for them.
+    /// When their tools are deferred until the model searches for them.
     pub deferral: Deferral,
-    /// How long the start waits for them; one that is ready later is used from then on.
+    /// How long the start waits for them. A server that connects later is used from then on.
     pub wait: Duration,
 }
 
-/// What the session is for. It decides what is read and connected.
+/// The purpose of the session. It decides what is loaded and connected.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// One call of this tool, without a turn around it.
+    /// One call of this tool, without a turn.
     Call(&'a str),
-    /// Calls over a long time, without turns.
+    /// Many calls, without turns.
     Calls,
     /// The turns of an agent.
     Turns {
-        /// The type of the main agent, if the operator has named one.
+        /// The type of the main agent, if the operator named one.
         agent: Option<&'a str>,
-        /// Whether the operator has named the model, which then counts above the agent's own.
+        /// Whether the operator named the model, which then overrides the agent's own.
         model_named: bool,
     },
 }
@@ -101,7 +101,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether agents, skills and plugins are read.
+    /// Whether agents, skills and plugins are loaded.
     fn needs_extensions(self) -> bool {
         match self {
             Self::Call(tool) => {
@@ -113,29 +113,29 @@ impl Work<'_> {
     }
 }
 
-/// Why a session does not start.
+/// Why a session cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such session.
+    /// The session was not found or cannot be used.
     #[error(transparent)]
     Seat(#[from] SeatError),
     /// Its settings cannot be used.
     #[error(transparent)]
     Governance(#[from] GovernanceError),
-    /// The main agent is of a type that cannot be used.
+    /// The main agent's type cannot be used.
     #[error("{from}: {cause}")]
     Role {
-        /// Who asks for the type.
+        /// Where the type comes from.
         from: RoleFrom,
-        /// What is wrong with it.
+        /// The error.
         cause: TypeError,
     },
     /// A rule denies the tool that returns structured answers.
     #[error("--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that returns the answer")]
     AnswerDenied,
-    /// The main agent's role cannot be used.
+    /// The main agent's role cannot be applied.
     #[error(transparent)]
-    Play(#[from] PlayError),
+    RoleSetup(#[from] RoleError),
     /// The agent cannot start.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -144,7 +144,7 @@ pub enum StartError {
     Store(#[from] StoreError),
 }
 
-/// Who asks for the type of the main agent.
+/// Where the main agent's type comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleFrom {
     /// The command line.
@@ -159,31 +159,31 @@ impl std::fmt::Display for RoleFrom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Option => "--agent",
-            Self::Session => "the agent that the session was",
+            Self::Session => "the agent of the resumed session",
             Self::Setting => "the setting `agent`",
         })
     }
 }
 
-/// A session to be started.
+/// A session to start.
 pub struct SessionBuilder<'a, S> {
-    /// What sessions of this process share.
+    /// The parts that all sessions share.
     pub engine: &'a Engine,
-    /// Who starts it.
+    /// The program that starts it.
     pub starter: S,
-    /// Where, without symlinks.
+    /// The directory, without symlinks.
     pub cwd: &'a Path,
-    /// Which session.
+    /// Which session to start.
     pub which: Which,
-    /// What it is for.
+    /// Its purpose.
     pub work: Work<'a>,
-    /// How it came about, as the record says of a new one.
+    /// The origin that the record gets for a new session.
     pub origin: &'static str,
-    /// The name it gets.
+    /// Its name.
     pub name: Option<&'a str>,
 }
 
-/// A session that could start: the settings are in order, and the record does not know of it yet if it is new.
+/// A session that can start: its settings are valid. A new session is not on the record yet.
 pub struct Prepared<'a, S> {
     builder: SessionBuilder<'a, S>,
     session: Session,
@@ -192,7 +192,7 @@ pub struct Prepared<'a, S> {
 }
 
 impl<'a, S: Starter> SessionBuilder<'a, S> {
-    /// Takes the steps that can fail for a reason of the user's.
+    /// Does the steps that can fail because of the user's input or settings.
     pub fn prepare(self) -> Result<Prepared<'a, S>, S::Error> {
         let store = &self.engine.core.store;
         let (seat, source) =
@@ -202,7 +202,7 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
             self.starter.warn(warning);
         }
         if self.work.needs_extensions() {
-            for warning in session.extend().map_err(StartError::from)? {
+            for warning in session.load_extensions().map_err(StartError::from)? {
                 self.starter.warn(&warning);
             }
         }
@@ -214,7 +214,7 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
         Ok(prepared)
     }
 
-    /// The session with its settings, if what the repository brings is trusted.
+    /// Opens the session, if the repository's configuration is trusted.
     fn open(&self, seat: &Seat) -> Result<Session, StartError> {
         match Session::open(self.engine, seat.clone(), self.cwd) {
             Err(GovernanceError::Untrusted { what, also, request })
@@ -229,12 +229,12 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
 }
 
 impl<S: Starter> Prepared<'_, S> {
-    /// Whether the session is new or goes on.
+    /// Whether the session is new or resumed.
     pub fn source(&self) -> StartSource {
         self.source
     }
 
-    /// What the main agent's type has the user say first.
+    /// The first user message of the main agent's type.
     pub fn initial_prompt(&self) -> Option<&str> {
         self.session.initial_prompt().filter(|_| self.source == StartSource::Startup)
     }
@@ -244,17 +244,17 @@ impl<S: Starter> Prepared<'_, S> {
         self.session.gate.settings()
     }
 
-    /// Where the session stands in the record.
+    /// The seat in the record.
     pub fn seat(&self) -> &Seat {
         self.session.seat()
     }
 
-    /// The role and the model of the main agent.
+    /// Sets the main agent's role and finds its model.
     fn for_turns(&mut self, agent: Option<&str>) -> Result<ModelHandle, S::Error> {
         let starter = &self.builder.starter;
         let settings = self.session.gate.settings();
-        let unmet = self.session.unmet(|name| starter.is_model(name, &settings));
-        for warning in unmet.map_err(StartError::from)? {
+        let missing = self.session.missing_references(|name| starter.is_model(name, &settings));
+        for warning in missing.map_err(StartError::from)? {
             starter.warn(&warning.to_string());
         }
         self.take_role(agent)?;
@@ -270,8 +270,7 @@ impl<S: Starter> Prepared<'_, S> {
         }
     }
 
-    /// The main agent is the one that the operator names, or else the one that the session was before, or else the one
-    /// in the settings.
+    /// Sets the main agent's type: the one the operator named, else the one the session had, else the one in the settings.
     fn take_role(&mut self, named: Option<&str>) -> Result<(), StartError> {
         let before = self.builder.engine.core.store.role_of(&self.session.seat().session)?;
         let settings = self.session.gate.settings();
@@ -286,7 +285,7 @@ impl<S: Starter> Prepared<'_, S> {
         taken.map_err(|cause| StartError::Role { from, cause })
     }
 
-    /// S0 §2.4, 3: that a model could not be asked is on the record too.
+    /// S0 §2.4, 3: a missing model is recorded.
     fn record_refusal(&self, error: &S::Error) -> Result<(), StoreError> {
         self.record()?;
         let detail = json!({"error": "authentication_failed", "message": error.to_string()});
@@ -295,8 +294,8 @@ impl<S: Starter> Prepared<'_, S> {
         store.keep_step(self.session.seat(), &Step { event, ..Step::default() })
     }
 
-    /// The model for hooks and tools, if they need one. Without one, such hooks are skipped, which is recorded, and such
-    /// tools say so.
+    /// The model for hooks and tools, if they need one. Without a model such hooks are skipped, which is recorded, and such
+    /// tools return an error.
     fn for_calls(&self, work: Work<'_>) -> Option<ModelHandle> {
         let (session, starter) = (&self.session, &self.builder.starter);
         let need = match work {
@@ -315,14 +314,14 @@ impl<S: Starter> Prepared<'_, S> {
                 starter.warn_without(&error, "hooks that call a model do not run");
             }
             Work::Call(tool) if need == ModelNeed::Always => {
-                starter.warn_without(&error, &format!("{tool} calls no model"));
+                starter.warn_without(&error, &format!("{tool} runs without a model"));
             }
             _ => {}
         }
         None
     }
 
-    /// A new session is on the record from here on.
+    /// Creates the record of a new session.
     fn record(&self) -> Result<(), StoreError> {
         let (store, seat) = (&self.builder.engine.core.store, self.session.seat());
         match (self.source, self.builder.name) {
@@ -341,14 +340,14 @@ impl<S: Starter> Prepared<'_, S> {
         Ok(())
     }
 
-    /// The session, ready for calls. Agents that they start work with these options.
+    /// The session, ready for calls. `options` are those of the agents that calls start.
     pub async fn session(self, front: CoreEnd, options: AgentOptions) -> Result<Session, S::Error> {
         self.record().map_err(StartError::from)?;
         let Self { builder, session, model, .. } = self;
-        let mut session = session.facing(front);
+        let mut session = session.with_front(front);
         if let Some(model) = model {
             builder.warn_of_effort(&model);
-            session = session.judged_by(Arc::new(model)).working(options);
+            session = session.with_model(Arc::new(model)).with_agent_options(options);
         }
         if builder.work.needs_servers() {
             builder.connect(&mut session).await?;
@@ -369,22 +368,22 @@ impl<S: Starter> Prepared<'_, S> {
         };
         self.record().map_err(StartError::from)?;
         let Self { builder, session, source, .. } = self;
-        let session = session.facing(front);
+        let session = session.with_front(front);
         let named = matches!(builder.work, Work::Turns { model_named: true, .. });
         let model = session.model_of_role(model, named);
         builder.warn_of_effort(&model);
         let model = Arc::new(model);
-        let mut session = session.judged_by(Arc::clone(&model));
+        let mut session = session.with_model(Arc::clone(&model));
         builder.connect(&mut session).await?;
         let options = AgentOptions { source: Some(source), ..options };
-        let options = Box::pin(session.play(options)).await.map_err(StartError::from)?;
+        let options = Box::pin(session.apply_role(options)).await.map_err(StartError::from)?;
         let agent = Box::pin(Agent::start(session, model, options)).await;
         Ok(agent.map_err(StartError::from)?)
     }
 }
 
 impl<S: Starter> SessionBuilder<'_, S> {
-    /// Connects the session's MCP servers, and waits a little for them.
+    /// Connects the session's MCP servers, and waits for them up to the limit.
     async fn connect(&self, session: &mut Session) -> Result<(), S::Error> {
         let ServerOptions { tokens, deferral, wait } = self.starter.server_options()?;
         let servers = session.servers().map_err(StartError::from)?;
@@ -399,7 +398,7 @@ impl<S: Starter> SessionBuilder<'_, S> {
         Ok(())
     }
 
-    /// Warns if the model does not support the effort that the operator has named.
+    /// Warns if the model does not support the operator's effort.
     fn warn_of_effort(&self, model: &ModelHandle) {
         if let Some(warning) = model.unsupported_effort() {
             self.starter.warn(&warning);

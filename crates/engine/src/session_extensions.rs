@@ -14,12 +14,12 @@ use ona_extensions::{
 };
 
 impl Session {
-    /// Reads the agents, skills, commands and plugins there are for this session.
+    /// Loads the session's agents, skills, commands and plugins.
     pub fn read_extensions(&self) -> Result<Extensions, StoreError> {
         self.view().read_extensions()
     }
 
-    /// What there is in a directory besides what its repository brings: nobody has agreed to that.
+    /// The extensions of a directory without those of its repository, which are not trusted.
     pub fn extensions_without_project(
         engine: &Engine,
         dir: &Path,
@@ -44,7 +44,7 @@ impl Session {
 }
 
 impl SessionRef<'_> {
-    /// Reads the agents, skills, commands and plugins there are for this session.
+    /// Loads the session's agents, skills, commands and plugins.
     pub(crate) fn read_extensions(self) -> Result<Extensions, StoreError> {
         let (config, place) = (&self.gate.record.core.config, self.gate.place());
         let roots = config.roots(&place.project_dir, &place.cwd);
@@ -64,12 +64,12 @@ impl SessionRef<'_> {
         }))
     }
 
-    /// The room for the listing of skills, given how much the model takes in.
+    /// The size limit of the skill listing, for the model's context window.
     pub(crate) fn skill_listing_room(self, context_tokens: Option<u64>) -> usize {
         listing_room(context_tokens, self.gate.record.core.config.skill_listing_room)
     }
 
-    /// Renders a skill for this session, with what followed its name.
+    /// Renders a skill with its arguments.
     pub(crate) fn render_skill(
         self,
         skill: &SkillDefinition,

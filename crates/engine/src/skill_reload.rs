@@ -1,4 +1,4 @@
-//! Skills and commands that change while a session goes on: read anew between turns, never in one.
+//! Skills and commands that change during a session: reloaded between turns, never within one.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 
 impl Agent {
-    /// Skills that have changed since the last turn are read again, unless a ConfigChange hook says no. What nobody has
-    /// agreed to in them does not act.
-    pub(crate) async fn heed_skills(
+    /// Reloads skills that changed since the last turn, unless a ConfigChange hook refuses. Parts of them that are not
+    /// trusted do not take effect.
+    pub(crate) async fn reload_skills(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
@@ -30,23 +30,23 @@ impl Agent {
             }
             let detail = json!({"source": "skills", "file": file, "refused": fired.denies()});
             let event = Some(("settings.changed", &detail));
-            self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+            self.commit(&Step { hooks: &fired.rows, event, ..Step::default() })?;
         }
         if let Some(why) = refused {
-            self.warn(format!("skills have changed and stay as they were: {why}"));
+            self.warn(format!("skills have changed; the change was refused: {why}"));
             return Ok(());
         }
         let before = self.skill_listing();
         let new = self.session.read_extensions()?;
-        let said = {
+        let warnings = {
             let mut now = self.session.side.extensions();
             let new = new.after(&now);
-            let mut said: Vec<String> = new.warnings.iter().map(ToString::to_string).collect();
-            said.retain(|warning| now.warnings.iter().all(|old| old.to_string() != *warning));
+            let mut warnings: Vec<String> = new.warnings.iter().map(ToString::to_string).collect();
+            warnings.retain(|warning| now.warnings.iter().all(|old| old.to_string() != *warning));
             let known = |path: &Path| now.skills.iter().find(|skill| skill.path == path);
             for skill in new.skills.iter().filter(|skill| !skill.held_back.is_empty()) {
                 if known(&skill.path).is_none_or(|old| old.held_back != skill.held_back) {
-                    said.push(format!(
+                    warnings.push(format!(
                         "{} has changed; held back until `ona trust`: {}",
                         skill.path.display(),
                         skill.held_back.join(", ")
@@ -54,14 +54,14 @@ impl Agent {
                 }
             }
             *now = new;
-            said
+            warnings
         };
-        for warning in said {
+        for warning in warnings {
             self.warn(warning);
         }
         if self.skill_listing() != before {
-            let told: Vec<_> = self.skills_told().into_iter().collect();
-            self.keep(&Step { entries: &told, ..Step::default() })?;
+            let entries: Vec<_> = self.skill_listing_entry().into_iter().collect();
+            self.commit(&Step { entries: &entries, ..Step::default() })?;
         }
         Ok(())
     }

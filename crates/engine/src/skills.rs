@@ -1,5 +1,5 @@
-//! Skills and custom commands in a session: applied by the model or typed by the user, with what they allow while they
-//! are active.
+//! Skills and custom commands in a session: applied by the model or typed by the user, with the permissions they give while
+//! active.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -24,15 +24,15 @@ use ona_extensions::{
 use ona_gate::call::{CallError, CallReport};
 use ona_gate::services::SkillOrder;
 
-/// After a compaction the model is told this much of an active skill again, and of all of them together; in characters.
-const LONGEST_AGAIN: usize = 20_000;
-const ALL_AGAIN: usize = 100_000;
+/// After a compaction, active skills are restored up to these limits: per skill, and in total.
+const MAX_RESTORED_SKILL_CHARS: usize = 20_000;
+const MAX_RESTORED_CHARS: usize = 100_000;
 
-/// What a prompt that begins with a slash stands for.
-pub(crate) enum Called {
-    /// It is said as it is.
-    Nothing,
-    /// A skill, and what it says.
+/// What a prompt that starts with a slash means.
+pub(crate) enum SlashPrompt {
+    /// A plain prompt.
+    Plain,
+    /// A skill, and its text.
     Skill(Box<SkillDefinition>, String),
     /// A prompt of an MCP server.
     Prompt(String),
@@ -60,33 +60,36 @@ pub enum SkillError {
 }
 
 impl Session {
-    /// What extends the session, for whoever has no use for the session besides.
-    pub fn give_extensions(&self) -> Extensions {
+    /// Removes and returns the extensions, for callers that need only those.
+    pub fn take_extensions(&self) -> Extensions {
         std::mem::take(&mut *self.side.extensions())
     }
 
-    /// Reads what extends the session. Gives what is wrong with it.
-    pub fn extend(&mut self) -> Result<Vec<String>, StoreError> {
+    /// Loads the extensions. Returns warnings.
+    pub fn load_extensions(&mut self) -> Result<Vec<String>, StoreError> {
         let found = self.view().read_extensions()?;
         let warnings = found.warnings.iter().map(ToString::to_string).collect();
         self.change_side(|side| side.extensions = Arc::new(Mutex::new(found)));
         Ok(warnings)
     }
 
-    /// The MCP servers there are, as the settings and files say at this moment; nothing is started.
+    /// The configured MCP servers. Does not start them.
     pub fn servers(&self) -> Result<Servers, StoreError> {
         self.gate.governance.servers(&self.plugin_servers())
     }
 
-    /// What agents' files name that does not exist ([`Extensions::unmet`]).
-    pub fn unmet(&self, has_model: impl Fn(&str) -> bool) -> Result<Vec<Diagnostic>, StoreError> {
+    /// Names in agent definitions that do not exist ([`Extensions::unmet`]).
+    pub fn missing_references(
+        &self,
+        has_model: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Diagnostic>, StoreError> {
         let listed = self.servers()?.listed;
         let servers: Vec<&str> = listed.iter().map(|server| server.name.as_str()).collect();
         Ok(self.side.extensions().unmet(has_model, &servers))
     }
 
-    /// The names of what extends the session, for whoever shows it.
-    pub fn whats_there(&self) -> Value {
+    /// The names of the extensions, as JSON.
+    pub fn extension_names(&self) -> Value {
         let extensions = self.side.extensions();
         let agents: Vec<&str> = extensions.agents.iter().map(|one| one.name.as_str()).collect();
         let skills = extensions.skills.iter();
@@ -103,12 +106,12 @@ impl Session {
         json!({"agents": agents, "skills": skill_names, "slash_commands": commands, "plugins": plugins})
     }
 
-    /// MCP servers that plugins bring.
+    /// The MCP servers of plugins.
     fn plugin_servers(&self) -> Vec<PluginServers> {
         self.side.extensions().plugins.iter().map(Plugin::mcp_servers).collect()
     }
 
-    /// Lets act what a skill allows and hooks of its own, until [`Governance::clear_skills`].
+    /// Applies a skill's permissions and hooks, until [`Governance::clear_skills`].
     ///
     /// [`Governance::clear_skills`]: ona_gate::governance::Governance::clear_skills
     pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
@@ -126,12 +129,12 @@ impl Session {
 }
 
 impl SessionRef<'_> {
-    /// Whether the operator has switched skills and commands off.
+    /// Whether the operator turned skills and commands off.
     pub(crate) fn skills_off(self) -> bool {
         self.gate.record.core.config.skills_off
     }
 
-    /// Applies a skill on behalf of a call that the gate has permitted.
+    /// Applies a skill for a call that the gate has permitted.
     pub(crate) async fn use_skill(self, order: SkillOrder<'_>, call: Calling<'_>) -> ToolOutput {
         let found = self.side.extensions().skill(order.name).cloned();
         let skill = match found {
@@ -147,7 +150,7 @@ impl SessionRef<'_> {
             Err(error) => return ToolOutput::rejected(error.to_string()),
         };
         if skill.forks {
-            // An agent may use a skill that forks, so this is where the circle is closed.
+            // The subagent may use a skill that forks: boxed, because the future is recursive.
             let started = self.start_agent(fork(&skill, text), Some(&skill), call);
             return Box::pin(started).await;
         }
@@ -155,8 +158,7 @@ impl SessionRef<'_> {
         ToolOutput::success(content).with_change(Change::SkillTold { name, text })
     }
 
-    /// A skill as the model is told it. Its commands pass the gate in a session of their own, where what it allows is
-    /// allowed.
+    /// The text of a skill for the model. Its commands pass the gate in a side session with the skill's permissions.
     async fn skill_text(
         self,
         skill: &SkillDefinition,
@@ -164,7 +166,7 @@ impl SessionRef<'_> {
         cancel: &CancellationToken,
     ) -> Result<String, SkillError> {
         let rendered = self.render_skill(skill, args)?;
-        let mut aside = None;
+        let mut side_session = None;
         let mut text = match skill.kind {
             SkillKind::Skill => {
                 format!("Base directory of this skill: {}\n\n", skill.dir().display())
@@ -186,9 +188,9 @@ impl SessionRef<'_> {
                     (names::READ, json!({"file_path": path}), Some(format!("@{path}")))
                 }
             };
-            let session = match &mut aside {
+            let session = match &mut side_session {
                 Some(session) => session,
-                None => aside.insert(self.for_skill(skill)?),
+                None => side_session.insert(self.for_skill(skill)?),
             };
             let report = session.gate.call(tool, &input, cancel).await?;
             if report.denied_by.is_some() && written.is_none() {
@@ -199,7 +201,7 @@ impl SessionRef<'_> {
                 }]);
             }
             match (report.is_error, written) {
-                // What cannot be read was not meant as a file.
+                // If it cannot be read, it was not meant as a file.
                 (true, Some(written)) => text.push_str(&written),
                 (true, None) => text.push_str(&format!("[failed: {}]", report.content)),
                 (false, _) => text.push_str(&report.content),
@@ -208,13 +210,13 @@ impl SessionRef<'_> {
         Ok(text)
     }
 
-    /// The skills an agent knows from the start, as it is told of them.
+    /// The text of the skills that an agent gets at the start.
     pub(crate) async fn known_skills(
         self,
         definition: &AgentDefinition,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, SkillError> {
-        // The operator has switched them off, and knows that.
+        // No warning: the operator turned them off.
         let wanted: &[String] = if self.skills_off() { &[] } else { &definition.skills };
         let mut texts = Vec::new();
         for name in wanted {
@@ -222,7 +224,7 @@ impl SessionRef<'_> {
             match found {
                 Ok(skill) if !skill.model_invocable => {
                     let error = SkillError::NotForModel(name.clone());
-                    self.warn(format!("the agent {}: {error}; it was left out", definition.name));
+                    self.warn(format!("the agent {}: {error}; skipped", definition.name));
                 }
                 Ok(skill) => {
                     let text = self.skill_text(&skill, "", cancel).await?;
@@ -234,23 +236,23 @@ impl SessionRef<'_> {
         Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
     }
 
-    /// A session for the commands of a skill.
+    /// A side session for the commands of a skill.
     fn for_skill(self, skill: &SkillDefinition) -> Result<Session, StoreError> {
-        let mut session = self.aside()?;
+        let mut session = self.side_session()?;
         session.apply_skill(skill);
         Ok(session)
     }
 
-    /// What a prompt stands for.
-    pub(crate) async fn called_by(
+    /// Expands a prompt that starts with a slash.
+    pub(crate) async fn expand_prompt(
         self,
         prompt: &str,
         cancel: &CancellationToken,
-    ) -> Result<Called, SkillError> {
+    ) -> Result<SlashPrompt, SkillError> {
         let called = slash(prompt).filter(|_| !self.skills_off());
-        let Some((name, args)) = called else { return Ok(Called::Nothing) };
+        let Some((name, args)) = called else { return Ok(SlashPrompt::Plain) };
         if name.starts_with(PREFIX) {
-            return Ok(Called::Prompt(self.prompt_of_server(name, args, cancel).await?));
+            return Ok(SlashPrompt::Prompt(self.expand_server_prompt(name, args, cancel).await?));
         }
         let skill = self.side.extensions().skill(name).cloned()?;
         if !skill.user_invocable {
@@ -258,42 +260,42 @@ impl SessionRef<'_> {
         }
         if !skill.forks {
             let text = self.skill_text(&skill, args, cancel).await?;
-            return Ok(Called::Skill(Box::new(skill), text));
+            return Ok(SlashPrompt::Skill(Box::new(skill), text));
         }
         let CallReport { content, is_error, .. } = self.fork_for_user(name, args, cancel).await?;
         match is_error {
             true => Err(SkillError::Failed(content)),
-            false => Ok(Called::Prompt(format!(
-                "/{name} {args}\n[It ran in an agent of its own, which says:]\n{content}"
+            false => Ok(SlashPrompt::Prompt(format!(
+                "/{name} {args}\n[It ran in a subagent, which answered:]\n{content}"
             ))),
         }
     }
 
-    /// Has a skill run in an agent of its own because the user has typed its name. That is a call like any other: it
-    /// passes the gate, as one that the user asked for.
+    /// Runs a skill in a subagent because the user typed its name. This is a call like any other: it passes the gate, as
+    /// one that the user asked for.
     async fn fork_for_user(
         self,
         name: &str,
         args: &str,
         cancel: &CancellationToken,
     ) -> Result<CallReport, SkillError> {
-        let mut aside = self.aside()?;
+        let mut side_session = self.side_session()?;
         let options = self.side.options.clone();
-        aside.change_side(|side| (side.by_user, side.options) = (true, options));
-        let mut aside = {
-            let front = aside.gate.front.another().for_operator();
-            aside.facing(front)
+        side_session.change_side(|side| (side.by_user, side.options) = (true, options));
+        let mut side_session = {
+            let front = side_session.gate.front.another().for_operator();
+            side_session.with_front(front)
         };
         let input = json!({"skill": name, "args": args});
-        // It may start an agent, and that one use a skill: boxed, so that the circle ends.
-        let report = Box::pin(aside.gate.call(names::SKILL, &input, cancel)).await?;
-        let (theirs, own) = (&aside.seat().session, &self.gate.seat().session);
+        // The subagent may use a skill: boxed, because the future is recursive.
+        let report = Box::pin(side_session.gate.call(names::SKILL, &input, cancel)).await?;
+        let (theirs, own) = (&side_session.seat().session, &self.gate.seat().session);
         self.gate.store().hand_over_tasks(theirs, own)?;
         Ok(report)
     }
 }
 
-/// A skill that runs in an agent of its own.
+/// The order for a subagent that runs a skill.
 fn fork(skill: &SkillDefinition, prompt: String) -> AgentOrder {
     AgentOrder {
         description: format!("/{}", skill.name),
@@ -308,7 +310,7 @@ fn fork(skill: &SkillDefinition, prompt: String) -> AgentOrder {
 }
 
 impl Agent {
-    /// What the model is told of skills, if it may take up any.
+    /// The list of skills for the model, if it may use any.
     pub(crate) fn skill_listing(&self) -> Option<String> {
         if !self.offers_skills() {
             return None;
@@ -317,14 +319,14 @@ impl Agent {
         let room = self.session.view().skill_listing_room(window);
         let listing = self.session.side.extensions().listing(room);
         (!listing.trim().is_empty())
-            .then(|| format!("Skills that the tool Skill applies:\n{listing}"))
+            .then(|| format!("Skills you can apply with the tool Skill:\n{listing}"))
     }
 
-    /// A skill is active from here to the end of the turn: what it allows, its model and how hard that thinks.
+    /// Activates a skill until the end of the turn: its permissions, model and effort.
     pub(crate) fn apply_skill(&mut self, skill: &SkillDefinition) {
         self.session.apply_skill(skill);
         let named = skill.model.as_deref().filter(|name| *name != "inherit");
-        let model_handle = match named.map(|name| self.model_handle.called(name)) {
+        let model_handle = match named.map(|name| self.model_handle.for_model(name)) {
             None => ModelHandle::clone(&self.model_handle),
             Some(Ok(model_handle)) => model_handle,
             Some(Err(why)) => {
@@ -332,11 +334,11 @@ impl Agent {
                 ModelHandle::clone(&self.model_handle)
             }
         };
-        self.own_model.get_or_insert(Arc::clone(&self.model_handle));
-        self.model_handle = Arc::new(model_handle.trying(skill.effort));
+        self.model_before_skill.get_or_insert(Arc::clone(&self.model_handle));
+        self.model_handle = Arc::new(model_handle.with_effort(skill.effort));
     }
 
-    /// The model has applied the skill of this name.
+    /// Activates the skill that the model has applied.
     pub(crate) fn skill_applied(&mut self, name: &str) {
         let found = self.session.side.extensions().skill(name).cloned();
         if let Ok(skill) = found
@@ -354,8 +356,8 @@ impl Agent {
         self.tools().iter().any(applies)
     }
 
-    /// A file was read: the model hears of skills around it and for it.
-    pub(crate) fn heed_skills_near(&mut self, file: &Path) -> Result<(), StoreError> {
+    /// After a file was read: lists the skills for it, and those in its directories.
+    pub(crate) fn announce_skills_near(&mut self, file: &Path) -> Result<(), StoreError> {
         let new: Vec<String> = {
             let mut extensions = self.session.side.extensions();
             let near = extensions.near(file);
@@ -364,33 +366,35 @@ impl Agent {
         if new.is_empty() || !self.offers_skills() {
             return Ok(());
         }
-        let text =
-            format!("Skills for what you read, which the tool Skill applies:\n{}", new.join("\n"));
+        let text = format!(
+            "Skills for the files you read, which you can apply with the tool Skill:\n{}",
+            new.join("\n")
+        );
         let entry = Entry::system(&SystemNote::Context { text, from: "skills".to_owned() });
-        self.keep(&Step { entries: &[entry], ..Step::default() })
+        self.commit(&Step { entries: &[entry], ..Step::default() })
     }
 
-    /// The turn is over, and with it what its skills allowed.
+    /// Deactivates the skills at the end of the turn.
     pub(crate) fn clear_skills(&mut self) {
         self.session.gate.governance.clear_skills();
-        if let Some(model_handle) = self.own_model.take() {
+        if let Some(model_handle) = self.model_before_skill.take() {
             self.model_handle = model_handle;
         }
     }
 }
 
-/// Active skills, as they are told again after a compaction: the latest first to keep, each cut.
-pub(crate) fn told_again(skills: &[(String, String)]) -> Option<String> {
+/// The active skills to restore after a compaction: the latest ones that fit, each truncated.
+pub(crate) fn restored_skills(skills: &[(String, String)]) -> Option<String> {
     let mut kept = Vec::new();
-    let mut room = ALL_AGAIN;
+    let mut room = MAX_RESTORED_CHARS;
     for (name, text) in skills.iter().rev() {
-        let cut: String = text.chars().take(LONGEST_AGAIN).collect();
+        let cut: String = text.chars().take(MAX_RESTORED_SKILL_CHARS).collect();
         if cut.len() > room {
             break;
         }
         room -= cut.len();
         let more = if cut.len() < text.len() { "\n[cut]" } else { "" };
-        kept.push(format!("The skill {name}, which is active:\n{cut}{more}"));
+        kept.push(format!("The active skill {name}:\n{cut}{more}"));
     }
     kept.reverse();
     (!kept.is_empty()).then(|| kept.join("\n\n"))
@@ -401,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_skills_the_latest_are_told_again() {
+    fn the_latest_skills_are_restored() {
         let skill = |name: &str, length: usize| (name.to_owned(), "x".repeat(length));
         let skills = [
             skill("old", 25_000),
@@ -411,12 +415,12 @@ mod tests {
             skill("d", 20_000),
             skill("e", 10),
         ];
-        let told = told_again(&skills).unwrap();
-        assert!(!told.contains("skill old"));
+        let restored = restored_skills(&skills).unwrap();
+        assert!(!restored.contains("skill old"));
         for name in ["a", "b", "c", "d", "e"] {
-            assert!(told.contains(&format!("The skill {name}, ")), "{name}");
+            assert!(restored.contains(&format!("The active skill {name}:")), "{name}");
         }
-        assert_eq!(told.matches("[cut]").count(), 1);
-        assert_eq!(told_again(&[]), None);
+        assert_eq!(restored.matches("[cut]").count(), 1);
+        assert_eq!(restored_skills(&[]), None);
     }
 }

@@ -1,5 +1,4 @@
-//! Answers in a shape that the operator asked for: when such an answer is there, and what becomes of a turn
-//! without one.
+//! Structured answers: when a turn has one, and what happens without one.
 
 use ona_front::Ending;
 use ona_policy::secrets::Redactor;
@@ -12,23 +11,23 @@ use crate::agent::Agent;
 use crate::options::Shape;
 use ona_gate::call::CallReport;
 
-/// What the model is told when it ends its turn with words.
+/// The reminder for a turn that ends with text.
 const REMINDER: &str =
-    "There is no answer yet: text is not read. Give your answer through the tool StructuredOutput.";
+    "The answer is missing: text is ignored. Give your answer through the tool StructuredOutput.";
 
-/// The answer of a turn, so far.
+/// The structured answer of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct ShapedAnswer {
-    /// The last one that fits.
+    /// The last valid one.
     pub(crate) given: Option<Value>,
-    /// Why the latest try was none.
+    /// Why the latest attempt was invalid.
     refused: Option<String>,
     tries: u32,
 }
 
 impl ShapedAnswer {
-    /// Hears of a call of the tool that takes answers.
-    pub(crate) fn hear(&mut self, report: &CallReport, redactor: &Redactor) {
+    /// Records a call of the tool that accepts answers.
+    pub(crate) fn record_call(&mut self, report: &CallReport, redactor: &Redactor) {
         match &report.answer {
             Some(answer) => {
                 let mut answer = answer.clone();
@@ -39,8 +38,8 @@ impl ShapedAnswer {
         }
     }
 
-    /// Counts a try that gave no answer; the turn's ending if it was one too many.
-    fn missed(&mut self, why: String, shape: &Shape) -> Result<(), Ending> {
+    /// Counts an attempt without an answer. Returns the ending if the limit is reached.
+    fn count_miss(&mut self, why: String, shape: &Shape) -> Result<(), Ending> {
         self.tries += 1;
         if self.tries <= shape.retries {
             return Ok(());
@@ -49,31 +48,34 @@ impl ShapedAnswer {
     }
 }
 
-/// Why a turn without an answer does not go on.
+/// Why a turn without an answer ends.
 pub(crate) enum Unanswered {
     Ending(Ending),
     Store(StoreError),
 }
 
 impl Agent {
-    /// The calls of an answer are done, and the model will be asked again: was one of them a wrong answer?
+    /// Counts an invalid answer among the calls that have just run.
     pub(crate) fn after_calls(&self, answer: &mut ShapedAnswer) -> Result<(), Ending> {
         match (&self.options.shape, answer.refused.take()) {
-            (Some(shape), Some(why)) => answer.missed(why, shape),
+            (Some(shape), Some(why)) => answer.count_miss(why, shape),
             _ => Ok(()),
         }
     }
 
-    /// The model has nothing more to call. Whether it has to be asked again, because the answer is missing.
-    pub(crate) fn still_owes(&mut self, answer: &mut ShapedAnswer) -> Result<bool, Unanswered> {
+    /// The model makes no more calls. Reminds it if the answer is missing, and returns whether it did.
+    pub(crate) fn request_missing_answer(
+        &mut self,
+        answer: &mut ShapedAnswer,
+    ) -> Result<bool, Unanswered> {
         let Some(shape) = self.options.shape.as_ref().filter(|_| answer.given.is_none()) else {
             return Ok(false);
         };
         let why = format!("it answered in text instead of calling {STRUCTURED_OUTPUT}");
-        answer.missed(why, shape).map_err(Unanswered::Ending)?;
+        answer.count_miss(why, shape).map_err(Unanswered::Ending)?;
         let note =
             SystemNote::Context { text: REMINDER.to_owned(), from: "json schema".to_owned() };
-        self.keep(&Step { entries: &[Entry::system(&note)], ..Step::default() })
+        self.commit(&Step { entries: &[Entry::system(&note)], ..Step::default() })
             .map_err(Unanswered::Store)?;
         Ok(true)
     }

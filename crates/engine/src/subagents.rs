@@ -1,4 +1,4 @@
-//! Agents that calls start: a session of its own in the same conversation, the same gate and settings, a narrower hand
+//! Subagents: each has a session of its own in the same conversation, with the same gate and settings and fewer rights
 //! (S0 §2, §7).
 
 mod prepare;
@@ -23,8 +23,8 @@ use crate::isolation::IsolationError;
 use crate::session::SessionRef;
 use crate::skills::SkillError;
 use ona_extensions::{AgentDefinition, SkillDefinition};
-use prepare::Starting;
-use work::{Helper, Work};
+use prepare::StartRequest;
+use work::{Subagent, SubagentResult};
 
 /// How long stopping an agent waits for its end.
 const STOP_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
@@ -32,25 +32,23 @@ const STOP_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 /// Why an agent cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SubagentError {
-    #[error(
-        "an agent that a call started cannot start agents itself: do the work, or say at your end what is left"
-    )]
+    #[error("a subagent cannot start agents: do the work yourself, or report what is left")]
     Nested,
     #[error(transparent)]
     Type(#[from] TypeError),
     #[error("background tasks are off: {0}. Start the agent in the foreground")]
     NoBackground(&'static str),
-    #[error("this session has no model that an agent could ask")]
+    #[error("this session has no model for an agent")]
     NoModel,
     #[error("the agent's model: {0}")]
     Model(ModelError),
-    #[error("the agent {0} is still at work: wait for its end, or start one with another name")]
+    #[error("the agent {0} is still running: wait for its end, or use another name")]
     AtWork(String),
-    #[error("the agent's session is gone")]
+    #[error("the agent's session was not found")]
     SessionGone,
-    #[error("no worktree for the agent: {cause}{hint}")]
+    #[error("cannot create a worktree for the agent: {cause}{hint}")]
     Worktree { cause: IsolationError, hint: &'static str },
-    #[error("no directory for it in its worktree: {0}")]
+    #[error("cannot create the agent's directory in its worktree: {0}")]
     NoPlace(std::io::Error),
     #[error(transparent)]
     Skill(#[from] SkillError),
@@ -61,7 +59,7 @@ pub(crate) enum SubagentError {
 }
 
 impl SessionRef<'_> {
-    /// Has an agent do something, here or in the background: on behalf of a call that the gate has permitted.
+    /// Starts an agent, in the foreground or in the background, for a call that the gate has permitted.
     pub(crate) async fn start_agent(
         self,
         order: AgentOrder,
@@ -69,8 +67,8 @@ impl SessionRef<'_> {
         call: Calling<'_>,
     ) -> ToolOutput {
         let started = match self.definition_for(&order) {
-            Ok((definition, true)) => self.launch(&definition, &order, call).await,
-            Ok((definition, false)) => self.delegate(&definition, &order, skill, call).await,
+            Ok((definition, true)) => self.run_background(&definition, &order, call).await,
+            Ok((definition, false)) => self.run_foreground(&definition, &order, skill, call).await,
             Err(error) => Err(error),
         };
         started.unwrap_or_else(|error| match error {
@@ -79,7 +77,7 @@ impl SessionRef<'_> {
         })
     }
 
-    /// The agent that an order is about, and whether it works in the background.
+    /// The definition of the agent, and whether it runs in the background.
     fn definition_for(self, order: &AgentOrder) -> Result<(AgentDefinition, bool), SubagentError> {
         if self.side.identity.is_some() {
             return Err(SubagentError::Nested);
@@ -92,8 +90,8 @@ impl SessionRef<'_> {
         }
     }
 
-    /// Has it work, and waits for its end.
-    async fn delegate(
+    /// Runs the agent and waits for its end.
+    async fn run_foreground(
         self,
         definition: &AgentDefinition,
         order: &AgentOrder,
@@ -101,16 +99,16 @@ impl SessionRef<'_> {
         call: Calling<'_>,
     ) -> Result<ToolOutput, SubagentError> {
         let Calling { id, cancel, .. } = call;
-        let starting = Starting { definition, order, skill, call: id, log: None, cancel };
-        let helper = self.helper(starting).await?;
-        let (identity, remark) = (helper.identity.clone(), helper.remark.clone());
-        // While it works, others may pass the gate.
-        let work = self.gate.outside(Box::pin(helper.work(self, cancel))).await?;
-        Ok(self.told(&identity, work, remark))
+        let request = StartRequest { definition, order, skill, call: id, log: None, cancel };
+        let subagent = self.prepare_subagent(request).await?;
+        let (identity, remark) = (subagent.identity.clone(), subagent.remark.clone());
+        // Other calls may pass the gate while it works.
+        let work = self.gate.outside(Box::pin(subagent.run(self, cancel))).await?;
+        Ok(self.result_output(&identity, work, remark))
     }
 
-    /// Starts it and goes on.
-    async fn launch(
+    /// Starts the agent in the background and returns.
+    async fn run_background(
         self,
         definition: &AgentDefinition,
         order: &AgentOrder,
@@ -121,7 +119,7 @@ impl SessionRef<'_> {
         let (output_path, file) = match core.host.new_output(&seat.session, &format!("{id}.log")) {
             Ok(made) => made,
             Err(error) => {
-                let why = format!("no file for the agent's output: {error}");
+                let why = format!("cannot create a file for the agent's output: {error}");
                 return Ok(ToolOutput::internal(why));
             }
         };
@@ -131,9 +129,10 @@ impl SessionRef<'_> {
         let prepared = async {
             let log = Some(Arc::clone(&log));
             let call = call.id;
-            let starting = Starting { definition, order, skill: None, call, log, cancel: &cancel };
-            let helper = self.helper(starting).await?;
-            let command = match &helper.identity.name {
+            let request =
+                StartRequest { definition, order, skill: None, call, log, cancel: &cancel };
+            let subagent = self.prepare_subagent(request).await?;
+            let command = match &subagent.identity.name {
                 Some(name) => format!("{name}: {}", order.description),
                 None => order.description.clone(),
             };
@@ -141,9 +140,9 @@ impl SessionRef<'_> {
             let task = TaskStarted { id: id.clone(), kind, command, output_path };
             let owner = json!(Owner::current());
             self.gate.store().watch_task(&seat.session, call, &task, &owner)?;
-            Ok::<_, SubagentError>((helper, task, self.beside()?))
+            Ok::<_, SubagentError>((subagent, task, self.for_concurrent_use()?))
         };
-        let (helper, task, beside) = match Box::pin(prepared).await {
+        let (subagent, task, session) = match Box::pin(prepared).await {
             Ok(prepared) => prepared,
             Err(error) => {
                 background.ended(&id);
@@ -151,65 +150,70 @@ impl SessionRef<'_> {
             }
         };
         let mut output = ToolOutput::success(format!(
-            "Started the agent {} ({}) as background task {id}\nIts output goes to {}\nYou are told when it has ended{}",
-            helper.identity.id,
-            helper.identity.agent_type,
+            "Started the agent {} ({}) as background task {id}\nIts output goes to {}\nYou will be notified when it ends{}",
+            subagent.identity.id,
+            subagent.identity.agent_type,
             task.output_path.display(),
-            helper.remark.as_ref().map(|remark| format!("\n{remark}")).unwrap_or_default(),
+            subagent.remark.as_ref().map(|remark| format!("\n{remark}")).unwrap_or_default(),
         ))
         .with_detail("task_id", id.as_str())
-        .with_detail("agent_id", helper.identity.id.as_str());
+        .with_detail("agent_id", subagent.identity.id.as_str());
         tokio::spawn(async move {
-            let end = beside.view().in_background(helper, &log, &cancel).await;
-            // Where that cannot be written, whoever opens the session next says that nobody saw its end.
-            let _ = beside.gate.store().finish_task(&id, &end);
-            beside.side.background.ended(&id);
+            let end = session.view().finish_in_background(subagent, &log, &cancel).await;
+            // If this fails, the next process that opens the session records that the end is unknown.
+            let _ = session.gate.store().finish_task(&id, &end);
+            session.side.background.ended(&id);
         });
         output.task = Some(task);
         Ok(output)
     }
 
-    /// Works to the end in the background, and says how it was.
-    async fn in_background(
+    /// Runs the agent to its end in the background. Returns how it ended.
+    async fn finish_in_background(
         self,
-        helper: Helper,
+        subagent: Subagent,
         log: &AgentLog,
         cancel: &CancellationToken,
     ) -> TaskEnd {
         let ended = |reason: &str| TaskEnd { exit_code: None, reason: reason.to_owned() };
-        match helper.work(self, cancel).await {
+        match subagent.run(self, cancel).await {
             Err(error) => {
                 log.write(&format!("[the record failed: {error}]"));
                 ended("failed")
             }
             Ok(work) => {
-                self.take_account(&work.end);
-                if let Some(left) = &work.left {
-                    log.write(&format!("[{left}]"));
+                self.add_account(&work.end);
+                if let Some(note) = &work.worktree_note {
+                    log.write(&format!("[{note}]"));
                 }
                 if let Some(why) = work.end.ending.problem() {
                     log.write(&format!("[{why}]"));
                 }
-                ended(word(&work.end.ending))
+                ended(ending_word(&work.end.ending))
             }
         }
     }
 
-    /// What the caller is told of a helper's work.
-    fn told(self, identity: &Identity, work: Work, remark: Option<String>) -> ToolOutput {
-        let Work { end, left, duration_ms } = work;
-        self.take_account(&end);
+    /// The caller's result of a subagent.
+    fn result_output(
+        self,
+        identity: &Identity,
+        result: SubagentResult,
+        remark: Option<String>,
+    ) -> ToolOutput {
+        let SubagentResult { end, worktree_note, duration_ms } = result;
+        self.add_account(&end);
         let mut content = match (&end.ending, end.text.trim().is_empty()) {
-            (Ending::Done, true) => "The agent ended without a word".to_owned(),
+            (Ending::Done, true) => "The agent ended without an answer".to_owned(),
             (_, true) => String::new(),
-            (_, false) => self.capped(end.text),
+            (_, false) => self.truncated(end.text),
         };
         let failed = end.ending.problem();
         if let Some(why) = &failed {
             let before = if content.is_empty() { "" } else { "\n\n" };
-            content.push_str(&format!("{before}The agent did not come to its end: {why}"));
+            content.push_str(&format!("{before}The agent did not finish: {why}"));
         }
-        for more in remark.into_iter().chain(left) {
+        for more in remark.into_iter().chain(worktree_note) {
             content.push_str(&format!("\n\n{more}"));
         }
         let tokens: u64 = end.used.iter().map(|one| one.used.context_tokens()).sum();
@@ -228,18 +232,18 @@ impl SessionRef<'_> {
             .with_detail("agent_tokens", tokens)
     }
 
-    /// What a helper has spent, and what it was refused, is its caller's to tell.
-    fn take_account(self, end: &TurnEnd) {
+    /// Adds a subagent's usage and denied calls to its caller's.
+    fn add_account(self, end: &TurnEnd) {
         if let Some(model_handle) = &self.side.model {
             for used in end.used.iter().cloned() {
-                model_handle.tell_aside(used);
+                model_handle.add_side_usage(used);
             }
         }
         self.side.add_denials(end.denials.iter().cloned());
     }
 
-    /// A long answer is cut; the whole is in a file.
-    fn capped(self, text: String) -> String {
+    /// Truncates a long answer; a file has the whole.
+    fn truncated(self, text: String) -> String {
         let limit = self.gate.record.core.settings.agent_output_chars;
         let Some((cut, _)) = text.char_indices().nth(limit) else { return text };
         let name = format!("agent-{}.txt", ToolUseId::generate());
@@ -247,12 +251,12 @@ impl SessionRef<'_> {
         format!("{}\n{TRUNCATED_SUFFIX} ({whole})", &text[..cut])
     }
 
-    /// Ends an agent in the background, with the commands that it, or one below it, has started.
+    /// Stops an agent in the background, with the commands that it or its subagents started.
     pub(crate) async fn stop_agent(self, id: &TaskId) -> Result<(), ServiceError> {
-        // Known before it ends: then they would be its caller's.
+        // Read before it ends: then they belong to its caller.
         let commands = self.commands_of(id).map_err(ServiceError::of)?;
         if !self.side.background.stop(id) {
-            return Err(ServiceError(format!("the agent {id} works in another process of ona")));
+            return Err(ServiceError(format!("the agent {id} runs in another process of ona")));
         }
         for command in &commands {
             self.gate.stop_command(command).await?;
@@ -261,7 +265,7 @@ impl SessionRef<'_> {
         Ok(())
     }
 
-    /// The commands in the background that an agent, or one below it, has started.
+    /// The background commands that an agent or its subagents started.
     fn commands_of(self, agent: &TaskId) -> Result<Vec<TaskId>, StoreError> {
         let store = self.gate.store();
         let Some(session) = store.agent_of_task(agent)? else { return Ok(Vec::new()) };
@@ -275,7 +279,7 @@ impl SessionRef<'_> {
 }
 
 /// The record's word for how an agent ended.
-fn word(ending: &Ending) -> &'static str {
+fn ending_word(ending: &Ending) -> &'static str {
     match ending {
         Ending::Done => "completed",
         Ending::Interrupted => "stopped",

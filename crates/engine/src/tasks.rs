@@ -1,4 +1,4 @@
-//! What goes on in the background: the model is told how it ended, once.
+//! Background tasks: the model is told once how each ended.
 
 use ona_store::{Step, StoreError, TaskRow};
 use ona_tools::SessionServices as _;
@@ -10,12 +10,12 @@ use crate::agent::Agent;
 use crate::session::{Session, SessionRef};
 use ona_gate::stages::task_completed;
 
-/// The model is told this much of what an agent said, in bytes.
-const LONGEST: u64 = 10_000;
+/// Limit for the part of an agent's answer that the model gets, in bytes.
+const MAX_REPORT_BYTES: u64 = 10_000;
 
 impl Agent {
-    /// Tells the model of tasks that have ended since it was last asked; hooks hear of each.
-    pub(crate) async fn heed_tasks(
+    /// Reports the tasks that ended since the last model call. TaskCompleted hooks run for each.
+    pub(crate) async fn report_ended_tasks(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
@@ -28,32 +28,32 @@ impl Agent {
             let mut fired =
                 self.fire(task_completed(task.id.as_str(), &task.command), cancel).await;
             hooks.append(&mut fired.rows);
-            let said = match task.kind {
-                TaskKind::Agent => self.session.view().said_last(task),
+            let answer = match task.kind {
+                TaskKind::Agent => self.session.view().last_message(task),
                 TaskKind::Shell => String::new(),
             };
-            let mut text = told(task, &said);
+            let mut text = task_notice(task, &answer);
             self.session.gate.governance.redactor.mask_string(&mut text);
             let from = "background task".to_owned();
             entries.push(Entry::system(&SystemNote::Context { text, from }));
-            entries.extend(self.contexts(&fired.contexts, "TaskCompleted hook"));
+            entries.extend(self.context_entries(&fired.contexts, "TaskCompleted hook"));
             if fired.denies() {
-                entries.extend(self.contexts(&[fired.denial()], "TaskCompleted hook"));
+                entries.extend(self.context_entries(&[fired.denial()], "TaskCompleted hook"));
             }
         }
-        let told: Vec<TaskId> = ended.into_iter().map(|task| task.id).collect();
-        self.keep(&Step { entries: &entries, hooks: &hooks, told: &told, ..Step::default() })
+        let reported: Vec<TaskId> = ended.into_iter().map(|task| task.id).collect();
+        self.commit(&Step { entries: &entries, hooks: &hooks, told: &reported, ..Step::default() })
     }
 
-    /// Waits until an agent in the background has ended, if one is at work and the turn is to wait. Whether there is
-    /// something to tell the model.
+    /// Waits for an agent in the background, if one is running and the options say so. Returns whether there is something to
+    /// report.
     pub(crate) async fn wait_for_agents(&mut self, cancel: &CancellationToken) -> bool {
         let (background, session) =
             (&self.session.side.background, self.session.gate.record.session());
-        if !self.options.waits {
+        if !self.options.waits_for_agents {
             return false;
         }
-        // One may have ended while the model answered.
+        // One may have ended during the model call.
         let untold = self.session.gate.store().untold_tasks(session);
         if untold.is_ok_and(|tasks| tasks.iter().any(|task| task.kind == TaskKind::Agent)) {
             return true;
@@ -69,7 +69,7 @@ impl Agent {
 }
 
 impl Session {
-    /// Waits for the agents in the background, if there are any; an interrupt ends them.
+    /// Waits for all agents in the background. An interrupt stops them.
     pub async fn wait_for_agents(&self, cancel: &CancellationToken) {
         let (background, session) = (&self.side.background, self.gate.record.session());
         while background.count(session) > 0 {
@@ -83,8 +83,8 @@ impl Session {
         }
     }
 
-    /// Ends everything in the background, for a session that nobody goes on with. What could not be ended is told.
-    pub async fn end_tasks(&self) -> Vec<String> {
+    /// Stops all background tasks of a session that ends. Returns what could not be stopped.
+    pub async fn stop_tasks(&self) -> Vec<String> {
         let services = self.gate.services();
         let running = match services.running_tasks() {
             Ok(running) => running,
@@ -93,7 +93,7 @@ impl Session {
         let mut left = Vec::new();
         for task in running {
             if let Err(why) = services.stop_task(&task).await {
-                left.push(format!("the task {} goes on: {why}", task.id));
+                left.push(format!("task {} is still running: {why}", task.id));
             }
         }
         left
@@ -101,46 +101,50 @@ impl Session {
 }
 
 impl SessionRef<'_> {
-    /// What an agent said last, or the end of its output where there is no such thing.
-    fn said_last(self, task: &TaskRow) -> String {
+    /// An agent's last message, or the end of its log if there is none.
+    fn last_message(self, task: &TaskRow) -> String {
         let store = self.gate.store();
-        let said = store.agent_of_task(&task.id).ok().flatten();
-        let said = said.and_then(|session| store.last_words(&session).ok().flatten());
-        match said {
-            Some(said) if !said.trim().is_empty() => {
-                let from = said.ceil_char_boundary(said.len().saturating_sub(LONGEST as usize));
-                said[from..].to_owned()
+        let answer = store.agent_of_task(&task.id).ok().flatten();
+        let answer = answer.and_then(|session| store.last_words(&session).ok().flatten());
+        match answer {
+            Some(answer) if !answer.trim().is_empty() => {
+                let from = answer
+                    .ceil_char_boundary(answer.len().saturating_sub(MAX_REPORT_BYTES as usize));
+                answer[from..].to_owned()
             }
-            _ => ona_tools::end_of_file(&task.output_path, LONGEST)
-                .map_or_else(|error| format!("(it cannot be read: {error})"), |(said, _)| said),
+            _ => ona_tools::end_of_file(&task.output_path, MAX_REPORT_BYTES).map_or_else(
+                |error| format!("(cannot read its output: {error})"),
+                |(answer, _)| answer,
+            ),
         }
     }
 }
 
-/// What the model is told of a task. What others said is quoted, or set in: it must not pass for what ona says.
-fn told(task: &TaskRow, said: &str) -> String {
+/// The notice about a task. Text of others is quoted or indented: it must not pass for ona's own.
+fn task_notice(task: &TaskRow, answer: &str) -> String {
     let end = task.end.as_ref();
     let how = match end {
         Some(end) => match end.exit_code {
             Some(code) => format!("exited with code {code}"),
             None => end.reason.replace('_', " "),
         },
-        None => "goes on".to_owned(),
+        None => "still running".to_owned(),
     };
     let (what, file) = (json!(task.command), task.output_path.display());
     match task.kind {
         TaskKind::Shell => {
             format!(
-                "[background command {} ended: {how}; it was {what}; its output is in {file}]",
+                "[background command {} ended: {how}; command: {what}; output: {file}]",
                 task.id
             )
         }
         TaskKind::Agent => {
-            let said: Vec<String> = said.trim().lines().map(|line| format!("  {line}")).collect();
+            let answer: Vec<String> =
+                answer.trim().lines().map(|line| format!("  {line}")).collect();
             format!(
-                "[background agent {} ended: {how}; it was to do: {what}; all it did is in {file}; its answer:]\n{}",
+                "[background agent {} ended: {how}; task: {what}; log: {file}; answer:]\n{}",
                 task.id,
-                said.join("\n")
+                answer.join("\n")
             )
         }
     }

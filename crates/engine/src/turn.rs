@@ -1,5 +1,5 @@
-//! One turn (S0 §2.5): a prompt, answers and calls in their order, and an end. Every step is committed before
-//! the next one begins, so a crash loses nothing that was shown.
+//! One turn (S0 §2.5): a prompt, answers and calls in order, and an end. Every step is committed before the next one
+//! starts, so a crash loses nothing that was shown.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -17,27 +17,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::compact::CompactError;
-use crate::context_room::Squeeze;
+use crate::context_limit::CompactionState;
 use crate::identity;
 use crate::model_context::NOT_RUN;
 use crate::partial::Partial;
-use crate::skills::Called;
+use crate::skills::SlashPrompt;
 use crate::structured::{ShapedAnswer, Unanswered};
-use crate::usage::{millis, taken, used};
+use crate::usage::{call_row, millis, usage_of};
 use ona_gate::call::CallError;
 
-/// Told where an answer ends in `refusal` or `content_filter`.
-const REFUSED: &str = "the model, or a filter before it, refused to answer; what was asked stays in the session: put it \
-     otherwise, or go on from before it (--fork-session --at)";
+/// The message for an answer that ends with `refusal` or `content_filter`.
+const REFUSED: &str = "the model or a content filter refused to answer; the prompt stays in the session: rephrase it, or \
+     fork the session before it (--fork-session --at)";
 
-/// A tool's name as every provider takes it back. One that had to be changed is the name of no tool.
+/// A tool name that every provider accepts. A changed name matches no tool.
 fn usable_name(name: &str) -> String {
     let usable = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = name.chars().take(64).map(usable).collect();
     if name.is_empty() { "_".to_owned() } else { name }
 }
 
-/// The inputs of an answer's calls, as the model wrote them.
+/// The inputs of an answer's calls, unmasked.
 fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
     let calls = answer.content.iter().filter_map(|block| match block {
         Block::ToolUse { id, input, .. } => Some((id.clone(), input.to_object())),
@@ -46,7 +46,7 @@ fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
     calls.collect()
 }
 
-/// What a turn has taken so far.
+/// What a turn has used and produced so far.
 #[derive(Default)]
 pub(crate) struct Account {
     asked: u32,
@@ -56,19 +56,19 @@ pub(crate) struct Account {
     text: String,
     pub(crate) answer: ShapedAnswer,
     stop_reason: Option<String>,
-    /// The prompt was not taken.
-    unheard: bool,
+    /// The prompt was rejected.
+    prompt_rejected: bool,
 }
 
-/// What answers had used that broke off, by what the server said until then.
+/// The usage of answers that broke off, as far as the server reported it.
 #[derive(Default)]
-struct Cuts {
+struct BrokenStreams {
     now: Usage,
     before: Vec<Usage>,
 }
 
-impl Cuts {
-    fn hear(&mut self, live: &Live<'_>) {
+impl BrokenStreams {
+    fn observe(&mut self, live: &Live<'_>) {
         match live {
             Live::Raw(raw) => {
                 let (at_first, so_far) = (&raw["message"]["usage"], &raw["usage"]);
@@ -78,8 +78,8 @@ impl Cuts {
                     ("cache_creation_input_tokens", &mut self.now.cache_creation_input_tokens),
                     ("cache_read_input_tokens", &mut self.now.cache_read_input_tokens),
                 ] {
-                    let said = so_far[name].as_u64().or(at_first[name].as_u64());
-                    *figure = said.unwrap_or(*figure);
+                    let reported = so_far[name].as_u64().or(at_first[name].as_u64());
+                    *figure = reported.unwrap_or(*figure);
                 }
             }
             Live::Void => self.before.push(std::mem::take(&mut self.now)),
@@ -87,7 +87,7 @@ impl Cuts {
         }
     }
 
-    /// All of them; the last one is none if it became an answer.
+    /// All of them; without the last one if it became an answer.
     fn all(mut self, answered: bool) -> Vec<Usage> {
         if !answered {
             self.before.push(self.now);
@@ -97,7 +97,7 @@ impl Cuts {
     }
 }
 
-/// Why a turn ended other than by having nothing more to do.
+/// Why a turn ended before its normal end.
 pub(crate) enum Halt {
     Ending(Ending),
     Ask(AskError),
@@ -146,38 +146,38 @@ impl From<Unanswered> for Halt {
 }
 
 impl Agent {
-    /// Runs a turn to its end, and tells of it.
-    pub(crate) async fn turn(
+    /// Runs a turn and reports its end.
+    pub(crate) async fn run_turn(
         &mut self,
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        self.sent_back = 0;
-        self.further(prompt, cancel).await
+        self.stop_blocks = 0;
+        self.continue_turn(prompt, cancel).await
     }
 
-    /// The same where hooks have sent the model back: how often is counted on.
-    pub(crate) async fn further(
+    /// The same after a hook blocked the stop: the count goes on.
+    pub(crate) async fn continue_turn(
         &mut self,
         prompt: Option<(String, Vec<Attachment>)>,
         cancel: &CancellationToken,
     ) -> TurnEnd {
         let started = Instant::now();
         let mut account = Account::default();
-        self.squeeze = Squeeze::default();
+        self.compaction = CompactionState::default();
         let ending = match self.steps(prompt, &mut account, cancel).await {
             Ok(()) => Ending::Done,
             Err(halt) => self.halted(halt, &account, cancel).await,
         };
         self.clear_skills();
-        // Nobody would hear of those that still work.
+        // Nobody would read their results.
         if ending != Ending::Done && self.session.side.identity.is_none() {
-            self.dismiss().await;
+            self.stop_background_agents().await;
         }
         if self.session.side.identity.is_none() {
             account.denials.extend(self.session.side.take_denials());
         }
-        for used in self.model_handle.take_aside() {
+        for used in self.model_handle.take_side_usage() {
             used.add_to(&mut account.used);
         }
         let end = TurnEnd {
@@ -188,7 +188,7 @@ impl Agent {
             asked: account.asked,
             duration_ms: millis(started),
             api_ms: account.api_ms,
-            // The sum of nothing would be -0.0.
+            // An empty sum would be -0.0.
             cost_usd: account.used.iter().fold(0.0, |sum, used| sum + used.cost_usd),
             used: account.used,
             denials: account.denials,
@@ -209,7 +209,7 @@ impl Agent {
             "turn": self.turn, "ending": end.ending, "asked": end.asked,
             "duration_ms": end.duration_ms, "cost_usd": end.cost_usd,
         });
-        self.keep(&Step { event: Some(("turn.ended", &detail)), ..Step::default() })
+        self.commit(&Step { event: Some(("turn.ended", &detail)), ..Step::default() })
     }
 
     async fn steps(
@@ -222,33 +222,33 @@ impl Agent {
             Some((prompt, attachments)) => {
                 self.submit(&prompt, &attachments, account, cancel).await?;
             }
-            // What was asked for before the cut and never started is started now.
-            None => self.finish_calls(account, cancel).await?,
+            // Runs the calls that did not start before the interruption.
+            None => self.run_calls(account, cancel).await?,
         }
-        if !self.thread.awaits_answer() {
-            // What the last turn came to can be had again.
-            let given = self.options.shape.as_ref().and_then(|_| self.thread.shaped_answer());
+        if !self.context.awaits_answer() {
+            // Returns the answer of the last turn again.
+            let given = self.options.shape.as_ref().and_then(|_| self.context.shaped_answer());
             account.answer.given = account.answer.given.take().or(given);
             if account.answer.given.is_none() {
-                self.warn("there is nothing to go on with: the last turn is finished".to_owned());
+                self.warn("nothing to continue: the last turn is finished".to_owned());
             }
             return Ok(());
         }
         let mut compacted = false;
         loop {
-            self.heed_tasks(cancel).await?;
-            self.heed_servers().await?;
-            self.heed_files(cancel).await?;
+            self.report_ended_tasks(cancel).await?;
+            self.report_servers().await?;
+            self.fire_file_changes(cancel).await?;
             self.check_limits(account)?;
             let spent = self.spent();
-            self.make_room(cancel).await?;
-            // A summary costs too, and every question is asked within the budget.
+            self.compact_if_full(cancel).await?;
+            // A summary has a cost too, and every model call must be within the budget.
             if self.spent() > spent {
                 self.check_limits(account)?;
             }
             let stop_reason = match self.ask(account, cancel).await {
                 Err(Halt::Ask(AskError::ContextTooLong(failure)))
-                    if !compacted && !self.options.room.disabled =>
+                    if !compacted && !self.options.context_limit.disabled =>
                 {
                     compacted = true;
                     if let Err(why) = self.compact("auto", None, cancel).await {
@@ -263,17 +263,17 @@ impl Agent {
                 return Err(Halt::Ending(Ending::Interrupted));
             }
             if stop_reason == StopReason::Refusal {
-                // What it wanted to do before that is not done.
+                // The calls of a refused answer do not run.
                 self.settle_calls()?;
                 return Err(Halt::Ending(Ending::Failed {
                     error: StopError::InvalidRequest.as_str().to_owned(),
                     message: REFUSED.to_owned(),
                 }));
             }
-            let called = !self.thread.unanswered().is_empty();
-            self.finish_calls(account, cancel).await?;
-            // An answer of the shape that was asked for is the last word, if nobody has anything to say to it.
-            let answered = self.thread.shaped_answer().is_some();
+            let called = !self.context.unanswered().is_empty();
+            self.run_calls(account, cancel).await?;
+            // A structured answer ends the turn, unless something was added to it.
+            let answered = self.context.shaped_answer().is_some();
             if !answered && (called || stop_reason == StopReason::PauseTurn) {
                 self.after_calls(&mut account.answer).map_err(Halt::Ending)?;
                 continue;
@@ -281,23 +281,25 @@ impl Agent {
             if !answered && stop_reason == StopReason::MaxTokens {
                 return Err(Halt::Ending(Ending::Failed {
                     error: StopError::MaxOutputTokens.as_str().to_owned(),
-                    message: "the answer was cut off at the limit of output tokens".to_owned(),
+                    message: "the answer was cut off at the output token limit".to_owned(),
                 }));
             }
-            if self.still_owes(&mut account.answer)? {
+            if self.request_missing_answer(&mut account.answer)? {
                 continue;
             }
-            let said = match &account.answer.given {
+            let last_message = match &account.answer.given {
                 Some(answer) => answer.to_string(),
                 None => account.text.clone(),
             };
-            if !self.is_sent_back(&said, cancel).await? && !self.wait_for_agents(cancel).await {
+            if !self.stop_is_blocked(&last_message, cancel).await?
+                && !self.wait_for_agents(cancel).await
+            {
                 return Ok(());
             }
         }
     }
 
-    /// Step 3: hooks may keep a prompt from being heard at all.
+    /// Step 3: hooks can reject the prompt.
     async fn submit(
         &mut self,
         prompt: &str,
@@ -305,14 +307,14 @@ impl Agent {
         account: &mut Account,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        // What a turn that was cut short never came to is not run behind the user's back now.
+        // Calls that an interrupted turn did not start must not run now.
         self.settle_calls()?;
-        self.heed_settings(cancel).await?;
-        self.heed_skills(cancel).await?;
+        self.reload_settings(cancel).await?;
+        self.reload_skills(cancel).await?;
         self.turn += 1;
         self.session.gate.front.tell(Event::TurnStarted { turn: self.turn });
         let fired = match &self.session.side.identity {
-            // No user said it.
+            // The prompt is not from a user.
             Some(_) => Fired::default(),
             None => {
                 let detail = HookDetail::UserPromptSubmit { prompt: prompt.to_owned() };
@@ -322,52 +324,57 @@ impl Agent {
         let refused = fired.denies().then(|| fired.denial());
         if refused.is_some() || fired.stop.is_some() || cancel.is_cancelled() {
             self.turn -= 1;
-            account.unheard = true;
+            account.prompt_rejected = true;
             let reason = refused.or(fired.stop.clone()).unwrap_or_default();
             let detail = json!({"reason": reason});
             let event = Some(("turn.blocked", &detail));
-            self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+            self.commit(&Step { hooks: &fired.rows, event, ..Step::default() })?;
             return Err(Halt::Ending(match (cancel.is_cancelled(), fired.stop) {
                 (true, _) => Ending::Interrupted,
                 (false, Some(reason)) => Ending::Stopped { reason },
                 (false, None) => Ending::Blocked { reason },
             }));
         }
-        let said = match self.session.view().called_by(prompt, cancel).await {
-            Ok(Called::Nothing) => prompt.to_owned(),
-            Ok(Called::Prompt(text)) => text,
-            Ok(Called::Skill(skill, text)) => {
+        let expanded = match self.session.view().expand_prompt(prompt, cancel).await {
+            Ok(SlashPrompt::Plain) => prompt.to_owned(),
+            Ok(SlashPrompt::Prompt(text)) => text,
+            Ok(SlashPrompt::Skill(skill, text)) => {
                 self.apply_skill(&skill);
                 text
             }
             Err(error) => {
                 let reason = error.to_string();
                 self.turn -= 1;
-                account.unheard = true;
+                account.prompt_rejected = true;
                 let detail = json!({"reason": reason});
                 let event = Some(("turn.blocked", &detail));
-                self.keep(&Step { hooks: &fired.rows, event, ..Step::default() })?;
+                self.commit(&Step { hooks: &fired.rows, event, ..Step::default() })?;
                 let error = StopError::InvalidRequest.as_str().to_owned();
                 return Err(Halt::Ending(Ending::Failed { error, message: reason }));
             }
         };
-        let text = self.session.gate.governance.redactor.mask_live(&said).into_owned();
+        let text = self.session.gate.governance.redactor.mask_live(&expanded).into_owned();
         let first = self.initial.take().map(|text| ContentBlock::Text { text });
-        let said: Vec<ContentBlock> =
+        let blocks: Vec<ContentBlock> =
             first.into_iter().chain([ContentBlock::Text { text }]).collect();
         let provider = self.model_handle.model.provider;
         if !provider.takes_documents() && attachments.iter().any(Attachment::is_document) {
             self.warn(format!(
-                "{provider} takes no documents: the model is told that one is left out"
+                "{provider} does not support documents; the model gets a note instead"
             ));
         }
-        // Models look first and are told then.
+        // Attachments come before the text.
         let mut entries: Vec<Entry> = attachments.iter().map(Entry::shown).collect();
-        entries.push(Entry::message(EntryType::User, &fresh_uuid(), &said));
-        entries.extend(self.contexts(&fired.contexts, "UserPromptSubmit hook"));
+        entries.push(Entry::message(EntryType::User, &fresh_uuid(), &blocks));
+        entries.extend(self.context_entries(&fired.contexts, "UserPromptSubmit hook"));
         let detail = json!({"turn": self.turn});
         let event = Some(("turn.started", &detail));
-        Ok(self.keep(&Step { entries: &entries, hooks: &fired.rows, event, ..Step::default() })?)
+        Ok(self.commit(&Step {
+            entries: &entries,
+            hooks: &fired.rows,
+            event,
+            ..Step::default()
+        })?)
     }
 
     fn check_limits(&self, account: &Account) -> Result<(), Halt> {
@@ -384,7 +391,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Steps 4 and 5: asks the model, and commits what it answers.
+    /// Steps 4 and 5: asks the model, and commits the answer.
     async fn ask(
         &mut self,
         account: &mut Account,
@@ -398,9 +405,9 @@ impl Agent {
         let (front, partial) = (&self.session.gate.front, self.options.partial);
         let redactor = self.session.gate.redactor();
         let masked = |text: &str| redactor.mask_live(text).into_owned();
-        let (mut cuts, mut pieces) = (Cuts::default(), Partial::default());
+        let (mut broken, mut pieces) = (BrokenStreams::default(), Partial::default());
         let mut listen = |live: Live<'_>| {
-            cuts.hear(&live);
+            broken.observe(&live);
             let event = match live {
                 Live::Text(text) => Event::Text { text: masked(text) },
                 Live::Thinking(text) => Event::Thinking { text: masked(text) },
@@ -411,7 +418,7 @@ impl Agent {
                     return;
                 }
                 Live::Void => {
-                    pieces.forget();
+                    pieces.reset();
                     Event::Void
                 }
                 Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
@@ -429,15 +436,15 @@ impl Agent {
         let answer = self.model_handle.client.ask(&request, &mut listen, cancel).await;
         let duration_ms = millis(started);
         account.api_ms += duration_ms;
-        let cuts = cuts.all(answer.is_ok());
-        self.keep_cuts(&cuts, account)?;
+        let broken = broken.all(answer.is_ok());
+        self.record_broken_streams(&broken, account)?;
         let mut answer = answer?;
         self.make_ids_unique(&mut answer)?;
         let call = self.model_call(&answer, "turn", duration_ms);
         self.account(&call, account);
         let entries = self.entries(&answer);
         self.inputs = inputs(&answer);
-        self.keep(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
+        self.commit(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
         let redactor = self.session.gate.redactor();
         let mut message = answer.to_json();
         redactor.mask_live_value(&mut message);
@@ -451,9 +458,13 @@ impl Agent {
         Ok(answer.stop_reason)
     }
 
-    /// What came before the stream broke off was read, and is paid for, though nothing of it counts.
-    fn keep_cuts(&mut self, cuts: &[Usage], account: &mut Account) -> Result<(), StoreError> {
-        for cut in cuts {
+    /// Records the usage of a broken stream: the provider charges for it.
+    fn record_broken_streams(
+        &mut self,
+        broken: &[Usage],
+        account: &mut Account,
+    ) -> Result<(), StoreError> {
+        for cut in broken {
             let call = ModelCall {
                 turn: self.turn,
                 purpose: "cut",
@@ -464,28 +475,28 @@ impl Agent {
                 ..ModelCall::default()
             };
             self.model_handle.budget.spend(call.cost_usd.unwrap_or_default());
-            used(&call).add_to(&mut account.used);
-            self.keep(&Step { model_call: Some(&call), ..Step::default() })?;
+            usage_of(&call).add_to(&mut account.used);
+            self.commit(&Step { model_call: Some(&call), ..Step::default() })?;
         }
         Ok(())
     }
 
     fn account(&mut self, call: &ModelCall, account: &mut Account) {
         self.model_handle.budget.spend(call.cost_usd.unwrap_or_default());
-        used(call).add_to(&mut account.used);
+        usage_of(call).add_to(&mut account.used);
         self.context_tokens = call.used.context_tokens();
         let full = self.is_full();
-        self.squeeze.measured(full);
+        self.compaction.measured(full);
     }
 
-    /// The row that says what a question took.
+    /// The record's row for a model call.
     pub(crate) fn model_call(
         &self,
         answer: &Answer,
         purpose: &'static str,
         duration_ms: u64,
     ) -> ModelCall {
-        let mut call = taken(&self.model_handle, purpose, answer, duration_ms);
+        let mut call = call_row(&self.model_handle, purpose, answer, duration_ms);
         let redactor = self.session.gate.redactor();
         for text in [&mut call.stop_reason, &mut call.response_id] {
             *text = redactor.mask_live(text).into_owned();
@@ -493,7 +504,7 @@ impl Agent {
         ModelCall { turn: self.turn, ..call }
     }
 
-    /// An id names one call on the whole record; some servers begin again with every answer.
+    /// A call's id is unique in the whole record. Some servers reuse ids in every answer.
     fn make_ids_unique(&self, answer: &mut Answer) -> Result<(), StoreError> {
         for block in &mut answer.content {
             if let Block::ToolUse { id, .. } = block
@@ -506,7 +517,7 @@ impl Agent {
         Ok(())
     }
 
-    /// An answer as the record keeps it (Appendix C). What only the provider understands stands before it.
+    /// The entries of an answer (Appendix C). Provider blocks come before it.
     fn entries(&self, answer: &Answer) -> Vec<Entry> {
         let redactor = self.session.gate.redactor();
         let (mut content, mut opaque) = (Vec::new(), Vec::new());
@@ -538,22 +549,22 @@ impl Agent {
         entries
     }
 
-    /// Gives every call that will not be run any more its result, so that the transcript is whole.
+    /// Gives every call that will not run a result, so that the transcript is complete.
     fn settle_calls(&mut self) -> Result<(), StoreError> {
         let mut entries = Vec::new();
-        for id in self.thread.unanswered() {
-            let Some((tool, input)) = self.thread.call(&id) else { continue };
+        for id in self.context.unanswered() {
+            let Some((tool, input)) = self.context.call(&id) else { continue };
             entries.push(Entry::tool_use(&id, tool, &Value::Object(input.clone())));
             entries.push(Entry::tool_result(&id, NOT_RUN, true));
         }
         if entries.is_empty() {
             return Ok(());
         }
-        self.keep(&Step { entries: &entries, ..Step::default() })
+        self.commit(&Step { entries: &entries, ..Step::default() })
     }
 
-    /// A file that was read may bring instructions in.
-    pub(crate) async fn heed_nested(
+    /// Loads the instructions that apply to a file that was read.
+    pub(crate) async fn load_nested_instructions(
         &mut self,
         file: &str,
         cancel: &CancellationToken,
@@ -561,7 +572,7 @@ impl Agent {
         let Ok(path) = ona_files::resolve(&self.session.gate.place().cwd, file) else {
             return Ok(());
         };
-        self.heed_skills_near(&path)?;
+        self.announce_skills_near(&path)?;
         let Some(conditional) = &mut self.conditional else { return Ok(()) };
         let loaded = conditional.on_read(&path);
         for warning in &loaded.warnings {
@@ -571,56 +582,64 @@ impl Agent {
             return Ok(());
         }
         let mut hooks = Vec::new();
-        let entry = self.instructed(&loaded.instructions, &mut hooks, cancel).await;
-        Ok(self.keep(&Step { entries: entry.as_slice(), hooks: &hooks, ..Step::default() })?)
+        let entry = self.instruction_entry(&loaded.instructions, &mut hooks, cancel).await;
+        Ok(self.commit(&Step { entries: entry.as_slice(), hooks: &hooks, ..Step::default() })?)
     }
 
-    /// Stop hooks may send the model back to work, unless they have done so too often: one that never lets it
-    /// stop would have it asked for ever.
-    async fn is_sent_back(&mut self, text: &str, cancel: &CancellationToken) -> Result<bool, Halt> {
+    /// Whether a Stop hook sends the model back to work. The number of times is limited: otherwise a hook that always blocks
+    /// would never let the turn end.
+    async fn stop_is_blocked(
+        &mut self,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Halt> {
         let last_assistant_message = (!text.is_empty()).then(|| text.to_owned());
-        let before = self.sent_back > 0;
+        let before = self.stop_blocks > 0;
         let detail = match &self.session.side.identity {
-            Some(identity) => identity::stopped(identity, before, last_assistant_message),
+            Some(identity) => identity::stop_event(identity, before, last_assistant_message),
             None => HookDetail::Stop { stop_hook_active: before, last_assistant_message },
         };
         let event = detail.event().as_str();
         let from = format!("{event} hook");
         let fired = self.fire(detail, cancel).await;
         if let Some(reason) = fired.stop.clone() {
-            self.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+            self.commit(&Step { hooks: &fired.rows, ..Step::default() })?;
             return Err(Halt::Ending(Ending::Stopped { reason }));
         }
-        let entries = self.contexts(&fired.contexts, &from);
-        self.keep(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?;
-        if !fired.denies() || !self.goes_back(event, &fired)? {
+        let entries = self.context_entries(&fired.contexts, &from);
+        self.commit(&Step { entries: &entries, hooks: &fired.rows, ..Step::default() })?;
+        if !fired.denies() || !self.may_block_stop(event, &fired)? {
             return Ok(false);
         }
-        let entries = self.contexts(&[fired.denial()], &from);
-        self.keep(&Step { entries: &entries, ..Step::default() })?;
+        let entries = self.context_entries(&[fired.denial()], &from);
+        self.commit(&Step { entries: &entries, ..Step::default() })?;
         Ok(!cancel.is_cancelled())
     }
 
-    /// Whether hooks that hear of its end may send the model back once more.
-    pub(crate) fn goes_back(&mut self, event: &str, fired: &Fired) -> Result<bool, StoreError> {
-        let before = self.sent_back;
-        if self.options.max_sent_back.is_none_or(|most| before < most) {
-            self.sent_back += 1;
+    /// Whether hooks may block the stop once more.
+    pub(crate) fn may_block_stop(
+        &mut self,
+        event: &str,
+        fired: &Fired,
+    ) -> Result<bool, StoreError> {
+        let before = self.stop_blocks;
+        if self.options.max_stop_blocks.is_none_or(|most| before < most) {
+            self.stop_blocks += 1;
             return Ok(true);
         }
         let reason = fired.denial();
         let detail =
             json!({"turn": self.turn, "sent_back": before, "hook": event, "reason": reason});
-        self.keep(&Step { event: Some(("stop.overruled", &detail)), ..Step::default() })?;
+        self.commit(&Step { event: Some(("stop.overruled", &detail)), ..Step::default() })?;
         self.warn(format!(
-            "{event} hooks would send the model back once more; it was sent back {}, which is the limit \
-             (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP): the turn ends against their word: {reason}",
+            "{event} hooks blocked the stop {}, which is the limit (CLAUDE_CODE_STOP_HOOK_BLOCK_CAP); the turn ends although \
+             they block it again: {reason}",
             ona_front::times(before)
         ));
         Ok(false)
     }
 
-    /// What is left to do when a turn ends before its time.
+    /// Finishes a turn that ended early.
     async fn halted(
         &mut self,
         halt: Halt,
@@ -638,11 +657,11 @@ impl Agent {
             }
         };
         let kept = match &ending {
-            // Of what was never heard, nothing was interrupted.
-            Ending::Interrupted if account.unheard => Ok(()),
+            // A rejected prompt cannot be interrupted.
+            Ending::Interrupted if account.prompt_rejected => Ok(()),
             Ending::Interrupted => self.settle_calls().and_then(|()| {
                 let entries = [Entry::system(&SystemNote::Interrupted)];
-                self.keep(&Step { entries: &entries, ..Step::default() })
+                self.commit(&Step { entries: &entries, ..Step::default() })
             }),
             Ending::Stopped { .. } => self.settle_calls(),
             Ending::Failed { error, message } => {
@@ -657,7 +676,7 @@ impl Agent {
         }
     }
 
-    /// StopFailure hooks hear of it; they cannot change it.
+    /// Fires StopFailure, which cannot change the ending.
     async fn failed(
         &mut self,
         error: &str,
@@ -667,11 +686,15 @@ impl Agent {
         let detail = HookDetail::StopFailure {
             error: StopError::from_name(error).unwrap_or(StopError::Unknown),
             error_details: Some(message.to_owned()),
-            // Where an answer would stand, the user reads this.
+            // The user reads this in place of an answer.
             last_assistant_message: Some(format!("{message} ({error})")),
         };
         let fired = self.fire(detail, cancel).await;
         let note = SystemNote::TurnFailed { error: error.to_owned(), message: message.to_owned() };
-        self.keep(&Step { entries: &[Entry::system(&note)], hooks: &fired.rows, ..Step::default() })
+        self.commit(&Step {
+            entries: &[Entry::system(&note)],
+            hooks: &fired.rows,
+            ..Step::default()
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! What questions to a model take.
+//! The usage of model calls.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use ona_store::ModelCall;
 
 use crate::model_handle::ModelHandle;
 
-/// What a question took, by whom it was answered.
-pub(crate) fn taken(
+/// The record's row for a model call.
+pub(crate) fn call_row(
     model_handle: &ModelHandle,
     purpose: &'static str,
     answer: &Answer,
@@ -31,13 +31,13 @@ pub(crate) fn taken(
     }
 }
 
-/// What a question took, as it is told.
-pub(crate) fn used(call: &ModelCall) -> ModelUsed {
+/// The usage of a model call for the front-end.
+pub(crate) fn usage_of(call: &ModelCall) -> ModelUsed {
     let cost_usd = call.cost_usd.unwrap_or_default();
     ModelUsed { model: call.model.clone(), used: call.used, cost_usd, web_searches: 0 }
 }
 
-/// Milliseconds since then.
+/// Milliseconds since `since`.
 pub(crate) fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

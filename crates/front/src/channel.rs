@@ -27,7 +27,7 @@ pub enum Human {
 /// The core's end of the channel.
 pub struct CoreEnd {
     human: Human,
-    /// Who answers the questions of agents that are started here.
+    /// Who answers the questions of agents started here.
     agents_human: Human,
     events: mpsc::UnboundedSender<Event>,
     ops: mpsc::UnboundedReceiver<Op>,
@@ -59,7 +59,7 @@ struct Shared {
     over: CancellationToken,
 }
 
-/// Questions without an answer so far.
+/// Open questions.
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
@@ -106,7 +106,7 @@ impl ClientHandle {
                 self.shared.over.cancel();
                 held(&self.shared.running).cancel();
             }
-            Op::Submit { .. } | Op::GoOn | Op::Compact { .. } | Op::End => {
+            Op::Submit { .. } | Op::Continue | Op::Compact { .. } | Op::End => {
                 let _ = self.ops.send(op);
             }
         }
@@ -132,13 +132,13 @@ impl CoreEnd {
         let _ = self.events.send(event);
     }
 
-    /// Warns the user about a problem that stops nothing.
+    /// Shows a warning to the user.
     pub fn warn(&self, text: impl Into<String>) {
         self.tell(Event::Warning { text: text.into() });
     }
 
-    /// The same front end, for an agent that a call started. It takes no operations. A background agent has a
-    /// listener, and nobody to ask.
+    /// The same front end, for a subagent. It receives no operations. A background agent has a listener and no
+    /// human.
     pub fn for_agent(&self, call: &ToolUseId, listener: Option<Listener>) -> Self {
         let human = if listener.is_some() { Human::Nobody } else { self.agents_human };
         Self {
@@ -150,7 +150,7 @@ impl CoreEnd {
         }
     }
 
-    /// Another end of the same channel, which takes no operations.
+    /// Another end of the same channel. It receives no operations.
     #[must_use]
     pub fn another(&self) -> Self {
         let (_, ops) = mpsc::unbounded_channel();
@@ -165,8 +165,8 @@ impl CoreEnd {
         }
     }
 
-    /// The same end for calls that the user has made directly: every question counts as a yes. Agents that they
-    /// start ask as before.
+    /// The same end for calls of the user: every question is answered with yes. Agents that they start ask as
+    /// before.
     #[must_use]
     pub fn for_operator(self) -> Self {
         Self { human: Human::Operator, ..self }
@@ -186,7 +186,7 @@ impl CoreEnd {
         held(&self.shared.running).clone()
     }
 
-    /// Starts something new with a fresh token: an earlier interrupt does not end it, unless the session is to quit.
+    /// Starts a new operation with a fresh token: an earlier interrupt does not stop it, unless the session must quit.
     pub fn begin(&self) -> CancellationToken {
         let mut running = held(&self.shared.running);
         if running.is_cancelled() && !self.shared.over.is_cancelled() {
@@ -269,9 +269,9 @@ mod tests {
     #[tokio::test]
     async fn after_the_order_to_quit_nothing_begins() {
         let (mut core, client, _events) = channel(Human::Nobody);
-        client.send(Op::GoOn);
-        assert_eq!(core.next().await, Some(Op::GoOn));
-        client.send(Op::GoOn);
+        client.send(Op::Continue);
+        assert_eq!(core.next().await, Some(Op::Continue));
+        client.send(Op::Continue);
         client.send(Op::Quit);
         assert_eq!(core.next().await, None, "what was asked for before included");
         assert!(core.begin().is_cancelled());

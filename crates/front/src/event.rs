@@ -14,7 +14,7 @@ pub enum Event {
     Ask {
         /// The question's number.
         ask: u64,
-        /// What is asked.
+        /// The question.
         request: AskRequest,
     },
     /// A turn begins.
@@ -22,12 +22,12 @@ pub enum Event {
         /// Its number, from 1.
         turn: i64,
     },
-    /// A piece of the model's text, as it comes. Nothing of it counts before [`Event::Answered`].
+    /// A piece of the model's text. It is not final before [`Event::Answered`].
     Text {
         /// The piece.
         text: String,
     },
-    /// A piece of the model's thinking; like text, it does not count yet.
+    /// A piece of the model's thinking; not final either.
     Thinking {
         /// The piece.
         text: String,
@@ -41,15 +41,15 @@ pub enum Event {
     Void,
     /// A request to the model failed and will be retried after a wait.
     Retry {
-        /// Which retry that will be, from 1.
+        /// The number of the retry, from 1.
         attempt: u32,
-        /// How many there may be.
+        /// The maximum number of retries.
         max_retries: u32,
         /// The wait.
         delay_ms: u64,
-        /// The HTTP status, where there was one.
+        /// The HTTP status, if any.
         status: Option<u16>,
-        /// What went wrong.
+        /// The error.
         error: String,
     },
     /// The model's whole answer, on the record.
@@ -63,18 +63,18 @@ pub enum Event {
         id: ToolUseId,
         /// The tool.
         tool: String,
-        /// Its input as the model asked for it.
+        /// Its input, as the model sent it.
         input: Value,
     },
     /// Progress of a call, as an MCP server reports it.
     ToolProgress {
         /// The call.
         id: ToolUseId,
-        /// So far.
+        /// The progress so far.
         done: f64,
-        /// Of how much.
+        /// The total.
         total: Option<f64>,
-        /// What is being done.
+        /// A description.
         message: Option<String>,
     },
     /// The result of a call, on the record.
@@ -83,7 +83,7 @@ pub enum Event {
         id: ToolUseId,
         /// The tool.
         tool: String,
-        /// What the model is told.
+        /// The result for the model.
         content: String,
         /// Whether it failed.
         is_error: bool,
@@ -94,13 +94,13 @@ pub enum Event {
         hook_event: String,
         /// The event and the text for its matchers, such as `PreToolUse:Bash`.
         hook_name: String,
-        /// What ran.
+        /// The command.
         command: String,
-        /// How it exited.
+        /// Its exit code.
         exit_code: Option<i32>,
-        /// What it printed.
+        /// Its standard output.
         stdout: String,
-        /// What it printed on standard error.
+        /// Its standard error.
         stderr: String,
     },
     /// The context is being compacted.
@@ -112,45 +112,45 @@ pub enum Event {
     Compacted {
         /// `manual` or `auto`.
         trigger: String,
-        /// How full it was.
+        /// The size of the context before.
         pre_tokens: u64,
     },
     /// Compaction has ended, with or without success.
     CompactingEnded,
-    /// A turn is over, and on the record.
+    /// A turn has ended and is on the record.
     TurnEnded {
-        /// How.
+        /// Its end.
         end: Box<TurnEnd>,
     },
     /// A message from the agent to the user outside its answer (Brief).
     Said {
         /// Markdown.
         message: String,
-        /// Files that belong to it.
+        /// Attached files.
         attachments: Vec<String>,
         /// `normal`, or `proactive` if the user did not ask for it.
         status: String,
     },
-    /// An event of an agent that a call started.
+    /// An event of a subagent.
     OfAgent {
         /// The call.
         call: ToolUseId,
-        /// What happens.
+        /// The event.
         what: Box<Event>,
     },
     /// A hook's message to the user.
     HookMessage {
-        /// What it says.
+        /// The message.
         text: String,
     },
-    /// A problem that stops nothing.
+    /// A warning.
     Warning {
-        /// What.
+        /// The text.
         text: String,
     },
 }
 
-/// Why a turn is over.
+/// Why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ending {
@@ -160,7 +160,7 @@ pub enum Ending {
     Interrupted,
     /// A hook blocked the prompt.
     Blocked {
-        /// What it said, to the user.
+        /// The reason, for the user.
         reason: String,
     },
     /// A hook or the human stopped the agent.
@@ -172,7 +172,7 @@ pub enum Ending {
     Failed {
         /// The word of S0 §11.
         error: String,
-        /// What went wrong.
+        /// The error.
         message: String,
     },
     /// The limit of model calls is reached.
@@ -187,20 +187,20 @@ pub enum Ending {
     },
     /// The model failed to give an answer that matches the schema within the allowed attempts.
     NoAnswerThatFits {
-        /// How often it tried.
+        /// The number of attempts.
         tries: u32,
         /// The error of the last attempt.
         last: String,
     },
     /// The record cannot be written.
     RecordLost {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
 }
 
 impl Ending {
-    /// What went wrong, in words; `None` if the turn is done.
+    /// The problem as text; `None` if the turn is done.
     pub fn problem(&self) -> Option<String> {
         Some(match self {
             Self::Done => return None,
@@ -229,15 +229,15 @@ pub fn times(number: u32) -> String {
 /// How a turn ended, and what it used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnd {
-    /// Why it is over.
+    /// Why it ended.
     pub ending: Ending,
-    /// What the model said last.
+    /// The model's last text.
     pub text: String,
     /// Its structured answer, if one was requested.
     pub answer: Option<Value>,
     /// The stop reason of the model's last answer, in the words of the Anthropic API.
     pub stop_reason: Option<String>,
-    /// How often the model was called.
+    /// The number of model calls.
     pub asked: u32,
     /// The total time.
     pub duration_ms: u64,
@@ -270,7 +270,7 @@ impl TurnEnd {
     }
 }
 
-/// What was used of one model.
+/// The usage of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsed {
     /// Its wire name.
@@ -284,7 +284,7 @@ pub struct ModelUsed {
 }
 
 impl ModelUsed {
-    /// Adds to what was used of the same model.
+    /// Adds this usage to that of the same model.
     pub fn add_to(self, all: &mut Vec<Self>) {
         match all.iter_mut().find(|one| one.model == self.model) {
             Some(one) => {

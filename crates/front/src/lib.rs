@@ -1,8 +1,8 @@
 //! The contract between the core and its front ends: operations in, events out.
 //!
 //! The core neither prints nor reads a terminal. It holds a [`CoreEnd`]; a front end (`ona -p`, a terminal, a test)
-//! holds a [`ClientHandle`] and reads [`Event`]s, shows them as it likes, and sends [`Op`]s back. Nothing is decided
-//! here, and nothing that is sent counts before it is on the record.
+//! holds a [`ClientHandle`], reads [`Event`]s and sends [`Op`]s. Nothing is decided here, and nothing that is sent counts
+//! before it is on the record.
 //!
 //! ```
 //! use ona_front::{Event, Human, Op, channel};

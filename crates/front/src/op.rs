@@ -8,64 +8,64 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
-    /// A prompt from the human: a turn begins.
+    /// A prompt of the human: starts a turn.
     Submit {
-        /// What is said.
+        /// The prompt.
         prompt: String,
-        /// Pictures and documents that come with it.
+        /// Images and documents.
         #[serde(default)]
         attachments: Vec<Attachment>,
     },
-    /// Resumes a turn that was cut short.
-    GoOn,
+    /// Continues an interrupted turn.
+    Continue,
     /// Compacts the model's context.
     Compact {
-        /// What the summary should keep in mind.
+        /// Instructions for the summary.
         instructions: Option<String>,
     },
-    /// The session is over.
+    /// Ends the session.
     End,
-    /// The human answers a question.
+    /// An answer of the human.
     Answer {
-        /// Which one.
+        /// The question.
         ask: u64,
-        /// What is said.
+        /// The answer.
         answer: HumanAnswer,
     },
-    /// Stop what is going on.
+    /// Stops the running operation.
     Interrupt,
-    /// Quit: stop what is running, and start nothing that is still queued.
+    /// Stops the running operation and drops the queued ones.
     Quit,
 }
 
-/// What the human is asked.
+/// A question to the human.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskRequest {
     /// The tool.
     pub tool: String,
     /// Its input, after hooks.
     pub input: Value,
-    /// Why there is something to ask.
+    /// Why it asks.
     pub reason: String,
-    /// Rules that would answer it permanently.
+    /// Rules that would answer it from now on.
     pub suggestions: Vec<RuleValue>,
 }
 
-/// What the human says.
+/// An answer of the human.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "behavior", rename_all = "lowercase")]
 pub enum HumanAnswer {
-    /// Yes; with changes of the permissions to keep, if it is to be yes from now on.
+    /// Yes, with permission updates to keep.
     Allow {
-        /// Changes of the permissions.
+        /// Permission updates.
         always: Vec<PermissionUpdate>,
         /// The input to run instead, such as the same questions with answers.
         #[serde(default)]
         input: Option<Value>,
     },
-    /// No; with something to tell the model.
+    /// No, with a message for the model.
     Deny {
-        /// What to tell it.
+        /// The message.
         feedback: String,
         /// Whether the agent should stop altogether.
         stop: bool,
@@ -73,12 +73,12 @@ pub enum HumanAnswer {
 }
 
 impl HumanAnswer {
-    /// A yes to this once.
+    /// Yes, once.
     pub fn yes() -> Self {
         Self::Allow { always: Vec::new(), input: None }
     }
 
-    /// A no with a reason, after which the agent may go on.
+    /// No with a reason; the agent may continue.
     pub fn no(feedback: impl Into<String>) -> Self {
         Self::Deny { feedback: feedback.into(), stop: false }
     }

@@ -13,8 +13,8 @@ use ona_cli::{CliError, Options};
 use ona_config::Config;
 use ona_config::settings::Settings;
 use ona_engine::{
-    AgentOptions, EffortWish, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter, Which,
-    Work,
+    AgentOptions, EffortSetting, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter,
+    Which, Work,
 };
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
@@ -201,9 +201,9 @@ fn scripted(server: &Server) -> Result<ModelHandle, CliError> {
         model,
         max_output: 4096,
         thinking: None,
-        effort: EffortWish::Open(None),
+        effort: EffortSetting::Open(None),
         find: Arc::new(find),
-        aside: Arc::default(),
+        side_usage: Arc::default(),
         budget: Arc::default(),
     })
 }

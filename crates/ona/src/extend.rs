@@ -19,10 +19,10 @@ fn load(cli: &Options) -> Result<(Extensions, Vec<String>), CliError> {
     let mut said = Vec::new();
     let (extensions, unmet) = match bootstrap::try_look(&engine, cli)? {
         Ok(mut session) => {
-            session.extend()?;
+            session.load_extensions()?;
             let settings = session.gate.settings();
-            let unmet = session.unmet(|name| is_model(name, &settings))?;
-            (session.give_extensions(), unmet)
+            let unmet = session.missing_references(|name| is_model(name, &settings))?;
+            (session.take_extensions(), unmet)
         }
         Err(error @ GovernanceError::Untrusted { .. }) => {
             said.push(format!("{error}: the project's own files are skipped until `ona trust`"));

@@ -68,12 +68,12 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             credential: agent.credential_source().to_owned(),
             cwd: cwd.display().to_string(),
             mode: session.mode().to_string(),
-            agent: session.agent_type_here(),
+            agent: session.agent_type_name(),
         };
         let asks = cli.ask.then(|| remote.clone());
         let printer = Printer::new(args, shown, agent.tools(), asks);
         let servers = session.gate.pool().map(|pool| server_lines(&pool)).unwrap_or_default();
-        printer.begin(&servers, &session.whats_there())?;
+        printer.begin(&servers, &session.extension_names())?;
         let feeding = input::feed(args, prompt, session_id.as_str(), &remote);
         let shown = tokio::spawn(printer.show(events));
         agent.drive().await;

@@ -1,9 +1,9 @@
-//! For property tests: any JSON object, written in any layout with comments anywhere.
+//! For property tests: any JSON object, in any layout, with comments anywhere.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// An object of a few keys, some of them the real ones.
+/// An object of a few keys, some of them real ones.
 pub fn json_object() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -26,7 +26,7 @@ fn object(members: Vec<(String, Value)>) -> Value {
     Value::Object(members.into_iter().collect::<Map<_, _>>())
 }
 
-/// What stands between the tokens, by turns, and whether lists end in a comma.
+/// The text between the tokens, in turns, and whether lists end with a comma.
 pub fn strategy() -> impl Strategy<Value = Vec<&'static str>> {
     let between = prop::sample::select(vec![
         "",
@@ -44,7 +44,7 @@ pub fn strategy() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec(between, 1..30)
 }
 
-/// The value as text, with the noise in it.
+/// The value as text, with the noise inserted.
 pub fn written(value: &Value, noise: &[&'static str]) -> String {
     let mut writer = Writer { text: String::new(), noise: noise.iter().cycle() };
     writer.noise();
@@ -94,7 +94,7 @@ impl Writer<'_> {
 
     fn separator(&mut self, last: bool) {
         self.noise();
-        // As arbitrary as the rest: a trailing comma where the noise so far is of even length.
+        // A trailing comma if the noise so far has even length: as arbitrary as the rest.
         if !last || self.text.len().is_multiple_of(2) {
             self.token(",");
         }

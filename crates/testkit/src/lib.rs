@@ -1,7 +1,7 @@
 //! A temporary project, home and database, and the real binary run in them.
 //!
-//! Black-box tests stand on this: nothing here knows how ona works inside. A [`Project`] is a directory
-//! of its own, so tests run side by side; the binary sees none of the developer's environment.
+//! Black-box tests use this; nothing here knows ona's internals. A [`Project`] has its own directory, so tests run in
+//! parallel. The binary sees none of the developer's environment.
 //!
 //! ```no_run
 //! let project = ona_testkit::Project::new("target/debug/ona");
@@ -23,7 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The real disk, for tests of crates that must not look at it themselves.
+/// The real disk, for tests of crates that must not access it.
 pub use ona_repo::Disk;
 pub use ona_store::Store;
 use rusqlite::Connection;
@@ -31,7 +31,7 @@ use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Runs the real git, which must succeed.
+/// Runs git, which must succeed.
 pub fn git(dir: &Path, args: &[&str]) {
     let done = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"])
@@ -43,13 +43,13 @@ pub fn git(dir: &Path, args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// A project directory with a home and a database beside it.
+/// A project directory, with a home and a database next to it.
 pub struct Project {
     root: TempDir,
     binary: PathBuf,
 }
 
-/// What a program printed, and how it ended.
+/// The output and exit code of a program.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The exit code; `None` if a signal ended it.
@@ -60,7 +60,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// The line that `ona --eval` prints.
+/// The line printed by `ona --eval`.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The call's id.
@@ -85,7 +85,7 @@ impl Project {
         self.root.path().canonicalize().unwrap()
     }
 
-    /// The project directory, where the binary is started.
+    /// The project directory, where the binary starts.
     pub fn dir(&self) -> PathBuf {
         self.root().join("project")
     }
@@ -113,19 +113,19 @@ impl Project {
         path.to_str().unwrap().to_owned()
     }
 
-    /// What a file in the project holds.
+    /// The content of a file in the project.
     pub fn content(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The binary, in the project, with an environment of its own.
+    /// The binary, in the project, with its own environment.
     pub fn ona<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
         let mut command = self.command(&self.binary);
         command.args(args);
         command
     }
 
-    /// Another program in the same world.
+    /// Another program with the same environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -141,7 +141,7 @@ impl Project {
     /// `ona --eval` for one call.
     pub fn eval_command(&self, tool: &str, input: &Value) -> Command {
         let call = json!({"tool": tool, "input": input}).to_string();
-        // The kernel takes no argument longer than 128 KiB.
+        // The kernel limits an argument to 128 KiB.
         if call.len() < 100_000 {
             return self.ona(["--eval", &call]);
         }
@@ -158,21 +158,21 @@ impl Project {
         report(&mut self.eval_command(tool, &input))
     }
 
-    /// One call that must succeed; its content.
+    /// Runs one call that must succeed; returns its content.
     pub fn ok(&self, tool: &str, input: Value) -> String {
         let report = self.eval(tool, input);
         assert!(!report.is_error, "{tool} failed: {}", report.content);
         report.content
     }
 
-    /// One call that must be refused; its content.
+    /// Runs one call that must be refused; returns its content.
     pub fn refused(&self, tool: &str, input: Value) -> String {
         let report = self.eval(tool, input);
         assert!(report.is_error, "{tool} should fail: {}", report.content);
         report.content
     }
 
-    /// Rows of a query, each as its columns' text, joined by `|` as the sqlite3 shell prints them.
+    /// The rows of a query, columns joined by `|` as in the sqlite3 shell.
     pub fn sql(&self, query: &str) -> Vec<String> {
         sql(&self.database(), query)
     }
@@ -198,7 +198,7 @@ pub fn report(command: &mut Command) -> Report {
     parse_report(&ran.stdout).unwrap_or_else(|| panic!("no report: {:?}", ran.stdout))
 }
 
-/// Reads the one line an `--eval` prints; nothing if it is not whole.
+/// Parses the line of an `--eval`; `None` if it is incomplete.
 pub fn parse_report(stdout: &str) -> Option<Report> {
     let line = stdout.strip_suffix('\n').filter(|line| !line.contains('\n'))?;
     let value: Value = serde_json::from_str(line).ok()?;
@@ -209,7 +209,7 @@ pub fn parse_report(stdout: &str) -> Option<Report> {
     })
 }
 
-/// Rows of a query against a database, as [`Project::sql`].
+/// The rows of a query against a database, as in [`Project::sql`].
 pub fn sql(database: &Path, query: &str) -> Vec<String> {
     let connection = Connection::open(database).unwrap();
     connection.busy_timeout(std::time::Duration::from_secs(30)).unwrap();

@@ -1,10 +1,10 @@
-//! `cargo xtask bench`: the figures of docs/PERFORMANCE.md, measured anew.
+//! `cargo xtask bench`: measures the figures of docs/PERFORMANCE.md.
 //!
-//! Whole processes are measured, as a user starts them: the release binary
-//! with a home, a database and a working directory of its own. Where another
-//! program does the same work, the figure is a ratio of medians over runs
-//! taken in turns, so that a busy machine slows both alike. A program that is
-//! not installed costs its row, never the run.
+//! It measures whole processes, as a user starts them: the release binary
+//! with its own home, database and working directory. Where another
+//! program does the same work, the figure is a ratio of medians over
+//! alternating runs, so that a busy machine slows both alike. A program that is
+//! not installed costs its row, not the run.
 
 mod build;
 mod intents;
@@ -32,7 +32,7 @@ use table::{Limit, Row};
 pub struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// Put the table into docs/PERFORMANCE.md, between its markers
+    /// Write the table to docs/PERFORMANCE.md, between its markers
     #[arg(long, global = true)]
     write: bool,
 }
@@ -40,11 +40,11 @@ pub struct Args {
 /// What to measure instead of the program.
 #[derive(clap::Subcommand)]
 enum What {
-    /// Build ona in release into an empty directory: time, processor time, packages, size of the binary
+    /// Build ona in release in an empty directory: time, CPU time, packages, size of the binary
     Build,
 }
 
-// What must hold, from the design's table of measures. It has no line for a whole `--eval` (a
+// The limits, from the design's table of measures. It has no row for a whole `--eval` (a
 // start plus a Read in a turn), for one append (a trace append, as appends per second) and for
 // Glob (as Grep).
 const START: Limit = Limit::at_most(10.0, 3.0, "ms");
@@ -70,7 +70,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     println!("{table}");
     let missed = rows.iter().filter(|row| row.misses()).count();
     if missed > 0 {
-        eprintln!("{missed} figures miss what must hold");
+        eprintln!("{missed} figures miss their limit");
     }
     if args.write {
         let path = root.join("docs/PERFORMANCE.md");
@@ -82,7 +82,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The figures of the program itself.
+/// The figures of the program.
 fn program(root: &Path) -> Result<Vec<Row>> {
     eprintln!("building ona in release");
     process::run(cargo(root, &["build", "--package", "ona"]).arg("--quiet"))?;
@@ -107,18 +107,18 @@ fn program(root: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A release command of cargo, `verb` with its arguments first.
+/// A release command of cargo, `verb` and its arguments first.
 fn cargo(root: &Path, verb: &[&str]) -> Command {
     let mut command = process::cargo();
     command.args(verb).args(["--release", "--locked"]).current_dir(root);
     command
 }
 
-/// The binary under test and the temporary world that it runs in.
+/// The binary under test and its temporary environment.
 struct Bench {
     root: PathBuf,
     ona: PathBuf,
-    /// Removed with everything in it at the end.
+    /// Deleted at the end, with its content.
     world: TempDir,
     tree: PathBuf,
 }
@@ -185,8 +185,8 @@ impl Bench {
         Ok(Row::new(work, milliseconds(time), EVAL_READ))
     }
 
-    /// Headless turns against a scripted model, the model's own time taken off. The limit is on the session as
-    /// sessions are; the one in which nothing was ever compacted is there to be seen.
+    /// Headless turns against a scripted model, without the model's own time. The limit applies to the compacted session;
+    /// the session without compaction is only shown.
     fn turns(&self) -> Result<[Row; 8]> {
         let labels = ["plain_ms", "call_ms", "compacted_ms", "live_ms"];
         let next_labels = ["next_plain_ms", "next_compacted_ms", "next_live_ms"];
@@ -225,7 +225,7 @@ impl Bench {
         ])
     }
 
-    /// Starts in a record that has grown, against starts in an empty one.
+    /// Starts with a large record, against starts with an empty one.
     fn starts(&self) -> Result<[Row; 2]> {
         let labels = ["eval_empty_ms", "eval_grown_ms", "continue_empty_ms", "continue_grown_ms"];
         let ona = self.ona.to_string_lossy();
@@ -242,7 +242,7 @@ impl Bench {
         ])
     }
 
-    /// The gate inside a process: a call without hooks, then what hooks add.
+    /// The gate inside a process: a call without hooks, then the cost of hooks.
     fn pipeline(&self) -> Result<[Row; 3]> {
         let labels = ["read_ms", "shell_ms", "one_hook_ratio", "ten_hooks_ratio"];
         let [read, shell, one, ten] = self.example("ona-engine", "pipeline", labels)?;
@@ -284,19 +284,19 @@ impl Bench {
     }
 
     fn glob_fd(&self) -> Result<Row> {
-        // Glob sees hidden and ignored files, so fd must look at them too.
+        // Glob sees hidden and ignored files, so fd must too.
         let arguments = ["--hidden", "--no-ignore", "--type", "f", "--glob", "*.rs", "."];
-        // fd neither looks at times nor sorts, so no bound is set: it only shows where the walk stands.
+        // fd neither reads times nor sorts, so there is no limit: it only shows the cost of the walk.
         self.search("Glob", &glob_call(), &FD, &arguments, None)
     }
 
     fn glob_find(&self) -> Result<Row> {
-        // With the times that Glob sorts by, as the same job.
+        // With the times that Glob sorts by: the same work.
         let args = [".", "-type", "f", "-name", "*.rs", "-printf", "%T@ %p\\n"];
         self.search("Glob", &glob_call(), &FIND, &args, Some(SEARCH))
     }
 
-    /// One search of ona in turns with `rival` on the same tree.
+    /// One search of ona, alternating with `rival` on the same tree.
     fn search(
         &self,
         work: &str,
@@ -322,7 +322,7 @@ impl Bench {
         Ok(ratio(work, &result, limit))
     }
 
-    /// The speed of our hashing, then how much longer it takes than a known fast one.
+    /// The speed of our hashing, and its ratio to a known fast one.
     fn sha256(&self) -> Result<Vec<Row>> {
         let [own] = self.example("ona-types", "sha256", ["sha256_mb_per_second"])?;
         let mut rows = vec![Row::plain("SHA-256", own, "MB/s")];
@@ -351,7 +351,7 @@ impl Bench {
         Ok(rows)
     }
 
-    /// Peak resident memory, by GNU time: the kernel keeps it for who waits on the process.
+    /// Peak resident memory, measured by GNU time.
     fn memory(&self) -> Result<Row> {
         let work = "`ona --eval` Read, peak memory";
         let Some(time) = TIME.find() else {
@@ -366,7 +366,7 @@ impl Bench {
             .lines()
             .last()
             .and_then(|line| line.trim().parse().ok())
-            .with_context(|| format!("GNU time wrote no figure: {said}"))?;
+            .with_context(|| format!("GNU time printed no figure: {said}"))?;
         Ok(Row::new(work, kilobytes * 1024.0 / 1e6, MEMORY))
     }
 
@@ -381,7 +381,7 @@ impl Bench {
         figures(&text, labels).with_context(|| format!("example {example} of {package}"))
     }
 
-    /// What an example prints.
+    /// The output of an example.
     fn example_output(&self, package: &str, example: &str, args: &[&str]) -> Result<String> {
         eprintln!("running the example {example} of {package}");
         let verb = ["run", "--quiet", "--package", package, "--example", example];
@@ -397,33 +397,36 @@ struct Rival {
     how_to_install: &'static str,
 }
 
-const RIPGREP: Rival =
-    Rival { name: "rg", programs: &["rg"], how_to_install: "no rg here: apt-get install ripgrep" };
+const RIPGREP: Rival = Rival {
+    name: "rg",
+    programs: &["rg"],
+    how_to_install: "rg not found: apt-get install ripgrep",
+};
 // Debian calls it fdfind.
 const FD: Rival = Rival {
     name: "fd",
     programs: &["fd", "fdfind"],
-    how_to_install: "no fd here: apt-get install fd-find",
+    how_to_install: "fd not found: apt-get install fd-find",
 };
 const FIND: Rival = Rival {
     name: "find",
     programs: &["find"],
-    how_to_install: "no find here: apt-get install findutils",
+    how_to_install: "find not found: apt-get install findutils",
 };
 const OPENSSL: Rival = Rival {
     name: "openssl dgst",
     programs: &["openssl"],
-    how_to_install: "no openssl here: apt-get install openssl",
+    how_to_install: "openssl not found: apt-get install openssl",
 };
 const SHA256SUM: Rival = Rival {
     name: "sha256sum",
     programs: &["sha256sum"],
-    how_to_install: "no sha256sum here: apt-get install coreutils",
+    how_to_install: "sha256sum not found: apt-get install coreutils",
 };
 const TIME: Rival = Rival {
     name: "GNU time",
     programs: &["time"],
-    how_to_install: "no GNU time here: apt-get install time",
+    how_to_install: "GNU time not found: apt-get install time",
 };
 
 impl Rival {
@@ -458,7 +461,7 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// `--eval` exits with 0 for an error result too, so the line it prints must be looked at.
+/// `--eval` also exits with 0 for an error result, so its output is checked.
 fn check_outcome(output: &Output, expected: &str) -> Result<()> {
     succeeded(output)?;
     let line = String::from_utf8_lossy(&output.stdout);
@@ -472,7 +475,7 @@ fn check_outcome(output: &Output, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// The numbers that `text` gives after `labels`.
+/// The numbers after `labels` in `text`.
 fn figures<const N: usize>(text: &str, labels: [&str; N]) -> Result<[f64; N]> {
     let mut figures = [0.0; N];
     for (figure, label) in figures.iter_mut().zip(labels) {
@@ -497,7 +500,7 @@ fn write_data(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the figures were taken on, for the line below the table.
+/// The machine, for the line below the table.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `cargo xtask hosts`: the agents people use, as their makers ship them, behind ona's gate.
+//! `cargo xtask hosts`: other agents behind ona's gate, as their makers ship them.
 //!
-//! Claude Code and Codex come from the npm registry, the model they ask is ona's scripted one on loopback, and the
-//! project is set up by `ona init --tool`. What is to happen is looked for in the files, the trace and the record.
-//! It needs the network, so it is no part of the CI; what was seen stands in docs/HOSTS.md.
+//! Claude Code and Codex come from the npm registry, their model is ona's scripted one on loopback, and the project is set
+//! up by `ona init --tool`. The checks look at the files, the trace and the record. It needs the network, so the CI does
+//! not run it; docs/HOSTS.md has the results.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -19,17 +19,17 @@ pub struct Args {
     /// Only this host: claude_code or codex
     #[arg(long)]
     only: Option<String>,
-    /// Keep the projects and say where they are
+    /// Keep the projects and print their paths
     #[arg(long)]
     keep: bool,
 }
 
-/// A host, and how it is driven without a terminal.
+/// A host, and how to run it without a terminal.
 struct Host {
     name: &'static str,
     package: &'static str,
     program: &'static str,
-    /// Its calls, in order: the id, the tool and the input. `{}` stands for the project's directory.
+    /// Its calls, in order: id, tool and input. `{}` stands for the project directory.
     calls: fn(&Path) -> Vec<(&'static str, &'static str, Value)>,
     command: fn(&Path, &World) -> Command,
 }
@@ -106,7 +106,7 @@ const HOSTS: [Host; 2] = [
     },
 ];
 
-/// Where a host works.
+/// The environment of a host.
 struct World {
     dir: PathBuf,
     project: PathBuf,
@@ -118,7 +118,7 @@ struct World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.model.kill();
         let _ = self.model.wait();
     }
@@ -158,7 +158,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { bail!("not seen: {}", failed.join("; ")) }
 }
 
-/// Runs the host's turn; what was to happen, and whether it did.
+/// Runs the host's turn; returns the checks.
 fn drive(
     root: &Path,
     host: &Host,
@@ -190,16 +190,10 @@ fn drive(
         ("the handshake through MCP selects for the host's session", about("_in", true)),
         ("a write in scope goes through, and is traced", there("src/a.txt") && about("_in", true)),
         ("a write out of scope is refused, and traced", !there("lib.txt") && about("_out", false)),
-        (
-            "a command that only reads leaves no trace",
-            !about("_read", true) && !about("_read", false),
-        ),
-        (
-            "what a command changed is found and traced",
-            there("src/made.txt") && about("_run", true),
-        ),
-        ("the line of the file leads back to the intent", blamed.contains("INT-1")),
-        ("the chain of the trace is whole", verified.status.success()),
+        ("a read-only command leaves no trace", !about("_read", true) && !about("_read", false)),
+        ("changes by a command are found and traced", there("src/made.txt") && about("_run", true)),
+        ("blame shows the intent of the line", blamed.contains("INT-1")),
+        ("the trace's hash chain is valid", verified.status.success()),
     ])
 }
 
@@ -210,7 +204,7 @@ fn blame(world: &World) -> Result<String> {
     ))
 }
 
-/// A project with an intent, the host's files, and the model it will ask.
+/// A project with an intent, the host's files, and its model.
 fn set_up(root: &Path, host: &Host, dir: &Path) -> Result<World> {
     let project = dir.join("project");
     fs::create_dir_all(project.join("src"))?;
@@ -223,7 +217,7 @@ fn set_up(root: &Path, host: &Host, dir: &Path) -> Result<World> {
         .into_iter()
         .map(|(id, tool, input)| json!({"text": "next", "calls": [{"id": id, "tool": tool, "input": input}]}))
         .collect();
-    // Hosts ask more than once at the end, for a title and the like.
+    // Hosts make more model calls at the end, for a title for example.
     lines.extend(std::iter::repeat_n(json!({"text": "done", "calls": []}), 4));
     fs::write(&replies, lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     let ona = root.join("target/debug/ona");
@@ -233,24 +227,24 @@ fn set_up(root: &Path, host: &Host, dir: &Path) -> Result<World> {
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start the scripted model")?;
-    let stdout = model.stdout.take().context("the scripted model says nothing")?;
+    let stdout = model.stdout.take().context("the scripted model has no output")?;
     let mut said = BufReader::new(stdout).lines();
     let mut url = || said.next().transpose()?.context("the scripted model did not start");
     let (anthropic_url, openai_url) = (url()?, url()?);
-    // It goes on talking, and must not wait for a reader.
+    // It continues to write and must not block.
     std::thread::spawn(move || said.for_each(drop));
     let world = World { dir: dir.to_owned(), project, ona, anthropic_url, openai_url, model };
     let ona = |args: &[&str]| {
         process::capture(in_world(Command::new(&world.ona).args(args), &world)).map(drop)
     };
     ona(&["init", "--tool", host.name])?;
-    // An approval given beforehand: without it the command would be asked about, and nobody is there.
+    // An approval in advance: otherwise the command would need an answer.
     ona(&["config", "set", "permissions.allow", r#"["Bash(sh src/make.sh)"]"#])?;
     ona(&["intent", "add", "--id", "INT-1", "--name", "Say hello", "--scope", "src/**"])?;
     Ok(world)
 }
 
-/// A command in the world's project, which knows nothing of whoever runs this.
+/// A command in the project, with a clean environment.
 fn in_world<'c>(command: &'c mut Command, world: &World) -> &'c mut Command {
     let bin = world.ona.parent().unwrap_or(&world.dir);
     let path = std::env::var("PATH").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `cargo xtask licences`: may every dependency be in the tree at all?
+//! `cargo xtask licences`: are all dependencies allowed?
 //!
-//! deny.toml is the one list of rules. cargo-deny reads it where it is
-//! installed; where not, this module applies the same three checks (licences,
-//! banned crates, sources) to what `cargo metadata` says. It does not read
+//! deny.toml is the only list of rules. cargo-deny reads it if it is
+//! installed; otherwise this module applies the same three checks (licences,
+//! banned crates, sources) to the output of `cargo metadata`. It does not read
 //! licence texts: a crate without a licence expression is refused.
 
 use std::path::Path;
@@ -33,11 +33,11 @@ pub fn run(root: &Path) -> Result<()> {
         bail!("deny.toml does not allow\n  {}", broken.join("\n  "));
     }
     let foreign = packages.iter().filter(|package| !package.is_private()).count();
-    println!("licences, bans and sources of {foreign} crates are as deny.toml allows");
+    println!("deny.toml allows the licences, bans and sources of all {foreign} crates");
     Ok(())
 }
 
-/// What of deny.toml is checked here.
+/// The part of deny.toml that is checked here.
 #[derive(Debug, Deserialize)]
 struct Rules {
     licenses: Licences,
@@ -52,7 +52,7 @@ struct Licences {
     exceptions: Vec<Exception>,
 }
 
-// Keys that would narrow or widen a rule are refused rather than overlooked.
+// Unknown keys that would change a rule are refused, not ignored.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exception {
@@ -76,14 +76,14 @@ struct Ban {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[expect(dead_code, reason = "that both levels could be read is the check of them")]
+#[expect(dead_code, reason = "parsing both levels is the check")]
 struct Sources {
     unknown_registry: Deny,
     unknown_git: Deny,
     allow_registry: Vec<String>,
 }
 
-/// The only level there is for a source that is not listed.
+/// The only supported level for a source that is not listed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Deny {
@@ -92,7 +92,7 @@ enum Deny {
 
 impl Rules {
     fn parse(text: &str) -> Result<Self> {
-        let rules: Self = toml::from_str(text).context("cannot understand deny.toml")?;
+        let rules: Self = toml::from_str(text).context("cannot parse deny.toml")?;
         let names = rules.licenses.exceptions.iter().map(|exception| &exception.name);
         for name in names.chain(rules.bans.deny.iter().map(|ban| &ban.name)) {
             if name.contains(['@', ':', ' ']) {
@@ -102,7 +102,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// What `package` breaks, a line for each rule.
+    /// The rules that `package` breaks, one line each.
     fn broken_by(&self, package: &Package) -> Vec<String> {
         let Package { name, version, .. } = package;
         [self.licence(package), self.ban(package), self.source(package)]
@@ -117,7 +117,7 @@ impl Rules {
             return None;
         }
         let Some(expression) = &package.license else {
-            return Some("it states no licence expression".to_owned());
+            return Some("it has no licence expression".to_owned());
         };
         let allowed = |licence: &str| {
             let exceptions = self.licenses.exceptions.iter();
@@ -189,7 +189,7 @@ mod tests {
         );
         assert_eq!(
             broken(&package("a", None, Some(CRATES_IO)))?,
-            "a 1.0.0: it states no licence expression"
+            "a 1.0.0: it has no licence expression"
         );
         Ok(())
     }

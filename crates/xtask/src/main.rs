@@ -1,8 +1,8 @@
-//! `cargo xtask …`: the project's own chores, as one program.
+//! `cargo xtask …`: the project's own tasks, as one program.
 //!
-//! What a contributor or the CI runs beyond plain cargo lives here, so that a
-//! fresh machine needs a Rust toolchain and git and no further scripts. It is
-//! no part of ona: nothing depends on it, and it depends on no crate of ours.
+//! Everything that a contributor or the CI runs beyond plain cargo is here, so that a
+//! fresh machine needs only a Rust toolchain and git. It is not part of ona:
+//! nothing depends on it, and it depends on none of our crates.
 //!
 //! ```text
 //! cargo xtask test        build, test suite, acceptance rows
@@ -12,14 +12,14 @@
 //! cargo xtask mcp         ona's MCP server and the official client
 //! ```
 //!
-//! The tests of this package (`tests/it`) guard the workspace itself: its
-//! layers, its acceptance matrix, how its files are laid out.
+//! The tests of this package (`tests/it`) check the workspace itself: its
+//! layers, its acceptance matrix, the layout of its files.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore talks to its user on the terminal and exists to run other programs"
+    reason = "a task prints to the terminal and runs other programs"
 )]
 
 mod bench;
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The chores of the ona workspace.
+/// The tasks of the ona workspace.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Args {
@@ -48,24 +48,24 @@ struct Args {
 enum Chore {
     /// Build everything, run every test, then every row of the acceptance matrix
     ///
-    /// Needs cargo, and the programs bash, git and sqlite3: what is missing is installed with
-    /// apt-get where that is possible, else named. Uses cargo-nextest where it is installed.
+    /// Needs cargo, bash, git and sqlite3; installs missing programs with apt-get if possible,
+    /// otherwise names them. Uses cargo-nextest if it is installed.
     Test(test::Args),
     /// Check licences, banned crates and sources of all dependencies against deny.toml
     ///
-    /// Runs `cargo deny check licenses bans sources` where cargo-deny is installed, else applies
-    /// the same rules to what `cargo metadata` lists.
+    /// Runs `cargo deny check licenses bans sources` if cargo-deny is installed, otherwise applies
+    /// the same rules to the output of `cargo metadata`.
     Licences,
-    /// Measure what docs/PERFORMANCE.md promises and print it as a Markdown table
+    /// Measure the figures of docs/PERFORMANCE.md and print them as a Markdown table
     ///
-    /// Builds ona in release and makes a tree of 50,000 files in the temporary directory. Ratios
-    /// are medians of runs taken in turns with rg, fd and find on that same tree.
+    /// Builds ona in release and creates a tree of 50,000 files in the temporary directory. Ratios
+    /// are medians of alternating runs with rg, fd and find on the same tree.
     Bench(bench::Args),
-    /// Drive Claude Code and Codex, as npm ships them, behind ona's gate, and print what was seen as a table
+    /// Run Claude Code and Codex from npm behind ona's gate, and print the checks as a table
     ///
-    /// Needs npm and the network; the model they ask is scripted and on loopback.
+    /// Needs npm and the network; their model is scripted and on loopback.
     Hosts(hosts::Args),
-    /// Drive `ona mcp serve` with the official MCP client, as npm ships it, and print what was seen as a table
+    /// Run `ona mcp serve` with the official MCP client from npm, and print the checks as a table
     ///
     /// Needs npm, node and the network.
     Mcp(mcp::Args),

@@ -1,7 +1,7 @@
-//! `cargo xtask mcp`: ona's MCP server and the official client, and servers that others wrote with ona as their client,
-//! all as npm ships them.
+//! `cargo xtask mcp`: ona's MCP server with the official client, and third-party servers with ona as their client,
+//! all from npm.
 //!
-//! What is to happen is looked for in what the client saw, in the files and in what `ona` tells of its record.
+//! The checks look at the client's output, at the files, and at the record through `ona`.
 
 mod others;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::process;
 
-/// The client's library, and servers that others wrote.
+/// The client library and third-party servers.
 const PACKAGES: [&str; 3] = [
     "@modelcontextprotocol/sdk",
     "@modelcontextprotocol/server-everything",
@@ -26,15 +26,15 @@ const CLIENT: &str = include_str!("mcp_client.mjs");
 
 #[derive(clap::Args, Default)]
 pub struct Args {
-    /// Keep the projects and say where they are
+    /// Keep the projects and print their paths
     #[arg(long)]
     keep: bool,
 }
 
-/// What was to be seen, and whether it was.
+/// A check, and whether it passed.
 type Seen = Vec<(&'static str, bool)>;
 
-/// One way to put both together.
+/// One combination to run.
 struct Drive {
     name: &'static str,
     run: fn(&World) -> Result<Seen>,
@@ -50,7 +50,7 @@ const DRIVES: [Drive; 7] = [
     Drive { name: "the library's example with OAuth, HTTP", run: others::oauth },
 ];
 
-/// A project, and what works in it.
+/// A project and its programs.
 struct World {
     dir: PathBuf,
     project: PathBuf,
@@ -94,7 +94,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { bail!("not seen: {}", failed.join("; ")) }
 }
 
-/// The version of a package that was installed.
+/// The version of an installed package.
 fn version(installed: &Path, package: &str) -> Result<String> {
     let file = installed.join("node_modules").join(package).join("package.json");
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -114,7 +114,7 @@ fn set_up(dir: &Path, ona: PathBuf, installed: PathBuf) -> Result<World> {
 }
 
 impl World {
-    /// A command in the project, which knows nothing of whoever runs this.
+    /// A command in the project, with a clean environment.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -126,26 +126,26 @@ impl World {
         command
     }
 
-    /// Has the client make these calls; what it saw.
+    /// Makes these calls with the client; returns its output.
     fn client(&self, calls: &Value, target: &[&str]) -> Result<Value> {
         let script = self.installed.join("client.mjs");
         let mut command = self.command("node");
         let said = process::capture(command.arg(script).arg(calls.to_string()).args(target))?;
-        serde_json::from_str(&said).with_context(|| format!("the client said {said}"))
+        serde_json::from_str(&said).with_context(|| format!("the client printed {said}"))
     }
 }
 
 fn over_stdio(world: &World) -> Result<Seen> {
-    let ona = world.ona.to_str().context("the target directory is no text")?;
+    let ona = world.ona.to_str().context("the path of the target directory is not UTF-8")?;
     drive(world, &["stdio", ona, "mcp", "serve"])
 }
 
-/// A server that ends with what holds it.
+/// A server that is killed on drop.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -155,10 +155,10 @@ fn over_http(world: &World) -> Result<Seen> {
     let mut command = world.command(&world.ona);
     let command = command.args(["mcp", "serve", "--http", "0"]).stdin(Stdio::null());
     let mut server = Server(command.stderr(Stdio::piped()).spawn()?);
-    let stderr = server.0.stderr.take().context("the server says nothing")?;
+    let stderr = server.0.stderr.take().context("the server has no output")?;
     let mut said = BufReader::new(stderr).lines();
     let line = said.next().transpose()?.context("the server did not start")?;
-    // It goes on talking, and must not wait for a reader.
+    // It continues to write and must not block.
     std::thread::spawn(move || said.for_each(drop));
     let address = line.strip_prefix("listening on ").with_context(|| format!("it said {line}"))?;
     drive(world, &["http", address])
@@ -184,16 +184,13 @@ fn drive(world: &World, target: &[&str]) -> Result<Seen> {
         ("a tool that a rule denies is not", !has("NotebookEdit")),
         ("a file is read", text(0).contains("remember this")),
         (
-            "a write that nobody can allow is refused, with the reason",
+            "a write without a human is refused, with the reason",
             seen["calls"][1]["result"]["isError"] == true
                 && text(1).contains("nobody to ask")
                 && !written.exists(),
         ),
-        (
-            "a tool that there is not is a protocol error",
-            seen["calls"][2]["error"]["code"] == -32602,
-        ),
+        ("an unknown tool is a protocol error", seen["calls"][2]["error"]["code"] == -32602),
         ("the calls are on the record", log.matches("tool.finished").count() == 2),
-        ("`ona why` tells of the refusal", why.contains("Write") && why.contains("nobody to ask")),
+        ("`ona why` shows the refusal", why.contains("Write") && why.contains("nobody to ask")),
     ])
 }

@@ -1,4 +1,4 @@
-//! The few fields of `cargo metadata` that the chores need.
+//! The fields of `cargo metadata` that the tasks need.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,31 +19,31 @@ pub struct Package {
     pub name: String,
     pub version: String,
     pub license: Option<String>,
-    /// `registry+URL`, `git+URL#commit`; none for a package of this workspace.
+    /// `registry+URL`, `git+URL#commit`; `None` for a package of this workspace.
     pub source: Option<String>,
-    /// The registries it may go to: an empty list is `publish = false`.
+    /// The registries it may be published to: an empty list is `publish = false`.
     pub publish: Option<Vec<String>>,
 }
 
 impl Package {
-    /// Whether it is a crate of ours that is never published.
+    /// Whether it is our own crate and never published.
     pub fn is_private(&self) -> bool {
         self.source.is_none() && self.publish.as_ref().is_some_and(Vec::is_empty)
     }
 }
 
-/// What Cargo.lock holds for the workspace under `root`, on all systems.
+/// The content of Cargo.lock for the workspace under `root`, for all systems.
 pub fn load(root: &Path) -> Result<Metadata> {
     let mut command = process::cargo();
     command.args(["metadata", "--locked", "--format-version", "1"]).current_dir(root);
     serde_json::from_str(&process::capture(&mut command)?)
-        .context("cannot understand what `cargo metadata` printed")
+        .context("cannot parse the output of `cargo metadata`")
 }
 
-/// The packages of [`load`] that some build, test or build script really uses.
+/// The packages of [`load`] that some build, test or build script uses.
 ///
-/// Cargo.lock also holds optional crates that only a weak feature (`zlib-rs?/std`) mentions and
-/// no build ever sees. `cargo tree` knows the difference.
+/// Cargo.lock also lists optional crates that only a weak feature (`zlib-rs?/std`) mentions and
+/// no build uses. `cargo tree` knows the difference.
 pub fn used_packages(root: &Path) -> Result<Vec<Package>> {
     let mut command = process::cargo();
     command

@@ -1,17 +1,17 @@
-//! Running other programs: visibly, quietly for their output, or not at all
-//! where they are missing.
+//! Running other programs: on the terminal, for their output, or only if they
+//! are installed.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The cargo that runs us, so that a `+toolchain` stays in force.
+/// The cargo that runs us, so that a `+toolchain` stays in effect.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs `command` on the user's terminal; anything but exit 0 is an error that names it.
+/// Runs `command` on the user's terminal; any exit code but 0 is an error that names it.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start `{}`", shown(command)))?;
     if !status.success() {
@@ -20,7 +20,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` for its standard output; an error carries the end of what it said instead.
+/// Runs `command` for its standard output; an error contains the end of its output.
 pub fn capture(command: &mut Command) -> Result<String> {
     let output = output(command)?;
     if !output.status.success() {
@@ -30,10 +30,10 @@ pub fn capture(command: &mut Command) -> Result<String> {
         bail!("`{}` failed with {}:\n{}", shown(command), output.status, end.join("\n"));
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("`{}` wrote something that is not UTF-8", shown(command)))
+        .with_context(|| format!("the output of `{}` is not UTF-8", shown(command)))
 }
 
-/// Runs `command` without input and keeps what it writes, however it ends.
+/// Runs `command` without input and returns its output, however it ends.
 pub fn output(command: &mut Command) -> Result<Output> {
     command
         .stdin(Stdio::null())
@@ -41,7 +41,7 @@ pub fn output(command: &mut Command) -> Result<Output> {
         .with_context(|| format!("cannot start `{}`", shown(command)))
 }
 
-/// Whether `cargo <name>` is there, as with cargo-nextest and cargo-deny.
+/// Whether `cargo <name>` is installed, such as cargo-nextest and cargo-deny.
 pub fn has_cargo_subcommand(name: &str) -> bool {
     output(cargo().args([name, "--version"])).is_ok_and(|output| output.status.success())
 }
@@ -64,7 +64,7 @@ fn is_executable(path: &std::path::Path) -> bool {
     path.is_file()
 }
 
-/// The command line as one would type it, for messages.
+/// The command line as typed, for messages.
 fn shown(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program()).to_string_lossy();

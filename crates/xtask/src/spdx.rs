@@ -1,10 +1,10 @@
-//! SPDX licence expressions: enough of the language to hold a crate's
+//! SPDX licence expressions: the part of the language needed to check a crate's
 //! `license` field against a list of allowed licences.
 //!
 //! `OR` needs one side, `AND` both, `AND` binds tighter. An exception is part
 //! of the licence it follows: allowing `Apache-2.0` does not allow
-//! `Apache-2.0 WITH LLVM-exception`, nor the other way round. A slash, as old
-//! manifests have it (`MIT/Apache-2.0`), means `OR`.
+//! `Apache-2.0 WITH LLVM-exception`, and vice versa. A slash, as in old
+//! manifests (`MIT/Apache-2.0`), means `OR`.
 
 use anyhow::{Result, bail};
 
@@ -28,10 +28,10 @@ impl Expression {
         }
     }
 
-    /// Whether licences that `allowed` accepts are enough to use the crate.
+    /// Whether the licences that `allowed` accepts are enough to use the crate.
     pub fn is_met_by(&self, allowed: &dyn Fn(&str) -> bool) -> bool {
         match self {
-            // `X+` is "version X or later", so having X is enough.
+            // `X+` is "version X or later", so X is enough.
             Self::Licence(name) => allowed(name) || name.strip_suffix('+').is_some_and(allowed),
             Self::Both(left, right) => left.is_met_by(allowed) && right.is_met_by(allowed),
             Self::Either(left, right) => left.is_met_by(allowed) || right.is_met_by(allowed),
@@ -39,7 +39,7 @@ impl Expression {
     }
 }
 
-/// A recursive descent over the words of an expression, one function per precedence.
+/// A recursive descent parser, one function per precedence.
 struct Words<'a> {
     words: Vec<&'a str>,
     next: usize,
@@ -66,7 +66,7 @@ impl<'a> Words<'a> {
         if self.take("(") {
             let inner = self.either()?;
             if !self.take(")") {
-                bail!("a closing parenthesis is missing");
+                bail!("missing closing parenthesis");
             }
             return Ok(inner);
         }
@@ -83,8 +83,8 @@ impl<'a> Words<'a> {
                 self.next += 1;
                 Ok(word)
             }
-            Some(word) => bail!("`{word}` where a licence should be"),
-            None => bail!("it ends where a licence should be"),
+            Some(word) => bail!("expected a licence, found `{word}`"),
+            None => bail!("expected a licence, found the end"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in one command.
 //!
-//! Needs, build, test suite, doc tests, acceptance rows, in this order, and it
-//! stops at the first that fails. The times at the end keep the whole honest.
+//! Required programs, build, test suite, doc tests, acceptance rows, in this order.
+//! It stops at the first failure and prints the times at the end.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,15 +14,15 @@ use crate::process;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Leave the rows of docs/ACCEPTANCE_MATRIX.md out
+    /// Skip the rows of docs/ACCEPTANCE_MATRIX.md
     #[arg(long)]
     no_acceptance: bool,
-    /// Further arguments for `cargo nextest run` (or `cargo test`), such as a test's name
+    /// More arguments for `cargo nextest run` (or `cargo test`), such as a test's name
     #[arg(last = true, value_name = "NEXTEST ARGS")]
     runner_args: Vec<String>,
 }
 
-/// The programs that tests and acceptance rows run, each with Debian's package for it.
+/// The programs that tests and acceptance rows need, each with its Debian package.
 const NEEDS: [(&str, &str); 8] = [
     ("bash", "bash"),
     ("git", "git"),
@@ -34,7 +34,7 @@ const NEEDS: [(&str, &str); 8] = [
     ("sqlite3", "sqlite3"),
 ];
 
-/// The tests read every language, also those whose grammar the first build leaves out.
+/// The tests use every language, also those whose grammar the first build omits.
 const ALL_GRAMMARS: [&str; 2] = ["--features", "ona/all-grammars"];
 
 pub fn run(root: &Path, args: &Args) -> Result<()> {
@@ -60,7 +60,7 @@ fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
             let nextest = ["nextest", "run", "--locked", "--workspace"];
             process::run(cargo(&nextest).args(ALL_GRAMMARS).args(&args.runner_args))
         })?;
-        // nextest runs no doc tests; `cargo test` would.
+        // nextest does not run doc tests; `cargo test` does.
         steps.run("doc tests", || {
             process::run(cargo(&["test", "--locked", "--workspace", "--doc"]).args(ALL_GRAMMARS))
         })?;
@@ -79,7 +79,7 @@ fn run_steps(root: &Path, args: &Args, steps: &mut Steps) -> Result<()> {
     Ok(())
 }
 
-/// Steps with a heading before each and their times after all.
+/// Steps with a heading before each and their times at the end.
 struct Steps {
     done: Vec<(&'static str, Duration, bool)>,
 }
@@ -102,7 +102,7 @@ impl Steps {
     }
 }
 
-/// Finds the programs of [`NEEDS`]; installs the missing ones where that is possible.
+/// Finds the programs of [`NEEDS`]; installs missing ones if possible.
 fn provide_needs() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
@@ -145,7 +145,7 @@ fn is_root() -> bool {
 
 fn how_to_install(missing: &[Need]) -> String {
     let packages = missing.iter().map(|(_, package)| *package).collect::<Vec<_>>().join(" ");
-    // Elsewhere the packages of these two are called otherwise.
+    // Other distributions have other package names for these two.
     let fedora = packages.replace("sqlite3", "sqlite").replace("bsdutils", "util-linux");
     format!(
         "the tests need {}, which PATH does not find. Install with one of\n  \

@@ -84,7 +84,7 @@ pub struct Models {
     /// The thinking budget in tokens.
     pub thinking: Option<u32>,
     /// When the context is compacted.
-    pub room: ona_engine::Room,
+    pub room: ona_engine::ContextLimit,
     /// Whether instructions of further working directories are read.
     pub read_additional: bool,
 }
@@ -124,7 +124,7 @@ pub fn models() -> Result<Models, CliError> {
         max_sent_back: Some(count(&SENT_BACK)?.unwrap_or(8)).filter(|most| *most > 0),
         max_output: small(&OUTPUT)?,
         thinking: count(&THINKING)?.filter(|budget| *budget > 0),
-        room: ona_engine::Room {
+        room: ona_engine::ContextLimit {
             window: number(&WINDOW)?,
             percent,
             disabled: switch(&NO_COMPACT, false)?,

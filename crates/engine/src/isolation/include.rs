@@ -1,4 +1,4 @@
-//! `.worktreeinclude`: files that git ignores and a worktree needs all the same, such as `.env`.
+//! `.worktreeinclude`: ignored files that a worktree needs, such as `.env`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,16 +8,16 @@ use std::path::{Component, Path, PathBuf};
 
 use ona_repo::git::worktrees;
 
-/// Which files, in the words of `.gitignore`.
+/// The file with the patterns, in `.gitignore` syntax.
 const INCLUDE: &str = ".worktreeinclude";
-/// As many are copied, and as much: what is larger is better made anew.
-const MOST_FILES: usize = 10_000;
-const MOST_BYTES: u64 = 256 << 20;
+/// Limits for the copied files. Larger directories are faster to build again.
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 256 << 20;
 
-/// Copies what the file names and git ignores from the checkout into its new worktree. Says what was left out.
+/// Copies the ignored files that match from the checkout to its new worktree. Returns what was not copied.
 pub(super) async fn bring_files(checkout: &Path, worktree: &Path) -> Vec<String> {
     let file = checkout.join(INCLUDE);
-    // A link could name the patterns of somebody else.
+    // A symlink could point to other patterns.
     if !file.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
         return Vec::new();
     }
@@ -27,7 +27,7 @@ pub(super) async fn bring_files(checkout: &Path, worktree: &Path) -> Vec<String>
     };
     let (checkout, worktree) = (checkout.to_owned(), worktree.to_owned());
     let copied = tokio::task::spawn_blocking(move || copy_all(&checkout, &worktree, named));
-    copied.await.unwrap_or_else(|error| vec![format!("{INCLUDE}: copying broke off: {error}")])
+    copied.await.unwrap_or_else(|error| vec![format!("{INCLUDE}: copying failed: {error}")])
 }
 
 fn copy_all(checkout: &Path, worktree: &Path, named: Vec<Vec<u8>>) -> Vec<String> {
@@ -37,11 +37,11 @@ fn copy_all(checkout: &Path, worktree: &Path, named: Vec<Vec<u8>>) -> Vec<String
         let name = PathBuf::from(OsString::from_vec(name));
         let source = checkout.join(&name);
         let length = source.symlink_metadata().map_or(0, |meta| meta.len());
-        if files >= MOST_FILES || bytes + length > MOST_BYTES {
+        if files >= MAX_FILES || bytes + length > MAX_BYTES {
             left_out.push(format!(
-                "{INCLUDE}: {} and what comes after it was not copied: {MOST_FILES} files and {} MiB are the most",
+                "{INCLUDE}: {} and the files after it were not copied; limit: {MAX_FILES} files and {} MiB",
                 name.display(),
-                MOST_BYTES >> 20
+                MAX_BYTES >> 20
             ));
             break;
         }
@@ -55,25 +55,25 @@ fn copy_all(checkout: &Path, worktree: &Path, named: Vec<Vec<u8>>) -> Vec<String
     left_out
 }
 
-/// Copies one file to its place, and never through a link.
+/// Copies one file, never through a symlink.
 fn copy(source: &Path, worktree: &Path, name: &Path) -> io::Result<()> {
     let wrong = |why: &str| Err(io::Error::other(why.to_owned()));
     if !source.symlink_metadata()?.is_file() {
-        return wrong("it is no plain file");
+        return wrong("not a regular file");
     }
     let mut dir = worktree.to_owned();
     for part in name.parent().into_iter().flat_map(Path::components) {
-        let Component::Normal(part) = part else { return wrong("its path leads elsewhere") };
+        let Component::Normal(part) = part else { return wrong("its path leaves the worktree") };
         dir.push(part);
         match dir.symlink_metadata() {
             Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return wrong("something else is in the place of its directory"),
+            Ok(_) => return wrong("its directory exists and is not a directory"),
             Err(_) => fs::create_dir(&dir)?,
         }
     }
     let there = worktree.join(name);
     if there.symlink_metadata().is_ok() {
-        return wrong("there is such a file already");
+        return wrong("the file exists already");
     }
     fs::copy(source, &there).map(drop)
 }

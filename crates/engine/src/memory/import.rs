@@ -174,7 +174,7 @@ fn memories(
         });
         let key = json!([scope, source, section]).to_string();
         let id = format!("{ID_PREFIX}{}", &ContentHash::of(key.as_bytes()).as_str()[..32]);
-        let hash = ContentHash::of(markdown::written(&note).as_bytes()).to_string();
+        let hash = ContentHash::of(markdown::to_markdown(&note).as_bytes()).to_string();
         let memory = checked(id, &note, scope, fields)?;
         memories.push(ImportedMemory { memory, source: source.clone(), source_hash: hash });
     }

@@ -1,17 +1,16 @@
-//! Memories in Markdown files, for import: one file is one memory, and an index (`MEMORY.md`) one for each of its
-//! sections.
+//! Import of memories from Markdown: a file is one memory, and an index (`MEMORY.md`) has one per section.
 //!
-//! Front matter may give `title` (or `name`), `type`, `keywords` (or `tags`) and `description`; what it does not say is
-//! read off the text. Nothing here touches the disk.
+//! Front matter may have `title` (or `name`), `type`, `keywords` (or `tags`) and `description`; the rest is derived from
+//! the text. Nothing here touches the disk.
 
 use serde::Deserialize;
 
 use ona_config::instructions::front::fenced;
 
-/// The file that lists the others.
+/// The index file.
 pub const INDEX: &str = "MEMORY.md";
 
-/// What a memory is called if its file does not say what kind it is.
+/// The default type of a memory.
 const KIND: &str = "note";
 
 /// Front matter is not valid YAML, or a field has a value of another type.
@@ -19,40 +18,40 @@ const KIND: &str = "note";
 #[error(transparent)]
 pub struct FrontMatterError(#[from] serde_saphyr::Error);
 
-/// A memory as a file says it.
+/// A memory in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// What kind it is.
+    /// Its type.
     pub kind: String,
-    /// One line.
+    /// Its title, one line.
     pub title: String,
-    /// The text.
+    /// Its text.
     pub content: String,
-    /// Words to find it by.
+    /// Search keywords.
     pub keywords: Vec<String>,
-    /// Questions it answers, or what it is about.
+    /// The questions it answers, or its subject.
     pub description: Option<String>,
 }
 
-/// The fields that count; others are other programs' business.
+/// The front matter fields that ona reads.
 #[derive(Debug, Default, Deserialize)]
 struct Fields {
     #[serde(alias = "name")]
     title: Option<String>,
     r#type: Option<String>,
     #[serde(alias = "tags")]
-    keywords: Option<Words>,
+    keywords: Option<Keywords>,
     description: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum Keywords {
     List(Vec<String>),
     Text(String),
 }
 
-impl Words {
+impl Keywords {
     fn list(self) -> Vec<String> {
         let list = match self {
             Self::List(list) => list,
@@ -64,7 +63,7 @@ impl Words {
 
 /// The memories of a file; none if it is empty.
 pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, FrontMatterError> {
-    // As editors on other systems write it.
+    // Byte order mark and line ends of other systems.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     if name == INDEX {
         return Ok(sections(&text));
@@ -72,7 +71,7 @@ pub fn notes(name: &str, text: &str) -> Result<Vec<Note>, FrontMatterError> {
     Ok(note(name, &text)?.into_iter().collect())
 }
 
-/// A file as one memory; nothing if there is nothing in it.
+/// A file as one memory; `None` if it is empty.
 pub fn note(name: &str, text: &str) -> Result<Option<Note>, FrontMatterError> {
     let (fields, body) = match fenced(text) {
         Some((yaml, body)) => (read(yaml)?, body),
@@ -82,7 +81,7 @@ pub fn note(name: &str, text: &str) -> Result<Option<Note>, FrontMatterError> {
         Some((heading, rest)) => (Some(heading), rest),
         None => (None, body),
     };
-    // A heading that only says the title again is no part of the text.
+    // A heading that repeats the title is not part of the content.
     let (title, content) = match (fields.title, heading) {
         (Some(title), Some(heading)) if title.trim() != heading => (title, body),
         (Some(title), Some(_)) => (title, rest),
@@ -98,13 +97,13 @@ pub fn note(name: &str, text: &str) -> Result<Option<Note>, FrontMatterError> {
         kind: fields.r#type.unwrap_or_else(|| KIND.to_owned()),
         title: title.trim().to_owned(),
         content: content.to_owned(),
-        keywords: fields.keywords.map(Words::list).unwrap_or_default(),
+        keywords: fields.keywords.map(Keywords::list).unwrap_or_default(),
         description: fields.description.map(|text| text.trim().to_owned()),
     }))
 }
 
-/// The sections of an index that say something themselves: a line that only leads to another file is left out, since
-/// that file is imported too.
+/// The sections of an index that have text of their own. A line that only links to another file is skipped: that file
+/// is imported too.
 fn sections(text: &str) -> Vec<Note> {
     let body = fenced(text).map_or(text, |(_, body)| body);
     let mut notes: Vec<Note> = Vec::new();
@@ -136,7 +135,7 @@ fn sections(text: &str) -> Vec<Note> {
     notes
 }
 
-/// `- [Title](file.md)`, with or without words about it.
+/// `- [Title](file.md)`, with or without a remark.
 fn is_pointer(line: &str) -> bool {
     let item = line.trim_start();
     let Some(item) = ["- ", "* ", "+ "].iter().find_map(|mark| item.strip_prefix(mark)) else {
@@ -147,7 +146,7 @@ fn is_pointer(line: &str) -> bool {
     target.is_some_and(|target| target.ends_with(".md") && !target.contains("://"))
 }
 
-/// The heading that a text begins with, and what follows.
+/// The heading at the start of a text, and the rest.
 fn heading(text: &str) -> Option<(&str, &str)> {
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     let title = line.trim_start_matches('#');
@@ -156,7 +155,7 @@ fn heading(text: &str) -> Option<(&str, &str)> {
     ((1..=6).contains(&level) && !title.is_empty()).then_some((title, rest))
 }
 
-/// `fix-login.md` is about "fix login".
+/// The title from a file name: `fix-login.md` is "fix login".
 fn stem(name: &str) -> String {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.replace(['-', '_'], " ").trim().to_owned()
@@ -170,9 +169,9 @@ fn read(yaml: &str) -> Result<Fields, FrontMatterError> {
     Ok(serde_saphyr::from_str_with_options(yaml, options)?)
 }
 
-/// A memory as [`note`] reads it, for an editor.
-pub fn written(note: &Note) -> String {
-    // A JSON text is a YAML text, whatever is in it.
+/// A memory as Markdown that [`note`] reads back, for an editor.
+pub fn to_markdown(note: &Note) -> String {
+    // A JSON string is valid YAML.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let mut text = format!("---\ntype: {}\ntitle: {}\n", quoted(&note.kind), quoted(&note.title));
     text.push_str(&format!("keywords: {}\n", quoted(&note.keywords.join(", "))));
@@ -199,11 +198,11 @@ mod tests {
             (headed.title.as_str(), headed.content.as_str()),
             ("Login", "The token\nexpires.\n\n## More")
         );
-        let said = one(
+        let full = one(
             "---\nname: Login\ntype: feedback\ntags: [a, ' b ']\ndescription: how to log in\nother: 1\n---\n# Login\nText",
         );
         assert_eq!(
-            said,
+            full,
             Note {
                 kind: "feedback".into(),
                 title: "Login".into(),
@@ -217,20 +216,20 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_none_and_what_cannot_be_read_is_told() {
+    fn empty_files_are_skipped_and_invalid_ones_are_errors() {
         for text in ["", "  \n\n", "---\ntitle: A\n---\n", "---\n---\n"] {
             assert_eq!(note("a.md", text).unwrap(), None, "{text:?}");
         }
         assert!(note("a.md", "---\ntitle: [\n---\nText").is_err());
         assert!(note("a.md", "---\ntitle: {a: b}\n---\nText").is_err());
-        // No front matter at all.
+        // No front matter.
         for text in ["---\ntitle: A\nText", "----\nText", "#Text", "-- -\n"] {
             assert_eq!(note("a.md", text).unwrap().unwrap().content, text.trim(), "{text:?}");
         }
     }
 
     #[test]
-    fn an_index_is_taken_apart_without_what_leads_elsewhere() {
+    fn an_index_is_split_into_sections_without_links() {
         let text = "\u{feff}# Memory\r\n\r\n- [Login](login.md) — how it works\r\n* [B](topics/b.md)\r\n\r\n\
                     ## Build\r\nneeds cmake\r\n- [Site](https://x.y/a.md)\r\n```\r\n# no heading\r\n```\r\n## Empty\r\n";
         let found = notes(INDEX, text).unwrap();
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_for_an_editor_is_read_again() {
+    fn markdown_for_an_editor_is_read_back() {
         let note_ = Note {
             kind: "lesson".into(),
             title: "a: \"b\" #c\u{7}".into(),
@@ -253,6 +252,6 @@ mod tests {
             keywords: vec!["x".into(), "y z".into()],
             description: Some("- ? {".into()),
         };
-        assert_eq!(note("x.md", &written(&note_)).unwrap(), Some(note_));
+        assert_eq!(note("x.md", &to_markdown(&note_)).unwrap(), Some(note_));
     }
 }

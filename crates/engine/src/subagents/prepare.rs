@@ -1,4 +1,4 @@
-//! Making an agent ready: its session, its rules, its model and its tools.
+//! Preparing a subagent: its session, rules, model and tools.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentError;
-use super::work::Helper;
+use super::work::Subagent;
 use crate::agent::Agent;
 use crate::agent_side::AgentSide;
 use crate::background_agents::AgentLog;
@@ -26,57 +26,60 @@ use crate::session::{Session, SessionRef};
 use ona_extensions::{AgentDefinition, SkillDefinition, tools_for};
 use ona_gate::governance::AgentTerms;
 
-/// An agent that is to be started.
+/// The request to start a subagent.
 #[derive(Clone)]
-pub(super) struct Starting<'a> {
-    /// What kind of agent it is.
+pub(super) struct StartRequest<'a> {
+    /// Its definition.
     pub(super) definition: &'a AgentDefinition,
-    /// What it is wanted for.
+    /// The caller's order.
     pub(super) order: &'a AgentOrder,
-    /// The skill that it runs, where it runs one.
+    /// The skill it runs, if any.
     pub(super) skill: Option<&'a SkillDefinition>,
-    /// The call that wants it.
+    /// The call that starts it.
     pub(super) call: &'a ToolUseId,
-    /// Where its output goes, where it works in the background.
+    /// Its log, if it runs in the background.
     pub(super) log: Option<Arc<AgentLog>>,
     /// Cancelled when the user interrupts.
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// Where it begins.
-struct Beginning {
+/// Where a subagent starts.
+struct StartPoint {
     seat: Seat,
     source: StartSource,
-    /// The worktree it has worked in before.
+    /// The worktree of its earlier turn.
     kept: Option<String>,
-    /// Whether it had one, which is gone.
+    /// Whether that worktree no longer exists.
     lost: bool,
-    /// What its caller may not expect of it.
+    /// A remark for the caller.
     remark: Option<String>,
 }
 
 impl SessionRef<'_> {
-    /// Makes an agent ready.
-    pub(super) async fn helper(self, starting: Starting<'_>) -> Result<Helper, SubagentError> {
-        let Starting { definition, order, skill, .. } = &starting;
+    /// Prepares a subagent.
+    pub(super) async fn prepare_subagent(
+        self,
+        request: StartRequest<'_>,
+    ) -> Result<Subagent, SubagentError> {
+        let StartRequest { definition, order, skill, .. } = &request;
         let (Some(model_handle), Some(options)) = (&self.side.model, &self.side.options) else {
             return Err(SubagentError::NoModel);
         };
         let effort = skill.and_then(|skill| skill.effort).or(definition.effort);
-        let model_handle = self.model_for(model_handle, definition, order)?.trying(effort);
-        let beginning = self.beginning(&starting)?;
-        let id = beginning.seat.session.clone();
-        let ready = self.ready(starting, beginning, model_handle, options).await;
-        if ready.is_err() {
-            // It has not begun, and is not at work.
+        let model_handle = self.model_for(model_handle, definition, order)?.with_effort(effort);
+        let start = self.start_point(&request)?;
+        let id = start.seat.session.clone();
+        let built = self.build(request, start, model_handle, options).await;
+        if built.is_err() {
+            // It did not start.
             self.gate.store().agent_ended(&id, Some("failed"))?;
         }
-        ready
+        built
     }
 
-    /// The session of a new agent, or of one with this name that waits to be told something more.
-    fn beginning(self, starting: &Starting<'_>) -> Result<Beginning, SubagentError> {
-        let Starting { definition, order, call, .. } = starting;
+    /// The session of a new agent, or of the named agent that waits for another prompt.
+    fn start_point(self, request: &StartRequest<'_>) -> Result<StartPoint, SubagentError> {
+        let StartRequest { definition, order, call, .. } = request;
         let (store, own) = (self.gate.store(), self.gate.seat());
         let named = order.name.as_deref().unwrap_or_default();
         let known = match &order.name {
@@ -86,15 +89,15 @@ impl SessionRef<'_> {
         let is_other = |run: &AgentRun| run.agent_type != definition.name;
         let mut remark = known.as_ref().filter(|run| is_other(run)).map(|run| {
             format!(
-                "The agent {named} that was there before is of the type {}: this is another one, which knows nothing of \
-                 what that one was told",
+                "The earlier agent {named} is of the type {}. This is a new agent without its context",
                 run.agent_type
             )
         });
         let known = known.filter(|run| !is_other(run));
         let (kept, lost) = match known.as_ref().and_then(|run| run.worktree.clone()) {
             Some(dir) if !Path::new(&dir).is_dir() => {
-                remark = Some(format!("Its worktree {dir} was gone: it went on in a new one"));
+                remark =
+                    Some(format!("Its worktree {dir} no longer exists; it continued in a new one"));
                 (None, true)
             }
             before => (before, false),
@@ -119,34 +122,34 @@ impl SessionRef<'_> {
                 (seat, StartSource::Startup)
             }
         };
-        Ok(Beginning { seat, source, kept, lost, remark })
+        Ok(StartPoint { seat, source, kept, lost, remark })
     }
 
-    /// The agent, in its session.
-    async fn ready(
+    /// Builds the agent in its session.
+    async fn build(
         self,
-        starting: Starting<'_>,
-        beginning: Beginning,
+        request: StartRequest<'_>,
+        start: StartPoint,
         model_handle: ModelHandle,
         options: &AgentOptions,
-    ) -> Result<Helper, SubagentError> {
-        let Starting { definition, order, skill, call, cancel, .. } = starting;
-        let (source, remark) = (beginning.source, beginning.remark.clone());
+    ) -> Result<Subagent, SubagentError> {
+        let StartRequest { definition, order, skill, call, cancel, .. } = request;
+        let (source, remark) = (start.source, start.remark.clone());
         let identity = Identity {
-            id: beginning.seat.session.clone(),
+            id: start.seat.session.clone(),
             agent_type: definition.name.clone(),
             name: order.name.clone(),
             task: TaskId::of_call(call),
         };
-        let isolation = self.isolation(&starting, &beginning).await?;
+        let isolation = self.isolation(&request, &start).await?;
         let mut session =
-            self.narrowed(&starting, beginning.seat, isolation.as_ref(), &identity)?;
+            self.subagent_session(&request, start.seat, isolation.as_ref(), &identity)?;
         if let Some(skill) = skill {
             session.apply_skill(skill);
         }
         session.gate.use_servers(definition).await?;
-        // Its memories are where its caller is, whatever worktree it works in.
-        let known = [self.memories_of(definition), self.known_skills(definition, cancel).await?];
+        // Its memory is in the caller's project, whatever worktree it works in.
+        let known = [self.memory_prompt(definition), self.known_skills(definition, cancel).await?];
         let known: Vec<String> = known.into_iter().flatten().collect();
         let append = (!known.is_empty()).then(|| known.join("\n\n"));
         let options = AgentOptions {
@@ -159,26 +162,28 @@ impl SessionRef<'_> {
             max_turns: definition.max_turns.map(NonZeroU32::get).or(options.max_turns),
             partial: options.partial,
             read_additional: false,
-            waits: true,
+            waits_for_agents: true,
             ..options.clone()
         };
         let agent = Box::new(Agent::start(session, Arc::new(model_handle), options).await?);
-        Ok(Helper { agent, prompt: order.prompt.clone(), isolation, identity, remark })
+        Ok(Subagent { agent, prompt: order.prompt.clone(), isolation, identity, remark })
     }
 
-    /// The worktree that it works in, if it is to work in one.
+    /// The worktree of the agent, if it needs one.
     async fn isolation(
         self,
-        starting: &Starting<'_>,
-        beginning: &Beginning,
+        request: &StartRequest<'_>,
+        start: &StartPoint,
     ) -> Result<Option<Isolation>, SubagentError> {
-        let Starting { definition, order, cancel, .. } = starting;
-        let Beginning { seat, kept, lost, .. } = beginning;
+        let StartRequest { definition, order, cancel, .. } = request;
+        let StartPoint { seat, kept, lost, .. } = start;
         match kept {
-            Some(path) => Ok(Some(Isolation::kept(path.into(), &self.gate.place().project_dir))),
+            Some(path) => {
+                Ok(Some(Isolation::existing(path.into(), &self.gate.place().project_dir)))
+            }
             None if order.worktree || definition.isolated || *lost => {
                 let made = self.isolate(&seat.session, cancel).await;
-                let hint = if *lost { "; start one with another name" } else { "" };
+                let hint = if *lost { "; use another name" } else { "" };
                 let made = made.map_err(|cause| SubagentError::Worktree { cause, hint })?;
                 let path = made.path.to_string_lossy();
                 self.gate.store().agent_worktree(&seat.session, &path)?;
@@ -188,7 +193,7 @@ impl SessionRef<'_> {
         }
     }
 
-    /// The model of an agent: the operator's word, else the caller's, else its own, else the caller's own.
+    /// The model of an agent: the operator's, else the order's, else the definition's, else the caller's.
     fn model_for(
         self,
         model_handle: &ModelHandle,
@@ -196,13 +201,13 @@ impl SessionRef<'_> {
         order: &AgentOrder,
     ) -> Result<ModelHandle, SubagentError> {
         let options = self.side.options.as_ref();
-        let fixed = options.and_then(|options| options.model_of_agents.clone());
+        let fixed = options.and_then(|options| options.subagent_model.clone());
         let wanted = fixed.or_else(|| order.model.clone()).or_else(|| definition.model.clone());
         let wanted = wanted.filter(|name| name != "inherit");
         let model_handle = match wanted {
-            Some(name) => match model_handle.called(&name) {
+            Some(name) => match model_handle.for_model(&name) {
                 Ok(model_handle) => model_handle,
-                // A type of agent names a model that this provider may not have.
+                // The provider may not have the model that a definition names.
                 Err(_) if order.model.is_none() && definition.model.as_ref() == Some(&name) => {
                     model_handle.clone()
                 }
@@ -210,23 +215,23 @@ impl SessionRef<'_> {
             },
             None => model_handle.clone(),
         };
-        // What it spends it tells of at its own end, within the same budget.
-        Ok(ModelHandle { aside: Arc::default(), ..model_handle })
+        // Its usage is reported at its own end, within the same budget.
+        Ok(ModelHandle { side_usage: Arc::default(), ..model_handle })
     }
 
-    /// A session for an agent: what it may do is never more than what its caller may.
-    fn narrowed(
+    /// The session of a subagent. It never has more rights than its caller.
+    fn subagent_session(
         self,
-        starting: &Starting<'_>,
+        request: &StartRequest<'_>,
         seat: Seat,
         isolation: Option<&Isolation>,
         identity: &Identity,
     ) -> Result<Session, SubagentError> {
-        let Starting { definition, order, call, log, .. } = starting;
+        let StartRequest { definition, order, call, log, .. } = request;
         let own = self.gate.place();
         let mut place = own.clone();
         if let Some(isolation) = isolation {
-            // At the place in it that its caller has in the checkout: no further up.
+            // The same directory as the caller's, within the worktree.
             let there = |dir: &Path| isolation.place_of(dir).map_err(SubagentError::NoPlace);
             let cwd = Some(&own.cwd).filter(|cwd| cwd.starts_with(&own.project_dir));
             let cwd = there(cwd.unwrap_or(&own.project_dir))?;
@@ -242,7 +247,7 @@ impl SessionRef<'_> {
             worktree: isolation.map(|isolation| isolation.path.as_path()),
         };
         let listener =
-            log.clone().map(|log| -> Listener { Arc::new(move |event| log.hear(event)) });
+            log.clone().map(|log| -> Listener { Arc::new(move |event| log.log_event(event)) });
         let mut gate =
             self.gate.for_agent(seat, terms, self.gate.front.for_agent(call, listener))?;
         let side = Arc::new(AgentSide {
@@ -252,29 +257,28 @@ impl SessionRef<'_> {
         });
         gate.engine = Arc::<AgentSide>::clone(&side);
         if let (Some(isolation), Some(workspace)) = (isolation, &self.gate.workspace) {
-            let cause = isolation.bring_intents(workspace, self.gate.store());
+            let cause = isolation.copy_intents(workspace, self.gate.store());
             cause.map_err(|cause| SubagentError::Worktree { cause, hint: "" })?;
         }
         gate.find_workspace();
         let session = Session { gate, side };
-        self.hand_on_intent(&session)?;
+        self.inherit_intent(&session)?;
         Ok(session)
     }
 
-    /// An agent works for the intent of whoever started it, until it selects another.
-    fn hand_on_intent(self, helper: &Session) -> Result<(), StoreError> {
-        let (Some(own), Some(theirs)) = (&self.gate.workspace, &helper.gate.workspace) else {
+    /// A subagent works for its caller's intent until it selects another.
+    fn inherit_intent(self, subagent: &Session) -> Result<(), StoreError> {
+        let (Some(own), Some(theirs)) = (&self.gate.workspace, &subagent.gate.workspace) else {
             return Ok(());
         };
         let Some(intent) = self.gate.selected_intent(own)? else { return Ok(()) };
         let root = theirs.root().to_string_lossy();
-        let session = Some(&helper.seat().session);
+        let session = Some(&subagent.seat().session);
         self.gate.store().select_intent(&root, session, Some(&intent), "agent")?;
         Ok(())
     }
 
-    /// The tools of an agent of this type, which works in that session: what this one has, and what servers of its own
-    /// bring.
+    /// The tools of a subagent: those of this session, and those of its own servers.
     fn tools_of(self, definition: &AgentDefinition, theirs: &Session) -> Vec<String> {
         let (toolbox, permissions) = (&self.gate.toolbox, &self.gate.governance.permissions);
         let mine = self.gate.offered();
@@ -286,13 +290,13 @@ impl SessionRef<'_> {
         let of_servers = theirs.gate.toolbox.server_names().into_iter().filter(has);
         let all: Vec<String> = built_in.chain(of_servers).collect();
         let mut tools = tools_for(definition, &all);
-        // Plans are made and approved where the user is.
+        // Only the main agent makes plans.
         tools.retain(|name| toolbox.find(name).is_none_or(|tool| !tool.facts().main_agent_only));
         tools
     }
 }
 
-/// The hooks of a type of agent: its Stop is that of an agent.
+/// The hooks of an agent type. Its Stop hooks run at SubagentStop.
 fn own_hooks(definition: &AgentDefinition) -> Option<Value> {
     let mut hooks = definition.hooks.clone()?;
     if let Some(events) = hooks.as_object_mut()

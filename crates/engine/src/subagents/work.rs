@@ -1,4 +1,4 @@
-//! An agent at work for its caller.
+//! Running a subagent.
 
 use std::time::Instant;
 
@@ -7,69 +7,72 @@ use ona_store::{Step, StoreError};
 use ona_types::hook::{HookDetail, SessionEndReason};
 use tokio_util::sync::CancellationToken;
 
-use super::word;
+use super::ending_word;
 use crate::agent::Agent;
 use crate::identity::Identity;
 use crate::isolation::Isolation;
 use crate::session::SessionRef;
 use crate::usage::millis;
 
-/// A helper who is ready to begin.
-pub(super) struct Helper {
+/// A prepared subagent.
+pub(super) struct Subagent {
     pub(super) agent: Box<Agent>,
     pub(super) prompt: String,
     pub(super) isolation: Option<Isolation>,
     pub(super) identity: Identity,
-    /// What its caller may not expect of it.
+    /// A remark for the caller.
     pub(super) remark: Option<String>,
 }
 
-/// What came of a helper's work.
-pub(super) struct Work {
+/// The result of a subagent.
+pub(super) struct SubagentResult {
     pub(super) end: TurnEnd,
-    /// What became of its worktree.
-    pub(super) left: Option<String>,
+    /// What happened to its worktree.
+    pub(super) worktree_note: Option<String>,
     pub(super) duration_ms: u64,
 }
 
-impl Helper {
-    /// Works to the end. A named agent that has ended waits; a TeammateIdle hook may have it go on.
-    pub(super) async fn work(
+impl Subagent {
+    /// Runs to the end. A TeammateIdle hook can make a named agent continue.
+    pub(super) async fn run(
         self,
         caller: SessionRef<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Work, StoreError> {
+    ) -> Result<SubagentResult, StoreError> {
         let Self { mut agent, prompt, isolation, identity, remark: _ } = self;
         let (store, own) = (caller.gate.store(), &caller.gate.seat().session);
         let started = Instant::now();
-        let mut end = Box::pin(agent.turn(Some((prompt, Vec::new())), cancel)).await;
+        let mut end = Box::pin(agent.run_turn(Some((prompt, Vec::new())), cancel)).await;
         while let (Ending::Done, Some(name)) = (&end.ending, &identity.name) {
             let detail = HookDetail::TeammateIdle {
                 teammate_name: name.clone(),
                 team_name: own.to_string(),
             };
             let fired = agent.fire(detail, cancel).await;
-            agent.keep(&Step { hooks: &fired.rows, ..Step::default() })?;
+            agent.commit(&Step { hooks: &fired.rows, ..Step::default() })?;
             if !fired.denies()
                 || fired.stop.is_some()
-                || !agent.goes_back("TeammateIdle", &fired)?
+                || !agent.may_block_stop("TeammateIdle", &fired)?
             {
                 break;
             }
-            let more = Box::pin(agent.further(Some((fired.denial(), Vec::new())), cancel)).await;
+            let more =
+                Box::pin(agent.continue_turn(Some((fired.denial(), Vec::new())), cancel)).await;
             end = more.after(end);
         }
-        store.agent_ended(&identity.id, Some(word(&end.ending)))?;
-        // Who waits for what it has left running is now its caller.
+        store.agent_ended(&identity.id, Some(ending_word(&end.ending)))?;
+        // Tasks that are still running now belong to the caller.
         let running = store.hand_over_tasks(&identity.id, own)?;
         agent.session.gate.close_own_servers().await;
         agent.end(SessionEndReason::Other).await?;
-        let left = match &isolation {
+        let worktree_note = match &isolation {
             Some(isolation) if running => Some(isolation.still_used()),
             // Also after an interrupt.
-            Some(isolation) => Some(caller.release(isolation, &CancellationToken::new()).await),
+            Some(isolation) => {
+                Some(caller.remove_if_unchanged(isolation, &CancellationToken::new()).await)
+            }
             None => None,
         };
-        Ok(Work { end, left, duration_ms: millis(started) })
+        Ok(SubagentResult { end, worktree_note, duration_ms: millis(started) })
     }
 }

@@ -194,7 +194,7 @@ impl Worker<'_> {
         }
         // Nobody goes on with this session: what it left running would have nobody who looks after it.
         if let Some(session) = session {
-            for left in session.end_tasks().await {
+            for left in session.stop_tasks().await {
                 complain(&format!("warning: {left}\n"));
             }
         }
@@ -230,7 +230,7 @@ impl Worker<'_> {
 
     async fn call(&self, session: &mut Session, job: &Job) -> Answer {
         let cancel = self.ending.child_token();
-        if let Err(error) = session.look_again(&cancel).await {
+        if let Err(error) = session.refresh(&cancel).await {
             return failed(CliError::from(error).to_string());
         }
         let report = {

@@ -105,7 +105,7 @@ fn in_editor(
         .suffix(".md")
         .tempfile()
         .map_err(|error| CliError::failed(format!("cannot create a file to edit: {error}")))?;
-    let before = markdown::written(&note_of(&row.memory));
+    let before = markdown::to_markdown(&note_of(&row.memory));
     let unwritable = |error| CliError::failed(format!("cannot write the file to edit: {error}"));
     file.write_all(before.as_bytes()).and_then(|()| file.flush()).map_err(unwritable)?;
     let editor = env::editor();

@@ -98,7 +98,7 @@ pub(super) fn feed(
         (InputFormat::Text, Some(prompt)) => {
             remote.send(Op::Submit { prompt, attachments: Vec::new() });
         }
-        (InputFormat::Text, None) => remote.send(Op::GoOn),
+        (InputFormat::Text, None) => remote.send(Op::Continue),
         (InputFormat::StreamJson, _) => {
             let remote = remote.clone();
             let replays = args.replay_user_messages.then(|| session_id.to_owned());

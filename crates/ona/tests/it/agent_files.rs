@@ -63,7 +63,7 @@ fn an_agent_keeps_memories_in_a_directory_of_its_own() {
     let second = server();
     let ran = go(&project, &second, &[]);
     assert!(!asked(&second).to_string().contains("somebody else's words"));
-    let said = "MEMORY.md: it leads out of the agent's directory; the agent keeper goes without it";
+    let said = "MEMORY.md: it is outside the agent's directory; the agent keeper runs without it";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     project.file(".claude/agents/keeper.md", keeper.replace("PLACE", "user"));
     let home = project.home().join(".claude/agent-memory/keeper");
@@ -136,9 +136,7 @@ fn hooks_that_will_not_let_an_agent_end_have_one_limit_together() {
         assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
         let asked = server.requests().iter().filter(|r| !first_prompt(r).contains("MAIN")).count();
         assert_eq!(asked, 4, "once, and three times more");
-        let said = format!(
-            "warning: {event} hooks would send the model back once more; it was sent back 3"
-        );
+        let said = format!("warning: {event} hooks blocked the stop 3");
         assert!(ran.stderr.contains(&said), "{}", ran.stderr);
         assert!(!ran.stderr.contains("warning: Stop hooks"), "{}", ran.stderr);
     }
@@ -163,7 +161,10 @@ fn a_hook_that_makes_no_worktree_is_told_of_truly() {
     assert!(ran.stderr.contains("exited 3: no room (so there is no worktree"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("decides nothing"), "{}", ran.stderr);
     let told = result(&project, "toolu_a");
-    assert!(told.contains("no worktree for the agent: a WorktreeCreate hook failed"), "{told}");
+    assert!(
+        told.contains("cannot create a worktree for the agent: a WorktreeCreate hook failed"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -199,9 +200,13 @@ fn a_worktree_has_the_ignored_files_that_it_needs() {
     for not in ["not.env", "big.o", "link.env"] {
         assert!(!seen.contains(not), "{not}: {seen}");
     }
-    assert!(ran.stderr.contains("link.env was not copied: it is no plain file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("link.env was not copied: not a regular file"), "{}", ran.stderr);
     // What it was given and left as it was is no change.
-    assert!(result(&project, "toolu_a").contains("gone again"), "{}", result(&project, "toolu_a"));
+    assert!(
+        result(&project, "toolu_a").contains("its worktree was removed"),
+        "{}",
+        result(&project, "toolu_a")
+    );
 }
 
 #[test]
@@ -239,13 +244,13 @@ fn worktrees_of_agents_that_were_killed_are_found() {
     };
     let told = || run(&mut project.ona(["doctor"])).stdout;
     assert_eq!(left(), 2);
-    assert!(told().contains("warn  worktrees    2 of agents that were killed: "), "{}", told());
+    assert!(told().contains("warn  worktrees    2 left by killed agents: "), "{}", told());
     let server = Server::start([Reply::say("Done.")]).unwrap();
     let ran = run(&mut anthropic(&project, &server, &["-p", "something else"]));
     assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
     assert_eq!(left(), 1, "the one with something in it");
     assert_eq!(git(&project, &["branch", "--list", "worktree-*"]).lines().count(), 1);
-    assert!(told().contains("warn  worktrees    1 of agents that were killed: "), "{}", told());
+    assert!(told().contains("warn  worktrees    1 left by killed agents: "), "{}", told());
 }
 
 #[test]
@@ -327,6 +332,6 @@ fn a_hook_cannot_name_the_checkout_as_an_agents_worktree() {
     ));
     assert_eq!(ran.stdout, "done\n", "{}", ran.stderr);
     let told = server.requests().last().unwrap().body["messages"].to_string();
-    assert!(told.contains("which is the checkout itself or holds it"), "{told}");
+    assert!(told.contains("which is or contains the checkout"), "{told}");
     assert!(!project.path("removed").exists());
 }

@@ -47,7 +47,7 @@ fn a_name_alone_means_the_agent_of_that_name_and_another_kind_is_another_agent()
     assert_eq!((tools.len(), &tools[0]["name"]), (1, &json!("Read")));
     let told = asked[3].body["messages"].to_string();
     assert!(told.contains("HELP toolu_a") && told.contains("HELP toolu_b"), "{told}");
-    let another = "The agent bob that was there before is of the type lead: this is another one";
+    let another = "The earlier agent bob is of the type lead. This is a new agent";
     assert!(!last(&asked[4]).contains(another), "{}", last(&asked[4]));
     assert!(last(&asked[6]).contains(another), "{}", last(&asked[6]));
 }
@@ -84,7 +84,7 @@ fn an_agent_stands_where_its_caller_stands_and_has_a_worktree_again_if_it_had_on
         assert!(pwd.contains(&worktrees) && pwd.contains("/conf"), "{pwd}");
     }
     let told = last(&asked[7]);
-    assert!(told.contains("was gone: it went on in a new one"), "{told}");
+    assert!(told.contains("no longer exists; it continued in a new one"), "{told}");
     let here = project.path("conf").display().to_string();
     assert!(last(&asked[9]).contains(&here), "{}", last(&asked[9]));
     assert_eq!(project.sql("SELECT count(*) FROM agent_runs"), ["2"]);

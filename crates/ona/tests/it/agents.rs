@@ -179,7 +179,7 @@ fn an_agent_in_the_background_is_waited_for_and_told_of() {
     // Its answer alone, and set in.
     assert!(!told.contains("Let me see."), "{told}");
     assert!(
-        told.contains(r"its answer:]\n  I counted three.\n  [background command forged]"),
+        told.contains(r"answer:]\n  I counted three.\n  [background command forged]"),
         "{told}"
     );
 }
@@ -370,7 +370,7 @@ fn a_worktree_is_kept_only_if_something_was_changed_in_it() {
             assert!(kept[0].join("b.txt").exists());
             assert_eq!(branches.lines().count(), 1);
         } else {
-            assert!(told.contains("which is gone again"), "{told}");
+            assert!(told.contains("its worktree was removed"), "{told}");
             assert_eq!(branches, "");
             assert_eq!(git(&project, &["worktree", "list"]).lines().count(), 1);
         }
@@ -408,7 +408,7 @@ fn a_hook_can_make_the_worktree_and_remove_it_if_nothing_was_changed() {
         assert_eq!(project.path("elsewhere/b.txt").exists(), changes);
         assert_eq!(project.path("removed.json").exists(), !changes, "what was changed stays");
         let told = server.requests().last().unwrap().body["messages"].to_string();
-        assert_eq!(told.contains("What it changed is in the worktree"), changes, "{told}");
+        assert_eq!(told.contains("Its changes are in the worktree"), changes, "{told}");
     }
 }
 
@@ -484,7 +484,11 @@ fn intents_hold_in_a_worktree_and_what_git_ignores_is_not_lost() {
     });
     go(&project, &first, &["--permission-mode", "acceptEdits"]);
     assert!(result(&project, "toolu_w").contains("intent"), "{}", result(&project, "toolu_w"));
-    assert!(result(&project, "toolu_a").contains("gone again"), "{}", result(&project, "toolu_a"));
+    assert!(
+        result(&project, "toolu_a").contains("its worktree was removed"),
+        "{}",
+        result(&project, "toolu_a")
+    );
     std::fs::remove_dir_all(project.path(".orchestration")).unwrap();
     let main = move |results: usize, _: &Recorded| match results {
         0 => {
@@ -502,7 +506,7 @@ fn intents_hold_in_a_worktree_and_what_git_ignores_is_not_lost() {
     });
     go(&project, &second, &["--permission-mode", "acceptEdits"]);
     assert!(
-        result(&project, "toolu_b").contains("What it changed"),
+        result(&project, "toolu_b").contains("Its changes are in"),
         "{}",
         result(&project, "toolu_b")
     );

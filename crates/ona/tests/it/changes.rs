@@ -69,7 +69,7 @@ fn settings_that_change_apply_between_turns() {
         "{:?}",
         requests[3].body
     );
-    assert!(said.contains("settings.json has changed and applies from now on"), "{said}");
+    assert!(said.contains("settings.json has changed; the new settings apply now"), "{said}");
     let heard: Value = serde_json::from_str(&project.content("heard")).unwrap();
     assert_eq!(
         (&heard["hook_event_name"], &heard["source"]),
@@ -83,7 +83,7 @@ fn a_hook_can_keep_a_change_from_applying() {
     let project = project();
     let (_, said) = rewritten(&project, &json!({"ConfigChange": hook("echo not now >&2; exit 2")}));
     assert!(project.path("after").exists(), "{said}");
-    assert!(said.contains("settings.json has changed and stays as it was"), "{said}");
+    assert!(said.contains("settings.json has changed; the change was refused"), "{said}");
     assert!(said.contains("not now"), "{said}");
 }
 
@@ -95,7 +95,7 @@ fn project_hooks_that_come_in_while_a_session_goes_on_are_not_run_untrusted() {
         vec![bash("a", write), Reply::say("written"), bash("b", "touch after"), Reply::say("done")];
     let (_, said) = two_turns(&project, &["--permission-mode", "bypassPermissions"], replies);
     assert!(project.path("after").exists() && !project.path("pwned").exists(), "{said}");
-    assert!(said.contains("settings have changed and stay as they were"), "{said}");
+    assert!(said.contains("settings have changed, but cannot be used"), "{said}");
     assert!(said.contains("not trusted"), "{said}");
 }
 

@@ -435,10 +435,7 @@ fn the_intent_survives_a_compaction_and_a_fork() {
         .env("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "90"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let after = server.requests()[2].body["messages"].to_string();
-    assert!(
-        after.contains("The intent that is selected") && after.contains("Keep it short"),
-        "{after}"
-    );
+    assert!(after.contains("The selected intent") && after.contains("Keep it short"), "{after}");
     let server = Server::start([
         Reply::new().call("b", "Write", write("src/forked.txt", "x")),
         Reply::say("done"),

@@ -197,7 +197,7 @@ fn what_a_rule_takes_away_is_not_offered_from_the_next_call_on() {
     let now = names(&mut server);
     assert!(now.contains(&"Bash".to_owned()) && !now.contains(&"Glob".to_owned()), "{now:?}");
     let (.., said) = server.close();
-    assert!(said.contains("has changed and applies from now on"), "{said}");
+    assert!(said.contains("has changed; the new settings apply now"), "{said}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn each_provider_is_shown_what_a_prompt_brings() {
         let server = Server::start([Reply::say("seen"), Reply::say("still seen")]).unwrap();
         let ran = shown(&mut asking(&project, &server, provider), &content);
         assert_eq!(ran.code, Some(0), "{provider}: {}", ran.stderr);
-        let said = ran.stderr.contains("takes no documents");
+        let said = ran.stderr.contains("does not support documents");
         assert_eq!(said, provider != "claude_code_subscription", "{}", ran.stderr);
         let kept = "SELECT json_extract(payload_json, '$.attachment.type') FROM transcript_entries
                     WHERE entry_type = 'attachment' AND tool_use_id IS NULL ORDER BY sequence";

@@ -348,10 +348,7 @@ fn a_stop_hook_that_never_lets_go_is_overruled() {
         let ran = run(&mut command);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
         assert_eq!(server.requests().len(), asked);
-        let told = format!(
-            "Stop hooks would send the model back once more; it was sent back {} times, which is the limit",
-            asked - 1
-        );
+        let told = format!("Stop hooks blocked the stop {} times, which is the limit", asked - 1);
         assert!(ran.stderr.contains(&told) && ran.stderr.contains("not yet"), "{}", ran.stderr);
     }
     let overruled = "SELECT json_extract(detail, '$.sent_back') FROM events WHERE event_type = 'stop.overruled'";
@@ -416,7 +413,7 @@ fn a_refusal_is_no_success() {
         assert_eq!(project.sql(failed), ["invalid_request"]);
         let ran = run(asking(&project, &server, provider).args(["-p", "go"]));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "First I\n"));
-        assert!(ran.stderr.contains("error: the model, or a filter"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: the model or a content filter"), "{}", ran.stderr);
     }
 }
 

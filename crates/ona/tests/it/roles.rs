@@ -67,7 +67,7 @@ fn the_main_agent_is_what_its_file_says() {
     let told = server.requests()[1].body["messages"].to_string();
     assert!(told.contains("unknown tool `Write` in this session"), "{told}");
     assert!(
-        told.contains("the agent lead may not start general-purpose; it may start Explore"),
+        told.contains("the agent lead cannot start general-purpose; it can start Explore"),
         "{told}"
     );
     let started: Value =
@@ -158,7 +158,7 @@ fn a_session_that_goes_on_keeps_its_role() {
     fs::remove_file(project.path(".claude/agents/lead.md")).unwrap();
     let ran = go(&project, &say(), &["seven", "--resume", &id]);
     assert_eq!(ran.code, Some(2));
-    let said = "the agent that the session was: there is no agent `lead`; the types are other";
+    let said = "the agent of the resumed session: there is no agent `lead`; the types are other";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("hint: `--agent NAME` continues as another agent"),

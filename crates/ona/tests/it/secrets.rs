@@ -63,9 +63,11 @@ fn a_secret_in_the_name_of_a_file_or_directory_is_masked_and_work_goes_on() {
     let ran = call("Bash", json!({"command": "pwd"}));
     let there = project.dir().display().to_string();
     assert!(ran.stdout.contains(&format!("{there}\\n")), "{}", ran.stdout);
-    for part in
-        ["warning: the session was left in ", "[REDACTED:live], a name that is not kept", &there]
-    {
+    for part in [
+        "warning: the session's last directory ",
+        "[REDACTED:live] has a secret in its name",
+        &there,
+    ] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     assert!(!record(&project).contains(LIVE), "it is on the record");

@@ -59,7 +59,7 @@ fn what_a_server_does_not_do_well_is_said_and_the_rest_works() {
     assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
     assert!(
         ran.stderr.contains(
-            "of the MCP server varied the tool `bare` is left out: missing field `inputSchema`"
+            "MCP server varied: the tool `bare` is left out: missing field `inputSchema`"
         ),
         "{}",
         ran.stderr
@@ -83,8 +83,8 @@ fn a_prompt_says_what_it_must_be_told_and_what_it_may_be() {
     let config = in_bash("varied", VARIED, &[]);
     let server = Server::start([Reply::say("Done.")]).unwrap();
     for (prompt, said) in [
-        ("/mcp__varied__review", "wants what, how (optional: depth)"),
-        ("/mcp__varied__review main.rs", "wants how (optional: depth)"),
+        ("/mcp__varied__review", "requires what, how (optional: depth)"),
+        ("/mcp__varied__review main.rs", "requires how (optional: depth)"),
     ] {
         let args = ["-p", prompt, "--mcp-config", &config];
         let ran = run(&mut anthropic(&project, &server, &args));
@@ -119,7 +119,7 @@ fn a_prompt_of_a_server_is_a_command() {
     assert_eq!(ran.stdout, "Reviewed.\n", "{}", ran.stderr);
     assert!(last_asked(&server).contains("Review main.rs now"), "{}", last_asked(&server));
     for (prompt, why) in
-        [("/mcp__small__review", "wants what"), ("/mcp__small__none", "unknown prompt")]
+        [("/mcp__small__review", "requires what"), ("/mcp__small__none", "unknown prompt")]
     {
         let ran = go(&project, &server, prompt, &["--mcp-config", &config]);
         assert_eq!(ran.code, Some(1));
@@ -255,7 +255,7 @@ fn a_server_that_is_not_there_costs_nothing_but_its_tools() {
     )
     .env("ONA_MCP_WAIT_MS", "200"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the MCP server gone is not connected"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("MCP server gone is not connected"), "{}", ran.stderr);
     let init: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     let servers = init["mcp_servers"].as_array().unwrap();
     assert!(servers.contains(&json!({"name": "silent", "status": "pending"})), "{init}");
@@ -478,7 +478,7 @@ fn a_server_that_is_not_there_is_told_of_once_by_whoever_brought_it() {
         run(&mut anthropic(&project, &server, &["-p", "go", "--trust", "--mcp-config", &config]));
     assert_eq!(ran.stdout, "Done.\n", "{}", ran.stderr);
     for name in ["gone", "lost"] {
-        let told = ran.stderr.matches(&format!("the MCP server {name} is not connected")).count();
+        let told = ran.stderr.matches(&format!("MCP server {name} is not connected")).count();
         assert_eq!(told, 1, "{name}: {}", ran.stderr);
     }
 }

@@ -20,7 +20,7 @@ fn look() -> Reply {
 #[test]
 fn what_is_no_summary_takes_nothings_place_and_is_not_asked_for_again() {
     let summaries = [
-        (Reply::say("I cannot help with").stop("refusal"), "refused to sum it up"),
+        (Reply::say("I cannot help with").stop("refusal"), "refused to summarise"),
         (Reply::say("First, the user").stop("max_tokens"), "cut off"),
         (Reply::new(), "no summary"),
     ];

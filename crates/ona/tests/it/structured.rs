@@ -59,7 +59,7 @@ fn a_wrong_answer_goes_back_with_what_is_wrong() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"answer\":42}\n"), "{}", ran.stderr);
     let told: Vec<String> =
         server.requests().iter().map(ona_provider::scripted::Recorded::last_said).collect();
-    assert!(told[1].contains("text is not read"), "{}", told[1]);
+    assert!(told[1].contains("text is ignored"), "{}", told[1]);
     assert!(told[2].contains("`/answer`: \"42\" is not of type \"integer\""), "{}", told[2]);
     assert!(told[3].contains("not valid JSON"), "{}", told[3]);
 }
@@ -152,7 +152,7 @@ fn the_answer_ends_the_turn_and_the_session_goes_on() {
     let again = run(anthropic(&project, &server, &["-p", "--continue"]).args(shaped));
     assert_eq!((again.stdout.as_str(), server.requests().len()), ("{\"answer\":1}\n", 1));
     let ran = run(&mut anthropic(&project, &server, &["-p", "--continue"]));
-    assert!(ran.stderr.contains("nothing to go on with"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing to continue"), "{}", ran.stderr);
     let ran = run(anthropic(&project, &server, &["-p", "two", "--continue"]).args(shaped));
     assert_eq!(ran.stdout, "{\"answer\":2}\n", "{}", ran.stderr);
     // Without the option there is no such tool, and nothing is said of it any more.

@@ -1,4 +1,4 @@
-//! `cargo xtask bench build`: what the first build costs whoever clones the repository.
+//! `cargo xtask bench build`: the cost of the first build of a clean clone.
 
 use std::path::Path;
 use std::process::Output;
@@ -15,7 +15,7 @@ const BINARY: Limit = Limit::at_most(50.0, 35.0, "MB");
 /// The limits are for two cores.
 const JOBS: &str = "2";
 
-/// Builds ona into an empty target directory. What has to be downloaded is there before the clock starts.
+/// Builds ona in an empty target directory. Downloads are done before the clock starts.
 pub fn rows(root: &Path) -> Result<Vec<Row>> {
     let wall = format!("the first release build, {JOBS} jobs");
     let cpu = "the same, processor time";
@@ -51,7 +51,7 @@ pub fn binary(path: &Path) -> Result<Row> {
     Ok(Row::new("the release binary", size as f64 / 1e6, BINARY))
 }
 
-/// What GNU time says: elapsed, user and system seconds.
+/// The output of GNU time: elapsed, user and system seconds.
 const FORMAT: &str = "cost %e %U %S";
 
 struct Cost {
@@ -61,7 +61,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Reads what cargo and GNU time wrote to the standard error.
+    /// Parses the standard error of cargo and GNU time.
     fn read(output: &Output) -> Result<Self> {
         succeeded(output)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -71,7 +71,7 @@ impl Cost {
         let seconds: Vec<f64> =
             line.unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
         let [wall, user, system] = seconds[..] else {
-            anyhow::bail!("GNU time wrote no figures");
+            anyhow::bail!("GNU time printed no figures");
         };
         Ok(Self { wall, cpu: user + system, packages })
     }

@@ -1,4 +1,4 @@
-//! The gate of intents, the trace and the hook of another agent (S2 §8, DESIGN §6).
+//! The intent gate, the trace and the hook of another agent (S2 §8, DESIGN §6).
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};

@@ -7,26 +7,26 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Medians of two contestants that ran in turns.
+/// Medians of two alternating contestants.
 pub struct Race {
     pub ours: Duration,
     pub theirs: Duration,
 }
 
-/// Runs `command` to its end and keeps what it wrote, for a check outside the measured time.
+/// Runs `command` to its end and keeps its output, for a check outside the measured time.
 pub fn timed(command: &mut Command) -> Result<(Duration, Output)> {
     let start = Instant::now();
     let output = process::output(command)?;
     Ok((start.elapsed(), output))
 }
 
-/// The median of `runs` measures, after one that only warms up.
+/// The median of `runs` measurements, after one warm-up.
 pub fn median_of(runs: usize, mut measure: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     measure()?;
     median((0..runs).map(|_| measure()).collect::<Result<_>>()?)
 }
 
-/// Measures both in turns, so that whatever else the machine does weighs on both.
+/// Measures both alternately, so that other load affects both.
 pub fn race(
     runs: usize,
     mut ours: impl FnMut() -> Result<Duration>,
@@ -42,7 +42,7 @@ pub fn race(
     Ok(Race { ours: median(our_times)?, theirs: median(their_times)? })
 }
 
-/// The one in the middle.
+/// The median.
 pub fn median(mut times: Vec<Duration>) -> Result<Duration> {
     times.sort_unstable();
     times.get(times.len() / 2).copied().context("nothing was measured")

@@ -1,4 +1,4 @@
-//! Search over 50,000 memories, inside a process and as a whole one.
+//! Search over 50,000 memories, within a process and as a whole process.
 
 use anyhow::{Context, Result, ensure};
 
@@ -9,10 +9,10 @@ use super::{Bench, figures, milliseconds, succeeded};
 const SEARCH: Limit = Limit::at_most(20.0, 10.0, "ms");
 
 impl Bench {
-    /// The example fills a record of its own, and leaves it for the whole processes.
+    /// The example fills its own record and leaves it for the whole processes.
     pub(super) fn memories(&self) -> Result<[Row; 4]> {
         let record = self.world.path().join("memories.db");
-        let path = record.to_str().context("the temporary directory is no text")?;
+        let path = record.to_str().context("the path of the temporary directory is not UTF-8")?;
         let text = self.example_output("ona-store", "memories", &[path])?;
         let [search, best, write] = figures(&text, ["search_ms", "best_ms", "write_ms"])?;
         let process = median_of(15, || {

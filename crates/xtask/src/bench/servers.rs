@@ -1,4 +1,4 @@
-//! Tools of many MCP servers: looking for them, and beginning beside a server that hangs.
+//! Tools of many MCP servers: searching them, and starting with a server that hangs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +14,7 @@ use super::{Bench, figures, milliseconds, succeeded};
 
 const SEARCH: Limit = Limit::at_most(5.0, 2.0, "ms");
 const PAST: Limit = Limit::at_most(150.0, 60.0, "ms");
-/// How long the first question waits for servers here.
+/// How long the first model call waits for servers here.
 const DEADLINE: Duration = Duration::from_millis(2_000);
 const RUNS: usize = 5;
 
@@ -44,7 +44,7 @@ impl Bench {
             .stdout(Stdio::piped())
             .spawn()?;
         let mut said =
-            BufReader::new(model.stdout.take().context("the model says nothing")?).lines();
+            BufReader::new(model.stdout.take().context("the model has no output")?).lines();
         let url = said.next().transpose()?.context("the model did not start")?;
         std::thread::spawn(move || said.for_each(drop));
         let small = self.root.join("acceptance/lib/mcp-server.sh");

@@ -1,8 +1,8 @@
-//! The Markdown table of figures, and its place in docs/PERFORMANCE.md.
+//! The Markdown table of figures, and where it goes in docs/PERFORMANCE.md.
 
 use anyhow::{Context, Result};
 
-/// Where in docs/PERFORMANCE.md a table goes.
+/// Where a table goes in docs/PERFORMANCE.md.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// Between the markers `bench:start` and `bench:end`.
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-/// What a figure must be, and what it should be.
+/// The limit of a figure, and its target.
 #[derive(Clone, Copy)]
 pub struct Limit {
     sign: char,
@@ -43,10 +43,10 @@ impl Limit {
     }
 }
 
-/// One line of the table.
+/// One row of the table.
 pub struct Row {
     work: String,
-    /// None where it could not be measured; the note then says why.
+    /// `None` if it could not be measured; the note says why.
     value: Option<f64>,
     unit: &'static str,
     note: String,
@@ -59,12 +59,12 @@ impl Row {
         Self { limit: Some(limit), ..Self::plain(work, value, limit.unit) }
     }
 
-    /// A figure for the reader alone.
+    /// A figure without a limit.
     pub fn plain(work: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { work: work.into(), value: Some(value), unit, note: String::new(), limit: None }
     }
 
-    /// A figure that this machine cannot give.
+    /// A figure that this machine cannot provide.
     pub fn without(work: impl Into<String>, why: &str, limit: Option<Limit>) -> Self {
         Self { work: work.into(), value: None, unit: "", note: why.to_owned(), limit }
     }
@@ -73,7 +73,7 @@ impl Row {
         Self { note, ..self }
     }
 
-    /// Whether the figure breaks what must hold.
+    /// Whether the figure misses its limit.
     pub fn misses(&self) -> bool {
         self.value.zip(self.limit).is_some_and(|(value, limit)| limit.is_missed_by(value))
     }
@@ -101,7 +101,7 @@ impl Row {
     }
 }
 
-/// Three significant digits are more than a benchmark on a shared machine is worth.
+/// Three significant digits: more is noise on a shared machine.
 fn number(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
@@ -115,7 +115,7 @@ pub fn render(rows: &[Row]) -> String {
     format!("| work | figure | must | aim |\n|---|---|---|---|\n{rows}")
 }
 
-/// `page` with `table` between its markers instead of what was there.
+/// `page` with `table` between its markers.
 pub fn put_into(page: &str, place: Place, table: &str) -> Result<String> {
     let [start, end] = place.markers();
     let missing = || format!("docs/PERFORMANCE.md needs the lines {start} and {end}");

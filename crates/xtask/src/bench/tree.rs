@@ -1,5 +1,5 @@
-//! A tree of files to search: the size and depth of a large repository, the
-//! look of source text, and the same bytes on every machine.
+//! A tree of files to search: the size and depth of a large repository, with
+//! text like source code, and the same bytes on every machine.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// How many files [`make`] makes.
+/// The number of files [`make`] creates.
 pub const FILES: usize = AREAS * PARTS * LAYERS.len() * FILES_PER_DIRECTORY;
 
-/// A pattern that stands in one line of every hundredth file.
+/// A pattern that matches one line of every hundredth file.
 pub const NEEDLE: &str = r"fn recover_\w+_lease\(";
 
 const AREAS: usize = 25;
@@ -57,7 +57,7 @@ fn name(number: usize) -> String {
     format!("{}_{}_{number}.{extension}", word(number), word(number / 7))
 }
 
-/// The text of file `number`; every hundredth holds one line that [`NEEDLE`] finds.
+/// The text of file `number`; every hundredth has one line that [`NEEDLE`] matches.
 fn text(number: usize) -> String {
     let mut random = Random::new(number);
     let mut text = format!("// {} {number}\n", word(number));
@@ -80,7 +80,7 @@ fn text(number: usize) -> String {
     text
 }
 
-/// Xorshift: reproducible, and all that filler text needs.
+/// Xorshift: reproducible, and enough for filler text.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Servers that others wrote, driven by ona: each tool through the gate, by `ona --eval`.
+//! Third-party servers with ona as client: each tool passes the gate, through `ona --eval`.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Seen, Server, World};
 use crate::process;
 
-/// How long a server may take until it listens.
+/// How long a server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
         process::capture(self.command(&self.ona).args(args))
     }
 
-    /// One call with this server; what ona answered.
+    /// One call with this server; returns ona's answer.
     fn eval(&self, server: &Value, tool: &str, input: &Value) -> Result<Value> {
         let config = json!({"mcpServers": server}).to_string();
         let call = json!({"tool": tool, "input": input}).to_string();
@@ -55,7 +55,7 @@ pub(super) fn everything_sse(world: &World) -> Result<Seen> {
     drive_everything(world, &json!({"all": {"type": "sse", "url": url}}))
 }
 
-/// Starts server-everything on a port of its own.
+/// Starts server-everything on its own port.
 fn everything(world: &World, way: &str) -> Result<(Server, u16)> {
     let port = free_port()?;
     let mut command = world.command("node");
@@ -67,11 +67,11 @@ fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Starts a server, and waits until it listens.
+/// Starts a server and waits until it listens.
 fn listening(command: &mut Command, port: u16) -> Result<Server> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut server = Server(command.stderr(Stdio::piped()).spawn()?);
-    let stderr = server.0.stderr.take().context("the server says nothing")?;
+    let stderr = server.0.stderr.take().context("the server has no output")?;
     std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
     let start = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
@@ -99,8 +99,8 @@ fn drive_everything(world: &World, server: &Value) -> Result<Seen> {
         process::capture(world.command("sqlite3").arg(world.dir.join("agent.db")).arg(asked))?;
     Ok(vec![
         ("a tool is called", echo["is_error"] == false && text(&echo).contains("is it there?")),
-        ("input it does not take is an error result", wrong["is_error"] == true),
-        ("a tool that there is not is one too", unknown["is_error"] == true),
+        ("invalid input is an error result", wrong["is_error"] == true),
+        ("so is an unknown tool", unknown["is_error"] == true),
         (
             "a picture comes with the answer",
             picture["is_error"] == false && text(&picture).contains("picture"),
@@ -131,8 +131,8 @@ pub(super) fn filesystem(world: &World) -> Result<Seen> {
     ])
 }
 
-/// Signs in as the library's own example of an authorization server wants it: found by what a 401 says, registered there,
-/// agreed to in a browser, which is `fetch` here.
+/// Signs in with the library's example authorization server: discovered from a 401, registered there, approved in a
+/// browser, which is `fetch` here.
 pub(super) fn oauth(world: &World) -> Result<Seen> {
     let example = "sdk/dist/esm/examples/server/simpleStreamableHttp.js";
     let (port, desk) = (free_port()?, free_port()?);
@@ -147,11 +147,11 @@ pub(super) fn oauth(world: &World) -> Result<Seen> {
     let mut login = world.command(&world.ona);
     let login = login.args(["mcp", "login", "demo"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut login = Server(login.stderr(Stdio::piped()).spawn()?);
-    let stderr = login.0.stderr.take().context("it says nothing")?;
+    let stderr = login.0.stderr.take().context("it has no output")?;
     let mut said = BufReader::new(stderr).lines();
     let page =
         said.by_ref().find_map(|line| line.ok()?.strip_prefix("sign in here: ").map(str::to_owned));
-    let page = page.context("it names no page to sign in on")?;
+    let page = page.context("it printed no sign-in page")?;
     let browser = format!("fetch({}).then(page => page.text()).then(console.log)", json!(page));
     let shown = process::capture(world.command("node").args(["-e", &browser]))?;
     let signed_in = login.0.wait()?.success();
@@ -162,13 +162,13 @@ pub(super) fn oauth(world: &World) -> Result<Seen> {
     world.ona(&["mcp", "logout", "demo"])?;
     let out = world.ona(&["mcp", "list"])?;
     Ok(vec![
-        ("a server that wants a sign-in says so", before.contains("needs login")),
+        ("a server that requires sign-in is reported", before.contains("needs login")),
         ("the browser comes back", shown.contains("You are signed in")),
         (
-            "`ona mcp login` ends well, and what it got is kept",
+            "`ona mcp login` succeeds, and the tokens are stored",
             signed_in && after.contains("connected"),
         ),
         ("a tool is called with it", greeted.contains("Hello, Ann!")),
-        ("after `ona mcp logout` it is gone", out.contains("needs login")),
+        ("after `ona mcp logout` they are deleted", out.contains("needs login")),
     ])
 }

@@ -1,5 +1,5 @@
-//! The catalogue of messages: every template that a user may read, in one snapshot, so that a changed message is
-//! reviewed like changed code.
+//! The catalogue of messages: every message template in one snapshot, so that a changed message is reviewed like
+//! changed code.
 //!
 //! `INSTA_UPDATE=always cargo test -p ona-xtask --test it catalogue` writes it.
 
@@ -12,8 +12,8 @@ use crate::files::repository;
 use crate::messages::{is_product, string, without_tests};
 use crate::read;
 
-/// What a message follows, and what it is. The first one that holds a literal names it. A function's messages are in
-/// its body.
+/// The marker before a message, and its kind. The first one that contains a literal counts. The messages of a function
+/// are in its body.
 const MARKERS: [(&str, &str); 13] = [
     ("#[error(", "error"),
     ("CliError::usage(", "error"),
@@ -32,9 +32,9 @@ const MARKERS: [(&str, &str); 13] = [
 
 /// Rust code in two layers.
 pub struct Scanned<'s> {
-    /// The code, with blanks in place of comments and of what stands between quotes.
+    /// The code, with blanks in place of comments and literals.
     pub code: String,
-    /// The string literals: where each one starts, and its text.
+    /// The string literals: position and text.
     literals: Vec<(usize, &'s str)>,
 }
 
@@ -54,14 +54,14 @@ pub fn scan(source: &str) -> Scanned<'_> {
         } else {
             &from[character(from)..]
         };
-        // Bytes of blanks, so that places in the code are places in the source.
+        // Blanks, so that positions in the code are positions in the source.
         scanned.code.push_str(&" ".repeat(from.len() - rest.len()));
     }
     scanned.code.push_str(rest);
     scanned
 }
 
-/// The length of the character literal that `text` begins with, or 1 where it begins with another sign.
+/// The length of the character literal at the start of `text`, or 1 if there is none.
 fn character(text: &str) -> usize {
     let mut inside = text.char_indices().skip(1);
     let (_, first) = inside.next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// The arguments behind a marker that ends at `from`, or the body of the function that it names.
+/// The arguments after a marker that ends at `from`, or the body of the function that it names.
 fn region(code: &str, marker: &str, from: usize) -> Range<usize> {
     let (from, open, close) = match marker.starts_with("fn ") {
         true => (code[from..].find('{').map_or(code.len(), |at| from + at + 1), '{', '}'),
@@ -91,8 +91,8 @@ fn region(code: &str, marker: &str, from: usize) -> Range<usize> {
     from..end.map_or(code.len(), |end| from + end)
 }
 
-/// Whether a template has words of its own besides what is put into it. A prefix such as `warning: ` is not enough,
-/// but an error may be one word.
+/// Whether a template has words of its own. A prefix such as `warning: ` is not enough, but an error may be one
+/// word.
 fn says_something(kind: &str, template: &str) -> bool {
     let mut depth = 0;
     let own: String = template
@@ -107,7 +107,7 @@ fn says_something(kind: &str, template: &str) -> bool {
     words.count() > usize::from(kind != "error")
 }
 
-/// A literal as one line, without the breaks that are not part of it.
+/// A literal as one line, without its line continuations.
 fn one_line(literal: &str) -> String {
     let mut lines = literal.split("\\\n");
     let first = lines.next().unwrap_or_default().to_owned();
@@ -115,7 +115,7 @@ fn one_line(literal: &str) -> String {
     joined.replace('\n', "\\n")
 }
 
-/// The messages of a source, in order: what each one is, and its template.
+/// The messages of a source, in order: kind and template.
 fn messages(source: &str) -> Vec<(&'static str, String)> {
     let Scanned { code, literals } = scan(source);
     let mut found: Vec<(usize, &'static str)> = Vec::new();

@@ -1,6 +1,6 @@
-//! Comments cite clauses ("S0 §5.12", "DESIGN §5 no. 12"). A newcomer must be
-//! able to look every one of them up in docs/SPEC.md or docs/DESIGN.md, and
-//! docs/SPEC.md may name only acceptance rows and tests that exist.
+//! Comments cite clauses ("S0 §5.12", "DESIGN §5 no. 12"). Every cite must be in
+//! docs/SPEC.md or docs/DESIGN.md, and docs/SPEC.md may name only acceptance rows
+//! and tests that exist.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ const SPEC: &str = "docs/SPEC.md";
 const DESIGN: &str = "docs/DESIGN.md";
 const MATRIX: &str = "docs/ACCEPTANCE_MATRIX.md";
 
-/// Documents whose clauses are cited; the last one is our own.
+/// The cited documents; the last one is our own.
 const DOCUMENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "DESIGN"];
 
-/// Takes a clause number such as `5.12` or `F.3` off the front of `text`.
+/// Parses a clause number such as `5.12` or `F.3` at the start of `text`.
 fn clause(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('§')?;
     let inside = |c: char| c.is_ascii_alphanumeric() || c == '.';
@@ -26,7 +26,7 @@ fn clause(text: &str) -> Option<(&str, &str)> {
     (!number.is_empty()).then(|| (number, &text[number.len()..]))
 }
 
-/// Takes the number of `no. 12` off the front of `text`.
+/// Parses the number of `no. 12` at the start of `text`.
 fn question(text: &str) -> Option<&str> {
     let text = text.strip_prefix(',').unwrap_or(text).trim_start().strip_prefix("no. ")?;
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -56,7 +56,7 @@ fn sections(page: &str) -> impl Iterator<Item = (&str, &str)> {
     page.split("\n## ").skip(1).map(|part| part.split_once('\n').unwrap_or((part, "")))
 }
 
-/// What can be looked up in docs/SPEC.md: the first cells of the tables below each document's heading.
+/// The clauses in docs/SPEC.md: the first cells of the tables below each document's heading.
 fn clauses(spec: &str) -> BTreeSet<String> {
     let rows = sections(spec).flat_map(|(document, part)| {
         let rows = tables(part).into_iter().flat_map(|table| table.rows);
@@ -65,7 +65,7 @@ fn clauses(spec: &str) -> BTreeSet<String> {
     rows.collect()
 }
 
-/// What can be looked up in docs/DESIGN.md: its headings, and the numbers of its settled questions.
+/// The clauses in docs/DESIGN.md: its headings, and the numbers of its settled questions.
 fn decisions(design: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (heading, part) in sections(design) {
@@ -78,7 +78,7 @@ fn decisions(design: &str) -> BTreeSet<String> {
     found
 }
 
-/// The rows and tests that the last cells of docs/SPEC.md name and that are not in `rows` or on disk.
+/// The rows and tests that docs/SPEC.md names and that are not in `rows` or on disk.
 fn missing(spec: &str, rows: &BTreeSet<String>, is_file: impl Fn(&str) -> bool) -> Vec<String> {
     let cells = tables(spec).into_iter().filter(|table| table.header.len() == 3);
     let cells = cells.flat_map(|table| table.rows).filter_map(|row| row.into_iter().nth(2));
@@ -108,7 +108,7 @@ fn every_cite_can_be_looked_up() -> Result<()> {
     let mut lost = Vec::new();
     for path in repository()? {
         let bytes = std::fs::read(root().join(&path)).with_context(|| path.clone())?;
-        // This file has made-up ones.
+        // This file contains invalid examples.
         if path.ends_with("tests/it/cites.rs") {
             continue;
         }

@@ -7,27 +7,27 @@ use anyhow::{Result, ensure};
 use crate::files::repository;
 use crate::{none_of, read};
 
-/// The crates that are held to it.
+/// The crates that must have no cycles.
 const CRATES: [&str; 7] = ["trace", "intents", "config", "extensions", "gate", "engine", "hosts"];
 
 /// Which top-level modules each top-level module imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// The source without its tests, which stand at the end, and without comments.
+/// The source without tests, which are at the end, and without comments.
 fn product(source: &str) -> String {
     let product = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = product.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The names that follow a path such as `crate::`: one, or those of a list in braces.
+/// The names after a path such as `crate::`: one, or those of a list in braces.
 fn named_after(source: &str, path: &str) -> Vec<String> {
     let word = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
     let mut names = Vec::new();
     for (at, _) in source.match_indices(path) {
-        // `super::` in `super::super::` is a step on the way, and `mycrate::` is not ours.
+        // `super::` in `super::super::` is only a step, and `mycrate::` is not ours.
         let before = source[..at].chars().next_back();
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
             continue;
@@ -66,7 +66,7 @@ fn imported(path: &str, source: &str) -> BTreeSet<String> {
     names.chain(named_after(&source, &to_root)).filter(|name| !name.is_empty()).collect()
 }
 
-/// A way from a module back to itself, if there is one.
+/// A path from a module back to itself, if there is one.
 fn cycle(imports: &Imports) -> Option<Vec<String>> {
     fn visit(
         at: &str,
@@ -144,5 +144,5 @@ fn no_module_imports_itself_by_way_of_others() -> Result<()> {
         }
         found.extend(cycle(&imports).map(|way| format!("{name}: {}", way.join(" → "))));
     }
-    none_of("modules that import each other in a circle", &found)
+    none_of("import cycles", &found)
 }

@@ -1,4 +1,4 @@
-//! Errors are types: no function of the product fails with a `String`.
+//! Errors are types: no function of the product returns a `String` as its error.
 
 use anyhow::Result;
 
@@ -7,14 +7,14 @@ use crate::files::repository;
 use crate::messages::{is_product, without_tests};
 use crate::{none_of, read};
 
-/// Files that still do.
+/// Files with exceptions.
 const NOT_YET: [&str; 3] = [
     "crates/config/src/instructions/bounds.rs",
     "crates/config/src/settings/check.rs",
     "crates/extensions/src/extensions/load.rs",
 ];
 
-/// The lines of a source, by number, that name `String` as an error.
+/// The lines of a source, by number, that use `String` as an error.
 fn string_errors(source: &str) -> Vec<usize> {
     let code = scan(source).code;
     let results = code.match_indices("Result<").filter(|(at, _)| {
@@ -29,7 +29,7 @@ fn string_errors(source: &str) -> Vec<usize> {
     lines
 }
 
-/// The second argument of a `Result<` that ends where its bracket closes.
+/// The second argument of a `Result<`, up to its closing bracket.
 fn error_of(inside: &str) -> Option<&str> {
     let (mut depth, mut from, mut before) = (1, None, ' ');
     for (at, c) in inside.char_indices() {
@@ -55,7 +55,7 @@ fn no_error_is_a_string() -> Result<()> {
     for path in repository()?.iter().filter(|path| is_product(path)) {
         let lines = string_errors(without_tests(&read(path)?));
         match (NOT_YET.contains(&path.as_str()), lines.is_empty()) {
-            (true, true) => found.push(format!("{path} has none: take it off the list")),
+            (true, true) => found.push(format!("{path} has none: remove it from the list")),
             (true, false) => {}
             (false, _) => found.extend(lines.iter().map(|line| format!("{path}:{line}"))),
         }

@@ -1,5 +1,5 @@
-//! How the files of the repository are kept: found by cargo, short, opening
-//! with what they are for, and the same on every machine.
+//! The files of the repository: known to cargo, short, with a comment at the
+//! top, and independent of the machine.
 
 use std::path::Path;
 
@@ -7,21 +7,21 @@ use anyhow::{Result, ensure};
 
 use crate::{capture, none_of, read, root};
 
-/// Past this a file is about more than one thing.
+/// The limit for a file.
 const MAX_LINES: usize = 800;
 
-/// Places of the machines this was written on; put together here so as not to find themselves.
+/// Paths of the machines this was written on, assembled here so that they do not match themselves.
 const PLACES: [&str; 3] =
     [concat!("/", "work", "/"), concat!("/", "farm", "/"), concat!("/", "home", "/")];
 
-/// Whose home an example may be.
+/// The users that an example may name.
 const MADE_UP_USERS: [&str; 6] = ["alice", "bob", "me", "u", "user", "you"];
 
 /// Every file of the work tree that git does not ignore, as paths from the root.
 pub fn repository() -> Result<Vec<String>> {
     let listed = capture("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
     let paths = listed.split_terminator('\0').map(str::to_owned);
-    // A file that was removed and is not yet committed is still listed.
+    // A deleted file that is not committed is still listed.
     let files: Vec<String> = paths.filter(|path| root().join(path).is_file()).collect();
     ensure!(files.iter().any(|path| path == "Cargo.toml"), "git lists no files");
     Ok(files)
@@ -49,14 +49,14 @@ fn declares(main: &str, name: &str) -> bool {
     })
 }
 
-/// How many lines the `//!` comment at the very top of a file has.
+/// The number of lines of the `//!` comment at the top of a file.
 fn opening_lines(source: &str) -> usize {
     source.lines().take_while(|line| line.starts_with("//!")).count()
 }
 
-/// The lines of `text`, by number, in which an absolute path leads to a workplace or a home.
+/// The lines of `text`, by number, with an absolute path to a workplace or a home.
 ///
-/// A path begins where the character before could not be part of one, so the paths of URLs and
+/// A path starts where the character before cannot be part of one, so paths in URLs and
 /// paths inside a project do not count.
 fn places(text: &str) -> Vec<usize> {
     let has_place = |line: &str| {
@@ -111,7 +111,7 @@ fn rust_files_are_short() -> Result<()> {
             long.push(format!("{path}: {lines} lines"));
         }
     }
-    none_of("split what is longer than 800 lines", &long)
+    none_of("files longer than 800 lines", &long)
 }
 
 #[test]

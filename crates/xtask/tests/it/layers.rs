@@ -1,4 +1,4 @@
-//! Crates may use each other only as the table in docs/ARCHITECTURE.md says.
+//! Crates may use each other only as the table in docs/ARCHITECTURE.md allows.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::markdown::{Table, code, tables};
 use crate::{capture, none_of, read};
 
-/// A dependency of one workspace crate on another, by their short names.
+/// A dependency between two workspace crates, by their short names.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     from: String,
@@ -19,7 +19,7 @@ struct Edge {
 /// A row of the table.
 #[derive(Debug)]
 struct Layer {
-    /// None for the crates beside the layers, such as `testkit`.
+    /// `None` for crates outside the layers, such as `testkit`.
     number: Option<u32>,
     name: String,
     may_use: BTreeSet<String>,
@@ -30,7 +30,7 @@ fn layers(page: &str) -> Result<Vec<Layer>> {
     let table = tables(page)
         .into_iter()
         .find(|table| matches!(&table.header[..], [a, .., d] if a == "Layer" && d == "May use"))
-        .context("there is no table with the columns Layer, Crate, Holds, May use")?;
+        .context("missing table with the columns Layer, Crate, Holds, May use")?;
     let numbers = numbers(&table)?;
     let layers = table.rows.iter().zip(&numbers).map(|(row, (name, number))| {
         let may_use = may_use(&row[3], *number, &numbers)
@@ -51,7 +51,7 @@ fn numbers(table: &Table) -> Result<Vec<(String, Option<u32>)>> {
     rows.collect()
 }
 
-/// The crates that a cell of "May use" names. What follows a semicolon is for the reader.
+/// The crates named in a cell of "May use". Text after a semicolon is a remark.
 fn may_use(
     cell: &str,
     number: Option<u32>,
@@ -73,7 +73,7 @@ fn may_use(
     let names = list.split(',').map(|name| {
         let name = name.trim().trim_matches('`');
         let Some((_, other)) = all.iter().find(|(listed, _)| listed == name) else {
-            bail!("`{name}` is no crate of the table");
+            bail!("unknown crate `{name}` in the table");
         };
         ensure!(is_below(*other), "`{name}` is not in a lower layer");
         Ok(name.to_owned())
@@ -92,7 +92,7 @@ fn workspace(metadata: &Value) -> Result<(BTreeSet<String>, BTreeSet<Edge>)> {
     let mut edges = BTreeSet::new();
     for package in packages {
         for dependency in package["dependencies"].as_array().context("no dependencies")? {
-            // Only a path leads to a crate of ours, whatever a foreign one may be called.
+            // Only our own crates have a path.
             let to = short(&dependency["name"]);
             if dependency["path"].is_string() && names.contains(&to) {
                 let dev = dependency["kind"] == "dev";
@@ -109,16 +109,14 @@ fn short(package: &Value) -> String {
     name.strip_prefix("ona-").unwrap_or(name).to_owned()
 }
 
-/// What of the workspace the table does not allow.
+/// What the table does not allow.
 fn not_allowed(layers: &[Layer], crates: &BTreeSet<String>, edges: &BTreeSet<Edge>) -> Vec<String> {
     let row = |name: &str| layers.iter().find(|layer| layer.name == name);
-    let unlisted = crates
-        .iter()
-        .filter(|name| row(name).is_none())
-        .map(|name| format!("`{name}` is in no row"));
+    let unlisted =
+        crates.iter().filter(|name| row(name).is_none()).map(|name| format!("`{name}` has no row"));
     let forbidden = edges
         .iter()
-        // Tests of any crate may use the test kit, whatever layer they are of.
+        // Tests of any crate may use the test kit.
         .filter(|edge| !(edge.dev && edge.to == "testkit"))
         .filter(|edge| row(&edge.from).is_some_and(|layer| !layer.may_use.contains(&edge.to)))
         .map(|Edge { from, to, dev }| {
@@ -207,7 +205,7 @@ mod samples {
         assert_eq!(
             not_allowed(&layers(PAGE)?, &crates, &edges),
             [
-                "`extra` is in no row",
+                "`extra` has no row",
                 "`ona` uses `testkit`",
                 "`tools` uses `store`",
                 "`tools` uses `store` in its tests",

@@ -1,23 +1,22 @@
-//! Tests of the workspace itself: what no single crate can see about all of
-//! them together.
+//! Tests of the workspace itself, which no single crate can do.
 //!
 //! - [`layers`]: crates depend on each other as docs/ARCHITECTURE.md says;
 //! - [`matrix`]: the acceptance matrix, its scripts and its runner agree;
-//! - [`files`]: test files are wired in, files are short, open with what they
-//!   are for and name no place of the machine they were written on;
-//! - [`cites`]: every clause that is cited can be looked up;
+//! - [`files`]: test files are wired in, files are short, start with a comment
+//!   and name no path of the machine they were written on;
+//! - [`cites`]: every cited clause exists;
 //! - [`cycles`]: modules import each other in one direction only;
 //! - [`purity`]: pure crates touch no file and start no process;
 //! - [`error_types`]: no error is a `String`;
 //! - [`catalogue`]: every message is in a snapshot, and reviewed when it changes;
 //! - [`messages`]: no message points at a file that only the repository has.
 //!
-//! Each module reads text with pure functions, tried on samples, and then holds
-//! the real files of the repository against them.
+//! Each module parses text with pure functions, tested on samples, and then
+//! checks the real files of the repository.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "the facts come from cargo, git and the acceptance script"
+    reason = "the data comes from cargo, git and the acceptance script"
 )]
 
 mod catalogue;
@@ -48,7 +47,7 @@ fn read(path: impl AsRef<Path>) -> Result<String> {
         .with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// What a command prints when run at the root.
+/// The output of a command run at the root.
 fn capture(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -60,7 +59,7 @@ fn capture(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Passes if nothing was found, else fails with one line for each finding.
+/// Passes if nothing was found, otherwise fails with one line per finding.
 fn none_of(what: &str, found: &[String]) -> Result<()> {
     ensure!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
     Ok(())

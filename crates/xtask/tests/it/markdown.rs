@@ -7,7 +7,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// All tables outside code fences. A table is a header line, a separator line and what follows.
+/// All tables outside code fences: a header line, a separator line and rows.
 pub fn tables(page: &str) -> Vec<Table> {
     let mut tables = Vec::new();
     let mut current: Option<Table> = None;
@@ -33,7 +33,7 @@ pub fn tables(page: &str) -> Vec<Table> {
     tables
 }
 
-/// The cells of one line. `\|` is a pipe inside a cell, in code spans too.
+/// The cells of one line. `\|` is a pipe inside a cell, also in code spans.
 fn cells(line: &str) -> Vec<String> {
     let line = line.replace("\\|", "\u{1}");
     let line = line.strip_prefix('|').unwrap_or(&line);

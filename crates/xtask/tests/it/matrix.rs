@@ -1,5 +1,5 @@
-//! docs/ACCEPTANCE_MATRIX.md is the list of what is accepted, so nothing may
-//! be missing from it: every script has a row, every row its script.
+//! docs/ACCEPTANCE_MATRIX.md must be complete: every script has a row, every
+//! row has its script.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use crate::markdown::{code, tables};
 use crate::{capture, none_of, read, root};
 
-/// Shared helpers and fixtures of the scripts; no row runs them by themselves.
+/// Shared helpers and fixtures of the scripts; they have no rows.
 const HELPERS: &str = "acceptance/lib/";
 
 #[derive(Debug, PartialEq)]
@@ -25,7 +25,7 @@ fn rows(page: &str) -> Result<Vec<Row>> {
     let tables = tables(page).into_iter().filter(|table| table.header.len() == 4);
     let rows = tables.flat_map(|table| table.rows).map(|cells| {
         let [id, obligation, command, expected] =
-            <[String; 4]>::try_from(cells).ok().context("a row has not four cells")?;
+            <[String; 4]>::try_from(cells).ok().context("a row must have four cells")?;
         let command =
             code(&command).with_context(|| format!("{id}: no command in backticks"))?.to_owned();
         Ok(Row { id, obligation, command, expected })
@@ -41,7 +41,7 @@ fn scripts(command: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with("acceptance/"))
 }
 
-/// What does not fit between rows and `files`, both with paths from the root.
+/// The mismatches between rows and `files`, both with paths from the root.
 fn misfits(rows: &[Row], files: &[String]) -> Vec<String> {
     let mut misfits = Vec::new();
     let mut ids = HashSet::new();
@@ -50,15 +50,13 @@ fn misfits(rows: &[Row], files: &[String]) -> Vec<String> {
             misfits.push(format!("{}: the id is used twice", row.id));
         }
         for script in scripts(&row.command).filter(|script| !files.iter().any(|f| f == script)) {
-            misfits.push(format!("{}: there is no {script}", row.id));
+            misfits.push(format!("{}: {script} does not exist", row.id));
         }
     }
     let named: HashSet<&str> = rows.iter().flat_map(|row| scripts(&row.command)).collect();
     let unnamed = files.iter().filter(|file| !named.contains(file.as_str()));
     misfits.extend(
-        unnamed
-            .filter(|file| !file.starts_with(HELPERS))
-            .map(|file| format!("{file} is in no row")),
+        unnamed.filter(|file| !file.starts_with(HELPERS)).map(|file| format!("{file} has no row")),
     );
     misfits
 }
@@ -141,8 +139,8 @@ mod samples {
             misfits(&rows(&page)?, &files.map(str::to_owned)),
             [
                 "S0-8.8.1: the id is used twice",
-                "S0-8.8.1: there is no acceptance/bash.sh",
-                "acceptance/old.sh is in no row",
+                "S0-8.8.1: acceptance/bash.sh does not exist",
+                "acceptance/old.sh has no row",
             ]
         );
         Ok(())

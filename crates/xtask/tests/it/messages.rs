@@ -16,12 +16,12 @@ pub fn is_product(path: &str) -> bool {
     is_source && !is_test && !NOT_INSTALLED.iter().any(|name| path.starts_with(name))
 }
 
-/// The code of a file without its unit tests, which stand at its end.
+/// The code of a file without its unit tests, which are at the end.
 pub fn without_tests(source: &str) -> &str {
     source.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
-/// The string literals of Rust code, without those that name a file for the compiler to include.
+/// The string literals of Rust code, without names of included files.
 fn literals(source: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -44,7 +44,7 @@ fn literals(source: &str) -> Vec<&str> {
     found
 }
 
-/// The text of a literal whose opening quote stands between `before` and `inside`, and what follows it.
+/// The text of a literal whose opening quote is between `before` and `inside`, and the rest.
 pub fn string<'s>(before: &str, inside: &'s str) -> (&'s str, &'s str) {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let raw = before.trim_end_matches('#').ends_with('r');
@@ -68,7 +68,7 @@ fn no_message_points_at_a_file_of_the_repository() -> Result<()> {
     let is_page = |path: &&String| {
         path.ends_with(".md") && (path.starts_with("docs/") || !path.contains('/'))
     };
-    // README.md is a name that every project has.
+    // Every project has a README.md.
     let pages: Vec<&String> =
         files.iter().filter(is_page).filter(|path| *path != "README.md").collect();
     ensure!(pages.len() > 10, "the pages are not found: {pages:?}");

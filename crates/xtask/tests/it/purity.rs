@@ -1,4 +1,4 @@
-//! The crates that are pure touch no file, start no process and ask no system.
+//! Pure crates do not access files, processes or the system.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 
 use crate::{capture, none_of, read};
 
-/// The crates whose answers depend on what they are given alone.
+/// The crates whose answers depend only on their input.
 const PURE: [&str; 2] = ["types", "policy"];
 
-/// What such a crate does not say.
+/// What such a crate must not use.
 const IMPURE: [&str; 16] = [
     "std::fs",
     "fs::",
@@ -29,12 +29,12 @@ const IMPURE: [&str; 16] = [
     ".read_dir()",
 ];
 
-/// The source without its tests, which stand at the end.
+/// The source without its tests, which are at the end.
 fn product(source: &str) -> &str {
     source.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
-/// The lines of a source, by number, that do what a pure crate does not.
+/// The lines of a source, by number, that break purity.
 fn impure(source: &str) -> Vec<usize> {
     let code = product(source).lines().zip(1..).filter(|(line, _)| {
         let line = line.trim_start();
@@ -55,7 +55,7 @@ fn pure_crates_look_at_nothing() -> Result<()> {
         let sources: Vec<&str> = listed.lines().filter(|path| path.ends_with(".rs")).collect();
         ensure!(!sources.is_empty(), "git lists no files of {name}");
         for path in sources.into_iter().filter(|path| !is_test(path)) {
-            // One that was removed and is not yet committed is still listed.
+            // A deleted file that is not committed is still listed.
             let Ok(source) = read(path) else { continue };
             found.extend(impure(&source).iter().map(|line| format!("{path}:{line}")));
         }

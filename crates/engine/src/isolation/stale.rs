@@ -1,11 +1,11 @@
-//! Worktrees of agents that are at work no more: their process was killed, or something still ran there when they ended.
+//! Worktrees of agents that no longer run: their process was killed, or a task still ran there when they ended.
 
 use std::fs;
 use std::path::Path;
 
 use ona_store::StoreError;
 
-use super::NAME;
+use super::NAME_PREFIX;
 use crate::session::SessionRef;
 use ona_config::settings::Repository;
 use ona_gate::governance::basis::WORKTREES;
@@ -13,18 +13,17 @@ use ona_gate::settle::is_gone;
 use ona_repo::git::worktrees;
 
 impl SessionRef<'_> {
-    /// Takes away the worktrees of agents in which nothing was changed and nobody works. What they have changed stays,
-    /// and `ona doctor` names it. Worktrees that a hook made, and those of agents this record does not know, are not ours
-    /// to take away.
-    pub(crate) async fn sweep_worktrees(self) -> Result<(), StoreError> {
+    /// Removes the worktrees of ended agents if nothing was changed and no process works there. Worktrees with changes stay;
+    /// `ona doctor` lists them. Worktrees made by hooks, or of agents that are not on this record, are left alone.
+    pub(crate) async fn remove_stale_worktrees(self) -> Result<(), StoreError> {
         let checkout = Repository::of(&self.gate.place().project_dir).checkout;
         for entry in fs::read_dir(checkout.join(WORKTREES)).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let Some(name) = name.to_str().filter(|_| path.is_dir()) else { continue };
-            if !self.is_left(name)? || ona_sandbox::is_worked_in(&path) {
+            if !self.is_stale(name)? || ona_sandbox::is_worked_in(&path) {
                 continue;
             }
-            match take_away(&checkout, &path, name).await {
+            match remove_unchanged(&checkout, &path, name).await {
                 Ok(false) => {}
                 Ok(true) => {
                     self.worktree_event("worktree.removed", &path).unwrap_or_else(|why| {
@@ -32,26 +31,27 @@ impl SessionRef<'_> {
                     });
                 }
                 Err(error) => self.warn(format!(
-                    "the worktree {} of an agent that has ended was left: {error}",
+                    "cannot remove the worktree {} of an ended agent: {error}",
                     path.display()
                 )),
             }
         }
-        // A branch whose worktree never came to be.
+        // A branch whose worktree was never created.
         for branch in worktrees::branches(&checkout).await.unwrap_or_default() {
             let name = branch.strip_prefix("worktree-").unwrap_or_default();
             let is_there = checkout.join(WORKTREES).join(name).exists();
-            if !is_there && self.is_left(name)? {
-                // One that holds commits of its own stays.
+            if !is_there && self.is_stale(name)? {
+                // A branch with commits of its own stays.
                 let _ = worktrees::drop_branch(&checkout, &branch).await;
             }
         }
         Ok(())
     }
 
-    /// Whether a worktree is that of an agent on record, and nobody drives that any more.
-    fn is_left(self, name: &str) -> Result<bool, StoreError> {
-        let Some(ending) = name.strip_prefix(NAME).filter(|ending| !ending.is_empty()) else {
+    /// Whether a worktree belongs to an agent on the record that no longer runs.
+    fn is_stale(self, name: &str) -> Result<bool, StoreError> {
+        let Some(ending) = name.strip_prefix(NAME_PREFIX).filter(|ending| !ending.is_empty())
+        else {
             return Ok(false);
         };
         let drivers = self.gate.store().drivers_of_agent(ending)?;
@@ -59,8 +59,8 @@ impl SessionRef<'_> {
     }
 }
 
-/// Takes a worktree away if nothing in it was changed; whether it did.
-async fn take_away(
+/// Removes a worktree without changes; returns whether it did.
+async fn remove_unchanged(
     checkout: &Path,
     path: &Path,
     name: &str,
