@@ -97,7 +97,7 @@ impl Session {
 
     /// The role's model, unless the operator named one for this run.
     #[must_use]
-    pub(crate) fn model_of_role(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
+    pub(crate) fn role_model(&self, model_handle: ModelHandle, named: bool) -> ModelHandle {
         let Some(role) = &self.gate.toolbox.role else { return model_handle };
         let wanted = role.model.as_deref().filter(|_| !named);
         let model_handle = match wanted.map(|name| model_handle.for_model(name)) {
@@ -122,7 +122,7 @@ impl Session {
     ) -> Result<AgentOptions, RoleError> {
         let Some(role) = self.gate.toolbox.role.clone() else { return Ok(options) };
         self.gate.use_servers(&role).await?;
-        let known = self.view().known_skills(&role, &self.gate.front.running()).await;
+        let known = self.view().preloaded_skills(&role, &self.gate.front.running()).await;
         let known = known.map_err(RoleError::Skill)?;
         let mut options = options;
         options.prompt.replace.get_or_insert_with(|| role.prompt.clone());

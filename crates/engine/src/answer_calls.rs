@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::turn::{Account, Halt};
+use crate::turn::{Halt, TurnAccount};
 use ona_front::CoreEnd;
 use ona_gate::call::CallReport;
 
@@ -34,7 +34,7 @@ impl Agent {
     /// Step 6: runs the calls of the last answer in their order. Consecutive subagents run concurrently.
     pub(crate) async fn run_calls(
         &mut self,
-        account: &mut Account,
+        account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         let mut calls: VecDeque<PendingCall> = VecDeque::new();
@@ -117,7 +117,7 @@ impl Agent {
         &mut self,
         call: PendingCall,
         report: CallReport,
-        account: &mut Account,
+        account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         let PendingCall { id, tool, input, shown, .. } = call;

@@ -10,11 +10,11 @@ const TEXTS: [&str; 3] = ["text", "partial_json", "thinking"];
 
 /// The text held back in each block, because a secret could start with it.
 #[derive(Debug, Default)]
-pub(crate) struct Partial {
+pub(crate) struct StreamMask {
     held: BTreeMap<u64, (&'static str, Value, String)>,
 }
 
-impl Partial {
+impl StreamMask {
     /// The events to pass on for one received event.
     pub(crate) fn pass(&mut self, raw: &Value, redactor: &Redactor) -> Vec<Value> {
         let index = raw["index"].as_u64().unwrap_or_default();
@@ -66,25 +66,25 @@ mod tests {
             &["say s", "k", "-the-live-key-1 now"],
             &["say sk-the-live-key-1 now"],
         ] {
-            let mut partial = Partial::default();
+            let mut mask = StreamMask::default();
             let mut output = String::new();
             let stop = json!({"type": "content_block_stop", "index": 0});
             let deltas = pieces.iter().map(|piece| {
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
             });
             for event in deltas.chain([stop]) {
-                for passed in partial.pass(&event, &redactor) {
+                for passed in mask.pass(&event, &redactor) {
                     output.push_str(passed["delta"]["text"].as_str().unwrap_or_default());
                 }
             }
             assert_eq!(output, "say [REDACTED:live] now", "{pieces:?}");
         }
-        let mut partial = Partial::default();
+        let mut mask = StreamMask::default();
         let event = json!({"type": "content_block_delta", "index": 1,
             "delta": {"type": "input_json_delta", "partial_json": "{\"a\": \"sk-the"}});
-        let passed = partial.pass(&event, &redactor);
+        let passed = mask.pass(&event, &redactor);
         assert_eq!(passed[0]["delta"]["partial_json"], "{\"a\": \"");
-        let passed = partial.pass(&json!({"type": "content_block_stop", "index": 1}), &redactor);
+        let passed = mask.pass(&json!({"type": "content_block_stop", "index": 1}), &redactor);
         assert_eq!(
             passed[0]["delta"],
             json!({"type": "input_json_delta", "partial_json": "sk-the"})

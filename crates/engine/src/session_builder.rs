@@ -208,8 +208,8 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
         }
         let mut prepared = Prepared { builder: self, session, source, model: None };
         prepared.model = match prepared.builder.work {
-            Work::Turns { agent, .. } => Some(prepared.for_turns(agent)?),
-            work => prepared.for_calls(work),
+            Work::Turns { agent, .. } => Some(prepared.model_for_turns(agent)?),
+            work => prepared.model_for_calls(work),
         };
         Ok(prepared)
     }
@@ -250,7 +250,7 @@ impl<S: Starter> Prepared<'_, S> {
     }
 
     /// Sets the main agent's role and finds its model.
-    fn for_turns(&mut self, agent: Option<&str>) -> Result<ModelHandle, S::Error> {
+    fn model_for_turns(&mut self, agent: Option<&str>) -> Result<ModelHandle, S::Error> {
         let starter = &self.builder.starter;
         let settings = self.session.gate.settings();
         let missing = self.session.missing_references(|name| starter.is_model(name, &settings));
@@ -287,7 +287,7 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// S0 §2.4, 3: a missing model is recorded.
     fn record_refusal(&self, error: &S::Error) -> Result<(), StoreError> {
-        self.record()?;
+        self.create_record()?;
         let detail = json!({"error": "authentication_failed", "message": error.to_string()});
         let event = Some(("turn.refused", &detail));
         let store = &self.builder.engine.core.store;
@@ -296,7 +296,7 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// The model for hooks and tools, if they need one. Without a model such hooks are skipped, which is recorded, and such
     /// tools return an error.
-    fn for_calls(&self, work: Work<'_>) -> Option<ModelHandle> {
+    fn model_for_calls(&self, work: Work<'_>) -> Option<ModelHandle> {
         let (session, starter) = (&self.session, &self.builder.starter);
         let need = match work {
             Work::Call(tool) => session.model_need(tool),
@@ -322,7 +322,7 @@ impl<S: Starter> Prepared<'_, S> {
     }
 
     /// Creates the record of a new session.
-    fn record(&self) -> Result<(), StoreError> {
+    fn create_record(&self) -> Result<(), StoreError> {
         let (store, seat) = (&self.builder.engine.core.store, self.session.seat());
         match (self.source, self.builder.name) {
             (StartSource::Startup, name) => {
@@ -342,7 +342,7 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// The session, ready for calls. `options` are those of the agents that calls start.
     pub async fn session(self, front: CoreEnd, options: AgentOptions) -> Result<Session, S::Error> {
-        self.record().map_err(StartError::from)?;
+        self.create_record().map_err(StartError::from)?;
         let Self { builder, session, model, .. } = self;
         let mut session = session.with_front(front);
         if let Some(model) = model {
@@ -364,13 +364,13 @@ impl<S: Starter> Prepared<'_, S> {
         }
         let model = match self.model.take() {
             Some(model) => model,
-            None => self.for_turns(None)?,
+            None => self.model_for_turns(None)?,
         };
-        self.record().map_err(StartError::from)?;
+        self.create_record().map_err(StartError::from)?;
         let Self { builder, session, source, .. } = self;
         let session = session.with_front(front);
         let named = matches!(builder.work, Work::Turns { model_named: true, .. });
-        let model = session.model_of_role(model, named);
+        let model = session.role_model(model, named);
         builder.warn_of_effort(&model);
         let model = Arc::new(model);
         let mut session = session.with_model(Arc::clone(&model));

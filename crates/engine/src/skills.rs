@@ -190,7 +190,7 @@ impl SessionRef<'_> {
             };
             let session = match &mut side_session {
                 Some(session) => session,
-                None => side_session.insert(self.for_skill(skill)?),
+                None => side_session.insert(self.skill_session(skill)?),
             };
             let report = session.gate.call(tool, &input, cancel).await?;
             if report.denied_by.is_some() && written.is_none() {
@@ -211,7 +211,7 @@ impl SessionRef<'_> {
     }
 
     /// The text of the skills that an agent gets at the start.
-    pub(crate) async fn known_skills(
+    pub(crate) async fn preloaded_skills(
         self,
         definition: &AgentDefinition,
         cancel: &CancellationToken,
@@ -237,7 +237,7 @@ impl SessionRef<'_> {
     }
 
     /// A side session for the commands of a skill.
-    fn for_skill(self, skill: &SkillDefinition) -> Result<Session, StoreError> {
+    fn skill_session(self, skill: &SkillDefinition) -> Result<Session, StoreError> {
         let mut session = self.side_session()?;
         session.apply_skill(skill);
         Ok(session)

@@ -20,7 +20,7 @@ use crate::compact::CompactError;
 use crate::context_limit::CompactionState;
 use crate::identity;
 use crate::model_context::NOT_RUN;
-use crate::partial::Partial;
+use crate::partial::StreamMask;
 use crate::skills::SlashPrompt;
 use crate::structured::{ShapedAnswer, Unanswered};
 use crate::usage::{call_row, millis, usage_of};
@@ -48,7 +48,7 @@ fn inputs(answer: &Answer) -> HashMap<ToolUseId, Value> {
 
 /// What a turn has used and produced so far.
 #[derive(Default)]
-pub(crate) struct Account {
+pub(crate) struct TurnAccount {
     asked: u32,
     api_ms: u64,
     used: Vec<ModelUsed>,
@@ -163,7 +163,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> TurnEnd {
         let started = Instant::now();
-        let mut account = Account::default();
+        let mut account = TurnAccount::default();
         self.compaction = CompactionState::default();
         let ending = match self.steps(prompt, &mut account, cancel).await {
             Ok(()) => Ending::Done,
@@ -215,7 +215,7 @@ impl Agent {
     async fn steps(
         &mut self,
         prompt: Option<(String, Vec<Attachment>)>,
-        account: &mut Account,
+        account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         match prompt {
@@ -304,7 +304,7 @@ impl Agent {
         &mut self,
         prompt: &str,
         attachments: &[Attachment],
-        account: &mut Account,
+        account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
         // Calls that an interrupted turn did not start must not run now.
@@ -377,7 +377,7 @@ impl Agent {
         })?)
     }
 
-    fn check_limits(&self, account: &Account) -> Result<(), Halt> {
+    fn check_limits(&self, account: &TurnAccount) -> Result<(), Halt> {
         if let Some(most) = self.options.max_turns
             && account.asked >= most
         {
@@ -394,7 +394,7 @@ impl Agent {
     /// Steps 4 and 5: asks the model, and commits the answer.
     async fn ask(
         &mut self,
-        account: &mut Account,
+        account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<StopReason, Halt> {
         if cancel.is_cancelled() {
@@ -405,20 +405,20 @@ impl Agent {
         let (front, partial) = (&self.session.gate.front, self.options.partial);
         let redactor = self.session.gate.redactor();
         let masked = |text: &str| redactor.mask_live(text).into_owned();
-        let (mut broken, mut pieces) = (BrokenStreams::default(), Partial::default());
+        let (mut broken, mut mask) = (BrokenStreams::default(), StreamMask::default());
         let mut listen = |live: Live<'_>| {
             broken.observe(&live);
             let event = match live {
                 Live::Text(text) => Event::Text { text: masked(text) },
                 Live::Thinking(text) => Event::Thinking { text: masked(text) },
                 Live::Raw(raw) if partial => {
-                    for raw in pieces.pass(raw, redactor) {
+                    for raw in mask.pass(raw, redactor) {
                         front.tell(Event::Stream { raw });
                     }
                     return;
                 }
                 Live::Void => {
-                    pieces.reset();
+                    mask.reset();
                     Event::Void
                 }
                 Live::Retry { attempt, max_retries, delay, status, error } => Event::Retry {
@@ -462,7 +462,7 @@ impl Agent {
     fn record_broken_streams(
         &mut self,
         broken: &[Usage],
-        account: &mut Account,
+        account: &mut TurnAccount,
     ) -> Result<(), StoreError> {
         for cut in broken {
             let call = ModelCall {
@@ -481,7 +481,7 @@ impl Agent {
         Ok(())
     }
 
-    fn account(&mut self, call: &ModelCall, account: &mut Account) {
+    fn account(&mut self, call: &ModelCall, account: &mut TurnAccount) {
         self.model_handle.budget.spend(call.cost_usd.unwrap_or_default());
         usage_of(call).add_to(&mut account.used);
         self.context_tokens = call.used.context_tokens();
@@ -643,7 +643,7 @@ impl Agent {
     async fn halted(
         &mut self,
         halt: Halt,
-        account: &Account,
+        account: &TurnAccount,
         cancel: &CancellationToken,
     ) -> Ending {
         let ending = match halt {

@@ -149,7 +149,8 @@ impl SessionRef<'_> {
         }
         session.gate.use_servers(definition).await?;
         // Its memory is in the caller's project, whatever worktree it works in.
-        let known = [self.memory_prompt(definition), self.known_skills(definition, cancel).await?];
+        let known =
+            [self.memory_prompt(definition), self.preloaded_skills(definition, cancel).await?];
         let known: Vec<String> = known.into_iter().flatten().collect();
         let append = (!known.is_empty()).then(|| known.join("\n\n"));
         let options = AgentOptions {
