@@ -54,7 +54,7 @@ impl ServerCallbacks for GateCallbacks {
                 Ending::Exited(0) => {
                     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
                     // They are secret from the moment they are known, in every session of the process.
-                    self.gate.record.core.config.late.learn(in_headers(&printed));
+                    self.gate.record.core.config.learned_secrets.learn(in_headers(&printed));
                     Ok(printed)
                 }
                 Ending::TimedOut => Err(format!(

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use ona_mcp::{ServerSpec, TokenStore, Way, token_key};
-use ona_policy::secrets::Late;
+use ona_policy::secrets::LearnedSecrets;
 use serde_json::Value;
 
 /// A place for tokens: what is put there is secret from then on.
 pub(super) struct HeardTokens {
     pub(super) store: Arc<dyn TokenStore>,
-    pub(super) late: Late,
+    pub(super) learned: LearnedSecrets,
 }
 
 impl TokenStore for HeardTokens {
     fn load(&self, key: &str) -> Result<Option<String>, String> {
         let found = self.store.load(key)?;
         // Another process may have renewed it.
-        self.late.learn(found.iter().flat_map(|kept| secrets_in(kept)));
+        self.learned.learn(found.iter().flat_map(|kept| secrets_in(kept)));
         Ok(found)
     }
 
     fn save(&self, key: &str, secret: &str) -> Result<(), String> {
-        self.late.learn(secrets_in(secret));
+        self.learned.learn(secrets_in(secret));
         self.store.save(key, secret)
     }
 

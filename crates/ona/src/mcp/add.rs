@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use ona_config::servers::remove as take_out;
-use ona_config::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
+use ona_config::servers::{KeepError, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
 use ona_config::settings::Roots;
 use ona_store::{Store, StoreError};
 use serde_json::{Map, Value, json};
@@ -290,14 +290,14 @@ fn nowhere(cli: &Cli, name: &str, scope: Option<KeptIn>, roots: &Roots) -> CliEr
 }
 
 /// Why a file of servers is not changed.
-fn refused(error: Keeping<StoreError>) -> CliError {
+fn refused(error: KeepError<StoreError>) -> CliError {
     match error {
-        Keeping::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
-        Keeping::Exists { .. } => {
+        KeepError::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
+        KeepError::Exists { .. } => {
             CliError::usage(error.to_string()).hint("--force replaces it; `ona mcp get` shows it")
         }
-        Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is unchanged"),
-        Keeping::Record(error) => error.into(),
+        KeepError::Edit(error) => CliError::failed(error.to_string()).hint("the file is unchanged"),
+        KeepError::Record(error) => error.into(),
     }
 }
 
