@@ -471,7 +471,7 @@ pub fn config(cli: &Options) -> Result<Config, CliError> {
         },
         has_locale: path(&LANG).is_some() || path(&LC_ALL).is_some(),
         secrets: secrets(),
-        late: Default::default(),
+        learned_secrets: Default::default(),
         variable: |name| std::env::var(name).ok(),
         home,
     })

@@ -1,23 +1,23 @@
-//! Which servers of a project's file the settings agree to or reject.
+//! Which servers of a `.mcp.json` the settings approve or reject.
 
 use ona_policy::Scope;
 use serde_json::Value;
 
 use crate::settings::{Layer, REJECTED_SERVERS};
 
-/// Servers of a project's file that settings agree to or reject by name, whatever stands there under it.
+/// Servers of a `.mcp.json` that settings approve or reject by name, whatever their definition is.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
     names: Vec<String>,
     all: bool,
-    /// Each with whose word it is.
+    /// Each with the settings that reject it.
     rejected: Vec<(String, String)>,
 }
 
 impl Approvals {
     /// Those of these settings, lowest rank first.
     pub(crate) fn of<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer> + Clone) -> Self {
-        // A project's own settings were agreed to as they are; what its file of servers will hold was not.
+        // The operator agreed to the project's settings as they are, not to what its `.mcp.json` may contain later.
         let agreeing = layers.clone().filter(|layer| layer.source.scope != Scope::Project);
         let mut ranked = agreeing.clone().rev();
         let all = ranked.find_map(|l| l.json.get("enableAllProjectMcpServers")?.as_bool());
@@ -29,12 +29,12 @@ impl Approvals {
         Self { names, all: all == Some(true), rejected: rejected.collect() }
     }
 
-    /// Whether a server of this name is agreed to.
-    pub(crate) fn name(&self, name: &str) -> bool {
+    /// Whether a server of this name is approved.
+    pub(crate) fn approves(&self, name: &str) -> bool {
         self.all || self.names.iter().any(|known| known == name)
     }
 
-    /// Who rejects a server of this name, however it is spelt: its tools have the name in small letters.
+    /// The settings that reject a server of this name. Case is ignored: its tools have the name in lowercase.
     pub(crate) fn rejects(&self, name: &str) -> Option<&str> {
         let known = self.rejected.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         known.map(|(_, source)| source.as_str())

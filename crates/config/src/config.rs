@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::Timeouts;
-use ona_policy::secrets::Late;
+use ona_policy::secrets::LearnedSecrets;
 use ona_types::PermissionMode;
 
 use crate::servers::GivenServers;
@@ -23,17 +23,17 @@ pub struct Config {
     pub managed_dirs: Vec<PathBuf>,
     /// `--settings` and `--setting-sources`.
     pub given: Given,
-    /// `--mcp-config` and what else is said about servers.
+    /// `--mcp-config` and the other options about servers.
     pub servers: GivenServers,
-    /// What started this process, if not the operator: it may give settings that forbid, and no others.
+    /// What started this process, if not the operator. It may only give settings that forbid something.
     pub started_by: Option<String>,
     /// `--plugin-dir`: plugins for this run.
     pub plugin_dirs: Vec<PathBuf>,
     /// `--agents`: agents for this run, as JSON.
     pub agents: Option<String>,
-    /// `--disable-slash-commands`: there are no skills and no commands.
+    /// `--disable-slash-commands`: skills and commands are off.
     pub skills_off: bool,
-    /// The room for the listing of skills, in characters, where the operator says so.
+    /// The room for the listing of skills, in characters, if the operator sets it.
     pub skill_listing_room: Option<usize>,
     /// `--permission-mode`.
     pub mode: Option<PermissionMode>,
@@ -45,10 +45,10 @@ pub struct Config {
     pub hook_timeouts: Timeouts,
     /// Whether `LANG` or `LC_ALL` is set.
     pub has_locale: bool,
-    /// Secrets the process knows of.
+    /// Secrets that are known at the start.
     pub secrets: Vec<String>,
-    /// Secrets it gets to know while it works.
-    pub late: Late,
+    /// Secrets that become known later.
+    pub learned_secrets: LearnedSecrets,
     /// Looks an environment variable up.
     pub variable: fn(&str) -> Option<String>,
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// Whether nothing is read but what the command line gives (`--bare`).
+    /// Whether only the command line counts (`--bare`).
     pub fn is_bare(&self) -> bool {
         self.given.sources.as_ref().is_some_and(Vec::is_empty)
     }

@@ -1,14 +1,13 @@
 //! Project instructions: the `CLAUDE.md` family, found, read and made ready for the model.
 //!
-//! [`load`] reads what holds from the start, the broadest first: the organisation's, the user's, then those of
-//! every directory from the top of the file system down to where the session stands. All of them are passed on,
+//! [`load`] reads what applies from the start, the broadest first: the organisation's, the user's, then those of
+//! every directory from the root of the file system down to the session's directory. All of them are passed on;
 //! none replaces another. It also returns what is [`Conditional`]: rules for certain paths and the files of
-//! directories further down, which come in when a file there is read. [`render`] makes one text of them.
+//! directories further down, which apply when a file there is read. [`render`] makes one text of them.
 //!
-//! A repository's author is not the operator. What a repository brings is read only where it really lies in the
-//! project; a link or an import that leads out is listed as a [`Diagnostic`] unless the operator has made the place it
-//! leads to a working directory.
-//! However much is thrown at it, reading ends soon: every file is read once, and sizes and look-ups are capped.
+//! A repository's author is not the operator. A repository's files are read only if they are really in the project. A
+//! link or an import that leads out of it is reported as a [`Diagnostic`], unless its target is in a further working
+//! directory. Every file is read once, and sizes and look-ups are limited.
 
 mod bounds;
 mod conditional;
@@ -33,9 +32,9 @@ pub use rules::{BadGlob, path_globs};
 /// Where instructions are looked for; all paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
-    /// Where the session stands.
+    /// The session's directory.
     pub cwd: PathBuf,
-    /// The top of the checkout the session is in, of a linked worktree its own; without a repository, `cwd`.
+    /// The root of the session's checkout (of a linked worktree, its own); without a repository, `cwd`.
     pub project_root: PathBuf,
     /// The user's home.
     pub home: PathBuf,
@@ -43,7 +42,7 @@ pub struct Roots {
     pub claude_dir: PathBuf,
     /// The organisation's directories.
     pub managed_dirs: Vec<PathBuf>,
-    /// Further working directories: whoever added them has agreed to what leads there.
+    /// Further working directories: links to them are allowed.
     pub additional_dirs: Vec<PathBuf>,
     /// Whether their instructions are read too (`CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD`).
     pub read_additional: bool,
@@ -62,7 +61,7 @@ pub struct Instruction {
     pub load_reason: LoadReason,
     /// The globs of a rule for certain paths.
     pub globs: Option<Vec<String>>,
-    /// The file that was read and brought this in.
+    /// The file whose reading made it apply.
     pub trigger: Option<PathBuf>,
     /// The file that imports this one.
     pub parent: Option<PathBuf>,
@@ -90,18 +89,18 @@ impl Instruction {
 pub struct Loaded {
     /// The instructions in the order the model gets them. An import follows the file that imports it.
     pub instructions: Vec<Instruction>,
-    /// What was not read, or not as it stands.
+    /// What was skipped or changed.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Why a file is skipped, or what of it is.
+/// Why a file, or a part of it, is skipped.
 #[derive(Debug, thiserror::Error)]
 enum Problem {
-    #[error("the link leads nowhere")]
+    #[error("broken link")]
     Missing,
-    #[error("it holds no text")]
+    #[error("it is not a text file")]
     Binary,
-    #[error("it is not UTF-8: what cannot be read was replaced")]
+    #[error("it is not UTF-8: invalid bytes were replaced")]
     NotUtf8,
     #[error(
         "it leads out of the project, to {}: it is not read unless that is in a working directory (--add-dir {}, or \
@@ -110,13 +109,13 @@ enum Problem {
         .0.parent().unwrap_or(.0).display()
     )]
     External(PathBuf),
-    #[error("imported by {}: more than 5 imports deep", .0.display())]
+    #[error("imported by {}: more than 5 levels of imports", .0.display())]
     TooDeep(PathBuf),
-    #[error("it is not read: all instructions together are larger than 40 MiB")]
+    #[error("skipped: all instructions together exceed the limit of 40 MiB")]
     TotalTooLarge,
-    #[error("the rest is not looked at: too many files, imports or globs")]
+    #[error("too many files, imports or globs: the rest is skipped")]
     TooMany,
-    #[error("its `paths` cannot be understood, so it holds everywhere: {0}")]
+    #[error("invalid `paths`, so the rule applies everywhere: {0}")]
     FrontMatter(String),
     #[error("the glob `{glob}` is skipped: {why}")]
     Glob { glob: String, why: String },
@@ -126,13 +125,13 @@ enum Problem {
     Read(#[from] ReadError),
 }
 
-/// Reads what holds from the start of a session, and what may hold later.
+/// Reads what applies from the start of a session, and what may apply later.
 pub fn load(roots: &Roots) -> (Loaded, Conditional) {
     read(roots, LoadReason::SessionStart)
 }
 
-/// Reads all of it again, after compaction. What came in later counts as not read: it comes in again when it
-/// is called for.
+/// Reads all of it again, after compaction. What applied later counts as not read, and applies again when it is
+/// needed.
 pub fn reload(roots: &Roots) -> (Loaded, Conditional) {
     read(roots, LoadReason::Compact)
 }
@@ -156,8 +155,8 @@ fn read(roots: &Roots, reason: LoadReason) -> (Loaded, Conditional) {
     (Loaded { instructions: out, warnings }, Conditional::new(reader))
 }
 
-/// The directories whose instructions hold from the start, the broadest first, each with whether it is the
-/// session's own: of further working directories, the user's local file is never read.
+/// The directories whose instructions apply from the start, the broadest first, each with whether it belongs to the
+/// session itself: in further working directories the user's local file is never read.
 fn directories(roots: &Roots) -> Vec<(PathBuf, bool)> {
     let mut dirs: Vec<_> = roots.cwd.ancestors().map(|dir| (dir.to_owned(), true)).collect();
     dirs.reverse();

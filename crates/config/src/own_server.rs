@@ -1,34 +1,34 @@
 //! ona's own server in a file of MCP servers.
 //!
-//! `ona init` puts it there for agents that cannot be hooked into. ona's own agent has no use for it: what it offers
-//! is built in. So ona never starts it, and it needs no trust.
+//! `ona init` adds it for agents that have no hooks. ona's own agent has the same tools built in, so ona never starts
+//! it, and it needs no trust.
 
 use ona_files::jsonc::{EditError, Step, prune, value};
 use ona_hooks::own_gate::is_ona;
 use serde_json::{Value, json};
 
-/// What ona's server is called.
+/// The name of ona's server.
 pub const NAME: &str = "ona";
 
-/// The server as it is written for a program.
+/// The entry of the server, started by this program.
 pub fn entry(program: &str) -> Value {
     json!({"command": program, "args": ["serve", "--mcp"]})
 }
 
-/// Whether a server is ona's, with whatever else is set for it.
+/// Whether a server is ona's, whatever else is set for it.
 pub fn is_own(server: &Value) -> bool {
     let args = server.get("args").and_then(Value::as_array);
     let starts = args.is_some_and(|args| args.iter().take(2).eq(&[json!("serve"), json!("--mcp")]));
     starts && server.get("command").and_then(Value::as_str).is_some_and(is_ona)
 }
 
-/// Whether a server is ona's and nothing else is set for it: variables could make any program do anything.
+/// Whether a server is ona's and nothing else is set for it: variables could change what a program does.
 pub(crate) fn is_plain(own: &Value) -> bool {
     let program = own.get("command").and_then(Value::as_str).unwrap_or_default();
     is_own(own) && *own == entry(program)
 }
 
-/// A file of servers without ona's own, as it was before that was put there; nothing if nothing is left.
+/// The text of a file of servers without ona's own; `None` if nothing is left.
 pub(crate) fn without(text: &str) -> Result<Option<String>, EditError> {
     if !is_plain(&value(text)?["mcpServers"][NAME]) {
         return Ok(Some(text.to_owned()));

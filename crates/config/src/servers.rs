@@ -1,7 +1,7 @@
-//! Which MCP servers there are: who says so, which of one name counts, and which may be started.
+//! The MCP servers: where they are defined, which one of a name is used, and which may be started.
 //!
-//! [`find`] reads every place that may name servers, once. What is wrong with one server keeps no other from
-//! working: it is listed with the reason, and named in a [`Diagnostic`]. It starts nothing.
+//! [`find`] reads every place that may define servers, once. A broken server does not affect the others: it is listed
+//! with the reason, and a [`Diagnostic`] names it. Nothing is started here.
 
 mod entry;
 mod expand;
@@ -23,21 +23,21 @@ use serde_json::{Map, Value};
 use crate::Config;
 use crate::settings::{Layer, Roots, Settings};
 pub use entry::{BadEntry, check, check_name};
-pub use keep::{Keeping, Kept, KeptIn, add, kept_in, remove};
+pub use keep::{KeepError, Kept, KeptIn, add, kept_in, remove};
 use limits::Limits;
 pub use mask::in_header;
 pub use mask::shown;
 pub use places::{BadConfig, refuses};
 use places::{Found, Places};
 
-/// What the command line and the environment say about servers.
+/// Options about servers from the command line and the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenServers {
     /// `--mcp-config`: a file each, or the JSON text itself.
     pub configs: Vec<String>,
-    /// `--strict-mcp-config`: no others than those, and the organisation's.
+    /// `--strict-mcp-config`: only those and the organisation's.
     pub strict: bool,
-    /// How long a server may take to be ready.
+    /// How long a server may take to start.
     pub start_timeout: Duration,
     /// How long a call may take.
     pub call_timeout: Duration,
@@ -54,16 +54,16 @@ impl Default for GivenServers {
     }
 }
 
-/// Servers that a plugin brings.
+/// Servers of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginServers {
-    /// The file they stand in.
+    /// Their file.
     pub file: PathBuf,
     /// The servers by their names, as in a file of servers.
     pub servers: Map<String, Value>,
 }
 
-/// Whose word a server is, lowest rank first.
+/// Where a server is defined, lowest rank first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerScope {
     /// A plugin's.
@@ -103,18 +103,18 @@ impl fmt::Display for ServerScope {
     }
 }
 
-/// What becomes of a server.
+/// The state of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// A session starts it.
     Ready,
-    /// Another of the same name counts, which stands here.
+    /// Another one of the same name is used, which is defined here.
     Shadowed(String),
     /// It may not be started, for this reason.
     Denied(String),
-    /// The project brings it, and nobody has agreed to it yet.
+    /// The project defines it, and it is not trusted yet.
     Unapproved,
-    /// It cannot be started as it stands there, for this reason.
+    /// Its definition is invalid, for this reason.
     Broken(String),
 }
 
@@ -130,33 +130,31 @@ impl State {
         }
     }
 
-    /// Why it is not ready, and what to do about it.
+    /// Why it is not ready, and what to do.
     pub fn why(&self) -> Option<String> {
         match self {
             Self::Ready => None,
-            Self::Shadowed(by) => Some(format!("the one in {by} counts")),
+            Self::Shadowed(by) => Some(format!("the one in {by} is used")),
             Self::Denied(why) | Self::Broken(why) => Some(why.clone()),
-            Self::Unapproved => {
-                Some("look at it, then `ona trust` agrees to the file as it is".to_owned())
-            }
+            Self::Unapproved => Some("review it, then run `ona trust`".to_owned()),
         }
     }
 }
 
-/// A server that somebody named.
+/// A server that is defined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedServer {
     /// Its name.
     pub name: String,
-    /// Whose word it is.
+    /// Where it is defined.
     pub scope: ServerScope,
-    /// The file it stands in, or what else it comes from.
+    /// Its file, or the option it comes from.
     pub origin: String,
-    /// What stands there, variables and all.
+    /// Its definition as written, with variables.
     pub entry: Value,
     /// How it is reached, if it is not broken.
     pub way: Option<Way>,
-    /// What becomes of it.
+    /// Its state.
     pub state: State,
 }
 
@@ -165,27 +163,27 @@ pub struct ListedServer {
 pub struct Servers {
     /// The servers to start, by name.
     pub specs: Vec<ServerSpec>,
-    /// Every server that was named: by name, the highest rank first.
+    /// Every server: by name, the highest rank first.
     pub listed: Vec<ListedServer>,
     /// What is wrong.
     pub warnings: Vec<Diagnostic>,
-    /// What those to start are given in secret.
+    /// Secret values of the servers to start.
     secrets: Vec<String>,
 }
 
 impl Servers {
-    /// Values that the servers are given and that must not be kept.
+    /// Secret values of the servers, which must not be stored.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(String::as_str)
     }
 }
 
-/// Values that these servers are given and that must not be kept.
+/// Secret values of these servers, which must not be stored.
 pub fn secrets(specs: &[ServerSpec]) -> Vec<String> {
     specs.iter().flat_map(|spec| mask::hidden(&spec.way)).collect()
 }
 
-/// Finds all servers. The settings are those in force; what is trusted is what the record says of the repository.
+/// Finds all servers. The layers are those in force; `trusted` is what the record says about the repository.
 pub fn find(
     config: &Config,
     roots: &Roots,
@@ -198,12 +196,12 @@ pub fn find(
     let limits = Limits::of(layers, places.exclusive());
     let env = Settings::merged(layers).env.unwrap_or_default();
     let mut listed: Vec<ListedServer> = Vec::new();
-    // The highest rank first; of one rank, what was read last.
+    // The highest rank first; within a rank, the one that was read last.
     found.sort_by(|one, other| one.name.cmp(&other.name).then(other.scope.cmp(&one.scope)));
     for one in found {
         let (way, state) = look(&one, config, &env, &limits, &mut warnings);
         let before = listed.iter().rev().take_while(|before| before.name == one.name);
-        // A server that was meant and is broken must not be replaced by another behind one's back.
+        // A broken server must not silently be replaced by another one.
         let counts =
             |before: &&ListedServer| matches!(before.state, State::Ready | State::Broken(_));
         let state = match before.filter(counts).last() {
@@ -228,7 +226,7 @@ pub fn find(
     Servers { secrets: secrets(&specs), specs, listed, warnings }
 }
 
-/// What would become of a server if no other had its name.
+/// The state of a server if no other has its name.
 fn look(
     one: &Found,
     config: &Config,
@@ -241,7 +239,7 @@ fn look(
         return broken(&why);
     }
     if one.twice {
-        return broken(&"it stands there more than once: make one of them");
+        return broken(&"it occurs more than once: keep only one");
     }
     let variable = |name: &str| env.get(name).cloned().or_else(|| (config.variable)(name));
     let way = match entry::read(&one.entry, &one.cwd, &variable) {
@@ -261,7 +259,7 @@ fn look(
     (Some(way), state)
 }
 
-/// A server's tools are named with its name in small letters (S0 §7): no two may have the same.
+/// Tools are named after their server in lowercase (S0 §7), so two names must not differ in case alone.
 fn same_tools(listed: &mut [ListedServer]) {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for one in listed.iter_mut().filter(|one| one.state == State::Ready) {
@@ -278,7 +276,7 @@ fn same_tools(listed: &mut [ListedServer]) {
     }
 }
 
-/// What the user has to hear of a server that is not started though somebody may think so.
+/// The warning about a server that is not started although it is defined.
 fn warning(one: &ListedServer) -> Option<Diagnostic> {
     let not_started = match &one.state {
         State::Broken(_) => "it is not started",

@@ -1,20 +1,20 @@
-//! Settings: which files there are, which of them win, and what in them is not as it should be.
+//! Settings: which files there are, how they are merged, and what is wrong in them.
 //!
 //! [`load`] reads every file once into [`Layer`]s, lowest rank first. A file that cannot be used is
-//! skipped and an entry that makes no sense is dropped, each with a [`Diagnostic`]; the rest stays in
-//! force. [`merge`] makes one object of the layers, and [`snapshot`] what a session keeps and reads
-//! from then on: the merged settings, with the layers, so that every rule and hook still knows where
-//! it came from. [`edit`] changes a file without losing what else stands in it.
+//! skipped and an invalid entry is dropped, each with a [`Diagnostic`]; the rest applies. [`merge`] makes one
+//! object of the layers, [`Settings::merged`] a typed view of it. [`snapshot`] is what a session stores and reads
+//! from then on: the merged settings with their layers, so that every rule and hook keeps its source. [`edit`]
+//! changes a file and keeps everything else in it.
 
 mod check;
+mod duplicates;
 pub mod edit;
 mod file;
 mod jsonc;
-mod known;
+mod known_keys;
 mod merge;
 mod remarks;
 mod schema;
-mod twice;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 pub use edit::EditError;
 pub use file::{BadFile, read, read_bytes, within};
 pub use jsonc::NotSettings;
-pub use known::BadKey;
+pub use known_keys::BadKey;
 pub(crate) use merge::managed_servers_only;
 pub use merge::{
     hooks_layers, is_managed, layers_of, managed_rules_only, merge, others_hooks_act, rules_layers,
@@ -37,10 +37,10 @@ pub use ona_repo::Repository;
 pub use schema::{Permissions, SearchBackend, Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
 
-/// The setting that rejects servers of a project's file.
+/// The setting that rejects servers of a `.mcp.json`.
 pub(crate) const REJECTED_SERVERS: &str = "disabledMcpjsonServers";
 
-/// The limits on servers that nobody can do without once they are set.
+/// The limits on servers. If one is invalid, no server may be started.
 pub(crate) const SERVER_LIMITS: [&str; 3] =
     ["deniedMcpServers", "allowedMcpServers", REJECTED_SERVERS];
 
@@ -60,15 +60,15 @@ pub struct Roots {
     pub claude_dir: PathBuf,
     /// `~/.config/ona`, or `$XDG_CONFIG_HOME/ona`.
     pub ona_config: PathBuf,
-    /// The organisation's directories; the first that has settings is the one that counts.
+    /// The organisation's directories; the first one with settings is used.
     pub managed_dirs: Vec<PathBuf>,
-    /// Where the operator stands.
+    /// The current directory of the operator.
     pub cwd: PathBuf,
 }
 
 impl Roots {
     /// The files of user, project and local scope, lowest rank first, each with the directory that
-    /// `/p` in its rules is anchored to. ona's own file comes after Claude Code's and so wins.
+    /// `/p` in its rules is relative to. ona's own file comes after Claude Code's and wins.
     pub fn files(&self) -> Vec<(Scope, PathBuf, PathBuf)> {
         let mut files: Vec<_> = [&self.claude_dir, &self.ona_config]
             .map(|dir| (Scope::User, dir.clone(), dir.join("settings.json")))
@@ -90,8 +90,8 @@ impl Roots {
         files
     }
 
-    /// The directories whose settings are the project's: from the root of the checkout, so that the
-    /// repository's guards also hold below it, down to the project's own.
+    /// The directories with project settings: from the root of the checkout, so that the repository's guards
+    /// also apply below it, down to the project's own directory.
     pub fn project_dirs(&self) -> Vec<PathBuf> {
         let checkout = self.checkout();
         let dirs = self.project_dir.ancestors().take_while(|dir| dir.starts_with(&checkout));
@@ -133,9 +133,9 @@ pub struct Given {
 /// The settings of one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
-    /// Whose they are.
+    /// Where they come from.
     pub source: Source,
-    /// What `/p` in their rules is anchored to.
+    /// The directory that `/p` in their rules is relative to.
     #[serde(serialize_with = "lossy")]
     pub base: PathBuf,
     /// The settings.
@@ -149,7 +149,7 @@ impl Layer {
     }
 }
 
-/// A snapshot is text: a path that is not must not keep it from being written.
+/// A snapshot is text: a path that is not valid UTF-8 must not prevent writing it.
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -159,7 +159,7 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 pub struct Loaded {
     /// The settings, lowest rank first.
     pub layers: Vec<Layer>,
-    /// What was wrong with them.
+    /// The problems in them.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -178,21 +178,22 @@ pub fn load(roots: &Roots, given: &Given) -> Loaded {
     loader.loaded
 }
 
-/// What the warnings about the operator's snapshot call it.
+/// The name of the operator's snapshot in warnings.
 pub const SNAPSHOT: &str = "settings_snapshot('effective')";
 
-/// Takes the operator's snapshot in place of files. It is checked as they are, and what this very command
-/// line and the organisation say still goes above it.
+/// Uses the operator's snapshot instead of files. It is checked in the same way, and the settings of this command line
+/// and of the organisation still rank above it.
 pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded, NotSettings> {
-    let (snapshot, twice) = twice::read(snapshot)?;
+    let (snapshot, twice) = duplicates::read(snapshot)?;
     if !snapshot.is_object() {
         return Err(NotSettings::NotAnObject);
     }
     let mut loaded = Loaded::default();
-    let twice = twice.into_iter().map(|key| Diagnostic::new(SNAPSHOT, twice::REASON).in_key(key));
+    let twice =
+        twice.into_iter().map(|key| Diagnostic::new(SNAPSHOT, duplicates::REASON).in_key(key));
     loaded.warnings.extend(twice);
     for mut layer in layers_of(&snapshot, &roots.project_dir) {
-        // Those are read anew; old ones are not the operator's to keep alive.
+        // These are read again: the snapshot must not keep old ones in force.
         if matches!(layer.source.scope, Scope::Cli | Scope::Managed) {
             continue;
         }
@@ -209,7 +210,7 @@ pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded,
     Ok(loaded)
 }
 
-/// Why what `--settings` names cannot be used.
+/// The reason why a value of `--settings` cannot be used.
 pub fn refuses(given: &str, cwd: &Path) -> Option<BadFile> {
     let text = if is_text(given) {
         Ok(given.to_owned())
@@ -219,17 +220,17 @@ pub fn refuses(given: &str, cwd: &Path) -> Option<BadFile> {
     text.and_then(|text| Ok(jsonc::parse(&text)?)).err()
 }
 
-/// The object in a text with comments and trailing commas, and the keys that stand twice in it, as in `a.b`.
+/// The object in a text with comments and trailing commas, and its duplicate keys, such as `a.b`.
 pub(crate) fn object_in(text: &str) -> Result<(Map<String, Value>, Vec<String>), NotSettings> {
     jsonc::parse(text)
 }
 
-/// Whether it is the settings themselves, not a file's name.
+/// Whether a value is JSON text, not the name of a file.
 pub fn is_text(given: &str) -> bool {
     given.trim_start().starts_with('{')
 }
 
-/// The file that an update of the permissions goes to, if it goes to one.
+/// The file that an update of the permissions is written to, if any.
 pub fn file_for(destination: UpdateDestination, roots: &Roots) -> Option<PathBuf> {
     match destination {
         UpdateDestination::UserSettings => Some(roots.claude_dir.join("settings.json")),
@@ -241,8 +242,8 @@ pub fn file_for(destination: UpdateDestination, roots: &Roots) -> Option<PathBuf
     }
 }
 
-/// The same, if whoever wrote the repository has not led it elsewhere: a file that would not be read is
-/// not written either.
+/// The same, unless the repository redirects it with a link: a file that would not be read is not
+/// written either.
 fn writable(
     destination: UpdateDestination,
     roots: &Roots,
@@ -268,11 +269,11 @@ pub struct Saved {
     pub before: Option<Layer>,
     /// Its settings now.
     pub after: Option<Layer>,
-    /// What the user should hear of it.
+    /// A remark for the user.
     pub remark: Option<String>,
 }
 
-/// Writes an update of the permissions to the file it goes to, and says which; nothing if to none.
+/// Writes an update of the permissions to its file; `None` if it is not written to a file.
 pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, EditError> {
     let Some((scope, file)) = writable(update.destination(), roots)? else { return Ok(None) };
     let (mut before, mut after) = (None, None);
@@ -288,17 +289,17 @@ pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, E
     Ok(Some(Saved { before: layer(before), after: layer(after), remark, file }))
 }
 
-/// What to do about a key that there is not.
+/// What to do about an unknown key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownKeys {
-    /// It is a mistake.
+    /// It is refused.
     Refused,
-    /// Another program may know it.
+    /// It is kept: another program may use it.
     Kept,
 }
 
-/// Sets a key in the file of the destination, unless reading it again would drop the value. Says which file
-/// that is, and what is odd about the value.
+/// Sets a key in the file of the destination, unless reading the file would drop the value. Returns the file and
+/// remarks about the value.
 pub fn set(
     destination: UpdateDestination,
     key: &[&str],
@@ -306,7 +307,7 @@ pub fn set(
     roots: &Roots,
     unknown: UnknownKeys,
 ) -> Result<(PathBuf, Vec<String>), EditError> {
-    match known::check(key, value) {
+    match known_keys::check(key, value) {
         Err(BadKey::Unknown { .. }) if unknown == UnknownKeys::Kept => {}
         checked => checked?,
     }
@@ -324,7 +325,7 @@ pub fn set(
         let found = found.into_iter().chain(missing).filter(|(key, _)| about(key));
         let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
         let mut stays = left.flatten() == Some(value);
-        // What hooks mean is the hook plane's to say, here as when they are read.
+        // The hook plane checks hooks, as it does when they are read.
         for warning in hook_warnings(&layer).into_iter().filter(|warning| about(&warning.place)) {
             stays &= !warning.left_out;
             let ona_hooks::HookWarning { place, why, left_out, .. } = warning;
@@ -345,19 +346,19 @@ pub fn set(
     Ok((file, odd))
 }
 
-/// Whether a key is the other one, or a part of it.
+/// Whether a key is the other one, or inside it.
 fn is_in(key: &str, other: &str) -> bool {
     key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// What is wrong with the hooks of a layer.
+/// The problems in the hooks of a layer.
 fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
     let Some(hooks) = layer.json.get("hooks") else { return Vec::new() };
     let (source, hooks) = (layer.source.clone(), hooks.clone());
     ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false, env: Vec::new() }]).1
 }
 
-/// The settings in a text, with what was dropped from them or is odd.
+/// The settings in a text, with what was dropped or is suspicious.
 fn checked(
     scope: Scope,
     base: &Path,
@@ -370,7 +371,7 @@ fn checked(
     let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
     let anchors = layer.anchors(&roots.cwd, &roots.home);
     let mut found: check::Findings =
-        twice.into_iter().map(|key| (key, twice::REASON.to_owned())).collect();
+        twice.into_iter().map(|key| (key, duplicates::REASON.to_owned())).collect();
     found.extend(check::check(&mut layer, &anchors));
     Ok((layer, found))
 }
@@ -393,8 +394,8 @@ impl Loader<'_> {
 
     fn read(&self, scope: Scope, path: &Path) -> Result<Option<String>, BadFile> {
         match scope {
-            // Whoever wrote the repository does not decide about files elsewhere. What was judged is
-            // what is read.
+            // A repository must not make ona read files outside it. The path that was checked is the path
+            // that is read.
             Scope::Project | Scope::Local => file::read(&file::within(&self.checkout, path)?),
             _ => file::read(path),
         }
@@ -422,7 +423,7 @@ impl Loader<'_> {
                 Ok(more) => files.extend(more),
                 Err(bad) => self.skip(&drop_ins, &bad),
             }
-            // Even one that cannot be read shows that this is the organisation's directory.
+            // Even an unreadable file shows that this is the organisation's directory.
             files.retain(|file| file.symlink_metadata().is_ok());
             for file in &files {
                 self.file(Scope::Managed, Path::new("/"), file);

@@ -29,7 +29,7 @@ pub fn config(home: &Path, settings: &Value) -> Config {
         hook_timeouts: Timeouts::default(),
         has_locale: true,
         secrets: Vec::new(),
-        late: Default::default(),
+        learned_secrets: Default::default(),
         variable: |_| None,
     }
 }

@@ -1,10 +1,9 @@
-//! Trust: what a repository's own files would run or permit acts only after the operator has agreed to it,
-//! as it is. What in them forbids always acts: it can only make things stricter.
+//! Trust: what a repository's files would run or permit takes effect only after the operator has agreed to exactly
+//! that. What they forbid always takes effect: it can only make things stricter.
 //!
-//! Trust is given file by file. A file is known by its repository and its place in the checkout, so that a
-//! nested directory's settings are a thing of their own, and a worktree's are the main checkout's. Of each
-//! version two hashes are kept: of what would run, and of everything. So where only permissions have
-//! changed, what runs need not be asked about again.
+//! Trust is given per file. A file is known by its repository and its path in the checkout, so settings of a nested
+//! directory are separate, and a worktree shares those of the main checkout. Two hashes are kept of each version: of
+//! what would run, and of everything. If only permissions have changed, what runs stays trusted.
 
 mod extension;
 mod request;
@@ -34,46 +33,46 @@ const RUNS: &[&str] = &[
     "env",
 ];
 
-/// Settings that only ever make things stricter.
+/// Settings that can only make things stricter.
 const RESTRICTS: &[&str] = &["deniedMcpServers", "disabledMcpjsonServers"];
 /// The same in `permissions`.
 const RESTRICTS_PERMISSIONS: &[&str] = &["deny", "ask", "disableBypassPermissionsMode"];
 
-/// Settings that change nothing at all.
+/// Settings without any effect.
 const INERT: &[&str] = &["$schema"];
 
-/// What one file of a repository brings along.
+/// One file of a repository that needs trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustItem {
     /// The file, from the root of the checkout.
     pub place: String,
     /// What would run, with the file.
     pub runs: Vec<String>,
-    /// What else would act, with the file.
+    /// What else would take effect, with the file.
     pub permits: Vec<String>,
     hash: ContentHash,
     runs_hash: ContentHash,
-    /// The servers of a `.mcp.json`, where settings can settle each of them by its name.
+    /// The servers of a `.mcp.json`, if settings can approve or reject each of them by name.
     servers: Option<Vec<String>>,
 }
 
-/// What a repository brings along, seen from the project's directory.
+/// What needs trust in a repository, seen from the project's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustRequest {
     /// The repository's root.
     pub root: PathBuf,
-    /// Its files that bring something.
+    /// Its files that need trust.
     pub files: Vec<TrustItem>,
 }
 
-/// What of it acts.
+/// What takes effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
-    /// The settings that act.
+    /// The settings that take effect.
     pub layers: Vec<Layer>,
-    /// What would run, and nobody has agreed to.
+    /// What would run and is not trusted.
     pub unagreed: Vec<String>,
-    /// What else does not act.
+    /// What else has no effect until it is trusted.
     pub held_back: Vec<String>,
 }
 
@@ -88,17 +87,17 @@ pub enum Trusted {
     Everything,
 }
 
-/// The root of the repository a directory is in; of a linked worktree, the main checkout's; without a
-/// repository, the directory itself.
+/// The root of the repository that a directory is in: for a linked worktree the main checkout, without a repository the
+/// directory itself.
 pub fn repository_root(dir: &Path) -> PathBuf {
     Repository::of(dir).root
 }
 
-/// A path as the record names it. Two paths never have one name, even where they are no text.
+/// The name of a path in the record. It is unique, even for a path that is not UTF-8.
 pub fn name_of(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
-        // No path that was resolved begins with two slashes.
+        // A resolved path never starts with two slashes.
         None => format!("//bytes:{}", path.as_os_str().as_bytes().escape_ascii()),
     }
 }
@@ -108,13 +107,13 @@ fn place_of(file: &Path, checkout: &Path) -> String {
 }
 
 impl TrustItem {
-    /// Whether settings agree to or reject by name every server that it brings.
+    /// Whether settings approve or reject every server of the file by name.
     pub(crate) fn settled(&self, approvals: &Approvals) -> bool {
-        let settled = |name: &String| approvals.name(name) || approvals.rejects(name).is_some();
+        let settled = |name: &String| approvals.approves(name) || approvals.rejects(name).is_some();
         self.servers.as_ref().is_some_and(|servers| servers.iter().all(settled))
     }
 
-    /// What a layer brings; nothing if all it does is forbid.
+    /// What needs trust in a layer; `None` if it only forbids.
     pub(crate) fn of(layer: &Layer, checkout: &Path) -> Option<Self> {
         let (runs, permits) = (what_runs(layer), what_permits(layer));
         if runs.is_empty() && permits.is_empty() {
@@ -123,7 +122,7 @@ impl TrustItem {
         Some(Self::new(place(layer, checkout), &layer.source, runs, permits))
     }
 
-    /// What an agent, a skill or a command brings. Their text needs nobody's consent.
+    /// What needs trust in an agent, a skill or a command. Their text needs none.
     pub(crate) fn of_extension(brings: &ExtensionEffects, checkout: &Path) -> Self {
         let ExtensionEffects { file, runs, permits } = brings.clone();
         let place = place_of(&file, checkout);
@@ -174,7 +173,7 @@ fn place(layer: &Layer, checkout: &Path) -> String {
         .map_or_else(|| layer.source.to_string(), |file| place_of(file, checkout))
 }
 
-/// The layer's settings that do more than forbid, by their names.
+/// The names of the layer's settings that do more than forbid.
 pub fn brings(layer: &Layer) -> Vec<String> {
     what_runs(layer).into_iter().chain(what_permits(layer)).map(|(key, _)| key).collect()
 }
@@ -189,8 +188,8 @@ fn what_runs(layer: &Layer) -> Map<String, Value> {
     runs.filter(|(_, value)| !is_empty(value)).collect()
 }
 
-/// The layer's settings that do something else than run or forbid something, by their full names. Whatever
-/// is not known to be harmless counts: a key that is forgotten here is asked about once too often.
+/// The layer's settings that neither run nor forbid something, by their full names. Every setting that is not known
+/// to be harmless counts.
 fn what_permits(layer: &Layer) -> Map<String, Value> {
     let mut permits = Map::new();
     for (key, value) in &layer.json {
@@ -222,11 +221,11 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn hash(value: &Value) -> ContentHash {
-    // A number that has no canonical form still has a text.
+    // A number without a canonical form is hashed as text.
     canonical::hash(value).unwrap_or_else(|_| ContentHash::of(value.to_string().as_bytes()))
 }
 
-/// The names of the servers that stand there. What is put together from two is neither of them.
+/// The names of the servers in the file; `None` if keys occur twice, since a merged entry is neither of the two.
 fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
     let (file, twice) = settings::object_in(str::from_utf8(bytes).ok()?).ok()?;
     let servers = file.get("mcpServers").and_then(Value::as_object).filter(|_| twice.is_empty())?;
@@ -234,7 +233,7 @@ fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
     Some(others.map(|(name, _)| name.clone()).collect())
 }
 
-/// What a file of servers brings that holds this.
+/// What needs trust in a file of servers with these contents.
 fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem> {
     let servers = server_names(&bytes).filter(|names| !names.is_empty());
     let hash = ContentHash::of(&without_own_server(bytes)?);
@@ -252,7 +251,7 @@ fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) 
     }
 }
 
-/// Whether somebody has agreed to a project's file of servers that holds this; nothing but ona's own needs no agreement.
+/// Whether a `.mcp.json` with these contents is trusted; one with nothing but ona's own server needs no trust.
 pub(crate) fn agrees_to_servers(
     file: &Path,
     bytes: &[u8],
@@ -264,8 +263,8 @@ pub(crate) fn agrees_to_servers(
         .is_none_or(|brings| brings.trusted(&name_of(&root), trusted) == Trusted::Everything)
 }
 
-/// Lets trust go on where the operator has changed a project's file of servers by ona's own hand: if what stood in it
-/// was agreed to, or needed no agreement, so is what stands in it now. Says whether it will act.
+/// Keeps trust when the operator changes a `.mcp.json` through ona: if the old contents were trusted or needed no trust,
+/// the new contents are trusted. Returns whether they are.
 pub(crate) fn carry_over_servers<R: TrustRecord>(
     file: &Path,
     (before, after): (&str, &str),
@@ -283,7 +282,7 @@ pub(crate) fn carry_over_servers<R: TrustRecord>(
     Ok(true)
 }
 
-/// What is left of a file of servers without ona's own, if anything is.
+/// A file of servers without ona's own; `None` if nothing is left.
 fn without_own_server(bytes: Vec<u8>) -> Option<Vec<u8>> {
     match str::from_utf8(&bytes).map(own_server::without) {
         Ok(Ok(left)) => left.map(String::into_bytes),
@@ -292,7 +291,7 @@ fn without_own_server(bytes: Vec<u8>) -> Option<Vec<u8>> {
 }
 
 impl TrustRequest {
-    /// What the record calls the repository.
+    /// The name of the repository in the record.
     pub fn name(&self) -> String {
         name_of(&self.root)
     }
@@ -311,7 +310,7 @@ impl TrustRequest {
         record.trust(&self.name(), &files)
     }
 
-    /// What of the settings acts, given what is trusted.
+    /// Which settings take effect, given what is trusted.
     pub fn judge(&self, layers: &[Layer], roots: &Roots, trusted: &[TrustedContent]) -> Judged {
         let (root, checkout) = (self.name(), roots.checkout());
         let acts = |layer: &Layer| {
@@ -322,7 +321,7 @@ impl TrustRequest {
             }
         };
         let mut judged = Judged { layers: layers.iter().map(acts).collect(), ..Judged::default() };
-        // Of the project's own settings, those count that were agreed to.
+        // The project's own settings count as far as they are trusted.
         let approvals = Approvals::of(judged.layers.iter());
         for file in self.files.iter().filter(|file| !file.settled(&approvals)) {
             match file.trusted(&root, trusted) {
@@ -336,7 +335,7 @@ impl TrustRequest {
     }
 }
 
-/// What of a repository's agents, skills and commands the operator has agreed to.
+/// Which of a repository's agents, skills and commands are trusted.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
     everything: bool,
@@ -346,12 +345,12 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// To all of it, for this run.
+    /// Everything, for this run.
     pub fn to_everything() -> Self {
         Self { everything: true, ..Self::default() }
     }
 
-    /// What the record knows.
+    /// What the record says.
     pub fn find<R: TrustRecord>(roots: &Roots, record: &R) -> Result<Self, R::Error> {
         let Repository { checkout, root } = Repository::of(&roots.project_dir);
         let root = name_of(&root);
@@ -359,8 +358,7 @@ impl Agreement {
         Ok(Self { everything: false, root, checkout, trusted })
     }
 
-    /// How far a file is trusted, given whose it is. A directory that was added is a place to work in: what it brings
-    /// was not agreed to.
+    /// How far a file is trusted, given its origin. A further working directory is never trusted.
     pub fn of(&self, origin: &Origin, brings: &ExtensionEffects) -> Trusted {
         match origin {
             _ if self.everything || brings.is_nothing() => Trusted::Everything,
@@ -374,7 +372,7 @@ impl Agreement {
     }
 }
 
-/// What acts of a layer that is trusted so far.
+/// The part of a layer that takes effect at this level of trust.
 fn kept(layer: &Layer, trusted: Trusted) -> Layer {
     let mut json = match trusted {
         Trusted::Everything => return layer.clone(),
@@ -392,8 +390,8 @@ fn kept(layer: &Layer, trusted: Trusted) -> Layer {
     Layer { json, ..layer.clone() }
 }
 
-/// Lets trust go on where ona itself has changed a file on the operator's answer: if all that stood in it
-/// before was agreed to, or needed no agreement, so is what stands in it now. Says whether it will act.
+/// Keeps trust when ona changes a file on the operator's answer: if the old contents were trusted or needed no trust, the
+/// new contents are trusted. Returns whether they are.
 pub fn carry_over<R: TrustRecord>(
     saved: &Saved,
     roots: &Roots,

@@ -1,5 +1,5 @@
-//! Which files have changed since somebody looked. There is no watcher behind it: it looks where the session
-//! has a moment, so that what hooks hear comes in an order, and never in the middle of a call.
+//! Which files have changed since the last look. There is no background watcher: the session looks between calls, so
+//! that hooks get changes in order and never in the middle of a call.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use ona_types::hook::FileEvent;
 
-/// What tells one state of a file from another.
+/// What identifies a state of a file: inode, size and modification time.
 type Stamp = (u64, u64, i64, i64);
 
-/// Files, each as it was when somebody last looked; nothing where it did not exist.
+/// Watched files, each with its state at the last look; `None` if it did not exist.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     files: BTreeMap<PathBuf, Option<Stamp>>,
 }
 
 impl Watch {
-    /// These files from now on, and no others. Those that were watched before keep the state they were seen in.
+    /// Watches these files only. Files that were watched before keep their last state.
     pub fn keep_to(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         let before = std::mem::take(&mut self.files);
         for file in files {
@@ -27,14 +27,14 @@ impl Watch {
         }
     }
 
-    /// A file as it is now has been seen.
+    /// Marks the current state of a file as seen.
     pub fn seen(&mut self, file: &Path) {
         if let Some(seen) = self.files.get_mut(file) {
             *seen = stamp(file);
         }
     }
 
-    /// What has changed since the last time, in the order of the names.
+    /// The changes since the last look, sorted by name.
     pub fn changes(&mut self) -> Vec<(PathBuf, FileEvent)> {
         let mut changes = Vec::new();
         for (file, seen) in &mut self.files {
@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-/// Through links: who points one elsewhere changes what is read.
+/// Links are followed: a changed link target is a change.
 fn stamp(file: &Path) -> Option<Stamp> {
     let meta = fs::metadata(file).ok()?;
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))

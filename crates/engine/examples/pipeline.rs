@@ -116,7 +116,7 @@ impl Bench {
             hook_timeouts: Timeouts::default(),
             has_locale: true,
             secrets: Vec::new(),
-            late: Default::default(),
+            learned_secrets: Default::default(),
             variable: |_| None,
         };
         let engine = Engine::new(Core {

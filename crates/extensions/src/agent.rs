@@ -1,4 +1,4 @@
-//! Agents: what one is told, what it may use, how it runs.
+//! Agents: their prompt, their tools, how they run.
 
 pub(crate) mod builtin;
 
@@ -10,70 +10,70 @@ use ona_policy::{TOOL_NAMES, tool_named, wildcard};
 use ona_types::{Effort, PermissionMode};
 use serde_json::Value;
 
-use crate::keys::{Bad, Keys};
+use crate::keys::{KeyError, Keys};
 use crate::names::{MAX_NAME, is_name};
 use crate::notes::Notes;
 
-/// What an agent that keeps memories has, to read and write them.
+/// The tools that an agent with memories has, to read and write them.
 const FOR_MEMORY: [&str; 3] = ["Read", "Write", "Edit"];
 
 /// An agent that can be started.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
-    /// What it is called; of a plugin's, `plugin:agent`.
+    /// Its name; a plugin's agent is `plugin:agent`.
     pub name: String,
-    /// When to hand something to it.
+    /// When to use it.
     pub description: String,
     /// The tools it may use, as written; all if there is no list.
     pub tools: Option<Vec<String>>,
     /// The tools it may not use.
     pub disallowed_tools: Vec<String>,
-    /// The agents it may start where it is the main one; any if there is no list.
+    /// The agents it may start if it is the main agent; any if there is no list.
     pub may_start: Option<Vec<String>>,
-    /// The model; its parent's if it does not say.
+    /// The model; its parent's if not set.
     pub model: Option<String>,
-    /// The permission mode; its parent's if it does not say.
+    /// The permission mode; its parent's if not set.
     pub permission_mode: Option<PermissionMode>,
-    /// How often it may ask the model.
+    /// The maximum number of requests to the model.
     pub max_turns: Option<NonZeroU32>,
     /// Skills it knows from the start.
     pub skills: Vec<String>,
     /// MCP servers it uses.
     pub mcp_servers: Vec<ServerUse>,
-    /// Hooks that hold while it runs, as settings write them.
+    /// Hooks while it runs, as in settings.
     pub hooks: Option<Value>,
     /// Where it keeps memories.
     pub memory: Option<MemoryPlace>,
-    /// Whether it runs beside the conversation.
+    /// Whether it runs in the background.
     pub background: bool,
-    /// How hard it thinks.
+    /// Its reasoning effort.
     pub effort: Option<Effort>,
-    /// Whether it works in a worktree of its own.
+    /// Whether it works in its own worktree.
     pub isolated: bool,
     /// The colour it is shown in.
     pub color: Option<&'static str>,
-    /// What is said first where it is the main agent.
+    /// The first prompt if it is the main agent.
     pub initial_prompt: Option<String>,
     /// Its system prompt.
     pub prompt: String,
-    /// Whose it is.
+    /// Where it comes from.
     pub origin: Origin,
     /// Its file.
     pub path: Option<PathBuf>,
-    /// Keys that do not act because nobody has agreed to the repository as it is.
+    /// Keys without effect because the file is not trusted.
     pub held_back: Vec<&'static str>,
 }
 
 /// An MCP server that an agent uses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerUse {
-    /// One that is set up already.
+    /// One that is configured.
     Named(String),
-    /// One of its own, which lives as long as it does.
+    /// One of its own, which runs as long as the agent.
     Inline {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// As settings write it.
+        /// Its definition, as in settings.
         definition: Value,
     },
 }
@@ -101,7 +101,7 @@ const COLOURS: [(&str, &str); 8] = [
     ("cyan", "cyan"),
 ];
 
-/// Every key; in JSON there is `prompt` besides.
+/// Every key; JSON also has `prompt`.
 const KEYS: [&str; 16] = [
     "name",
     "description",
@@ -121,7 +121,7 @@ const KEYS: [&str; 16] = [
     "initialPrompt",
 ];
 
-/// Keys that hold an agent back. One that is misspelt would leave it freer than it was meant to be.
+/// Keys that restrict an agent, with misspellings: an ignored misspelling would give the agent more rights than meant.
 const RESTRICTING: [(&str, &[&str]); 5] = [
     ("tools", &["tool", "allowedtools", "allowtools"]),
     ("disallowedTools", &["disallowedtool", "disallowtools", "deniedtools", "denytools"]),
@@ -130,19 +130,19 @@ const RESTRICTING: [(&str, &[&str]); 5] = [
     ("isolation", &["isolate", "isolated"]),
 ];
 
-/// Reads an agent of this name. What is wrong with a key is noted, and the agent goes without it, unless that would
-/// leave it freer than it was meant to be.
+/// Reads an agent of this name. An invalid key is reported and ignored, unless that would give the agent more rights
+/// than meant.
 pub(crate) fn read(
     name: String,
     keys: &Keys,
     prompt: &str,
     origin: &Origin,
     notes: &mut Notes<'_>,
-) -> Result<AgentDefinition, Bad> {
+) -> Result<AgentDefinition, KeyError> {
     misspelt(keys, notes)?;
-    let description = keys.text("description")?.ok_or_else(|| {
-        keys.bad("description", "is missing: it says when to hand something to the agent")
-    })?;
+    let description = keys
+        .text("description")?
+        .ok_or_else(|| keys.bad("description", "is missing: it says when to use the agent"))?;
     let listed = match keys.has("tools") {
         true => tools(keys, "tools", notes)?,
         false => None,
@@ -151,7 +151,7 @@ pub(crate) fn read(
     let disallowed = tools(keys, "disallowedTools", notes)?.unwrap_or_default();
     let mode = match keys.text("permissionMode")? {
         Some(mode) => {
-            let mode = mode.parse().map_err(|why: ona_types::UnknownMode| Bad {
+            let mode = mode.parse().map_err(|why: ona_types::UnknownMode| KeyError {
                 line: keys.line("permissionMode"),
                 why: why.to_string(),
             })?;
@@ -183,14 +183,14 @@ pub(crate) fn read(
         name,
     };
     let listed = agent.tools.clone().unwrap_or_else(|| TOOL_NAMES.map(str::to_owned).to_vec());
-    // Who writes an empty list means it; of a key that says nothing it was said already.
+    // An empty list is meant; a key without a value was reported already.
     let meant = keys.has("tools") && keys.words("tools")?.is_none_or(|written| written.is_empty());
     if !meant && !listed.iter().map(String::as_str).chain(FOR_MEMORY).any(|tool| agent.has(tool)) {
         let key = if keys.has("tools") { "tools" } else { "disallowedTools" };
-        notes.say(
+        notes.warn(
             keys.line(key),
-            "the agent is left without any tool".to_owned(),
-            "list some that there are and that are not disallowed",
+            "the agent has no tools".to_owned(),
+            "list at least one tool that is not disallowed",
         );
     }
     if let Origin::Plugin(id) = origin {
@@ -200,7 +200,7 @@ pub(crate) fn read(
 }
 
 impl AgentDefinition {
-    /// Whether its file leaves it a tool: what is disallowed goes first, then only what is listed stays.
+    /// Whether its file allows it a tool: disallowed tools are removed first, then only listed tools stay.
     pub fn has(&self, tool: &str) -> bool {
         let any = |list: &[String]| list.iter().any(|pattern| covers(pattern, tool));
         let remembers = self.memory.is_some() && FOR_MEMORY.contains(&tool);
@@ -208,15 +208,15 @@ impl AgentDefinition {
             && self.tools.as_ref().is_none_or(|listed| any(listed) || remembers)
     }
 
-    /// A plugin says neither what runs around its agents nor what they may do unasked.
+    /// A plugin may not set hooks, servers or the permission mode of its agents.
     fn of_plugin(&mut self, id: &str, keys: &Keys, notes: &mut Notes<'_>) {
         self.name = format!("{id}:{}", self.name);
         for key in ["hooks", "mcpServers", "permissionMode"] {
             if keys.value(key).is_some() {
-                notes.say(
+                notes.warn(
                     keys.line(key),
-                    format!("`{key}` of a plugin's agent does not count"),
-                    "bring it with the plugin itself, or leave it out",
+                    format!("`{key}` is ignored in a plugin's agent"),
+                    "define it in the plugin itself, or remove it",
                 );
             }
         }
@@ -227,33 +227,37 @@ impl AgentDefinition {
 }
 
 /// The name that a file gives its agent.
-pub(crate) fn name(keys: &Keys) -> Result<String, Bad> {
+pub(crate) fn name(keys: &Keys) -> Result<String, KeyError> {
     let name = keys.text("name")?.ok_or_else(|| keys.bad("name", "is missing"))?;
     match is_name(&name) || builtin::NAMES.contains(&name.as_str()) {
         true => Ok(name),
-        false => Err(keys
-            .bad("name", &format!("must be up to {MAX_NAME} small letters, digits and hyphens"))),
+        false => Err(keys.bad(
+            "name",
+            &format!("must be up to {MAX_NAME} lowercase letters, digits and hyphens"),
+        )),
     }
 }
 
-/// A key as it is compared with others: `allowed-tools` is `allowedTools`.
+/// A key in the form in which keys are compared: `allowed-tools` equals `allowedTools`.
 fn plain(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// Refuses a key that was meant to restrict, and notes others that are likely to be misspelt.
-fn misspelt(keys: &Keys, notes: &mut Notes<'_>) -> Result<(), Bad> {
+/// Refuses a misspelt key that was meant to restrict, and reports other likely misspellings.
+fn misspelt(keys: &Keys, notes: &mut Notes<'_>) -> Result<(), KeyError> {
     for key in keys.names().filter(|key| !KEYS.contains(key) && *key != "prompt") {
         let plain_key = plain(key);
         for (meant, others) in RESTRICTING {
             if plain_key == plain(meant) || others.contains(&plain_key.as_str()) {
-                return Err(keys.bad(key, &format!("is no key of an agent: `{meant}` is meant")));
+                return Err(
+                    keys.bad(key, &format!("is not a key of an agent: did you mean `{meant}`?"))
+                );
             }
         }
         if let Some(meant) = KEYS.into_iter().find(|known| plain(known) == plain_key) {
-            notes.say(
+            notes.warn(
                 keys.line(key),
-                format!("`{key}` is no key of an agent"),
+                format!("`{key}` is not a key of an agent"),
                 &format!("write `{meant}`"),
             );
         }
@@ -261,12 +265,12 @@ fn misspelt(keys: &Keys, notes: &mut Notes<'_>) -> Result<(), Bad> {
     Ok(())
 }
 
-/// The names of tools that a key lists, as they are called today. `*` is all of them.
-fn tools(keys: &Keys, key: &str, notes: &mut Notes<'_>) -> Result<Option<Vec<String>>, Bad> {
+/// The tools that a key lists, by their current names. `*` means all of them.
+fn tools(keys: &Keys, key: &str, notes: &mut Notes<'_>) -> Result<Option<Vec<String>>, KeyError> {
     let Some(written) = keys.words(key)? else {
         if key == "tools" {
-            let why = "`tools` is empty: the agent has none".to_owned();
-            notes.say(keys.line(key), why, "leave the key out to give it all of them");
+            let why = "`tools` is empty: the agent has no tools".to_owned();
+            notes.warn(keys.line(key), why, "remove the key to give it all tools");
             return Ok(Some(Vec::new()));
         }
         return Ok(None);
@@ -282,13 +286,13 @@ fn tools(keys: &Keys, key: &str, notes: &mut Notes<'_>) -> Result<Option<Vec<Str
             Some("Agent") if bare != name => known.push(name.replacen(bare, "Agent", 1)),
             Some(tool) if bare == name => known.push(tool.to_owned()),
             _ if is_servers(&name) => known.push(name),
-            // What is forbidden in part, or in other letters, must not go free.
+            // A tool that is disallowed in part, or in other case, must not be allowed.
             _ if key != "tools" && similar.or(tool_named(bare)).is_some() => {
                 let tool = similar.or(tool_named(bare)).unwrap_or_default();
-                notes.say(
+                notes.warn(
                     keys.line(key),
-                    format!("`{key}`: `{name}` is taken for all of `{tool}`"),
-                    "name tools as they are, without parentheses",
+                    format!("`{key}`: `{name}` is treated as `{tool}`"),
+                    "use the exact name of the tool, without parentheses",
                 );
                 known.push(tool.to_owned());
             }
@@ -296,21 +300,21 @@ fn tools(keys: &Keys, key: &str, notes: &mut Notes<'_>) -> Result<Option<Vec<Str
         }
     }
     if !unknown.is_empty() {
-        notes.say(
+        notes.warn(
             keys.line(key),
-            format!("`{key}` names what is no tool and is left out: {}", unknown.join(", ")),
+            format!("`{key}`: unknown tools are ignored: {}", unknown.join(", ")),
             &format!("the tools are {}, and mcp__SERVER__TOOL", TOOL_NAMES.join(", ")),
         );
     }
     Ok(Some(known))
 }
 
-/// Whether a name is that of a server's tools.
+/// Whether a name is that of a server or its tool.
 fn is_servers(name: &str) -> bool {
     name.strip_prefix("mcp__").is_some_and(|rest| !rest.is_empty()) && !name.contains(['(', ')'])
 }
 
-/// Takes `Agent(a, b)` out of a list of tools: which agents may be started.
+/// Reads `Agent(a, b)` in a list of tools: which agents may be started.
 fn may_start(
     own: &str,
     listed: Vec<String>,
@@ -327,8 +331,8 @@ fn may_start(
         let names = may.get_or_insert_with(Vec::new);
         for name in named.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             if name == own {
-                let why = format!("`tools`: the agent names itself in `{tool}`, which is left out");
-                notes.say(None, why, "name the agents it may start, or none");
+                let why = format!("`tools`: the agent names itself in `{tool}`; this is ignored");
+                notes.warn(None, why, "name the agents it may start, or none");
             } else {
                 names.push(name.to_owned());
             }
@@ -339,8 +343,8 @@ fn may_start(
     (Some(tools), may)
 }
 
-/// Hooks may be guards: where they cannot be read, nobody should run without them.
-pub(crate) fn hooks(keys: &Keys) -> Result<Option<Value>, Bad> {
+/// Hooks may be guards: without them the agent or skill must not run.
+pub(crate) fn hooks(keys: &Keys) -> Result<Option<Value>, KeyError> {
     match keys.value("hooks") {
         None => Ok(None),
         Some(hooks @ (Value::Object(_) | Value::Array(_))) => Ok(Some(hooks.clone())),
@@ -348,7 +352,7 @@ pub(crate) fn hooks(keys: &Keys) -> Result<Option<Value>, Bad> {
     }
 }
 
-fn servers(keys: &Keys) -> Result<Vec<ServerUse>, Bad> {
+fn servers(keys: &Keys) -> Result<Vec<ServerUse>, KeyError> {
     let inline = |(name, definition): (&String, &Value)| ServerUse::Inline {
         name: name.clone(),
         definition: definition.clone(),
@@ -362,7 +366,7 @@ fn servers(keys: &Keys) -> Result<Vec<ServerUse>, Bad> {
                 match item {
                     Value::String(name) => servers.push(ServerUse::Named(name.clone())),
                     Value::Object(own) => servers.extend(own.iter().map(inline)),
-                    _ => return Err(keys.bad("mcpServers", "must hold names or definitions")),
+                    _ => return Err(keys.bad("mcpServers", "must contain names or definitions")),
                 }
             }
             Ok(servers)
@@ -371,7 +375,7 @@ fn servers(keys: &Keys) -> Result<Vec<ServerUse>, Bad> {
     }
 }
 
-/// The tools that an agent has of these.
+/// Those of these tools that an agent has.
 pub fn tools_for(agent: &AgentDefinition, all: &[String]) -> Vec<String> {
     all.iter().filter(|tool| agent.has(tool)).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! What in a repository's agents, skills and commands would run or permit something.
+//! What agents, skills and commands would run or permit.
 
 use std::path::{Path, PathBuf};
 
@@ -15,28 +15,28 @@ use crate::render::has_commands;
 /// Keys that make something run.
 const RUNS: [&str; 2] = ["hooks", "mcpServers"];
 
-/// What a file brings.
+/// What a file would do.
 pub(crate) fn effects_of(file: &Path, keys: &Keys, body: &str) -> ExtensionEffects {
-    let mut brings = ExtensionEffects { file: file.to_owned(), ..ExtensionEffects::default() };
+    let mut effects = ExtensionEffects { file: file.to_owned(), ..ExtensionEffects::default() };
     for key in RUNS {
-        brings.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
+        effects.runs.extend(keys.value(key).map(|value| (key.to_owned(), value.clone())));
     }
     let rules = keys.value("allowed-tools").map(|rules| match has_commands(body) {
-        // These go ahead as it says, without anybody who thinks first: they belong to it.
+        // The rules also allow the commands in the text, so the text is part of them.
         true => json!([rules, body]),
         false => rules.clone(),
     });
-    brings.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules)));
-    // A mode that forbids more needs nobody's consent.
+    effects.permits.extend(rules.map(|rules| ("allowed-tools".to_owned(), rules)));
+    // A stricter mode needs no trust.
     let mode = keys.value("permissionMode").filter(|mode| {
         let mode = mode.as_str().and_then(|mode| mode.trim().parse().ok());
         matches!(mode, Some(PermissionMode::AcceptEdits | PermissionMode::BypassPermissions))
     });
-    brings.permits.extend(mode.map(|mode| ("permissionMode".to_owned(), mode.clone())));
-    brings
+    effects.permits.extend(mode.map(|mode| ("permissionMode".to_owned(), mode.clone())));
+    effects
 }
 
-/// What the project's own files bring; skills and commands only if those are read. A file that cannot be read brings
+/// What the project's own files would do; skills and commands only if those are read. A file that cannot be read does
 /// nothing: it is not used.
 pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<ExtensionEffects> {
     let bound = Bound::Within(roots.checkout());
@@ -52,7 +52,7 @@ pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<ExtensionEffects> {
     of_files(&paths, &mut files, &bound)
 }
 
-/// What these files bring, without those that bring nothing.
+/// What these files would do, without files that are only text.
 pub(crate) fn of_files(
     paths: &[PathBuf],
     files: &mut Files,
@@ -67,12 +67,11 @@ pub(crate) fn of_files(
             found.push(effects_of(path, &keys, document.body));
         }
     }
-    found.retain(|brings| !brings.is_nothing());
+    found.retain(|effects| !effects.is_nothing());
     found
 }
 
-/// The project's directories `.claude`, from the root of the checkout down. In a home directory the user's own is not
-/// also the project's.
+/// The project's directories `.claude`, from the root of the checkout down, without the user's own one.
 pub(crate) fn project_dirs(roots: &Roots) -> Vec<PathBuf> {
     let dirs = roots.project_dirs().into_iter().map(|dir| dir.join(".claude"));
     dirs.filter(|dir| *dir != roots.claude_dir).collect()

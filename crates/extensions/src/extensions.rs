@@ -1,4 +1,4 @@
-//! All extensions of a session: what was found, what hides what, and what the model is told of it.
+//! All extensions of a session: what was found, what is hidden, and what the model is told about it.
 
 mod listing;
 mod load;
@@ -18,7 +18,7 @@ use crate::skill::SkillDefinition;
 pub use listing::listing_room;
 pub use load::{Sources, check_given};
 
-/// What can be had by a name.
+/// The kind of an extension with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An agent.
@@ -36,22 +36,22 @@ impl Kind {
     }
 }
 
-/// Something that cannot be had by its name, because another one is.
+/// An extension that is hidden by another one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shadowed {
     /// What it is.
     pub kind: Kind,
     /// The name of both.
     pub name: String,
-    /// Whose it is.
+    /// Where it comes from.
     pub origin: Origin,
     /// Its file.
     pub path: Option<PathBuf>,
-    /// Whose the other one is.
+    /// Where the other one comes from.
     pub by: Origin,
 }
 
-/// A name that is taken by something that cannot be used.
+/// A name that is taken by an extension that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unusable {
     kind: Kind,
@@ -59,36 +59,36 @@ struct Unusable {
     why: String,
 }
 
-/// Why there is nothing of a name.
+/// Why no extension of a name can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum NotFound {
-    #[error("there is no {kind} `{name}`{}", nearest.as_ref().map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default())]
+    #[error("unknown {kind} `{name}`{}", nearest.as_ref().map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default())]
     Unknown { kind: &'static str, name: String, nearest: Option<String> },
     #[error("the {kind} `{name}` cannot be used: {why}")]
     Unusable { kind: &'static str, name: String, why: String },
 }
 
-/// All that extends a session.
+/// All extensions of a session.
 #[derive(Debug, Default)]
 pub struct Extensions {
-    /// The agents that can be started, the ones that win first.
+    /// The agents that can be started.
     pub agents: Vec<AgentDefinition>,
-    /// The skills and commands that can be called, likewise.
+    /// The skills and commands that can be called.
     pub skills: Vec<SkillDefinition>,
-    /// The plugins that act, by id.
+    /// The active plugins, by id.
     pub plugins: Vec<Plugin>,
-    /// What cannot be had because of another one of its name.
+    /// Extensions that are hidden by others of the same name.
     pub shadowed: Vec<Shadowed>,
-    /// What is wrong, for the user.
+    /// Problems, for the user.
     pub warnings: Vec<Diagnostic>,
     unusable: Vec<Unusable>,
-    /// What skills near files are found with.
+    /// What is needed to find skills near files.
     nearby: load::Nearby,
     /// Skills for certain files whose files have been seen.
     awake: HashSet<String>,
     files: Files,
-    /// What skills and commands are made of, as it was read.
+    /// The files of skills and commands, as they were read.
     watch: Watch,
 }
 
@@ -104,7 +104,7 @@ impl Extensions {
         found.ok_or_else(|| self.not_found(Kind::Agent, name))
     }
 
-    /// The skill or command of a name; `frontend:component` tells commands of one name apart.
+    /// The skill or command of a name; `frontend:component` distinguishes commands of the same name.
     pub fn skill(&self, name: &str) -> Result<&SkillDefinition, NotFound> {
         let plain = self.skills.iter().find(|skill| skill.name == name);
         let full = || self.skills.iter().find(|skill| skill.full_name() == name);
@@ -125,8 +125,8 @@ impl Extensions {
         NotFound::Unknown { kind: kind.word(), name: ona_types::shown(name), nearest }
     }
 
-    /// What agents' files name that there is not: models that no provider has, servers that nobody has set up. Such an
-    /// agent works all the same, with its caller's model and without those tools.
+    /// Unknown models and servers in the files of agents. Such an agent still works, with its caller's model and without
+    /// those tools.
     pub fn unmet(&self, has_model: impl Fn(&str) -> bool, servers: &[&str]) -> Vec<Diagnostic> {
         let mut warnings = Vec::new();
         for agent in &self.agents {
@@ -136,38 +136,35 @@ impl Extensions {
             };
             if let Some(model) = agent.model.as_deref().filter(|model| !has_model(model)) {
                 let why = format!(
-                    "`model`: there is no model `{model}`, so the agent {} has its caller's",
+                    "`model`: unknown model `{model}`, so the agent {} uses its caller's",
                     agent.name
                 );
-                say(
-                    why,
-                    "name one that there is, or give an id that name with model_aliases in settings",
-                );
+                say(why, "use a known model, or define the name with model_aliases in settings");
             }
             for server in &agent.mcp_servers {
                 if let ServerUse::Named(name) = server
                     && !servers.contains(&name.as_str())
                 {
-                    let why = format!("`mcpServers`: there is no server `{name}`");
-                    say(why, "`ona mcp list` shows those that there are; or define it there");
+                    let why = format!("`mcpServers`: unknown server `{name}`");
+                    say(why, "`ona mcp list` shows the servers; or define it inline");
                 }
             }
         }
         warnings
     }
 
-    /// What the model is told of the skills that it may call, in this much room ([`listing_room`]).
+    /// What the model is told about the skills it may call, in this much room ([`listing_room`]).
     pub fn listing(&self, room: usize) -> String {
         listing::listing(self.skills.iter().filter(|skill| self.is_offered(skill)), room)
     }
 
-    /// Whether the model hears of a skill: it may call it, and a file it is for was seen.
+    /// Whether the model is told about a skill: it may call it, and a file it is for was seen.
     fn is_offered(&self, skill: &SkillDefinition) -> bool {
         skill.model_invocable && (skill.paths.is_none() || self.awake.contains(&skill.full_name()))
     }
 
-    /// Takes note of a file that is read or written, and says which skills the model has to hear of from now on: those
-    /// in directories around it, and those that are for such files. What is wrong with them is added to the warnings.
+    /// Notes a file that is read or written, and returns the skills that the model must be told about from now on: those
+    /// in directories around it, and those for such files. Problems are added to the warnings.
     pub fn near(&mut self, file: &Path) -> Vec<&SkillDefinition> {
         let before = self.skills.len();
         load::nearby(self, file);

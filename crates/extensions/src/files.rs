@@ -1,33 +1,32 @@
-//! Finding and reading the files of extensions, however many there are and wherever they lead.
+//! Finds and reads the files of extensions, within limits.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ona_config::settings::{self, BadFile};
-use ona_files::ReadError;
-use ona_files::resolve;
+use ona_files::{ReadError, resolve};
 use ona_types::Diagnostic;
 
-/// Files and directories looked at; a person has a hundredth of it.
-const MOST: usize = 10_000;
-/// All files together.
-const MOST_BYTES: usize = 32 << 20;
-/// Directories within directories.
-const DEEPEST: usize = 16;
+/// The maximum number of files and directories.
+const MAX_FILES: usize = 10_000;
+/// The maximum size of all files together.
+const MAX_TOTAL_BYTES: usize = 32 << 20;
+/// The maximum depth of directories.
+const MAX_DEPTH: usize = 16;
 
-/// How far a path may lead.
+/// Where a path may lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// Users and organisations may point where they like.
+    /// Anywhere: for users and organisations.
     Anywhere,
-    /// A repository's author may not: only what is in this directory counts.
+    /// Only into this directory: for repositories.
     Within(PathBuf),
-    /// A plugin's neither, and it has no links at all.
+    /// Only into this directory, and without links: for plugins.
     NoLinks(PathBuf),
 }
 
-/// Reads files, and counts what it has looked at.
+/// Reads files, and counts them.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     looked_at: usize,
@@ -36,11 +35,11 @@ pub(crate) struct Files {
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// What a skill's text is called.
+/// The name of a skill's file.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 impl Files {
-    /// The `.md` files below a directory, in the order of their paths; none if there is no such directory.
+    /// The `.md` files below a directory, sorted by path; none if the directory does not exist.
     pub(crate) fn markdown(&mut self, dir: &Path, bound: &Bound) -> Vec<PathBuf> {
         let mut found = Vec::new();
         self.walk(dir, bound, 0, &mut HashSet::new(), &mut |path| {
@@ -51,7 +50,7 @@ impl Files {
         found
     }
 
-    /// The `.md` files at a place, which may be one itself.
+    /// The `.md` files at a path, which may be a file itself.
     pub(crate) fn markdown_at(&mut self, place: &Path, bound: &Bound) -> Vec<PathBuf> {
         match place.is_file() {
             true => vec![place.to_owned()],
@@ -59,7 +58,7 @@ impl Files {
         }
     }
 
-    /// The files of skills at a place: the directory of all skills, or that of one.
+    /// The files of skills at a path: the directory of all skills, or of one.
     pub(crate) fn skills(&mut self, place: &Path, bound: &Bound) -> Vec<PathBuf> {
         match place.join(SKILL_FILE).symlink_metadata().is_ok() {
             true => vec![place.join(SKILL_FILE)],
@@ -67,7 +66,7 @@ impl Files {
         }
     }
 
-    /// The file of this name in each directory right below one.
+    /// The file of this name in each subdirectory.
     pub(crate) fn in_each(&mut self, dir: &Path, name: &str, bound: &Bound) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for path in self.names(dir, bound) {
@@ -87,9 +86,9 @@ impl Files {
         seen: &mut HashSet<PathBuf>,
         found: &mut dyn FnMut(&Path),
     ) {
-        // A link that leads back leads to what was looked through.
+        // No directory is searched twice, even through links.
         let Ok(real) = resolve(Path::new("/"), dir) else { return };
-        if depth > DEEPEST || !seen.insert(real) {
+        if depth > MAX_DEPTH || !seen.insert(real) {
             return;
         }
         for path in self.names(dir, bound) {
@@ -101,7 +100,7 @@ impl Files {
         }
     }
 
-    /// What is in a directory, sorted.
+    /// The contents of a directory, sorted.
     fn names(&mut self, dir: &Path, bound: &Bound) -> Vec<PathBuf> {
         if dir.symlink_metadata().is_err() {
             return Vec::new();
@@ -136,29 +135,31 @@ impl Files {
 
     fn step(&mut self, dir: &Path) -> bool {
         self.looked_at += 1;
-        if self.looked_at <= MOST {
+        if self.looked_at <= MAX_FILES {
             return true;
         }
         if !std::mem::replace(&mut self.too_many, true) {
-            let why = format!("there are more than {MOST} files: the rest is not looked at");
-            self.warnings.push(Diagnostic::new(dir, why).hint("take out what is no extension"));
+            let why = format!("more than {MAX_FILES} files: the rest is skipped");
+            self.warnings
+                .push(Diagnostic::new(dir, why).hint("remove files that are not extensions"));
         }
         false
     }
 
-    /// The text of a file; a warning, and nothing, if it cannot be had.
+    /// The text of a file; `None` and a warning if it cannot be read.
     pub(crate) fn read(&mut self, path: &Path, bound: &Bound) -> Option<String> {
         let read = admitted(path, bound).and_then(|real| {
             let text = settings::read(&real)?.ok_or(BadFile::Missing)?;
             Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         });
         match read {
-            Ok(text) if self.bytes.saturating_add(text.len()) <= MOST_BYTES => {
+            Ok(text) if self.bytes.saturating_add(text.len()) <= MAX_TOTAL_BYTES => {
                 self.bytes += text.len();
                 Some(text)
             }
             Ok(_) => {
-                let why = format!("all files together are larger than {} MiB", MOST_BYTES >> 20);
+                let why =
+                    format!("all files together exceed the limit of {} MiB", MAX_TOTAL_BYTES >> 20);
                 self.warnings.push(Diagnostic::new(path, why).hint("make them smaller, or fewer"));
                 None
             }
@@ -172,18 +173,18 @@ impl Files {
     fn skip(&mut self, path: &Path, bad: &BadFile) {
         let remedy = match bad {
             BadFile::Read(ReadError::TooLarge { .. }) => {
-                "put what is long into files beside it, and name those"
+                "move long text into other files and refer to them"
             }
             BadFile::Read(ReadError::NotUtf8 { .. }) => "save it as UTF-8",
             BadFile::Outside(_) | BadFile::Link(_) => "put the file itself there",
-            BadFile::Missing => "make what it leads to, or remove it",
+            BadFile::Missing => "create its target, or remove it",
             _ => "make it a readable file, or remove it",
         };
         self.warnings.push(Diagnostic::new(path, bad.to_string()).hint(remedy));
     }
 }
 
-/// Where a path really leads, if it may lead there.
+/// The real path, if it is within the bound.
 pub(crate) fn admitted(path: &Path, bound: &Bound) -> Result<PathBuf, BadFile> {
     match bound {
         Bound::Anywhere => Ok(resolve(Path::new("/"), path)?),
@@ -244,6 +245,6 @@ mod tests {
         assert_eq!(texts, ["good"]);
         let said: Vec<String> = files.warnings.iter().map(ToString::to_string).collect();
         assert!(said[0].contains("a.md: it is not UTF-8; save it as UTF-8"), "{said:?}");
-        assert!(said[1].contains("b.md: it is larger than 1 MiB; put what"), "{said:?}");
+        assert!(said[1].contains("b.md: it is larger than 1 MiB; move long text"), "{said:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Front matter as keys, each with the line it stands in.
+//! Front matter as keys, each with its line.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -8,17 +8,17 @@ use ona_policy::split_rules;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-/// Keys whose value is prose. People write colons and brackets in it without quotes, which is no YAML.
+/// Keys whose value is prose. People write colons and brackets in it without quotes, which is not valid YAML.
 const PROSE: [&str; 4] = ["description", "argument-hint", "initialPrompt", "paths"];
 
-/// Keys are short; what is long belongs into the text.
-const LONGEST: usize = 256 << 10;
-/// Values in all of them, with what aliases make of them.
-const MOST_NODES: usize = 10_000;
+/// The maximum size of front matter.
+const MAX_FRONT_MATTER: usize = 256 << 10;
+/// The maximum number of values, with aliases expanded.
+const MAX_NODES: usize = 10_000;
 
-/// What is wrong with a key, or with all of them, and where.
+/// A problem with a key, or with the front matter as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct KeyError {
     pub(crate) line: Option<u64>,
     pub(crate) why: String,
 }
@@ -33,27 +33,27 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys(BTreeMap<String, Entry>);
 
-/// A file, taken apart.
+/// The parts of a file.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    /// The keys; nothing where there is no front matter.
+    /// The keys; `None` without front matter.
     pub(crate) keys: Option<Keys>,
-    /// What follows them.
+    /// The text after the front matter.
     pub(crate) body: &'a str,
 }
 
-/// Takes a file apart.
-pub(crate) fn read(text: &str) -> Result<Document<'_>, Bad> {
+/// Splits a file into front matter and text.
+pub(crate) fn read(text: &str) -> Result<Document<'_>, KeyError> {
     let Some((yaml, body)) = front::fenced(text) else {
         if text.lines().next().is_some_and(|line| line.trim_end() == "---") {
-            let why = "the front matter that begins with `---` does not end".to_owned();
-            return Err(Bad { line: Some(1), why });
+            let why = "the front matter is not closed with `---`".to_owned();
+            return Err(KeyError { line: Some(1), why });
         }
         return Ok(Document { keys: None, body: text });
     };
-    if yaml.len() > LONGEST {
-        let why = format!("its front matter is longer than {} KiB", LONGEST >> 10);
-        return Err(Bad { line: Some(1), why });
+    if yaml.len() > MAX_FRONT_MATTER {
+        let why = format!("its front matter is longer than {} KiB", MAX_FRONT_MATTER >> 10);
+        return Err(KeyError { line: Some(1), why });
     }
     let keys = parse(yaml).or_else(|bad| match with_quotes(yaml) {
         quoted if quoted == yaml => Err(bad),
@@ -62,17 +62,17 @@ pub(crate) fn read(text: &str) -> Result<Document<'_>, Bad> {
     Ok(Document { keys: Some(keys), body })
 }
 
-fn parse(yaml: &str) -> Result<Keys, Bad> {
-    // What parses to nothing is no map, but no mistake either.
+fn parse(yaml: &str) -> Result<Keys, KeyError> {
+    // Blank front matter is not a map, but it is valid.
     let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     if yaml.lines().all(blank) {
         return Ok(Keys::default());
     }
-    let budget = serde_saphyr::budget! { max_nodes: MOST_NODES };
+    let budget = serde_saphyr::budget! { max_nodes: MAX_NODES };
     let options = serde_saphyr::options! {
         strict_booleans: true, with_snippet: false, budget: budget,
     };
-    // The line of the fence, so that lines are those of the file.
+    // One line for the fence, so that line numbers are those of the file.
     let text = format!("\n{yaml}");
     let found: Result<BTreeMap<String, Spanned<Value>>, _> =
         serde_saphyr::from_str_with_options(&text, options);
@@ -87,8 +87,11 @@ fn parse(yaml: &str) -> Result<Keys, Bad> {
         Err(error) => {
             let line = error.location().map(|place| place.line()).filter(|line| *line > 0);
             let said = error.to_string();
-            let why = format!("its front matter is no YAML: {}", said.lines().next().unwrap_or(""));
-            Err(Bad { line, why })
+            let why = format!(
+                "its front matter is not valid YAML: {}",
+                said.lines().next().unwrap_or("")
+            );
+            Err(KeyError { line, why })
         }
     }
 }
@@ -122,38 +125,38 @@ impl Keys {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether a key is there, even if it says nothing.
+    /// Whether a key is present, even without a value.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Where a key stands.
+    /// The line of a key.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
         self.0.get(key).and_then(|entry| entry.line)
     }
 
-    /// What a key says; a null says nothing.
+    /// The value of a key; a null counts as missing.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.0.get(key).map(|entry| &entry.value).filter(|value| !value.is_null())
     }
 
-    /// Something that is wrong with a key.
-    pub(crate) fn bad(&self, key: &str, why: &str) -> Bad {
-        Bad { line: self.line(key), why: format!("`{key}` {why}") }
+    /// A problem with a key.
+    pub(crate) fn bad(&self, key: &str, why: &str) -> KeyError {
+        KeyError { line: self.line(key), why: format!("`{key}` {why}") }
     }
 
-    /// A text. Numbers and the like are meant as they are written.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<String>, Bad> {
+    /// A string. Numbers and booleans count as written.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<String>, KeyError> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.trim().to_owned()).filter(|t| !t.is_empty())),
             Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(Some(value.to_string())),
-            Some(_) => Err(self.bad(key, "must be a text")),
+            Some(_) => Err(self.bad(key, "must be a string")),
         }
     }
 
-    /// True or false, and no other word for it.
-    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Bad> {
+    /// `true` or `false`.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, KeyError> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
@@ -161,16 +164,20 @@ impl Keys {
         }
     }
 
-    /// A number from 1 up.
-    pub(crate) fn count(&self, key: &str) -> Result<Option<NonZeroU32>, Bad> {
+    /// A number, 1 or more.
+    pub(crate) fn count(&self, key: &str) -> Result<Option<NonZeroU32>, KeyError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         let number = number.and_then(NonZeroU32::new);
-        number.map(Some).ok_or_else(|| self.bad(key, "must be a whole number from 1 up"))
+        number.map(Some).ok_or_else(|| self.bad(key, "must be a whole number, 1 or more"))
     }
 
     /// One word of a table.
-    pub(crate) fn one_of<T: Copy>(&self, key: &str, table: &[(&str, T)]) -> Result<Option<T>, Bad> {
+    pub(crate) fn one_of<T: Copy>(
+        &self,
+        key: &str,
+        table: &[(&str, T)],
+    ) -> Result<Option<T>, KeyError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let word = value.as_str().map(str::trim);
         let found = table.iter().find(|(known, _)| Some(*known) == word).map(|(_, meant)| *meant);
@@ -180,18 +187,18 @@ impl Keys {
         })
     }
 
-    /// A list of words, or a text with commas or blanks between them; what stands in parentheses belongs together.
-    pub(crate) fn words(&self, key: &str) -> Result<Option<Vec<String>>, Bad> {
+    /// A list of words, or a string with commas or spaces between them; text in parentheses stays together.
+    pub(crate) fn words(&self, key: &str) -> Result<Option<Vec<String>>, KeyError> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(split_rules(text))),
             Some(Value::Array(list)) => {
                 let word = |item: &Value| item.as_str().map(|text| text.trim().to_owned());
                 let words: Option<Vec<String>> = list.iter().map(word).collect();
-                let words = words.ok_or_else(|| self.bad(key, "must hold texts only"))?;
+                let words = words.ok_or_else(|| self.bad(key, "must contain only strings"))?;
                 Ok(Some(words.into_iter().filter(|word| !word.is_empty()).collect()))
             }
-            Some(_) => Err(self.bad(key, "must be a list, or a text with commas")),
+            Some(_) => Err(self.bad(key, "must be a list or a comma-separated string")),
         }
     }
 }
@@ -226,10 +233,10 @@ mod tests {
     #[test]
     fn what_is_broken_is_named_with_its_line() {
         for (text, line, why) in [
-            ("---\nname: x\n", 1, "does not end"),
-            ("---\nname: x\ntools: [Read\n---\n", 0, "no YAML"),
-            ("---\nname: x\nname: y\n---\n", 3, "no YAML"),
-            ("---\n- a\n---\n", 0, "no YAML"),
+            ("---\nname: x\n", 1, "is not closed"),
+            ("---\nname: x\ntools: [Read\n---\n", 0, "not valid YAML"),
+            ("---\nname: x\nname: y\n---\n", 3, "not valid YAML"),
+            ("---\n- a\n---\n", 0, "not valid YAML"),
         ] {
             let bad = read(text).unwrap_err();
             assert!(bad.why.contains(why), "{text}: {bad:?}");

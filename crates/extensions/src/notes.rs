@@ -1,29 +1,29 @@
-//! What is wrong with a file, for whoever wrote it: which file, which line, why, and what to do.
+//! Collects the problems of one file while it is read.
 
 use std::path::{Path, PathBuf};
 
 use ona_types::Diagnostic;
 
-use crate::keys::Bad;
+use crate::keys::KeyError;
 
-/// Takes down what is wrong with one file.
+/// The problems of one file.
 #[derive(Debug)]
 pub(crate) struct Notes<'a> {
-    /// The file, or what else it comes from.
+    /// The file, or the option it comes from.
     file: &'a Path,
-    /// Whether that is a file.
+    /// Whether it is a file.
     is_file: bool,
-    pub(crate) said: Vec<Diagnostic>,
+    pub(crate) found: Vec<Diagnostic>,
 }
 
 impl<'a> Notes<'a> {
     pub(crate) fn about(file: &'a Path) -> Self {
-        Self { file, is_file: true, said: Vec::new() }
+        Self { file, is_file: true, found: Vec::new() }
     }
 
-    /// About something that is in no file.
+    /// For something that is not in a file.
     pub(crate) fn without_file(name: &'a Path) -> Self {
-        Self { file: name, is_file: false, said: Vec::new() }
+        Self { file: name, is_file: false, found: Vec::new() }
     }
 
     /// The file, if it is one.
@@ -31,15 +31,14 @@ impl<'a> Notes<'a> {
         self.is_file.then(|| self.file.to_owned())
     }
 
-    pub(crate) fn say(&mut self, line: Option<u64>, why: String, remedy: &str) {
-        self.said.push(Diagnostic::new(self.file, why).at_line(line).hint(remedy));
+    pub(crate) fn warn(&mut self, line: Option<u64>, why: String, remedy: &str) {
+        self.found.push(Diagnostic::new(self.file, why).at_line(line).hint(remedy));
     }
 
-    /// What a key says; where it cannot be read, that is noted and it counts as not there. Only for keys that
-    /// restrict nothing.
-    pub(crate) fn or_default<T: Default>(&mut self, read: Result<T, Bad>) -> T {
+    /// The value of a key; an invalid value is reported and ignored. Only for keys that do not restrict anything.
+    pub(crate) fn or_default<T: Default>(&mut self, read: Result<T, KeyError>) -> T {
         read.unwrap_or_else(|bad| {
-            self.say(bad.line, bad.why, "until it is mended the key does not count");
+            self.warn(bad.line, bad.why, "the key is ignored until it is fixed");
             T::default()
         })
     }

@@ -1,4 +1,4 @@
-//! Plugins: a directory that brings commands, agents, skills, hooks and MCP servers under one name.
+//! Plugins: a directory with commands, agents, skills, hooks and MCP servers under one name.
 
 mod manifest;
 pub mod registry;
@@ -23,19 +23,19 @@ use crate::files::{Bound, Files};
 use crate::skill::PluginPlace;
 pub use manifest::{Author, Manifest};
 
-/// Where a plugin says what it is.
+/// The path of a plugin's manifest.
 pub const MANIFEST: &str = ".claude-plugin/plugin.json";
 
-/// The variables that a plugin's hooks and servers find it by.
+/// The variables with a plugin's directories, for its hooks and servers.
 const ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 const DATA: &str = "CLAUDE_PLUGIN_DATA";
 
 /// A plugin that can be used.
 #[derive(Clone, Debug)]
 pub struct Plugin {
-    /// What it is called.
+    /// Its id.
     pub id: String,
-    /// What it says of itself.
+    /// Its manifest.
     pub manifest: Manifest,
     /// Where its files are.
     pub root: PathBuf,
@@ -47,33 +47,33 @@ pub struct Plugin {
     pub(crate) commands: Vec<PathBuf>,
     pub(crate) agents: Vec<PathBuf>,
     pub(crate) skills: Vec<PathBuf>,
-    /// Hooks, as settings write them, each with its file.
+    /// Hooks, as in settings, each with its file.
     hooks: Vec<(PathBuf, Value)>,
     servers: Map<String, Value>,
-    /// What its skills and commands may do.
+    /// What is trusted in its skills and commands.
     pub(crate) agreed: AgreedParts,
-    /// What is odd about it, and does not keep it from being used.
+    /// Problems that do not prevent its use.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What of a plugin's skills and commands the operator has agreed to.
+/// What is trusted in a plugin's skills and commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AgreedParts {
-    /// The operator has named the plugin itself.
+    /// Everything: the operator named the plugin on the command line.
     #[default]
     All,
-    /// Those files below this root that bring what they brought then.
+    /// The files below this root that are unchanged since the operator agreed.
     These(PathBuf, Parts),
 }
 
-/// Files of a plugin that bring something, by their place in it, each with the hash of that.
+/// Files of a plugin that need trust, by path, each with the hash of what it would do.
 pub(crate) type Parts = BTreeMap<String, String>;
 
 impl AgreedParts {
-    pub(crate) fn trusts(&self, brings: &ExtensionEffects) -> Trusted {
+    pub(crate) fn trusts(&self, effects: &ExtensionEffects) -> Trusted {
         match self {
-            Self::These(root, parts) if !brings.is_nothing() => {
-                let (place, hash) = part(root, brings);
+            Self::These(root, parts) if !effects.is_nothing() => {
+                let (place, hash) = part(root, effects);
                 match parts.get(&place) == Some(&hash) {
                     true => Trusted::Everything,
                     false => Trusted::Nothing,
@@ -84,13 +84,13 @@ impl AgreedParts {
     }
 }
 
-fn part(root: &Path, brings: &ExtensionEffects) -> (String, String) {
-    let place = brings.file.strip_prefix(root).unwrap_or(&brings.file);
-    let what = json!([brings.runs, brings.permits]);
+fn part(root: &Path, effects: &ExtensionEffects) -> (String, String) {
+    let place = effects.file.strip_prefix(root).unwrap_or(&effects.file);
+    let what = json!([effects.runs, effects.permits]);
     (place.to_string_lossy().into_owned(), hash(&what).to_string())
 }
 
-/// A number that has no canonical form still has a text.
+/// A number without a canonical form is hashed as text.
 fn hash(value: &Value) -> ContentHash {
     canonical::hash(value).unwrap_or_else(|_| ContentHash::of(value.to_string().as_bytes()))
 }
@@ -99,7 +99,7 @@ fn hash(value: &Value) -> ContentHash {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum PluginError {
-    #[error("{} is no plugin: it has no {MANIFEST}", .0.display())]
+    #[error("{} is not a plugin: {MANIFEST} not found", .0.display())]
     NoManifest(PathBuf),
     #[error("{}: {bad}", file.display())]
     File { file: PathBuf, bad: BadFile },
@@ -112,7 +112,7 @@ pub enum PluginError {
 }
 
 impl Plugin {
-    /// Reads the plugin in a directory, which keeps data in another.
+    /// Reads the plugin in a directory; `data` is its data directory.
     pub fn read(root: &Path, data: &Path) -> Result<Self, PluginError> {
         let root = root.canonicalize().map_err(|_| PluginError::NoManifest(root.to_owned()))?;
         let mut reading = manifest::Reading::begin(&root)?;
@@ -136,22 +136,22 @@ impl Plugin {
             let file = odd.source.file.clone().unwrap_or_default();
             let so = if odd.left_out { ": the hook does not run" } else { "" };
             let why = format!("{}: {}{so}", odd.place, odd.why);
-            plugin.warnings.push(Diagnostic::new(&file, why).hint("mend it"));
+            plugin.warnings.push(Diagnostic::new(&file, why).hint("fix it"));
         }
         Ok(plugin)
     }
 
-    /// How far its files may lead.
+    /// Where its files may lead.
     pub(crate) fn bound(&self) -> Bound {
         Bound::NoLinks(self.root.clone())
     }
 
-    /// Where it is.
+    /// Its directories.
     pub fn place(&self) -> PluginPlace {
         PluginPlace { root: self.root.clone(), data: self.data.clone() }
     }
 
-    /// Its MCP servers, with its directories put in.
+    /// Its MCP servers, with its directories filled in.
     pub fn mcp_servers(&self) -> PluginServers {
         let server = |(name, server): (&String, &Value)| {
             let mut server = self.put_in(server);
@@ -177,7 +177,7 @@ impl Plugin {
         [(ROOT, &self.root), (DATA, &self.data)]
     }
 
-    /// A value with the plugin's directories in the place of their variables.
+    /// A value with the plugin's directories instead of their variables.
     fn put_in(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.filled(text).into(),
@@ -189,15 +189,15 @@ impl Plugin {
         }
     }
 
-    /// A text with the plugin's directories in the place of their variables.
+    /// A text with the plugin's directories instead of their variables.
     pub(crate) fn filled(&self, text: &str) -> String {
         self.variables().into_iter().fold(text.to_owned(), |text, (name, dir)| {
             text.replace(&format!("${{{name}}}"), &dir.to_string_lossy())
         })
     }
 
-    /// Its hooks, one layer for each file they stand in. Their commands find the plugin by variables, which the shell
-    /// puts in: in a command a path is not text.
+    /// Its hooks, one layer per file. Commands get the plugin's directories as variables, not as text: a path in a
+    /// command would need quoting.
     pub fn hook_layers(&self, act: bool) -> Vec<HookLayer> {
         let env: Vec<(OsString, OsString)> =
             self.variables().into_iter().map(|(name, dir)| (name.into(), dir.into())).collect();
@@ -210,12 +210,12 @@ impl Plugin {
         self.hooks.iter().map(layer).collect()
     }
 
-    /// What of it would run: its hooks, those of its skills and commands, and its servers, each in a line.
+    /// What would run: its hooks, those of its skills and commands, and its servers, one line each.
     pub fn runs(&self) -> Vec<String> {
         let mut layers = self.hook_layers(true);
-        for mut brings in self.effects() {
-            let source = Source { scope: Scope::Plugin, file: Some(brings.file) };
-            let hooks = brings.runs.remove("hooks");
+        for mut effects in self.effects() {
+            let source = Source { scope: Scope::Plugin, file: Some(effects.file) };
+            let hooks = effects.runs.remove("hooks");
             layers.extend(hooks.map(|hooks| HookLayer {
                 source,
                 hooks,
@@ -256,7 +256,7 @@ impl Plugin {
         runs.iter().map(|line| one_line(line)).collect()
     }
 
-    /// What its skills and commands bring.
+    /// What its skills and commands would do.
     fn effects(&self) -> Vec<ExtensionEffects> {
         let (mut files, bound) = (Files::default(), self.bound());
         let mut paths = Vec::new();
@@ -269,12 +269,12 @@ impl Plugin {
         effects::of_files(&paths, &mut files, &bound)
     }
 
-    /// What its skills and commands bring, to be agreed to.
+    /// What needs trust in its skills and commands.
     pub(crate) fn parts(&self) -> Parts {
-        self.effects().iter().map(|brings| part(&self.root, brings)).collect()
+        self.effects().iter().map(|effects| part(&self.root, effects)).collect()
     }
 
-    /// All its files: their places, what is in them, and whether they can be run.
+    /// The hash of all its files: their paths, contents and executable bits.
     pub fn tree_hash(&self) -> io::Result<ContentHash> {
         let mut files = Vec::new();
         tree(&self.root, &self.root, &mut files)?;
@@ -282,13 +282,13 @@ impl Plugin {
         Ok(ContentHash::of(files.join("\n").as_bytes()))
     }
 
-    /// What was agreed to when it was added.
+    /// The hash of what the operator agrees to.
     pub(crate) fn runs_hash(&self) -> ContentHash {
         let hooks: Vec<Value> = self.hooks.iter().map(|(_, hooks)| hooks.clone()).collect();
         hash(&json!([hooks, self.servers]))
     }
 
-    /// Takes away what nobody has agreed to.
+    /// Removes what is not trusted.
     fn hold_back(&mut self) {
         self.hooks.clear();
         self.servers.clear();
@@ -312,7 +312,7 @@ fn tree(root: &Path, dir: &Path, files: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// What somebody else wrote, on one line: it must not look like what ona says.
+/// Foreign text on one line, so that it cannot look like output of ona.
 pub fn one_line(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' => "\\n".to_owned(),

@@ -1,9 +1,9 @@
-//! Making a prompt of a skill: its text with arguments and variables put in, and its commands and files as pieces of
-//! their own, for whoever may run and read them.
+//! Makes a prompt of a skill: its text with arguments and variables filled in, and its commands and files as separate
+//! pieces, for the caller to run and read.
 //!
-//! What is a command and what is a file is decided on the text as its author wrote it. Arguments come in afterwards,
-//! so nothing that is said to a skill ever becomes a command. Into a command an argument goes only in quotes
-//! ([`quoting`]); where that cannot be done safely the command is not run at all.
+//! Commands and files are found in the text as its author wrote it. Arguments are filled in afterwards, so an argument
+//! never becomes a command. In a command an argument is quoted ([`quoting`]); if that cannot be done safely, the command
+//! is not run.
 
 mod arguments;
 mod quoting;
@@ -19,40 +19,40 @@ pub use arguments::words;
 use quoting::Quoting;
 use template::{Token, Variable, Which};
 
-/// What stands in the place of a command where settings switch commands off.
+/// The replacement of a command if settings switch commands off.
 pub const SWITCHED_OFF: &str =
     "[command not run: disableSkillShellExecution switches commands in skills off]";
 
-/// No model could read more.
-const LONGEST: usize = 4 << 20;
+/// The maximum size of a prompt.
+const MAX_PROMPT: usize = 4 << 20;
 
 /// What a skill is rendered with.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderContext<'a> {
     /// The session.
     pub session_id: &'a str,
-    /// Whether settings switch commands in skills off (`disableSkillShellExecution`). The organisation's own run
-    /// nevertheless.
+    /// Whether settings switch commands in skills off (`disableSkillShellExecution`). Commands in the organisation's
+    /// skills still run.
     pub commands_off: bool,
 }
 
-/// A part of what goes to the model.
+/// A part of the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Text as it is.
     Text(String),
-    /// What this command prints; it passes the gate like any other.
+    /// The output of this command, which passes the gate like any other.
     Command {
         /// The command line.
         command: String,
         /// In which shell.
         shell: Shell,
     },
-    /// What is in this file, from the project's directory. What cannot be read was meant as text, with an `@`.
+    /// The contents of this file, relative to the project's directory. If it cannot be read, it is text with an `@`.
     File(String),
 }
 
-/// A skill, made ready.
+/// A rendered skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
     /// Its parts, in order.
@@ -62,17 +62,17 @@ pub struct Rendered {
 /// Why a skill cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// Its text becomes longer than any model reads.
+    /// The prompt would be too long.
     #[error("with these arguments /{0} is longer than 4 MiB: give it fewer or shorter ones")]
     TooLong(String),
 }
 
-/// Whether a text holds commands, which run before the model sees it.
+/// Whether a text contains commands, which run before the model sees it.
 pub(crate) fn has_commands(body: &str) -> bool {
     template::read(body, false).iter().any(|token| matches!(token, Token::Command(_)))
 }
 
-/// Renders a skill with what followed its name.
+/// Renders a skill with its arguments.
 pub fn render(
     skill: &SkillDefinition,
     arguments: &str,
@@ -103,7 +103,7 @@ pub fn render(
                 writer.text(&text);
             }
         }
-        if writer.length > LONGEST {
+        if writer.length > MAX_PROMPT {
             return Err(RenderError::TooLong(skill.name.clone()));
         }
     }
@@ -178,7 +178,7 @@ impl Writer<'_> {
         parts.iter().map(|part| self.value(part)).collect()
     }
 
-    /// A command with everything put in, or a word on why it is not run.
+    /// A command with everything filled in, or a text that says why it is not run.
     fn command(&mut self, parts: &[Token]) {
         let mut quoting = Quoting::new(self.skill.shell);
         let mut command = String::new();
@@ -194,7 +194,7 @@ impl Writer<'_> {
                 }
                 Token::Argument(Which::Nth(index)) => {
                     self.used = true;
-                    // One that is not given is nothing; one that is empty is a word.
+                    // A missing argument is nothing; an empty one is a word.
                     self.words.get(*index).map_or(Some(String::new()), |word| quoting.one(word))
                 }
                 part => {
@@ -210,7 +210,7 @@ impl Writer<'_> {
                 ));
             };
             command.push_str(&put);
-            if self.length + command.len() > LONGEST {
+            if self.length + command.len() > MAX_PROMPT {
                 self.length += command.len();
                 return;
             }

@@ -1,4 +1,4 @@
-//! Skills and custom commands: texts that are put before the model when they are called for.
+//! Skills and custom commands: texts that the model gets when they are called.
 
 use std::path::{Path, PathBuf};
 
@@ -11,61 +11,61 @@ use ona_types::{Behavior, Effort};
 use serde_json::Value;
 
 use crate::agent::hooks;
-use crate::keys::{Bad, Keys};
+use crate::keys::{KeyError, Keys};
 use crate::names::{MAX_NAME, is_name};
 use crate::notes::Notes;
 
 /// A skill, or a custom command.
 #[derive(Clone, Debug)]
 pub struct SkillDefinition {
-    /// What stands behind the slash; of a plugin's, `plugin:name`.
+    /// The name after the slash; a plugin's skill is `plugin:name`.
     pub name: String,
-    /// The directories a command's file lies in below `commands`, which tell two of one name apart.
+    /// The directories of a command's file below `commands`, which distinguish commands of the same name.
     pub namespace: Vec<String>,
     /// Which of the two it is.
     pub kind: SkillKind,
     /// What it is for.
     pub description: String,
-    /// What may follow its name.
+    /// The arguments it takes, for the user.
     pub argument_hint: Option<String>,
     /// Whether the model may call it by itself.
     pub model_invocable: bool,
     /// Whether it is offered to the user.
     pub user_invocable: bool,
-    /// Rules for what goes ahead unasked while it is active.
+    /// Rules for what is allowed while it is active.
     pub allowed_tools: Vec<String>,
     /// The model while it is active.
     pub model: Option<String>,
-    /// How hard that thinks.
+    /// The reasoning effort while it is active.
     pub effort: Option<Effort>,
-    /// Whether it runs in an agent of its own.
+    /// Whether it runs in its own agent.
     pub forks: bool,
     /// Which agent that is.
     pub agent: Option<String>,
-    /// Hooks that hold while it is active, as settings write them.
+    /// Hooks while it is active, as in settings.
     pub hooks: Option<Value>,
-    /// The only files near which the model hears of it.
+    /// The files it is for: the model is told about it once it sees one of them.
     pub paths: Option<SkillPaths>,
-    /// What runs the commands in it.
+    /// The shell for its commands.
     pub shell: Shell,
     /// Its text.
     pub body: String,
-    /// Whose it is.
+    /// Where it comes from.
     pub origin: Origin,
     /// Its file.
     pub path: PathBuf,
-    /// Where its plugin is, and where that keeps data.
+    /// The directories of its plugin.
     pub plugin: Option<PluginPlace>,
-    /// Keys that do not act because nobody has agreed to the repository as it is.
+    /// Keys without effect because the file is not trusted.
     pub held_back: Vec<&'static str>,
 }
 
-/// What a text is that can be called.
+/// The two kinds of text that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkillKind {
     /// `skills/NAME/SKILL.md`.
     Skill,
-    /// `commands/NAME.md`: the same, and `@file` stands for what is in a file.
+    /// `commands/NAME.md`: the same, and `@file` stands for the contents of a file.
     Command,
 }
 
@@ -78,7 +78,7 @@ pub struct PluginPlace {
     pub data: PathBuf,
 }
 
-/// Globs of files, from a directory on.
+/// Globs of files, relative to a directory.
 #[derive(Clone, Debug)]
 pub struct SkillPaths {
     /// As written.
@@ -94,7 +94,7 @@ impl SkillPaths {
     }
 }
 
-/// What a file is, besides what stands in it.
+/// What is known about a file besides its text.
 pub(crate) struct Found<'a> {
     pub(crate) kind: SkillKind,
     /// The name of its directory or file.
@@ -112,7 +112,7 @@ impl SkillDefinition {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The name that no other command has: `frontend:component`.
+    /// The unique name: `frontend:component`.
     pub fn full_name(&self) -> String {
         match self.namespace.as_slice() {
             [] => self.name.clone(),
@@ -120,7 +120,7 @@ impl SkillDefinition {
         }
     }
 
-    /// How it is shown: whose it is, and where.
+    /// How it is shown: its origin and its directories.
     pub fn label(&self) -> String {
         match self.namespace.as_slice() {
             [] => self.origin.to_string(),
@@ -129,59 +129,63 @@ impl SkillDefinition {
     }
 }
 
-/// The name of a skill: the one it gives itself, if that can be one.
-pub(crate) fn name(found: &Found<'_>, keys: &Keys, notes: &mut Notes<'_>) -> Result<String, Bad> {
-    // A command is called as its file is.
+/// The name of a skill: the one in its file, if that is valid.
+pub(crate) fn name(
+    found: &Found<'_>,
+    keys: &Keys,
+    notes: &mut Notes<'_>,
+) -> Result<String, KeyError> {
+    // A command has the name of its file.
     if found.kind == SkillKind::Skill {
         let own = notes.or_default(keys.text("name"));
         match own {
             Some(own) if is_name(&own) => return Ok(own),
-            Some(own) => notes.say(
+            Some(own) => notes.warn(
                 keys.line("name"),
-                format!("`name`: `{own}` cannot be a name; it is called `{}`", found.name),
-                &format!("use up to {MAX_NAME} small letters, digits and hyphens"),
+                format!("`name`: invalid name `{own}`; using `{}`", found.name),
+                &format!("use up to {MAX_NAME} lowercase letters, digits and hyphens"),
             ),
             None => {}
         }
     }
     match is_callable(&found.name) {
         true => Ok(found.name.clone()),
-        false => Err(Bad {
+        false => Err(KeyError {
             line: None,
-            why: format!("`{}` cannot be called: it holds blanks or slashes", found.name),
+            why: format!("`{}` cannot be called: its name contains spaces or slashes", found.name),
         }),
     }
 }
 
-/// Whether something can stand behind a slash. Files are named more freely than what is written in them.
+/// Whether something can follow a slash. The rules for names of files are less strict.
 fn is_callable(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.chars().count() <= MAX_NAME && name.chars().all(fits)
 }
 
-/// Reads a skill of this name. What is wrong with a key is noted, and the skill goes without it, unless that would
-/// let it do more than it was meant to.
+/// Reads a skill of this name. An invalid key is reported and ignored, unless that would give the skill more rights than
+/// meant.
 pub(crate) fn read(
     name: String,
     found: Found<'_>,
     keys: &Keys,
     body: &str,
     notes: &mut Notes<'_>,
-) -> Result<SkillDefinition, Bad> {
+) -> Result<SkillDefinition, KeyError> {
     let hooks = hooks(keys)?;
     let shells = [("bash", Shell::Bash), ("sh", Shell::Sh), ("powershell", Shell::PowerShell)];
     let shell = keys.one_of("shell", &shells)?.unwrap_or_default();
     let description = notes.or_default(keys.text("description"));
-    // Whoever cannot write `false` may have meant `true`.
+    // An invalid value may have meant `true`.
     let mut model_invocable = match keys.flag("disable-model-invocation") {
         Ok(disabled) => !disabled.unwrap_or_default(),
         Err(bad) => {
-            notes.say(bad.line, bad.why, "until it is mended only the user can call it");
+            notes.warn(bad.line, bad.why, "only the user can call it until it is fixed");
             false
         }
     };
     let paths = paths(keys, found.base).unwrap_or_else(|bad| {
-        notes.say(bad.line, bad.why, "until it is mended only the user can call it");
+        notes.warn(bad.line, bad.why, "only the user can call it until it is fixed");
         model_invocable = false;
         None
     });
@@ -214,7 +218,7 @@ pub(crate) fn read(
 }
 
 /// `[file] [line]` is often written without quotes, and then it is a list.
-fn hint(keys: &Keys) -> Result<Option<String>, Bad> {
+fn hint(keys: &Keys) -> Result<Option<String>, KeyError> {
     match keys.value("argument-hint") {
         Some(Value::Array(list)) => {
             let words = list.iter().map(|item| match item.as_str() {
@@ -227,7 +231,7 @@ fn hint(keys: &Keys) -> Result<Option<String>, Bad> {
     }
 }
 
-fn paths(keys: &Keys, base: &Path) -> Result<Option<SkillPaths>, Bad> {
+fn paths(keys: &Keys, base: &Path) -> Result<Option<SkillPaths>, KeyError> {
     let globs = match keys.value("paths") {
         Some(Value::String(text)) => Some(front::commas(text)),
         _ => keys.words("paths")?,
@@ -238,16 +242,16 @@ fn paths(keys: &Keys, base: &Path) -> Result<Option<SkillPaths>, Bad> {
     Ok(Some(SkillPaths { globs, base: base.to_owned(), set }))
 }
 
-/// The rules that can be read; others allow nothing.
+/// The valid rules; others allow nothing.
 fn allowed(keys: &Keys, notes: &mut Notes<'_>) -> Vec<String> {
     let anywhere = Anchors { source: "/".into(), cwd: "/".into(), home: "/".into() };
     let mut rules = Vec::new();
     for rule in notes.or_default(keys.words("allowed-tools")).unwrap_or_default() {
         match Rule::parse(&rule, Behavior::Allow, Source::of(Scope::Session), &anywhere) {
             Ok(_) => rules.push(rule),
-            Err(why) => notes.say(
+            Err(why) => notes.warn(
                 keys.line("allowed-tools"),
-                format!("`allowed-tools`: `{rule}` allows nothing: {why}"),
+                format!("`allowed-tools`: invalid rule `{rule}`: {why}"),
                 "write it as a permission rule, such as Bash(git status *)",
             ),
         }
@@ -255,7 +259,7 @@ fn allowed(keys: &Keys, notes: &mut Notes<'_>) -> Vec<String> {
     rules
 }
 
-/// The first words of a text, without marks of a heading.
+/// The first paragraph of a text, without heading marks.
 fn first_paragraph(body: &str) -> String {
     let lines = body.lines().map(|line| line.trim().trim_start_matches('#').trim_start());
     let lines = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty());

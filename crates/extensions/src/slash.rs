@@ -1,7 +1,7 @@
-//! `/name arguments`, as it is typed.
+//! Parses `/name arguments`.
 
-/// What a prompt calls, and what follows; nothing if it calls nothing. Only the very beginning counts, and a path
-/// such as `/usr/bin` is none.
+/// The name that a prompt calls, and the arguments; `None` if it calls nothing. The slash must be the first character,
+/// and a path such as `/usr/bin` is not a call.
 pub fn slash(prompt: &str) -> Option<(&str, &str)> {
     let rest = prompt.strip_prefix('/')?;
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');

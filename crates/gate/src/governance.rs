@@ -315,7 +315,8 @@ fn hosts(
 /// Masks the secrets of the process and of its settings, and those that become known later.
 fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
     let known = config.secrets.iter().chain(secrets).cloned();
-    Redactor::knowing(known.chain(settings::secrets(layers))).and_later(config.late.clone())
+    Redactor::knowing(known.chain(settings::secrets(layers)))
+        .and_later(config.learned_secrets.clone())
 }
 
 #[cfg(test)]

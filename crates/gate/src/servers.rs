@@ -151,9 +151,9 @@ impl Gate {
         let specs = self.marked(specs);
         secrets.extend(stored_tokens(&specs, tokens.as_deref()));
         self.governance.add_secrets(secrets);
-        let late = self.record.core.config.late.clone();
-        let tokens =
-            tokens.map(|store| -> Arc<dyn TokenStore> { Arc::new(MaskedTokens { store, late }) });
+        let learned = self.record.core.config.learned_secrets.clone();
+        let tokens = tokens
+            .map(|store| -> Arc<dyn TokenStore> { Arc::new(MaskedTokens { store, learned }) });
         let pool = self.start_pool(specs, tokens)?;
         self.toolbox.servers = Some(Connected { pool, own: None, only: None, deferral });
         Ok(())
@@ -351,11 +351,11 @@ mod tests {
         let world = World::new(&json!({}));
         let gate = world.gate();
         let beside = gate.beside().unwrap();
-        let late = world.core().config.late.clone();
+        let learned = world.core().config.learned_secrets.clone();
         let store = Arc::new(Drawer::default());
         let kept = |token: &str| json!({"token_response": {"access_token": token}}).to_string();
         store.save("other", &kept("renewed-elsewhere")).unwrap();
-        let tokens = MaskedTokens { store, late };
+        let tokens = MaskedTokens { store, learned };
         let masked = |text: &str| {
             let (one, other) = (gate.redactor(), beside.redactor());
             assert_eq!(one.mask(text), other.mask(text));

@@ -61,14 +61,14 @@ static PATTERNS: [OnceLock<Option<Regex>>; SHAPES.len()] =
 pub struct Redactor {
     live: Option<AhoCorasick>,
     values: Arc<[String]>,
-    late: Option<Late>,
+    late: Option<LearnedSecrets>,
 }
 
 /// Values that become known only while redactors are in use; all that share this know them at once.
 #[derive(Clone, Debug, Default)]
-pub struct Late(Arc<RwLock<Option<Arc<Redactor>>>>);
+pub struct LearnedSecrets(Arc<RwLock<Option<Arc<Redactor>>>>);
 
-impl Late {
+impl LearnedSecrets {
     /// Adds values that are secret from now on.
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -109,12 +109,12 @@ impl Redactor {
 
     /// The same, which also knows what becomes known later.
     #[must_use]
-    pub fn and_later(self, late: Late) -> Self {
+    pub fn and_later(self, late: LearnedSecrets) -> Self {
         Self { late: Some(late), ..self }
     }
 
     fn late(&self) -> Option<Arc<Self>> {
-        self.late.as_ref().and_then(Late::known)
+        self.late.as_ref().and_then(LearnedSecrets::known)
     }
 
     /// How many bytes at the end of a text could be the beginning of a live value: a caller that streams a text holds
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_becomes_known_later_is_masked_from_then_on() {
-        let late = Late::default();
+        let late = LearnedSecrets::default();
         let redactor =
             Redactor::knowing(["known-from-the-start".to_owned()]).and_later(late.clone());
         let text = "known-from-the-start, renewed-1 and renewed-2";

@@ -1,4 +1,4 @@
-//! How far reading goes: which files, and how much of everything.
+//! Limits of reading: which files, and how much.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use ona_types::hook::MemoryType;
 
 use super::{Problem, Roots};
 
-/// All files together. What a person wrote is a thousandth of it.
-const MOST_BYTES: u64 = 40 << 20;
+/// The maximum size of all files together.
+const MAX_TOTAL_BYTES: u64 = 40 << 20;
 
-/// Files, imports and globs looked at. A text of 4 MiB has room for a million imports.
-pub(super) const MOST_STEPS: usize = 10_000;
+/// The maximum number of files, imports and globs. A text of 4 MiB has room for a million imports.
+pub(super) const MAX_STEPS: usize = 10_000;
 
-/// A glob longer than any path.
-const LONGEST_GLOB: usize = 4096;
+/// The maximum length of a glob.
+const MAX_GLOB: usize = 4096;
 
 /// What may be read.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// Where the project and the further working directories really are.
+    /// The real paths of the project and the further working directories.
     inside: Vec<PathBuf>,
     excludes: GlobSet,
     bytes: u64,
@@ -28,7 +28,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds, and what is wrong with the excludes.
+    /// The limits, and the problems in the excludes.
     pub(super) fn new(roots: &Roots) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let mut excludes = GlobSetBuilder::new();
@@ -54,27 +54,27 @@ impl Bounds {
             && (self.excludes.is_match(named) || self.excludes.is_match(real))
     }
 
-    /// Whether something is neither in the project, nor in a directory that the operator added, nor in `dir`, and
-    /// whose it is makes that matter: users and organisations may point where they like.
+    /// Whether a path is outside the project, the further working directories and `dir`, and that matters: users and
+    /// organisations may refer to any path.
     pub(super) fn external(&self, memory_type: MemoryType, dir: &Path, real: &Path) -> bool {
         matches!(memory_type, MemoryType::Project | MemoryType::Local)
             && !real.starts_with(dir)
             && !self.inside.iter().any(|inside| real.starts_with(inside))
     }
 
-    /// Goes one step further, if that is not too far.
+    /// Counts one step, within the limit.
     pub(super) fn step(&mut self) -> Result<(), Problem> {
-        if self.steps >= MOST_STEPS {
+        if self.steps >= MAX_STEPS {
             return Err(Problem::TooMany);
         }
         self.steps += 1;
         Ok(())
     }
 
-    /// Takes in as many bytes more, if that is not too much.
+    /// Counts bytes, within the limit.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
         let bytes = self.bytes.saturating_add(bytes as u64);
-        if bytes > MOST_BYTES {
+        if bytes > MAX_TOTAL_BYTES {
             return Err(Problem::TotalTooLarge);
         }
         self.bytes = bytes;
@@ -82,18 +82,18 @@ impl Bounds {
     }
 }
 
-/// Where a directory really is; a loop of links is nowhere else.
+/// The real path of a directory; a loop of links stays as it is.
 pub(super) fn real(dir: &Path) -> PathBuf {
     resolve(Path::new("/"), dir).unwrap_or_else(|_| dir.to_owned())
 }
 
 /// A glob in which `*` stays within a name.
 pub(super) fn glob(text: &str) -> Result<globset::Glob, String> {
-    if text.len() > LONGEST_GLOB {
+    if text.len() > MAX_GLOB {
         return Err("it is too long".to_owned());
     }
     if text.starts_with('!') {
-        return Err("it cannot begin with `!`".to_owned());
+        return Err("it cannot start with `!`".to_owned());
     }
     let glob = GlobBuilder::new(text).literal_separator(true).build();
     glob.map_err(|error| error.kind().to_string())
@@ -103,6 +103,6 @@ fn exclude(text: &str, home: &Path) -> Result<globset::Glob, String> {
     match text.strip_prefix("~/") {
         Some(rest) => glob(&format!("{}/{rest}", globset::escape(&home.to_string_lossy()))),
         None if text.starts_with(['/', '*', '{']) => glob(text),
-        None => Err("it matches no absolute path: begin it with `/`, `~/` or `**/`".to_owned()),
+        None => Err("it matches no absolute path: start it with `/`, `~/` or `**/`".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! What comes in later: when a file is read for which there are rules, or below which there are instructions.
+//! Instructions that apply later: rules for the path of a file that is read, and the instructions of its directories.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::bounds::real;
 use super::reader::Reader;
 use super::{Loaded, Roots, additional, directories};
 
-/// The instructions of a session that hold from the moment a certain file is read.
+/// The instructions of a session that apply from the moment a certain file is read.
 ///
-/// Each comes in once. What has come in is all there is to remember: with the paths of the instructions that a
-/// session has, [`Conditional::resume`] makes the same again.
+/// Each applies once. The paths of the instructions that a session has are its whole state: [`Conditional::resume`]
+/// restores it from them.
 #[derive(Debug)]
 pub struct Conditional {
     reader: Reader,
@@ -25,14 +25,14 @@ impl Conditional {
         Self { reader }
     }
 
-    /// For a session that goes on and has these instructions already.
+    /// For a resumed session that already has these instructions.
     pub fn resume<P: AsRef<Path>>(
         roots: &Roots,
         already: impl IntoIterator<Item = P>,
     ) -> (Self, Vec<Diagnostic>) {
         let mut reader = Reader::new(roots);
         reader.seen.extend(already.into_iter().map(|path| real(path.as_ref())));
-        // Those for all paths were read when the session began.
+        // Those for all paths were read when the session started.
         reader.users_rules();
         for (dir, _) in directories(roots) {
             reader.projects_rules(&dir);
@@ -41,11 +41,11 @@ impl Conditional {
         (Self { reader }, warnings)
     }
 
-    /// What a file brings in that was just read: first the instructions of the directories on the way down to
-    /// it, then the rules for its path.
+    /// What applies because this file was read: first the instructions of the directories above it, then the rules
+    /// for its path.
     pub fn on_read(&mut self, file: &Path) -> Loaded {
         let mut out = Vec::new();
-        // A path that names nothing was not read either.
+        // A path that does not resolve was not read.
         let Ok(Target { named, real }) = Target::of(&Disk, &self.reader.roots.cwd, file) else {
             return Loaded::default();
         };
@@ -65,8 +65,8 @@ impl Conditional {
         Loaded { instructions: out, warnings: std::mem::take(&mut self.reader.warnings) }
     }
 
-    /// The directories between where the session stands, or a further working directory, and a file; each with
-    /// whether it is the session's own.
+    /// The directories between the session's directory, or a further working directory, and a file; each with
+    /// whether it belongs to the session itself.
     fn on_the_way(&self, file: &Path) -> Vec<(PathBuf, bool)> {
         let roots = &self.reader.roots;
         let own = std::iter::once((roots.cwd.as_path(), true));
@@ -79,7 +79,7 @@ impl Conditional {
                 dir.push(name);
                 dirs.push((dir.clone(), own));
             }
-            // A directory that is within another is the outer one's.
+            // A directory inside another belongs to the outer one.
             break;
         }
         dirs

@@ -1,4 +1,4 @@
-//! Reading one file of instructions, and saying why it cannot be read.
+//! Reads one file of instructions.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use ona_files::read_at_most;
 
 use super::Problem;
 
-/// Nobody writes instructions this long, and no model could follow them.
-pub(super) const LARGEST: u64 = 4 << 20;
+/// The maximum size of a file.
+pub(super) const MAX_BYTES: u64 = 4 << 20;
 
 /// A file's text.
 pub(super) struct Text {
@@ -18,8 +18,8 @@ pub(super) struct Text {
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Text, Problem> {
-    let bytes = read_at_most(path, LARGEST)?.ok_or(Problem::Missing)?;
-    // Text in an old encoding is mostly legible; a picture that somebody imported is not.
+    let bytes = read_at_most(path, MAX_BYTES)?.ok_or(Problem::Missing)?;
+    // Text in an old encoding is mostly legible; an imported picture is not.
     if bytes.contains(&0) {
         return Err(Problem::Binary);
     }
@@ -46,9 +46,9 @@ mod tests {
             (b"plain".to_vec(), "plain"),
             (b"\xef\xbb\xbfmarked".to_vec(), "marked"),
             (b"caf\xe9!".to_vec(), "caf\u{fffd}! (lossy)"),
-            (b"\x89PNG\0\0".to_vec(), "it holds no text"),
+            (b"\x89PNG\0\0".to_vec(), "it is not a text file"),
             (b"".to_vec(), ""),
-            (big(LARGEST + 1), "it is larger than 4 MiB"),
+            (big(MAX_BYTES + 1), "it is larger than 4 MiB"),
         ];
         for (bytes, expected) in cases {
             fs::write(&path, bytes).unwrap();
@@ -58,12 +58,12 @@ mod tests {
             };
             assert_eq!(found, *expected);
         }
-        fs::write(&path, big(LARGEST)).unwrap();
-        assert_eq!(read(&path).unwrap().text.len() as u64, LARGEST);
+        fs::write(&path, big(MAX_BYTES)).unwrap();
+        assert_eq!(read(&path).unwrap().text.len() as u64, MAX_BYTES);
     }
 
     #[test]
-    fn what_is_no_file_is_not_opened() {
+    fn special_files_are_not_opened() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(read(dir.path()), Err(Problem::Read(ReadError::Directory))));
         assert!(matches!(read(&dir.path().join("none")), Err(Problem::Missing)));

@@ -2,18 +2,18 @@
 
 use serde::Deserialize;
 
-/// A rule's file, taken apart.
+/// The parts of a rule's file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Front<'a> {
     /// The globs of the paths it is for; none if it is for all.
     pub(super) globs: Vec<String>,
-    /// Why there are none although some were meant.
+    /// Why `paths` is invalid, if it is.
     pub(super) problem: Option<String>,
     /// What follows the front matter.
     pub(super) body: &'a str,
 }
 
-/// The one field that counts; others are other programs' business.
+/// The one field that ona uses.
 #[derive(Deserialize)]
 struct Fields {
     #[serde(default)]
@@ -46,7 +46,7 @@ pub(super) fn split(text: &str) -> Front<'_> {
             Front { globs, problem: None, body }
         }
         Err(error) => match as_written(yaml) {
-            // Nothing that is needed here was lost.
+            // There is no `paths`; other fields do not matter.
             None => Front { body, ..Front::default() },
             Some(globs) if globs.is_empty() => {
                 Front { globs, problem: Some(error.to_string()), body }
@@ -56,7 +56,7 @@ pub(super) fn split(text: &str) -> Front<'_> {
     }
 }
 
-/// What stands between a first line `---` and the next such line, and what follows.
+/// The text between a first line `---` and the next such line, and the text after it.
 pub fn fenced(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once('\n')?;
     if first.trim_end() != "---" {
@@ -72,8 +72,8 @@ pub fn fenced(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Reads `paths` line by line. Globs are often written without quotes, and `*` and `{` mean something else in
-/// YAML; and a slip in another field should not make a rule hold everywhere.
+/// Reads `paths` line by line. Globs are often written without quotes, and `*` and `{` have a meaning in YAML. A
+/// mistake in another field should not make a rule apply everywhere.
 fn as_written(yaml: &str) -> Option<Vec<String>> {
     let mut lines = yaml.lines();
     let first = lines.by_ref().find_map(|line| line.strip_prefix("paths:"))?;
@@ -134,7 +134,7 @@ mod tests {
             ("paths: [a/*, 'b/*']\n", &["a/*", "b/*"]),
             ("paths: src/**/*.{ts,tsx}, lib/**\n", &["src/**/*.{ts,tsx}", "lib/**"]),
             ("description: x\npaths: a\nother: [1, {b: 2}]\n", &["a"]),
-            // Not YAML, and meant all the same.
+            // Not valid YAML, but accepted.
             ("paths: **/*.ts\n", &["**/*.ts"]),
             ("paths: {src,lib}/**/*.ts, tests/**\n", &["{src,lib}/**/*.ts", "tests/**"]),
             ("paths:\n- **/*.ts # why\n\n- *.md\nnext: x\n", &["**/*.ts", "*.md"]),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_front_matter_is_text() {
+    fn text_without_front_matter_stays_text() {
         for text in ["", "---", "---\npaths: a\n", "text\n---\npaths: a\n---\n", "----\na\n---\n"] {
             assert_eq!(split(text), Front { body: text, ..Front::default() }, "{text:?}");
         }

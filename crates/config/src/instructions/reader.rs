@@ -1,4 +1,4 @@
-//! Reads files and what they import, each once, within bounds.
+//! Reads files and their imports, each once, within limits.
 
 use std::collections::HashSet;
 use std::fs;
@@ -15,17 +15,17 @@ use super::rules::Rule;
 use super::text::{candidates, scan};
 use super::{Instruction, Problem, Roots, file, front};
 
-/// How many imports may lie between a file and the one that was looked for.
-const MOST_HOPS: usize = 5;
+/// How deep imports may be nested.
+const MAX_IMPORT_DEPTH: usize = 5;
 
-/// How a file was come by.
+/// How a file was found.
 #[derive(Clone, Debug)]
 pub(super) struct Find {
     pub(super) memory_type: MemoryType,
     pub(super) load_reason: LoadReason,
-    /// The directory that brings it, as it really is.
+    /// The directory it belongs to, as a real path.
     pub(super) dir: PathBuf,
-    /// Whether it is a rule, which may begin with front matter.
+    /// Whether it is a rule, which may start with front matter.
     pub(super) rule: bool,
     pub(super) globs: Option<Vec<String>>,
     pub(super) trigger: Option<PathBuf>,
@@ -42,19 +42,19 @@ impl Find {
     }
 }
 
-/// What was read so far, and what may still be.
+/// What was read so far, and what may still be read.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) roots: Roots,
     pub(super) bounds: Bounds,
-    /// The files that were read, and those there is no use in reading again, as they really are.
+    /// The files that were read or need not be read again, as real paths.
     pub(super) seen: HashSet<PathBuf>,
-    /// The directories of rules that were looked through, as they really are.
+    /// The directories of rules that were searched, as real paths.
     pub(super) rule_dirs: HashSet<PathBuf>,
-    /// The rules that are for certain paths.
+    /// The rules for certain paths.
     pub(super) rules: Vec<Rule>,
     pub(super) warnings: Vec<Diagnostic>,
-    /// What was said already.
+    /// The warnings so far.
     said: HashSet<String>,
 }
 
@@ -122,7 +122,7 @@ impl Reader {
             return;
         }
         if let Some(parent) = parent
-            && hops > MOST_HOPS
+            && hops > MAX_IMPORT_DEPTH
         {
             return self.warn(path, &Problem::TooDeep(parent.to_owned()));
         }
@@ -143,7 +143,7 @@ impl Reader {
                 path: path.to_owned(),
                 memory_type: find.memory_type,
                 load_reason: if parent.is_some() { LoadReason::Include } else { find.load_reason },
-                // They say when the rule itself holds, not what it imports.
+                // They are about the rule itself, not about its imports.
                 globs: find.globs.clone().filter(|_| parent.is_none()),
                 trigger: find.trigger.clone(),
                 parent: parent.map(Path::to_owned),
@@ -159,7 +159,7 @@ impl Reader {
         }
     }
 
-    /// The file that an import means; none if there is none, since most things with an `@` are no imports.
+    /// The file that an import means; `None` without such a file, since most words with `@` are not imports.
     fn imported(&mut self, import: &str, importer: &Path) -> Result<Option<PathBuf>, Problem> {
         for candidate in candidates(import) {
             self.bounds.step()?;
@@ -171,14 +171,14 @@ impl Reader {
                 continue;
             };
             let Ok(meta) = fs::metadata(&real) else { continue };
-            // A name that text alone makes of `a/../b` can be another file's.
+            // Resolving `a/../b` by its text alone can name another file.
             let same = resolve(Path::new("/"), &named).is_ok_and(|named| named == real);
             return Ok((!meta.is_dir()).then_some(if same { named } else { real }));
         }
         Ok(None)
     }
 
-    /// Where a file really is, if it exists and may be read.
+    /// The real path of a file, if it exists and may be read.
     pub(super) fn admit(&mut self, path: &Path, find: &Find) -> Option<PathBuf> {
         if !exists(path) {
             return None;
@@ -200,7 +200,7 @@ impl Reader {
         Some(real)
     }
 
-    /// Says what is wrong, once.
+    /// Adds a warning, once.
     pub(super) fn warn(&mut self, path: &Path, problem: &Problem) {
         let warning = Diagnostic::new(path, problem.to_string());
         if self.said.insert(warning.to_string()) {
@@ -209,7 +209,7 @@ impl Reader {
     }
 }
 
-/// Whether there is something, even a link that leads nowhere.
+/// Whether the path exists, even as a broken link.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

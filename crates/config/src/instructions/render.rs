@@ -7,11 +7,11 @@ use ona_types::hook::MemoryType;
 
 use super::Instruction;
 
-/// Says what follows, and how to take it.
+/// Tells the model what follows.
 const OPENING: &str = "These are instructions for the work in this session, from files that were read for it. The \
     broadest come first; where two disagree, the later one is closer to the work at hand.\n";
 
-/// One text of all instructions, for a message of the user's; empty if there are none.
+/// One text of all instructions, for a user message; empty if there are none.
 pub fn render(instructions: &[Instruction]) -> String {
     if instructions.is_empty() {
         return String::new();
@@ -41,7 +41,7 @@ fn name(path: &Path) -> String {
     visible(&path.to_string_lossy())
 }
 
-/// A name may hold line breaks, and with them another heading.
+/// A name may contain line breaks, which could fake a heading.
 fn visible(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }

@@ -16,13 +16,13 @@ use super::{Problem, file, front};
 pub(super) struct Rule {
     pub(super) path: PathBuf,
     pub(super) find: Find,
-    /// What its globs are relative to: as it is named, and as it really is.
+    /// What its globs are relative to: the path as named, and the real path.
     bases: [PathBuf; 2],
     globs: GlobSet,
 }
 
 impl Rule {
-    /// Whether it is for a file.
+    /// Whether it applies to a file.
     pub(super) fn fits(&self, file: &Path) -> bool {
         let below = self.bases.iter().find_map(|base| file.strip_prefix(base).ok());
         below.is_some_and(|below| self.globs.is_match(below))
@@ -30,21 +30,21 @@ impl Rule {
 }
 
 impl Reader {
-    /// The user's rules. They are for every project, so their globs are relative to the one at hand.
+    /// The user's rules. They apply to every project, so their globs are relative to the current one.
     pub(super) fn users_rules(&mut self) -> Vec<PathBuf> {
         let (dir, base) = (self.roots.claude_dir.clone(), self.roots.project_root.clone());
         let find = Find::new(MemoryType::User, LoadReason::PathGlobMatch, &dir);
         self.rules(&dir.join("rules"), &base, &find)
     }
 
-    /// The rules that a directory brings for itself.
+    /// The rules of a directory.
     pub(super) fn projects_rules(&mut self, dir: &Path) -> Vec<PathBuf> {
         let find = Find::new(MemoryType::Project, LoadReason::PathGlobMatch, dir);
         self.rules(&dir.join(".claude/rules"), dir, &find)
     }
 
-    /// Sorts the rules of a directory: returns those for all paths and keeps the others. A directory is looked
-    /// through once.
+    /// Sorts the rules of a directory: returns those for all paths and keeps the others. A directory is searched
+    /// once.
     fn rules(&mut self, dir: &Path, base: &Path, find: &Find) -> Vec<PathBuf> {
         let mut files = Vec::new();
         let mut for_all = Vec::new();
@@ -61,8 +61,7 @@ impl Reader {
         for_all
     }
 
-    /// The `.md` files below a directory, in the order of their names. Links are followed; one that leads back
-    /// leads to what was looked through.
+    /// The `.md` files below a directory, sorted by name. Links are followed, but no directory is searched twice.
     fn list(&mut self, dir: &Path, find: &Find, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
         let Some(real) = self.admit(dir, find) else { return Ok(()) };
         if !real.is_dir() || !self.rule_dirs.insert(real.clone()) {
@@ -135,8 +134,8 @@ pub fn path_globs(texts: &[String]) -> Result<GlobSet, BadGlob> {
     Ok(globs.build()?)
 }
 
-/// A glob as it is held against a path below the base. `*.md` is for files right in it, as documented; `/x` and
-/// `./x` mean `x`, and `x/` means what is in it.
+/// A glob as it is compared with a path below the base. `*.md` is for files directly in it, as documented; `/x` and
+/// `./x` mean `x`, and `x/` means everything in it.
 fn anchored(glob: &str) -> String {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let glob = glob.strip_prefix('/').unwrap_or(glob);

@@ -7,7 +7,7 @@ use std::fs;
 
 use super::*;
 
-/// A machine with a home, an organisation and a project, in which the session stands in `a/b`.
+/// A machine with a home, an organisation and a project, whose session is in `a/b`.
 struct World {
     dir: tempfile::TempDir,
     roots: Roots,
@@ -54,7 +54,7 @@ impl World {
         std::os::unix::fs::symlink(target, path).unwrap();
     }
 
-    /// What is loaded from this world; the machine that it is in may have instructions of its own.
+    /// What is loaded from this world, without instructions of the machine that runs the test.
     fn load(&self) -> (Loaded, Conditional) {
         let (mut loaded, later) = load(&self.roots);
         loaded.instructions.retain(|one| one.path.starts_with(self.path("")));
@@ -65,14 +65,14 @@ impl World {
         self.load().0.instructions.into_iter().map(|one| one.content).collect()
     }
 
-    /// The warnings, without the world's own place.
+    /// The warnings, with paths relative to the world.
     fn warnings(&self, loaded: &Loaded) -> Vec<String> {
         let top = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         loaded.warnings.iter().map(|warning| warning.to_string().replace(&top, "")).collect()
     }
 }
 
-/// The contents in order, with whose they are and why they were read.
+/// The contents in order, with their type and why they were read.
 fn told(loaded: &Loaded) -> Vec<String> {
     let told = loaded.instructions.iter().map(|one| {
         format!("{} {} {}", one.memory_type.as_str(), one.load_reason.as_str(), one.content)
@@ -187,7 +187,7 @@ fn imports_end_after_five_hops() {
     let last = loaded.instructions.last().unwrap();
     assert_eq!((loaded.instructions.len(), last.content.as_str()), (6, "5 @6.md"));
     let warning =
-        "home/code/project/6.md: imported by home/code/project/5.md: more than 5 imports deep";
+        "home/code/project/6.md: imported by home/code/project/5.md: more than 5 levels of imports";
     assert_eq!(world.warnings(&loaded), [warning]);
 }
 

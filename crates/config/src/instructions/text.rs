@@ -1,29 +1,29 @@
-//! What the text of a file comes to: comments go, imports are found, code is left alone.
+//! Processes the text of a file: comments are removed, imports are found, code is left alone.
 //!
-//! What is code and what is a comment is CommonMark's to say, so a CommonMark parser is asked.
+//! A CommonMark parser decides what is code and what is a comment.
 
 use std::iter;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use super::bounds::MOST_STEPS;
+use super::bounds::MAX_STEPS;
 
-/// No file system takes a longer path.
-const LONGEST_PATH: usize = 4096;
+/// The maximum length of a path.
+const MAX_PATH: usize = 4096;
 
-/// HTML whose content is shown as it stands.
+/// HTML whose content is shown as it is.
 const LITERAL_HTML: &[&str] = &["<pre", "<script", "<style", "<textarea"];
 
-/// What may stand right before the `@` of an import, besides white space. In `user@host`, `a/@b` and `\@x`
-/// something else does.
+/// What may come right before the `@` of an import, besides white space. `user@host`, `a/@b` and `\@x` are not
+/// imports.
 const BEFORE: &[char] =
     &['(', '[', '{', '"', '\'', '*', '>', '|', ':', ',', '“', '‘', '«', '（', '，', '：'];
 
-/// What ends a path wherever it stands.
+/// What always ends a path.
 const NEVER_IN_PATH: &[char] = &['<', '>', '"', '|', '`', '“', '”'];
 
-/// What is taken off the end of a path if there is no such file with it.
+/// What is removed from the end of a path if no file has that name.
 const AFTER: &[char] = &[
     '.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '*', '_', '~', '’', '»', '…', '。', '，',
     '、', '；', '：', '！', '？', '）',
@@ -45,7 +45,7 @@ pub(super) fn scan(source: &str) -> Scanned {
         match event {
             Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => marks.quiet.push(range),
             Event::Start(Tag::HtmlBlock) => marks.html_block(source, range),
-            // A comment within a line stays, but what it says is not done.
+            // A comment within a line stays, but nothing is imported from it.
             Event::InlineHtml(html) if html.starts_with("<!--") => marks.quiet.push(range),
             _ => {}
         }
@@ -55,14 +55,14 @@ pub(super) fn scan(source: &str) -> Scanned {
     marks.quiet.append(&mut marks.comments);
     marks.quiet.sort_by_key(|range| range.start);
     let imports = between(source, marks.quiet).flat_map(|part| imports(source, part));
-    // One more than will be looked at: that there are more shows.
-    let imports = imports.take(MOST_STEPS + 1).collect();
+    // One more than the limit, so that exceeding it is noticed.
+    let imports = imports.take(MAX_STEPS + 1).collect();
     let content = content.trim_end().trim_start_matches(['\n', '\r']).to_owned();
     Scanned { content, imports }
 }
 
-/// The paths an import may mean, the likeliest first: a sentence's full stop is not part of the path unless
-/// there is such a file.
+/// The paths that an import may mean, the likeliest first: a full stop at the end is part of the path only if such a
+/// file exists.
 pub(super) fn candidates(import: &str) -> impl Iterator<Item = &str> {
     let import = import.split("](").next().unwrap_or(import);
     let path = Some(import).filter(|path| !path.is_empty());
@@ -72,7 +72,7 @@ pub(super) fn candidates(import: &str) -> impl Iterator<Item = &str> {
 /// Ranges of a text that are special.
 #[derive(Default)]
 struct Marks {
-    /// Taken out.
+    /// Removed.
     comments: Vec<Range<usize>>,
     /// Code, and comments that stay: nothing is imported from there.
     quiet: Vec<Range<usize>>,
@@ -93,7 +93,7 @@ impl Marks {
             let line = source[..first].rfind('\n').map_or(0, |newline| newline + 1);
             let leads = source[line..first].trim().is_empty();
             let kept = rest.trim_start();
-            // Lines with nothing else on them go as a whole.
+            // Lines with nothing else on them are removed as a whole.
             let start = if leads { line } else { first };
             let end = if leads || !kept.is_empty() { block.end - kept.len() } else { at };
             return self.comments.push(start..end);
@@ -109,7 +109,7 @@ impl Marks {
     }
 }
 
-/// The first comment within a range. What is never closed is none.
+/// The first comment within a range. It must be closed.
 fn comment(source: &str, range: Range<usize>) -> Option<Range<usize>> {
     let start = range.start + source[range.clone()].find("<!--")?;
     // `<!-->` is a whole comment.
@@ -118,7 +118,7 @@ fn comment(source: &str, range: Range<usize>) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// What lies between ranges that are sorted by their start.
+/// The gaps between ranges that are sorted by their start.
 fn between(source: &str, ranges: Vec<Range<usize>>) -> impl Iterator<Item = Range<usize>> {
     let end = source.len();
     let mut at = 0;
@@ -137,7 +137,7 @@ fn imports(source: &str, part: Range<usize>) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether an `@` after this is an import's.
+/// Whether an `@` after this character starts an import.
 fn begins(before: Option<char>) -> bool {
     before.is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c))
 }
@@ -152,14 +152,14 @@ fn path(text: &str) -> Option<String> {
         } else if c.is_whitespace()
             || c.is_control()
             || NEVER_IN_PATH.contains(&c)
-            // In `@a,@b` the next one begins.
+            // In `@a,@b` the next one starts.
             || c == '@' && !path.is_empty() && begins(path.chars().next_back())
         {
             break;
         } else {
             path.push(c);
         }
-        if path.len() > LONGEST_PATH {
+        if path.len() > MAX_PATH {
             return None;
         }
     }
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn a_text_full_of_imports_is_read_in_one_pass() {
-        for (unit, least) in [("(@", 1), ("@a ", MOST_STEPS), ("@", 0), ("a@", 0), ("[@a](", 1)] {
+        for (unit, least) in [("(@", 1), ("@a ", MAX_STEPS), ("@", 0), ("a@", 0), ("[@a](", 1)] {
             let started = std::time::Instant::now();
             let scanned = scan(&unit.repeat((1 << 20) / unit.len()));
             assert!(started.elapsed().as_secs() < 20, "{unit}: {:?}", started.elapsed());
-            assert!((least..=MOST_STEPS + 1).contains(&scanned.imports.len()), "{unit}");
+            assert!((least..=MAX_STEPS + 1).contains(&scanned.imports.len()), "{unit}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What stands in a file of servers under one name, made a way to reach the server, or a reason why it is none.
+//! Reads the definition of one server: how it is reached, or why the definition is invalid.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use url::{Host, Url};
 use super::expand::{Missing, expand};
 use crate::own_server;
 
-/// The longest name: a model's API takes 64 characters for a tool, its server included.
-const LONGEST_NAME: usize = 40;
+/// The maximum length of a name: model APIs allow 64 characters for a tool's name, which includes its server's.
+const MAX_NAME: usize = 40;
 
-/// Types, as people write them, and what is meant.
+/// The types as people write them.
 const TYPES: &[(&str, Kind)] = &[
     ("stdio", Kind::Stdio),
     ("http", Kind::Http),
@@ -22,7 +22,7 @@ const TYPES: &[(&str, Kind)] = &[
 ];
 
 const METADATA_URL: &str = "authServerMetadataUrl";
-/// What `oauth` may hold.
+/// The keys of `oauth`.
 const OAUTH: [&str; 5] = ["clientId", "clientSecret", "callbackPort", "scopes", METADATA_URL];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum Kind {
     Sse,
 }
 
-/// Why an entry is no server.
+/// Why a definition is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadEntry {
@@ -40,13 +40,13 @@ pub enum BadEntry {
     NotAnObject,
     #[error("the name `{name}` {why}")]
     Name { name: String, why: &'static str },
-    #[error("the type `{0}` is none: stdio, http and sse are")]
+    #[error("the type `{0}` is unknown: use stdio, http or sse")]
     Type(String),
     #[error("it has neither a command nor a url")]
     Nothing,
     #[error("it has a url and no type: write \"type\": \"http\", or \"sse\"")]
     NoType,
-    #[error("it has no `{0}`")]
+    #[error("`{0}` is missing")]
     Lacks(&'static str),
     #[error("`{key}`: {why}")]
     Value { key: String, why: String },
@@ -58,28 +58,28 @@ fn bad(key: impl Into<String>, why: impl Into<String>) -> BadEntry {
     BadEntry::Value { key: key.into(), why: why.into() }
 }
 
-/// Refuses a name that could not be part of a tool's, `mcp__<server>__<tool>`.
+/// Refuses a name that cannot be part of a tool's name, `mcp__<server>__<tool>`.
 pub fn check_name(name: &str) -> Result<(), BadEntry> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let why = if name.is_empty() {
         "is empty"
-    } else if name.len() > LONGEST_NAME {
+    } else if name.len() > MAX_NAME {
         "is longer than 40 characters"
     } else if !name.bytes().all(plain) {
-        "may hold letters, digits, `-` and `_`, and nothing else"
+        "may contain only letters, digits, `-` and `_`"
     } else if name.contains("__") || name.starts_with('_') || name.ends_with('_') {
-        "may have `_` only between other characters, and one at a time: `mcp__server__tool` is told apart by them"
+        "may have single `_` only between other characters: `__` separates the parts of `mcp__server__tool`"
     } else if name.eq_ignore_ascii_case(own_server::NAME) {
-        "is ona's own"
+        "is reserved for ona's own server"
     } else {
         return Ok(());
     };
     Err(BadEntry::Name { name: name.to_owned(), why })
 }
 
-/// Refuses what could be no server, whatever the variables in it are.
+/// Refuses a definition that is invalid for all values of its variables.
 pub fn check(entry: &Value) -> Result<(), BadEntry> {
-    // A variable may stand for any of these, and for an address as well.
+    // A variable may have any value, a URL too.
     let anything = |_: &str| Some("http://variable".to_owned());
     let strict = read(entry, Path::new("/"), &anything);
     match strict {
@@ -97,7 +97,7 @@ fn is_variable_address(entry: &Value, key: &str) -> bool {
     address.as_str().is_some_and(|address| address.contains("${"))
 }
 
-/// What is odd about an entry that is used: each with its key.
+/// Remarks about a valid definition: each with its key.
 type Odd = Vec<(String, String)>;
 
 /// How the server is reached.
@@ -138,7 +138,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What stands there; a null is as good as nothing.
+    /// The value of a key; a null counts as missing.
     fn get(&self, key: &str) -> Option<&Value> {
         self.entry.get(key).filter(|value| !value.is_null())
     }
@@ -153,7 +153,7 @@ impl Reader<'_> {
                 let known = TYPES.iter().find(|(known, _)| known == name);
                 known.map(|(_, kind)| *kind).ok_or_else(|| BadEntry::Type(name.clone()))
             }
-            Some(_) => Err(bad("type", "a text is expected")),
+            Some(_) => Err(bad("type", "expected a string")),
         }
     }
 
@@ -161,17 +161,17 @@ impl Reader<'_> {
         let text = expand(text, self.variable)
             .map_err(|missing| BadEntry::Variable { key: key.to_owned(), missing })?;
         if text.contains('\0') {
-            return Err(bad(key, "it holds a NUL, which nothing can be given"));
+            return Err(bad(key, "it contains NUL"));
         }
         Ok(text)
     }
 
-    /// A text that is taken as it stands.
+    /// A string without variables.
     fn plain_text(&self, key: &str) -> Result<Option<String>, BadEntry> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(bad(key, "a text is expected")),
+            Some(_) => Err(bad(key, "expected a string")),
         }
     }
 
@@ -183,7 +183,7 @@ impl Reader<'_> {
         let list = match self.get(key) {
             None => return Ok(Vec::new()),
             Some(Value::Array(list)) => list,
-            Some(_) => return Err(bad(key, "a list of texts is expected")),
+            Some(_) => return Err(bad(key, "expected a list of strings")),
         };
         let text = |(at, value): (usize, &Value)| match value {
             Value::String(text) => self.expand(&format!("{key}[{at}]"), text),
@@ -200,7 +200,7 @@ impl Reader<'_> {
         let table = match self.get(key) {
             None => return Ok(Vec::new()),
             Some(Value::Object(table)) => table,
-            Some(_) => return Err(bad(key, "an object of texts is expected")),
+            Some(_) => return Err(bad(key, "expected an object of strings")),
         };
         let pair = |(name, value): (&String, &Value)| {
             let key = format!("{key}.{name}");
@@ -216,24 +216,24 @@ impl Reader<'_> {
         let url = self.text("url")?.ok_or(BadEntry::Lacks("url"))?;
         let wrong = |why: String| Err(bad("url", why));
         match Url::parse(url.trim()) {
-            Err(error) => wrong(format!("it is no address: {error}")),
+            Err(error) => wrong(format!("invalid URL: {error}")),
             Ok(parsed) if !matches!(parsed.scheme(), "http" | "https") => {
-                wrong("it must begin with http:// or https://".to_owned())
+                wrong("it must start with http:// or https://".to_owned())
             }
             Ok(_) => Ok(url.trim().to_owned()),
         }
     }
 
-    /// An address whose answer decides where the human is sent to sign in: nobody may change it on the way.
+    /// A URL whose answer decides where the human signs in, so it must not be changed on the way: https, or this machine.
     fn metadata_url(&self) -> Result<Option<String>, BadEntry> {
         let Some(url) = self.text(METADATA_URL)? else { return Ok(None) };
         let wrong = |why: &str| Err(bad(METADATA_URL, why));
         match Url::parse(url.trim()) {
-            Err(error) => wrong(&format!("it is no address: {error}")),
+            Err(error) => wrong(&format!("invalid URL: {error}")),
             Ok(parsed) if parsed.scheme() == "https" || is_loopback(&parsed) => {
                 Ok(Some(parsed.into()))
             }
-            Ok(_) => wrong("it must begin with https://"),
+            Ok(_) => wrong("it must start with https://"),
         }
     }
 
@@ -241,7 +241,7 @@ impl Reader<'_> {
         let oauth = match self.get("oauth") {
             None => return Ok(None),
             Some(Value::Object(oauth)) => oauth,
-            Some(_) => return Err(bad("oauth", "an object is expected")),
+            Some(_) => return Err(bad("oauth", "expected an object")),
         };
         let inside = Reader { entry: oauth, variable: self.variable };
         let named = |error| match error {
@@ -255,19 +255,19 @@ impl Reader<'_> {
             None => None,
             Some(port) => match port.as_u64().and_then(|port| u16::try_from(port).ok()) {
                 Some(port) if port > 0 => Some(port),
-                _ => return Err(bad("oauth.callbackPort", "a port from 1 to 65535 is expected")),
+                _ => return Err(bad("oauth.callbackPort", "expected a port from 1 to 65535")),
             },
         };
         for key in oauth.keys() {
             if !OAUTH.contains(&key.as_str()) {
-                let reason = format!("ona knows no such key; there are {}", OAUTH.join(", "));
+                let reason = format!("unknown key; the keys are {}", OAUTH.join(", "));
                 odd.push((format!("oauth.{key}"), reason));
             }
         }
         let client_id = inside.text("clientId").map_err(named)?;
         let client_secret = inside.text("clientSecret").map_err(named)?;
         if client_secret.is_some() && client_id.is_none() {
-            return Err(bad("oauth.clientSecret", "it is of no use without a clientId"));
+            return Err(bad("oauth.clientSecret", "it needs a clientId"));
         }
         Ok(Some(OauthClient {
             client_id,
@@ -279,7 +279,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an address is one of this machine, by plain HTTP.
+/// Whether a URL is plain HTTP on this machine.
 fn is_loopback(url: &Url) -> bool {
     let here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -292,28 +292,28 @@ fn is_loopback(url: &Url) -> bool {
 
 fn not_text(value: &Value) -> String {
     match value {
-        Value::Number(_) | Value::Bool(_) => format!("a text is expected: write \"{value}\""),
-        _ => "a text is expected".to_owned(),
+        Value::Number(_) | Value::Bool(_) => format!("expected a string: write \"{value}\""),
+        _ => "expected a string".to_owned(),
     }
 }
 
-/// What no process can be started with, and what ona tells its children by itself.
+/// Refuses variables that no process can have, and those that ona sets itself.
 fn variable_name(name: &str, _: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err("no variable can have this name");
+        return Err("invalid variable name");
     }
     let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
     if own { Err("ona sets it itself") } else { Ok(()) }
 }
 
-/// What no request can carry.
+/// Refuses invalid headers.
 fn header(name: &str, value: &str) -> Result<(), &'static str> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        return Err("no header can have this name");
+        return Err("invalid header name");
     }
     let control = |c: char| c.is_control() && c != '\t';
-    if value.contains(control) { Err("no header can hold a line break") } else { Ok(()) }
+    if value.contains(control) { Err("a header cannot contain a line break") } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_said_with_its_key() {
+    fn an_invalid_definition_is_reported_with_its_key() {
         for (entry, why) in [
             (json!("x"), "it is not an object"),
             (json!({}), "it has neither a command nor a url"),
@@ -392,27 +392,24 @@ mod tests {
             ),
             (
                 json!({"type": "ws", "url": "ws://a"}),
-                "the type `ws` is none: stdio, http and sse are",
+                "the type `ws` is unknown: use stdio, http or sse",
             ),
-            (json!({"type": 1}), "`type`: a text is expected"),
-            (json!({"type": "stdio"}), "it has no `command`"),
-            (json!({"type": "http", "command": "x"}), "it has no `url`"),
-            (json!({"command": ["x"]}), "`command`: a text is expected"),
+            (json!({"type": 1}), "`type`: expected a string"),
+            (json!({"type": "stdio"}), "`command` is missing"),
+            (json!({"type": "http", "command": "x"}), "`url` is missing"),
+            (json!({"command": ["x"]}), "`command`: expected a string"),
             (json!({"command": " "}), "`command`: it is empty"),
-            (json!({"command": "x\0"}), "`command`: it holds a NUL, which nothing can be given"),
-            (json!({"command": "x", "args": "a"}), "`args`: a list of texts is expected"),
+            (json!({"command": "x\0"}), "`command`: it contains NUL"),
+            (json!({"command": "x", "args": "a"}), "`args`: expected a list of strings"),
             (
                 json!({"command": "x", "args": ["a", 5]}),
-                "`args[1]`: a text is expected: write \"5\"",
+                "`args[1]`: expected a string: write \"5\"",
             ),
             (
                 json!({"command": "x", "env": {"A": true}}),
-                "`env.A`: a text is expected: write \"true\"",
+                "`env.A`: expected a string: write \"true\"",
             ),
-            (
-                json!({"command": "x", "env": {"A=": ""}}),
-                "`env.A=`: no variable can have this name",
-            ),
+            (json!({"command": "x", "env": {"A=": ""}}), "`env.A=`: invalid variable name"),
             (
                 json!({"command": "x", "env": {"ONA_TOOL_USE_ID": ""}}),
                 "`env.ONA_TOOL_USE_ID`: ona sets it itself",
@@ -423,35 +420,35 @@ mod tests {
             ),
             (
                 json!({"type": "http", "url": "file:///x"}),
-                "`url`: it must begin with http:// or https://",
+                "`url`: it must start with http:// or https://",
             ),
             (
                 json!({"type": "http", "url": "nowhere"}),
-                "`url`: it is no address: relative URL without a base",
+                "`url`: invalid URL: relative URL without a base",
             ),
             (
                 json!({"type": "http", "url": "http://a", "headers": {"a b": ""}}),
-                "`headers.a b`: no header can have this name",
+                "`headers.a b`: invalid header name",
             ),
             (
                 json!({"type": "http", "url": "http://a", "headers": {"a": "b\r\nc: d"}}),
-                "`headers.a`: no header can hold a line break",
+                "`headers.a`: a header cannot contain a line break",
             ),
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"callbackPort": 0}}),
-                "`oauth.callbackPort`: a port from 1 to 65535 is expected",
+                "`oauth.callbackPort`: expected a port from 1 to 65535",
             ),
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"clientId": 1}}),
-                "`oauth.clientId`: a text is expected",
+                "`oauth.clientId`: expected a string",
             ),
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"clientSecret": "x"}}),
-                "`oauth.clientSecret`: it is of no use without a clientId",
+                "`oauth.clientSecret`: it needs a clientId",
             ),
             (
                 json!({"type": "http", "url": "http://a", "oauth": {"authServerMetadataUrl": "http://a"}}),
-                "`oauth.authServerMetadataUrl`: it must begin with https://",
+                "`oauth.authServerMetadataUrl`: it must start with https://",
             ),
         ] {
             assert_eq!(read_entry(entry.clone()), Err(why.to_owned()), "{entry}");

@@ -1,11 +1,11 @@
-//! `${VAR}` and `${VAR:-default}` in what is said of a server.
+//! `${VAR}` and `${VAR:-default}` in the definition of a server.
 
-/// A variable that is not set, and for which nothing else is given.
+/// A variable that is not set and has no default.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the variable {0} is not set: set it, or write ${{{0}:-a default}}")]
 pub struct Missing(pub String);
 
-/// The text with the variables' values. What is no variable stays as it stands; what is put in is not looked at again.
+/// The text with variables replaced by their values. Values are not expanded again; anything else stays as it is.
 pub(super) fn expand(
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -13,7 +13,7 @@ pub(super) fn expand(
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once("${") {
-        // One that does not end is none.
+        // Without an end it is not a variable.
         let Some((reference, behind)) = inside.split_once('}') else { break };
         expanded.push_str(before);
         let (name, default) = match reference.split_once(":-") {
@@ -26,7 +26,7 @@ pub(super) fn expand(
             continue;
         }
         match (variable(name), default) {
-            // As in a shell, a default also stands for what is empty.
+            // As in a shell, the default also replaces an empty value.
             (Some(value), default) if !value.is_empty() || default.is_none() => {
                 expanded.push_str(&value);
             }

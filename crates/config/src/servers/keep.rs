@@ -1,4 +1,4 @@
-//! Adding a server to a file, and taking one away.
+//! Adds a server to a file, or removes one.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::settings::edit::{write, write_private};
 use crate::settings::{self, EditError, Roots};
 use crate::trust::{self, name_of};
 
-/// For whom a server is kept.
+/// The scope that a server is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptIn {
     /// For the user, in this project.
@@ -36,7 +36,7 @@ impl KeptIn {
         }
     }
 
-    /// The file that servers are kept in.
+    /// The file of the servers.
     pub fn file(self, roots: &Roots) -> PathBuf {
         match self {
             Self::Local | Self::User => own_file(roots),
@@ -54,14 +54,14 @@ impl KeptIn {
     }
 }
 
-/// Why a server cannot be kept.
+/// Why a server cannot be added or removed.
 #[derive(Debug, thiserror::Error)]
-pub enum Keeping<E: std::error::Error> {
-    /// It is none.
+pub enum KeepError<E: std::error::Error> {
+    /// Its definition is invalid.
     #[error(transparent)]
     Entry(#[from] BadEntry),
-    /// There is one of this name, and nobody said to replace it.
-    #[error("{} has a server `{name}` already", file.display())]
+    /// A server of this name exists, and replacing it was not requested.
+    #[error("{} already has a server `{name}`", file.display())]
     Exists {
         /// The file.
         file: PathBuf,
@@ -71,7 +71,7 @@ pub enum Keeping<E: std::error::Error> {
     /// The file cannot be changed.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// What was agreed to cannot be read or written.
+    /// The record of trust cannot be read or written.
     #[error(transparent)]
     Record(E),
 }
@@ -81,18 +81,18 @@ pub enum Keeping<E: std::error::Error> {
 pub struct Kept {
     /// The file.
     pub file: PathBuf,
-    /// Whether what now stands in it is agreed to: it was before, or needed no agreement.
+    /// Whether its new contents are trusted.
     pub agreed: bool,
 }
 
-/// Puts a server into the file of a scope, all of it or nothing.
+/// Adds a server to the file of a scope.
 pub fn add<R: TrustRecord<Error: std::error::Error>>(
     scope: KeptIn,
     name: &str,
     entry: &Value,
     replace: bool,
     (roots, record): (&Roots, &R),
-) -> Result<Kept, Keeping<R::Error>> {
+) -> Result<Kept, KeepError<R::Error>> {
     check_name(name)?;
     check(entry)?;
     let mut exists = false;
@@ -104,19 +104,19 @@ pub fn add<R: TrustRecord<Error: std::error::Error>>(
         }
     })?;
     if exists && !replace {
-        return Err(Keeping::Exists { file: kept.file, name: name.to_owned() });
+        return Err(KeepError::Exists { file: kept.file, name: name.to_owned() });
     }
     Ok(kept)
 }
 
-/// Takes a server out of the file of a scope; says nothing of the file if it has none of this name.
+/// Removes a server from the file of a scope; `None` if it has no server of this name.
 pub fn remove<R: TrustRecord<Error: std::error::Error>>(
     scope: KeptIn,
     name: &str,
     roots: &Roots,
     record: &R,
-) -> Result<Option<Kept>, Keeping<R::Error>> {
-    // A file that there is not is not made.
+) -> Result<Option<Kept>, KeepError<R::Error>> {
+    // A missing file is not created.
     if !kept_in(scope, name, roots)? {
         return Ok(None);
     }
@@ -146,7 +146,7 @@ fn stands_at(object: &Value, path: &[Step<'_>]) -> bool {
     found.is_some_and(|found| !found.is_null())
 }
 
-/// The file of a scope, unless whoever wrote the repository has led it elsewhere.
+/// The file of a scope, unless the repository redirects it with a link.
 fn within(scope: KeptIn, roots: &Roots) -> Result<PathBuf, EditError> {
     let file = scope.file(roots);
     if scope == KeptIn::Project
@@ -163,7 +163,7 @@ fn edit<R: TrustRecord<Error: std::error::Error>>(
     roots: &Roots,
     record: &R,
     mut change: impl FnMut(&str, &[Step<'_>]) -> Result<String, EditError>,
-) -> Result<Kept, Keeping<R::Error>> {
+) -> Result<Kept, KeepError<R::Error>> {
     let file = within(scope, roots)?;
     let keys = scope.keys(roots);
     let path = steps(&keys, name);
@@ -175,16 +175,16 @@ fn edit<R: TrustRecord<Error: std::error::Error>>(
     };
     match scope {
         KeptIn::Project => write(&file, changing)?,
-        // What servers are given may be secret.
+        // Definitions may contain secrets.
         KeptIn::Local | KeptIn::User => write_private(&file, changing)?,
     }
-    // What the operator changes by ona's own hand stays trusted, where there is need of trust.
+    // A change by the operator through ona keeps the trust in the file.
     let agreed = match scope {
         KeptIn::Local | KeptIn::User => true,
         KeptIn::Project => {
             let (before, after) = (texts.0.as_str(), texts.1.as_str());
             trust::carry_over_servers(&file, (before, after), roots, record)
-                .map_err(Keeping::Record)?
+                .map_err(KeepError::Record)?
         }
     };
     Ok(Kept { file, agreed })

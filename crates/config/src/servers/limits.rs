@@ -13,17 +13,17 @@ use crate::settings::{self, Layer, SERVER_LIMITS};
 /// What the settings say about servers.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// The organisation's own file, which leaves no room for others.
+    /// The organisation's own file of servers: if it exists, no others are used.
     exclusive: Option<Exclusive>,
     denied: Vec<Pattern>,
-    /// The only ones there may be; any, if it is not said.
+    /// The only servers that may be started; any, if there is no such list.
     allowed: Option<Vec<Pattern>>,
     approvals: Approvals,
-    /// The organisation's settings whose limits cannot be read, and the key: nobody knows what they would forbid.
+    /// The organisation's settings with an invalid limit, and its key: what it would forbid is unknown.
     unreadable: Option<(String, &'static str)>,
 }
 
-/// An entry of a list, and whose it is.
+/// An entry of a list, and the settings it comes from.
 #[derive(Debug)]
 struct Pattern {
     name: Option<String>,
@@ -33,8 +33,8 @@ struct Pattern {
 }
 
 impl Limits {
-    /// The limits that settings set. What forbids is heard from everybody; what allows is heard from the organisation
-    /// alone, if it wants it so.
+    /// The limits that settings set. Lists that deny count from every scope; lists that allow count from the
+    /// organisation alone, if its settings say so.
     pub(super) fn of(layers: &[Layer], exclusive: Option<Exclusive>) -> Self {
         let managed_only = settings::managed_servers_only(layers);
         let allowing = layers.iter().filter(|layer| !managed_only || settings::is_managed(layer));
@@ -56,40 +56,41 @@ impl Limits {
         }
     }
 
-    /// Why a server may not be started.
+    /// The reason why a server may not be started.
     pub(super) fn refuse(&self, one: &Found, way: &Way) -> Option<String> {
         if let Some(Exclusive(file)) = &self.exclusive
             && one.scope != ServerScope::Managed
         {
-            return Some(format!("only the organisation's servers are used, which are in {file}"));
+            return Some(format!("only the organisation's servers are used (see {file})"));
         }
         if let Some((source, key)) = &self.unreadable {
             return Some(format!(
-                "{key} in {source} cannot be read, so nothing may be started: its operator has to mend it"
+                "{key} in {source} is invalid, so no server may be started: ask your administrator to fix it"
             ));
         }
         if let Some(pattern) = self.denied.iter().find(|pattern| pattern.denies(&one.name, way)) {
-            return Some(format!("deniedMcpServers in {} says so", pattern.source));
+            return Some(format!("denied by deniedMcpServers in {}", pattern.source));
         }
         if let Some(allowed) = &self.allowed
             && !allows(allowed, &one.name, way)
         {
-            return Some("it is not among allowedMcpServers".to_owned());
+            return Some("it is not in allowedMcpServers".to_owned());
         }
         if one.is_projects_file() {
             let rejected = self.approvals.rejects(&one.name);
-            return rejected.map(|source| format!("disabledMcpjsonServers in {source} says so"));
+            return rejected
+                .map(|source| format!("rejected by disabledMcpjsonServers in {source}"));
         }
         None
     }
 
-    /// Whether settings agree to a server of a project's file.
+    /// Whether settings approve a server of a `.mcp.json`.
     pub(super) fn approve(&self, one: &Found) -> bool {
-        self.approvals.name(&one.name)
+        self.approvals.approves(&one.name)
     }
 }
 
-/// A limit of a layer that is no list.
+/// A limit of a layer that is not a list.
 fn unread(layer: &Layer) -> Option<(String, &'static str)> {
     let is_list = |value: &Value| value.is_array() || value.is_null();
     let key =
@@ -112,8 +113,8 @@ fn patterns(layer: &Layer, key: &str) -> Option<Vec<Pattern>> {
     Some(list.iter().map(pattern).collect())
 }
 
-/// A name says little of what runs: where the list has commands, a program must be one of them, and where it has
-/// addresses, an address must be.
+/// A name says little about what runs: if the list has commands, a program must match one of them; if it has URLs, a
+/// URL must match one of them.
 fn allows(allowed: &[Pattern], name: &str, way: &Way) -> bool {
     let by_name = || allowed.iter().any(|pattern| pattern.name.as_deref() == Some(name));
     match way {
@@ -140,7 +141,7 @@ fn is_command(words: &[String], command: &str, args: &[String]) -> bool {
 
 impl Pattern {
     fn denies(&self, name: &str, way: &Way) -> bool {
-        // Its tools have the name in small letters, so the case says nothing.
+        // Its tools have the name in lowercase, so case is ignored.
         let by_name = self.name.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name));
         by_name
             || match way {
@@ -154,11 +155,11 @@ impl Pattern {
     }
 }
 
-/// Whether an address has the shape of a pattern, in which `*` stands for anything. A pattern with a scheme is held
-/// against the parts of the address, so that no path or user name passes for a host; who denies means every port.
+/// Whether a URL matches a pattern, in which `*` stands for anything. A pattern with a scheme is compared with each part
+/// of the URL, so that no path or user name passes for a host. A deny pattern without a port covers every port.
 fn fits(pattern: &str, url: &str, denies: bool) -> bool {
     let Ok(mut url) = Url::parse(url) else { return denies };
-    // `a.example.` is the same place.
+    // `a.example.` is the same host.
     if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(str::to_owned)
         && url.set_host(Some(&host)).is_err()
     {

@@ -1,4 +1,4 @@
-//! What a server is given in secret: a server as it may be shown without that, and the values that must not be kept.
+//! Secrets in the definition of a server: shows a definition without them, and lists the values that must not be stored.
 
 use ona_mcp::{Remote, Way};
 use ona_policy::secrets::{Redactor, can_be_secret, names_secret};
@@ -6,15 +6,15 @@ use ona_repo::Disk;
 use serde_json::{Map, Value};
 use url::Url;
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 const MASKED: &str = "***";
-/// Headers that say nothing of who asks.
+/// Headers that hold no secrets.
 const PLAIN_HEADERS: [&str; 6] =
     ["accept", "accept-encoding", "accept-language", "cache-control", "origin", "user-agent"];
-/// A value of small letters and numbers that is shorter than this is of words like others.
-const SHORTEST_WORDS: usize = 16;
+/// A shorter value of lowercase letters and digits counts as ordinary words, not as a secret.
+const MIN_SECRET: usize = 16;
 
-/// What stands in a file about a server, fit to be shown.
+/// The definition of a server without its secrets.
 pub fn shown(entry: &Value, redactor: &Redactor) -> Value {
     let mut mask = Mask { redactor, hidden: Vec::new() };
     let Value::Object(entry) = entry else { return Value::Null };
@@ -44,8 +44,7 @@ pub fn shown(entry: &Value, redactor: &Redactor) -> Value {
     Value::Object(entry.iter().map(shown).collect())
 }
 
-/// The values that a server is given in secret: those that are not shown of it, as far as they can be told from words
-/// that stand everywhere.
+/// The secret values of a server: those that [`shown`] hides, except words that are too common to mask.
 pub(crate) fn hidden(way: &Way) -> Vec<String> {
     let redactor = Redactor::knowing([]);
     let mut mask = Mask { redactor: &redactor, hidden: Vec::new() };
@@ -72,7 +71,7 @@ pub(crate) fn hidden(way: &Way) -> Vec<String> {
     mask.hidden
 }
 
-/// What must not be kept of a header: the value, and each word of it but that which an Authorization begins with.
+/// The secret parts of a header: the value, and each of its words except the scheme of an Authorization.
 pub fn in_header(name: &str, value: &str) -> Vec<String> {
     if PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
         return Vec::new();
@@ -88,21 +87,21 @@ pub fn in_header(name: &str, value: &str) -> Vec<String> {
     found
 }
 
-/// Whether a value says nothing secret by itself: an address or a path, of which what is secret is known apart, or few
-/// short words and numbers, as `us-east-1`.
+/// Whether a value is not secret as a whole: a URL or a path, whose secret parts are found separately, or a few short
+/// words and numbers such as `us-east-1`.
 fn is_plain(value: &str) -> bool {
     let is_path = value.starts_with(['/', '~', '.']);
     let is_address = Url::parse(value).is_ok_and(|url| url.has_host());
     let word = |word: &str| {
         word.bytes().all(|b| b.is_ascii_lowercase()) || word.bytes().all(|b| b.is_ascii_digit())
     };
-    let of_words = value.len() < SHORTEST_WORDS
+    let of_words = value.len() < MIN_SECRET
         && value.contains(|c: char| c.is_ascii_lowercase())
         && value.split(['-', '_', '.', ':', ',', '/', ' ']).all(word);
     is_path || is_address || of_words
 }
 
-/// Takes out what is secret, and knows what that was.
+/// Hides secrets, and remembers them.
 struct Mask<'a> {
     redactor: &'a Redactor,
     hidden: Vec<String>,
@@ -114,7 +113,7 @@ impl Mask<'_> {
         MASKED
     }
 
-    /// Arguments without what looks like a secret, and without the value of an option that is named like one.
+    /// Arguments without what looks like a secret, and without the value of an option with a secret's name.
     fn arguments(&mut self, args: &[&str]) -> Vec<String> {
         let mut named = None::<&str>;
         let mut shown = Vec::new();
@@ -124,7 +123,7 @@ impl Mask<'_> {
                 (Some("-H" | "--header"), _) => self.header(text),
                 (Some(option), _) if is_secret(option, text) => self.hide(text).to_owned(),
                 (_, Some(("--header", given))) => format!("--header={}", self.header(given)),
-                // An address has names of its own, behind its `?`.
+                // A URL has its own names after the `?`.
                 (_, Some((name, value))) if !name.contains("://") && is_secret(name, value) => {
                     format!("{name}={}", self.hide(value))
                 }
@@ -147,9 +146,9 @@ impl Mask<'_> {
         }
     }
 
-    /// An address without a password and without secrets in its query.
+    /// A URL without its password and without secrets in its query.
     fn address(&mut self, url: &str) -> String {
-        let url = self.nobody_at(url).unwrap_or_else(|| url.to_owned());
+        let url = self.without_password(url).unwrap_or_else(|| url.to_owned());
         let url = self.redactor.mask(&url).into_owned();
         let Some((before, query)) = url.split_once('?') else { return url };
         let (query, fragment) = query.split_once('#').map_or((query, None), |(a, b)| (a, Some(b)));
@@ -167,8 +166,8 @@ impl Mask<'_> {
         format!("{before}?{}{fragment}", shown.join("&"))
     }
 
-    /// An address without who uses it: `user:***@`, or `***@` where the one word may be a token.
-    fn nobody_at(&mut self, url: &str) -> Option<String> {
+    /// A URL without its password: `user:***@`, or `***@` if there is one word that may be a token.
+    fn without_password(&mut self, url: &str) -> Option<String> {
         let (scheme, rest) = url.split_once("://")?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -188,7 +187,7 @@ impl Mask<'_> {
         Some(format!("{scheme}://{user}@{host}{path}"))
     }
 
-    /// Hides a value as it stands in an address, and as it is meant.
+    /// Hides a value as it is encoded in a URL, and decoded.
     fn hide_encoded(&mut self, value: &str) {
         let pair = format!("x={value}");
         let meant = url::form_urlencoded::parse(pair.as_bytes()).next();
@@ -199,7 +198,7 @@ impl Mask<'_> {
     }
 }
 
-/// Hides what has the name of a secret, however deep.
+/// Hides values with the name of a secret, at any depth.
 fn hide_named(value: &mut Value) {
     for (name, value) in value.as_object_mut().into_iter().flatten() {
         match value {
@@ -209,7 +208,7 @@ fn hide_named(value: &mut Value) {
     }
 }
 
-/// Names are shown, values are not, unless they only say where the value is.
+/// Names are shown, values are not, unless a value is only a reference.
 fn values(table: &Map<String, Value>) -> Map<String, Value> {
     let shown = |value: &Value| match value.as_str() {
         Some(text) if is_reference(text) => value.clone(),
@@ -218,7 +217,7 @@ fn values(table: &Map<String, Value>) -> Map<String, Value> {
     table.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
 }
 
-/// `${VAR}`, alone or behind the word that an Authorization begins with.
+/// `${VAR}`, alone or after the scheme of an Authorization.
 fn is_reference(text: &str) -> bool {
     let text = ["Bearer ", "Basic ", "Token "]
         .iter()
@@ -230,8 +229,8 @@ fn is_reference(text: &str) -> bool {
     })
 }
 
-/// Whether what has this name, as an option or in a query, is a secret, however short. A path that exists leads to one,
-/// and is none.
+/// Whether an option or a query parameter of this name holds a secret, however short. The path of an existing file is
+/// not secret.
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.trim_start_matches('-').replace('-', "_");
     let is_path = value.starts_with('/') && std::path::Path::new(value).exists();

@@ -1,4 +1,4 @@
-//! Where servers are named, and what stands there.
+//! The places where servers are defined, and reading them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,21 +16,21 @@ use crate::own_server;
 use crate::settings::{self, BadFile, Layer, NotSettings, Repository, Roots};
 use crate::trust::{self, name_of};
 
-/// The key that holds servers, in every file.
+/// The key of the servers, in every file.
 pub(super) const SERVERS: &str = "mcpServers";
-/// The key that holds what belongs to one project, in the user's files.
+/// The key of what belongs to one project, in the user's files.
 pub(super) const PROJECTS: &str = "projects";
-/// Claude Code keeps much else in its file.
-const LARGEST_STATE: u64 = 16 << 20;
-/// As many servers are taken from one place.
-const MOST: usize = 500;
+/// The maximum size of Claude Code's file, which holds much else.
+const MAX_STATE_BYTES: u64 = 16 << 20;
+/// The maximum number of servers from one place.
+const MAX_SERVERS: usize = 500;
 
 /// The user's own file.
 pub(super) fn own_file(roots: &Roots) -> PathBuf {
     roots.ona_config.join("mcp.json")
 }
 
-/// Claude Code's file: beside its directory, or in it where that was moved.
+/// Claude Code's file: beside its directory, or in it if the directory was moved.
 fn claude_file(roots: &Roots) -> PathBuf {
     if roots.claude_dir == roots.home.join(".claude") {
         roots.home.join(".claude.json")
@@ -39,7 +39,7 @@ fn claude_file(roots: &Roots) -> PathBuf {
     }
 }
 
-/// The directories whose local servers count here, the nearest last: a worktree has those of its main checkout as well.
+/// The directories whose local servers apply here, the nearest last. A worktree also has those of its main checkout.
 fn local_dirs(roots: &Roots) -> Vec<PathBuf> {
     let mut dirs = vec![Repository::of(&roots.project_dir).root];
     dirs.extend(roots.project_dirs());
@@ -47,28 +47,28 @@ fn local_dirs(roots: &Roots) -> Vec<PathBuf> {
     dirs
 }
 
-/// A server as it stands somewhere.
+/// A server as it is defined in one place.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) name: String,
     pub(super) scope: ServerScope,
-    /// The file, or what else it comes from.
+    /// The file, or the option it comes from.
     pub(super) origin: String,
     /// Its key there.
     pub(super) key: String,
     pub(super) entry: Value,
     /// Where a program is started.
     pub(super) cwd: PathBuf,
-    /// Whether nobody has to agree to it, or somebody has.
+    /// Whether it is trusted or needs no trust.
     pub(super) approved: bool,
-    /// Whether its name, or a part of it, stands there twice.
+    /// Whether its name, or a key in it, occurs twice.
     pub(super) twice: bool,
-    /// Whether it is one of a `.mcp.json`.
+    /// Whether it is in a `.mcp.json`.
     mcp_json: bool,
 }
 
 impl Found {
-    /// Whether the settings about `.mcp.json` are about it.
+    /// Whether the settings about `.mcp.json` apply to it.
     pub(super) fn is_projects_file(&self) -> bool {
         self.mcp_json
     }
@@ -84,7 +84,7 @@ pub enum BadConfig {
     /// It cannot be read.
     #[error(transparent)]
     File(#[from] BadFile),
-    /// It says nothing of servers.
+    /// It has no servers.
     #[error("it has no object `mcpServers`")]
     NoServers,
 }
@@ -95,12 +95,12 @@ impl From<NotSettings> for BadConfig {
     }
 }
 
-/// Why what `--mcp-config` names cannot be used.
+/// The reason why a value of `--mcp-config` cannot be used.
 pub fn refuses(given: &str, cwd: &Path) -> Option<BadConfig> {
     given_servers(given, cwd).err()
 }
 
-/// What `--mcp-config` gives, and which keys stand twice there.
+/// The servers in a value of `--mcp-config`, and its duplicate keys.
 fn given_servers(given: &str, cwd: &Path) -> Result<(Map<String, Value>, Vec<String>), BadConfig> {
     let text = if settings::is_text(given) {
         given.to_owned()
@@ -114,7 +114,7 @@ fn given_servers(given: &str, cwd: &Path) -> Result<(Map<String, Value>, Vec<Str
     }
 }
 
-/// What of Claude Code's file is about servers. It is a program's own file: no comments, and much else in it.
+/// The part of Claude Code's file about servers. It is plain JSON, with much else in it.
 #[derive(Deserialize)]
 struct ClaudeState {
     #[serde(rename = "mcpServers")]
@@ -128,7 +128,7 @@ struct ClaudeProject {
     servers: Option<Value>,
 }
 
-/// Everything that says where to look.
+/// What determines where servers are looked for.
 pub(super) struct Places<'a> {
     pub(super) config: &'a Config,
     pub(super) roots: &'a Roots,
@@ -138,7 +138,7 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// The organisation's file, if it has one. One that cannot be read leaves no room either.
+    /// The organisation's file, if it has one. An unreadable file excludes other servers too.
     pub(super) fn exclusive(&self) -> Option<Exclusive> {
         self.managed_file().map(|file| Exclusive(file.display().to_string()))
     }
@@ -148,7 +148,7 @@ impl Places<'_> {
         files.into_iter().find(|file| file.symlink_metadata().is_ok())
     }
 
-    /// All servers; of one name and rank, the one that counts comes first.
+    /// All servers; of one name and rank, the one that is used comes first.
     pub(super) fn read(&self) -> (Vec<Found>, Vec<Diagnostic>) {
         let mut reading = Reading { places: self, found: Vec::new(), warnings: Vec::new() };
         let strict = self.config.servers.strict;
@@ -176,7 +176,7 @@ impl Places<'_> {
     }
 }
 
-/// What a number of servers have in common.
+/// What the servers of one place have in common.
 struct Place<'a> {
     scope: ServerScope,
     origin: String,
@@ -222,7 +222,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What Claude Code keeps for the user, everywhere and here.
+    /// The servers in Claude Code's file: the user's, and those for this project.
     fn users(&mut self) {
         let Places { roots, .. } = self.places;
         let (user, local) = (self.places.reads(Scope::User), self.places.reads(Scope::Local));
@@ -231,7 +231,7 @@ impl Reading<'_> {
         }
         let file = claude_file(roots);
         let name = file.display().to_string();
-        let state: ClaudeState = match ona_files::read_at_most(&file, LARGEST_STATE) {
+        let state: ClaudeState = match ona_files::read_at_most(&file, MAX_STATE_BYTES) {
             Ok(None) => return,
             Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
                 Ok(state) => state,
@@ -252,7 +252,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What the project brings. What is judged is what is read.
+    /// The project's servers. The bytes that trust is checked for are the bytes that are read.
     fn projects(&mut self) {
         if !self.places.reads(Scope::Project) {
             return;
@@ -275,7 +275,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What settings name, of every scope or only the organisation's: they were judged when they were loaded.
+    /// The servers in settings, of every scope or only the organisation's. Trust was checked when they were loaded.
     fn settings(&mut self, only_managed: bool) {
         let layers = self.places.layers.iter();
         for layer in layers.filter(|layer| !only_managed || settings::is_managed(layer)) {
@@ -295,7 +295,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What ona keeps for the user, everywhere and here.
+    /// The servers in ona's file: the user's, and those for this project.
     fn own(&mut self) {
         let Places { roots, .. } = self.places;
         let file = own_file(roots);
@@ -331,7 +331,7 @@ impl Reading<'_> {
                     let place = Place { origin, twice: &twice, ..place };
                     self.servers(&place, Some(Value::Object(servers)));
                 }
-                // It was looked at when the command line was read, and has changed since.
+                // It was valid when the command line was read, and has changed since.
                 Err(bad) => self.warn(&origin, "", &bad),
             }
         }
@@ -352,7 +352,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The servers of a file of its own.
+    /// The servers of a file that holds only servers.
     fn file(&mut self, place: &Place<'_>, read: Result<Option<String>, BadFile>) {
         let file = PathBuf::from(&place.origin);
         let Some((object, twice)) = self.object(&file, read) else { return };
@@ -369,22 +369,24 @@ impl Reading<'_> {
                 return self.warn(
                     &place.origin,
                     &place.key,
-                    &"it is not an object: no server is taken from it",
+                    &"it is not an object: its servers are skipped",
                 );
             }
         };
-        if servers.len() > MOST {
-            let why = format!("it names more than {MOST} servers: only the first {MOST} are taken");
+        if servers.len() > MAX_SERVERS {
+            let why = format!(
+                "it names more than {MAX_SERVERS} servers: only the first {MAX_SERVERS} are used"
+            );
             self.warn(&place.origin, &place.key, &why);
         }
-        for (name, entry) in servers.into_iter().take(MOST) {
-            // It is for other agents: what it offers is built in here.
+        for (name, entry) in servers.into_iter().take(MAX_SERVERS) {
+            // It is for other agents: its tools are built in here.
             if own_server::is_plain(&entry) {
                 continue;
             }
             let key = format!("{}.{name}", place.key);
             self.found.push(Found {
-                // What is put together from two is neither of them.
+                // An entry that is merged from two is neither of them.
                 twice: place.twice.iter().any(|twice| is_in(twice, &key) || is_in(&key, twice)),
                 name,
                 scope: place.scope,
@@ -399,7 +401,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a key is the other one, or in it.
+/// Whether a key is the other one, or inside it.
 fn is_in(key: &str, other: &str) -> bool {
     key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

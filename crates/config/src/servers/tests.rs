@@ -1,4 +1,4 @@
-//! Which of the servers that somebody names are started.
+//! Which of the defined servers are started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::trust::name_of;
 use ona_testkit::Store;
 use ona_types::trust::TrustRecord as _;
 
-/// A project with a home and a record of its own.
+/// A project with its own home and record.
 struct World {
     store: Store,
     project: PathBuf,
@@ -26,7 +26,7 @@ impl World {
     }
 }
 
-/// A project in a world of its own, with files that name servers.
+/// A project with files that define servers.
 struct Fixture {
     world: World,
     config: Config,
@@ -151,7 +151,7 @@ fn the_highest_rank_counts() {
     fixture.config.servers.configs = vec![json!({"mcpServers": {"x": run("given")}}).to_string()];
     check(&fixture, "given", "cli");
     let by = fixture.find().listed[1].state.why();
-    assert_eq!(by.as_deref(), Some("the one in --mcp-config counts"));
+    assert_eq!(by.as_deref(), Some("the one in --mcp-config is used"));
     fixture.config.servers.strict = true;
     assert_eq!(fixture.states(), ["x cli ready"], "nothing else is looked at");
 }
@@ -195,7 +195,7 @@ fn what_a_project_brings_needs_agreement_to_the_file_as_it_is() {
     assert_eq!(fixture.started(), ["a a", "b b"]);
     fixture.mcp_json(json!({"a": run("a"), "b": run("another")}));
     assert_eq!(fixture.started(), ["a mine"]);
-    // Names that the operator's own settings approve are approved whatever stands there.
+    // Names that the operator's own settings approve are approved with any definition.
     fixture.settings(json!({"enabledMcpjsonServers": ["b"]}));
     assert_eq!(fixture.started(), ["a mine", "b another"]);
     fixture.settings(
@@ -221,11 +221,11 @@ fn a_project_cannot_approve_its_own_servers() {
     assert_eq!(fixture.states(), ["a project pending approval"]);
     fixture.trust();
     assert_eq!(fixture.started(), ["a a", "b b"]);
-    // Not even what was agreed to: nobody has seen what stands there now.
+    // Not even a trusted name: its definition may have changed.
     fixture.mcp_json(json!({"a": run("another")}));
     assert_eq!(fixture.states(), ["a project pending approval", "b project ready"]);
     fixture.mcp_json(json!({"a": run("a")}));
-    // What it forbids acts at once.
+    // What it forbids takes effect at once.
     fixture.put(&settings, json!({"disabledMcpjsonServers": ["a"]}));
     assert_eq!(fixture.states(), ["a project denied"]);
 }
@@ -379,7 +379,7 @@ fn files_that_cannot_be_used_are_named_and_skipped() {
         ("\u{0}", "it is not JSON"),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"a\"}, \"a\": {\"args\": [\"b\"]}}}",
-            "mcpServers.a: it is not started: it stands there more than once",
+            "mcpServers.a: it is not started: it occurs more than once",
         ),
     ] {
         fs::write(&project, text).unwrap();
@@ -418,7 +418,7 @@ fn what_the_command_line_gives_is_looked_at_first() {
     assert_eq!(said("good.json"), None);
     assert_eq!(said(" {\"mcpServers\": {\"x\": 5}}"), None, "what is wrong with one is its own");
     assert_eq!(said("bad.json").as_deref(), Some("it has no object `mcpServers`"));
-    assert_eq!(said("gone.json").as_deref(), Some("there is no such file"));
+    assert_eq!(said("gone.json").as_deref(), Some("file not found"));
     assert_eq!(said(".").as_deref(), Some("it is a directory"));
     assert!(said("{").unwrap().starts_with("it is not JSON"));
 }
@@ -436,7 +436,7 @@ fn servers_are_kept_and_taken_away() {
         assert_eq!(kept, Kept { file: scope.file(&roots), agreed: true });
         assert!(kept_in(scope, "x", &roots).unwrap());
         let again = add(scope, "x", &run("other"), false, (&roots, store)).unwrap_err();
-        assert!(again.to_string().ends_with("has a server `x` already"), "{again}");
+        assert!(again.to_string().ends_with("already has a server `x`"), "{again}");
     }
     assert_eq!(fixture.started(), ["a a", "x local"]);
     assert!(fs::read_to_string(&own).unwrap().contains("// mine"));
@@ -450,7 +450,7 @@ fn servers_are_kept_and_taken_away() {
     assert_eq!(remove(KeptIn::User, "x", &roots, store).unwrap(), None);
     assert!(add(KeptIn::User, "a b", &run("x"), false, (&roots, store)).is_err());
     assert!(add(KeptIn::User, "b", &json!({}), false, (&roots, store)).is_err());
-    // What somebody else wrote into the project's file is not agreed to with it.
+    // Other changes to the project's file are not trusted along with it.
     fixture.mcp_json(json!({"evil": run("evil")}));
     let kept = add(KeptIn::Project, "x", &run("x"), false, (&roots, store)).unwrap();
     assert!(!kept.agreed);

@@ -1,4 +1,4 @@
-//! What in a file's settings makes no sense: it is dropped, with the reason, and the rest stays.
+//! Checks the settings of a file: invalid entries are dropped with a reason, the rest stays.
 
 use ona_http::link;
 use ona_http::private_host::PrivateHost;
@@ -13,35 +13,35 @@ use super::SERVER_LIMITS;
 use super::merge::{HOOKS_ONLY, LAYERS, RULES_ONLY, RULES_ONLY_NESTED, SERVERS_ONLY};
 use super::schema::Settings;
 
-/// A key with more bad entries than this is dropped as a whole.
-const MOST: usize = 100;
+/// A key with more invalid entries than this is dropped as a whole.
+const MAX_BAD_ENTRIES: usize = 100;
 
-/// Each entry that was dropped, or is kept but odd: its key and what is wrong with it.
+/// Entries that were dropped or are suspicious: each with its key and the problem.
 pub(super) type Findings = Vec<(String, String)>;
 
-/// Whose files may set a key that not every file may.
+/// Which files may set a restricted key.
 #[derive(Clone, Copy)]
-enum May {
+enum MaySet {
     OnlyManaged,
     NotProject,
-    /// What holds for all projects, no directory decides.
+    /// It affects all projects, so no project may set it.
     NotInProject,
     OnlyOna,
 }
 
-const LIMITED: &[(&[&str], May)] = &[
-    (RULES_ONLY, May::OnlyManaged),
-    (RULES_ONLY_NESTED, May::OnlyManaged),
-    (HOOKS_ONLY, May::OnlyManaged),
-    (SERVERS_ONLY, May::OnlyManaged),
-    (&["skipDangerousModePermissionPrompt"], May::NotProject),
-    (&["autoMemoryDirectory"], May::NotProject),
-    (&["cleanupPeriodDays"], May::NotInProject),
-    (&[LAYERS], May::OnlyOna),
+const LIMITED: &[(&[&str], MaySet)] = &[
+    (RULES_ONLY, MaySet::OnlyManaged),
+    (RULES_ONLY_NESTED, MaySet::OnlyManaged),
+    (HOOKS_ONLY, MaySet::OnlyManaged),
+    (SERVERS_ONLY, MaySet::OnlyManaged),
+    (&["skipDangerousModePermissionPrompt"], MaySet::NotProject),
+    (&["autoMemoryDirectory"], MaySet::NotProject),
+    (&["cleanupPeriodDays"], MaySet::NotInProject),
+    (&[LAYERS], MaySet::OnlyOna),
 ];
 
-impl May {
-    /// Why a file of this scope may not.
+impl MaySet {
+    /// The reason why a file of this scope may not set it.
     fn refuse(self, scope: Scope) -> Option<&'static str> {
         match (self, scope) {
             (Self::OnlyManaged, Scope::Managed) => None,
@@ -57,7 +57,7 @@ impl May {
     }
 }
 
-/// Drops what makes no sense.
+/// Drops invalid entries.
 pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     let mut found = Findings::new();
     limits(layer, &mut found);
@@ -70,7 +70,7 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     for (key, value) in std::mem::take(&mut layer.json) {
         layer.json.extend(fitting(key, value, &mut found));
     }
-    // A limit of the organisation's that was dropped must not be taken for none.
+    // A dropped limit of the organisation must not count as no limit.
     for limit in SERVER_LIMITS.iter().filter(|_| layer.source.scope == Scope::Managed) {
         let is_part = |rest: &str| rest.is_empty() || rest.starts_with('[');
         if found.iter().any(|(key, _)| key.strip_prefix(limit).is_some_and(is_part)) {
@@ -103,13 +103,13 @@ fn mode(json: &mut Map<String, Value>, found: &mut Findings) {
     let reason = match permissions.get("defaultMode") {
         None | Some(Value::Null) => return,
         Some(Value::String(mode)) if mode == "auto" => {
-            "`auto` is not supported: no classifier decides here".to_owned()
+            "`auto` is not supported: ona has no classifier".to_owned()
         }
         Some(Value::String(mode)) => match mode.parse::<PermissionMode>() {
             Ok(_) => return,
             Err(unknown) => unknown.to_string(),
         },
-        Some(_) => "it is no string".to_owned(),
+        Some(_) => "it is not a string".to_owned(),
     };
     found.push(("permissions.defaultMode".to_owned(), reason));
     permissions.shift_remove("defaultMode");
@@ -121,7 +121,7 @@ fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors, foun
         let Some(Value::Array(list)) = permissions.get_mut(behavior.as_str()) else { continue };
         let key = format!("permissions.{behavior}");
         sift(list, &key, found, |rule, _, _| {
-            let text = rule.as_str().ok_or("it is no string")?;
+            let text = rule.as_str().ok_or("it is not a string")?;
             let (_, odd) = Rule::parse(text, behavior, source.clone(), anchors)
                 .map_err(|error| error.to_string())?;
             Ok(odd)
@@ -129,28 +129,28 @@ fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors, foun
     }
 }
 
-/// S0 §2.2 wants nothing else there: a secret in it would end in the database.
+/// S0 §2.2 allows nothing else here: a secret would end up in the database.
 fn model_config(json: &mut Map<String, Value>, found: &mut Findings) {
     let Some(Value::Object(config)) = json.get_mut("model_config") else { return };
     config.retain(|key, _| {
         let known = matches!(key.as_str(), "provider" | "model_id");
         if !known {
-            let reason = "only provider and model_id belong there".to_owned();
+            let reason = "only provider and model_id are allowed".to_owned();
             found.push((format!("model_config.{key}"), reason));
         }
         known
     });
 }
 
-/// What no process can be started with, and what ona tells its children by itself.
+/// Drops variables that no process can have, and those that ona sets itself.
 fn env(json: &mut Map<String, Value>, found: &mut Findings) {
     let Some(Value::Object(env)) = json.get_mut("env") else { return };
     env.retain(|name, value| {
         let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
         let reason = if name.is_empty() || name.contains(['=', '\0']) {
-            "no variable can have this name"
+            "invalid variable name"
         } else if value.as_str().is_some_and(|value| value.contains('\0')) {
-            "no variable can hold a NUL"
+            "a variable cannot contain NUL"
         } else if own {
             "ona sets it itself"
         } else {
@@ -161,13 +161,13 @@ fn env(json: &mut Map<String, Value>, found: &mut Findings) {
     });
 }
 
-/// A host that is none would silently stay closed, and an address that is none would fail at the first search.
+/// An invalid host would silently stay blocked, and an invalid URL would fail at the first search.
 fn web(json: &mut Map<String, Value>, found: &mut Findings) {
     if let Some(Value::Object(fetch)) = json.get_mut("webFetch")
         && let Some(Value::Array(hosts)) = fetch.get_mut("allowPrivateHosts")
     {
         sift(hosts, "webFetch.allowPrivateHosts", found, |host, _, _| match host.as_str() {
-            // What is no text at all is found with the rest.
+            // A value that is not a string is reported by the type check.
             None => Ok(None),
             Some(text) => match PrivateHost::parse(text) {
                 Ok(_) => Ok(None),
@@ -183,10 +183,10 @@ fn web(json: &mut Map<String, Value>, found: &mut Findings) {
     }
 }
 
-/// Whoever wrote a guard must not take it for one that acts.
+/// The author of a guard must learn that it does not run.
 const NOT_RUN: &str = "no hook runs for it";
 
-/// Looks only at the shape: what a hook means is the hook plane's to say.
+/// Checks only the shape: the hook plane checks the rest.
 fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
     match json.get_mut("hooks") {
         Some(Value::Object(events)) => events.retain(|event, matchers| {
@@ -219,11 +219,11 @@ fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
 fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
     let entry = entry.as_object_mut().ok_or("it is not an object")?;
     if let Some(event) = entry.get("hook_event_name") {
-        let event = event.as_str().ok_or("its hook_event_name is no string")?;
+        let event = event.as_str().ok_or("its hook_event_name is not a string")?;
         event.parse::<HookEvent>().map_err(|unknown| unknown.to_string())?;
     }
     if let Some(handlers) = entry.get_mut("hooks") {
-        let handlers = handlers.as_array_mut().ok_or("its hooks are no array")?;
+        let handlers = handlers.as_array_mut().ok_or("its hooks are not an array")?;
         sift(handlers, &format!("{key}.hooks"), found, |handler, _, _| {
             let usable = handler.as_object().map(|_| None);
             usable.ok_or_else(|| format!("it is not an object: {NOT_RUN}"))
@@ -232,10 +232,10 @@ fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
     Ok(None)
 }
 
-/// A reason to drop an entry, or perhaps a word about one that is kept.
+/// An error is the reason to drop an entry; a text is a remark about one that is kept.
 type Verdict = Result<Option<String>, String>;
 
-/// Keeps the entries that pass; a test is given the entry, its key, and where to tell of what is in it.
+/// Keeps the entries that pass the test. It gets the entry, its key, and the list of findings.
 fn sift(
     list: &mut Vec<Value>,
     key: &str,
@@ -255,15 +255,15 @@ fn sift(
     });
 }
 
-/// What of the key's value is as [`Settings`] wants it.
+/// The part of the key's value that has the type [`Settings`] wants.
 pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<String, Value> {
     let mut alone = Value::Object(Map::from_iter([(key.clone(), value)]));
     let mut gone: Vec<String> = Vec::new();
     while let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&alone) {
         let known = |part: &&Segment| matches!(part, Segment::Seq { .. } | Segment::Map { .. });
         let path: Vec<Segment> = error.path().iter().take_while(known).cloned().collect();
-        if gone.len() == MOST || path.is_empty() {
-            found.push((key, format!("it has more than {MOST} bad entries")));
+        if gone.len() == MAX_BAD_ENTRIES || path.is_empty() {
+            found.push((key, format!("it has more than {MAX_BAD_ENTRIES} invalid entries")));
             return Map::new();
         }
         let name = name_in_file(&path, &gone);
@@ -277,7 +277,7 @@ pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<St
     }
 }
 
-/// The name of what stands at `path` now that other things are gone, as it was before.
+/// The name that the entry at `path` had before other entries were removed.
 fn name_in_file(path: &[Segment], gone: &[String]) -> String {
     let mut name = String::new();
     for part in path {

@@ -1,4 +1,4 @@
-//! Changing a settings file and nothing else in it: the edits that only settings know, and writing the file.
+//! Edits of a settings file that keep everything else in it.
 
 mod write;
 
@@ -11,29 +11,29 @@ use serde_json::Value;
 
 use super::file::BadFile;
 use super::jsonc::{NotSettings, parse};
-use super::known::BadKey;
+use super::known_keys::BadKey;
 
 pub use write::{write, write_private};
 
 /// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The text cannot be changed so.
+    /// The text cannot be edited in this way.
     #[error(transparent)]
     Text(#[from] jsonc::EditError),
-    /// There is no such key.
+    /// The key cannot be set.
     #[error(transparent)]
     Key(#[from] BadKey),
     /// No file belongs to the destination.
     #[error("this scope has no settings file")]
     NoFile,
-    /// Who reads it again would drop the value, for this reason.
+    /// Reading the file would drop the value, for this reason.
     #[error("{0}")]
     Dropped(String),
-    /// To change one of them would not change what they say together.
-    #[error("{0} stands there more than once: make one of them first")]
+    /// Changing one of several would not change the merged value.
+    #[error("{0} occurs more than once: keep only one first")]
     Twice(String),
-    /// Somebody else is at it, and does not come to an end.
+    /// Another program keeps changing the file.
     #[error("another program keeps changing it: try again later")]
     Busy,
     /// It cannot be locked.
@@ -45,7 +45,7 @@ pub enum EditError {
     /// The file cannot be written.
     #[error(transparent)]
     Unwritable(#[from] ReplaceError),
-    /// One of these, and the file.
+    /// One of these errors, with its file.
     #[error("{}: {reason}", file.display())]
     In {
         /// The file.
@@ -90,7 +90,7 @@ fn texts(rules: &[impl ToString]) -> Vec<String> {
     rules.iter().map(ToString::to_string).collect()
 }
 
-/// Appends to a list in `permissions` what it lacks.
+/// Appends what is missing to a list in `permissions`.
 fn add(text: &str, list: &str, entries: &[String]) -> Result<String, EditError> {
     let path = [Step::Key("permissions"), Step::Key(list)];
     entries
@@ -98,9 +98,9 @@ fn add(text: &str, list: &str, entries: &[String]) -> Result<String, EditError> 
         .try_fold(text.to_owned(), |text, entry| Ok(include(&text, &path, &entry.as_str().into())?))
 }
 
-/// Refuses a list in `permissions` that is put together from several.
+/// Refuses a list in `permissions` that occurs more than once.
 fn once(text: &str, list: &str) -> Result<(), EditError> {
-    // A text without settings has none twice.
+    // A text without settings has no duplicates.
     if jsonc::to_json(text).trim().is_empty() {
         return Ok(());
     }
@@ -112,7 +112,7 @@ fn once(text: &str, list: &str) -> Result<(), EditError> {
     }
 }
 
-/// Takes out of a list in `permissions` what is named, as often as it is there.
+/// Removes every occurrence of these entries from a list in `permissions`.
 fn take(text: &str, list: &str, entries: &[String]) -> Result<String, EditError> {
     once(text, list)?;
     let path = [Step::Key("permissions"), Step::Key(list)];

@@ -9,14 +9,14 @@ use ona_types::PathError;
 
 use super::jsonc::NotSettings;
 
-/// Nobody writes settings this long by hand.
-pub(super) const LARGEST: u64 = 1 << 20;
+/// The maximum size of a settings file.
+pub(super) const MAX_BYTES: u64 = 1 << 20;
 
 /// Why a file is skipped.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadFile {
-    #[error("there is no such file")]
+    #[error("file not found")]
     Missing,
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -30,17 +30,17 @@ pub enum BadFile {
     Text(#[from] NotSettings),
 }
 
-/// The file's text; nothing if there is no such file.
+/// The file's text; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<String>, BadFile> {
-    Ok(read_text_at_most(path, LARGEST)?)
+    Ok(read_text_at_most(path, MAX_BYTES)?)
 }
 
-/// What the file holds; nothing if there is no such file.
+/// The file's bytes; `None` if it does not exist.
 pub fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, BadFile> {
-    Ok(read_at_most(path, LARGEST)?)
+    Ok(read_at_most(path, MAX_BYTES)?)
 }
 
-/// Where a path really leads, which must be in `dir`.
+/// The real path, which must be in `dir`.
 pub fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
     let real = resolve(dir, path)?;
     if real.starts_with(resolve(dir, ".")?) { Ok(real) } else { Err(BadFile::Outside(real)) }

@@ -4,11 +4,11 @@ pub use ona_files::jsonc::ParseError as NotSettings;
 use ona_files::jsonc::to_json;
 use serde_json::{Map, Value};
 
-use super::twice;
+use super::duplicates;
 
-/// The settings in a text, and the keys that stand twice in it.
+/// The settings in a text, and its duplicate keys.
 pub(super) fn parse(text: &str) -> Result<(Map<String, Value>, Vec<String>), NotSettings> {
-    match twice::read(&to_json(text))? {
+    match duplicates::read(&to_json(text))? {
         (Value::Object(settings), twice) => Ok((settings, twice)),
         _ => Err(NotSettings::NotAnObject),
     }

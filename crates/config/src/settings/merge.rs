@@ -1,4 +1,4 @@
-//! Many layers made one: by rank, and with what only the organisation may say.
+//! Merges layers by rank, with the switches that only the organisation has.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,17 +12,17 @@ use super::{Layer, Loaded};
 
 /// The snapshot's key that holds the layers.
 pub(super) const LAYERS: &str = "ona:layers";
-/// Where the organisation says that only its rules count.
+/// The switch by which only the organisation's rules count.
 pub(super) const RULES_ONLY: &[&str] = &["allowManagedPermissionRulesOnly"];
 /// Appendix E has it here, Claude Code at the top; either counts.
 pub(super) const RULES_ONLY_NESTED: &[&str] = &["permissions", "allowManagedPermissionRulesOnly"];
-/// Where it says that only its hooks count.
+/// The switch by which only its hooks count.
 pub(super) const HOOKS_ONLY: &[&str] = &["allowManagedHooksOnly"];
-/// Where it says that only its list of allowed servers counts.
+/// The switch by which only its list of allowed servers counts.
 pub(super) const SERVERS_ONLY: &[&str] = &["allowManagedMcpServersOnly"];
 
-/// The settings of all layers, which come lowest rank first. Of scalars the highest counts, lists are
-/// joined without saying anything twice, objects are merged key by key; a null says nothing.
+/// The settings of all layers, which come lowest rank first. The highest scalar wins, lists are joined without
+/// duplicates, objects are merged key by key; a null is ignored.
 pub fn merge(layers: &[Layer]) -> Value {
     let (only_rules, only_hooks) = (managed_rules_only(layers), managed_hooks_only(layers));
     let mut merged = Map::new();
@@ -89,7 +89,7 @@ pub fn rules_layers(layers: &[Layer]) -> Vec<&Layer> {
     layers.iter().filter(acts).filter(|layer| !only || is_managed(layer)).collect()
 }
 
-/// The layers that have hooks, and whether those act. Nobody but the organisation can switch its hooks off.
+/// The layers that have hooks, and whether those are active. Only the organisation can switch its hooks off.
 pub fn hooks_layers(layers: &[Layer]) -> Vec<(&Layer, bool)> {
     let none = switched_off(layers) == Some((true, true));
     let others = others_hooks_act(layers);
@@ -98,12 +98,12 @@ pub fn hooks_layers(layers: &[Layer]) -> Vec<(&Layer, bool)> {
     with_hooks.map(|layer| (layer, acts(layer))).collect()
 }
 
-/// Whether hooks act that are not the organisation's: other settings', and plugins'.
+/// Whether hooks of other scopes and of plugins are active.
 pub fn others_hooks_act(layers: &[Layer]) -> bool {
     !managed_hooks_only(layers) && !matches!(switched_off(layers), Some((true, _)))
 }
 
-/// What `disableAllHooks` says, and whether the organisation says it.
+/// The value of `disableAllHooks`, and whether it is the organisation's.
 fn switched_off(layers: &[Layer]) -> Option<(bool, bool)> {
     let switch = |layer: &Layer| layer.json.get("disableAllHooks")?.as_bool();
     layers.iter().rev().find_map(|layer| Some((switch(layer)?, is_managed(layer))))
@@ -114,7 +114,7 @@ pub fn managed_rules_only(layers: &[Layer]) -> bool {
     says(layers, RULES_ONLY) || says(layers, RULES_ONLY_NESTED)
 }
 
-/// Whether nobody else's list of allowed servers counts.
+/// Whether only the organisation's list of allowed servers counts.
 pub(crate) fn managed_servers_only(layers: &[Layer]) -> bool {
     says(layers, SERVERS_ONLY)
 }
@@ -128,7 +128,7 @@ pub fn is_managed(layer: &Layer) -> bool {
     layer.source.scope == Scope::Managed
 }
 
-/// Whether the organisation says so.
+/// Whether the organisation sets the switch.
 fn says(layers: &[Layer], path: &[&str]) -> bool {
     let [key, keys @ ..] = path else { return false };
     let value = |layer: &Layer| {
@@ -139,8 +139,8 @@ fn says(layers: &[Layer], path: &[&str]) -> bool {
     managed.filter_map(value).next() == Some(true)
 }
 
-/// What a session keeps: the merged settings, and the layers they come from. It goes into the record, so
-/// whatever in `env` may be a secret is left out (S0 §2.8).
+/// What a session stores: the merged settings, and their layers. It goes into the record, so possible secrets in
+/// `env` are left out (S0 §2.8).
 pub fn snapshot(loaded: &Loaded) -> Value {
     let mut layers = loaded.layers.clone();
     for layer in &mut layers {
@@ -168,8 +168,8 @@ fn may_be_secret(name: &str) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// The layers of a snapshot. One that somebody else wrote has none, or has some that do not amount to
-/// what stands beside them: then it is a layer itself, anchored to `base`.
+/// The layers of a snapshot. If it was written by hand and has no layers, or layers that do not match its settings, it
+/// counts as one layer relative to `base`.
 pub fn layers_of(snapshot: &Value, base: &Path) -> Vec<Layer> {
     let mut json = snapshot.as_object().cloned().unwrap_or_default();
     let layers = json.shift_remove(LAYERS).unwrap_or_default();

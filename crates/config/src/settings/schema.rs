@@ -1,5 +1,5 @@
-//! The keys a local runtime looks at, with their types: for `ona config schema` and for the check of
-//! every file. Keys that are not here are kept and ignored.
+//! The settings that ona reads, with their types: for `ona config schema`, for the check of every file, and for typed
+//! reads. Other keys are kept and ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ pub fn schema() -> Value {
     schemars::schema_for!(Settings).to_value()
 }
 
-/// The schema, for those who only look a key up.
+/// The schema, made once.
 pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
 
-/// Whether a key is one of [`Settings`]; any other does nothing.
+/// Whether a key is one of [`Settings`]; any other has no effect.
 pub(crate) fn is_setting(key: &str) -> bool {
     SCHEMA["properties"].get(key).is_some()
 }
@@ -84,7 +84,7 @@ pub struct Settings {
     pub available_models: Texts,
     /// Wire names to use for models.
     pub model_overrides: Table<String>,
-    /// How hard the model thinks.
+    /// The reasoning effort of the model.
     pub effort_level: Option<EffortLevel>,
     /// Whether the model always thinks before it answers.
     pub always_thinking_enabled: Flag,
@@ -113,13 +113,13 @@ pub struct Settings {
     pub include_co_authored_by: Flag,
     /// Whether the model is told how to work with git.
     pub include_git_instructions: Flag,
-    /// After how many days without anything happening sessions are removed; never if not set.
+    /// After how many days of inactivity sessions are removed; never if not set.
     pub cleanup_period_days: Option<Positive>,
     /// Where plans are also written to.
     pub plans_directory: Option<String>,
     /// Whether the model is offered memories at all.
     pub auto_memory_enabled: Flag,
-    /// How the model is offered what is remembered.
+    /// How memories are offered to the model.
     pub memory: Section<MemorySettings>,
     /// Where `ona memory import` finds memories if no file is named. Not in project settings.
     pub auto_memory_directory: Option<String>,
@@ -132,7 +132,7 @@ pub struct Settings {
     /// Plugins that are on or off.
     pub enabled_plugins: Table<bool>,
 
-    /// MCP servers by their names, as in a file of servers. What is wrong with one is said when it is looked for.
+    /// MCP servers by name, as in a file of servers. They are checked when servers are loaded.
     pub mcp_servers: Table<Map<String, Value>>,
     /// Whether all servers of `.mcp.json` are approved.
     pub enable_all_project_mcp_servers: Flag,
@@ -140,14 +140,14 @@ pub struct Settings {
     pub enabled_mcpjson_servers: Texts,
     /// Servers of `.mcp.json` that are rejected.
     pub disabled_mcpjson_servers: Texts,
-    /// The only MCP servers there may be.
+    /// The only MCP servers that may be started.
     pub allowed_mcp_servers: Option<Vec<Object<McpServer>>>,
-    /// MCP servers there may not be.
+    /// MCP servers that may not be started.
     pub denied_mcp_servers: Option<Vec<Object<McpServer>>>,
 
     /// How WebFetch fetches pages.
     pub web_fetch: Section<WebFetch>,
-    /// Whom WebSearch asks where the provider does not search by itself.
+    /// The backend of WebSearch if the provider has no search.
     pub web_search: Section<WebSearch>,
 
     /// A command that prints the status line.
@@ -178,11 +178,11 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Permissions {
-    /// Rules for what goes ahead.
+    /// Rules for calls that are allowed.
     pub allow: Texts,
-    /// Rules for what is asked.
+    /// Rules for calls that need confirmation.
     pub ask: Texts,
-    /// Rules for what may not be.
+    /// Rules for calls that are denied.
     pub deny: Texts,
     /// The mode to start in.
     pub default_mode: Option<PermissionMode>,
@@ -214,7 +214,7 @@ pub struct Sandbox {
     pub network: Section<SandboxNetwork>,
     /// Whether it may be weaker inside a container.
     pub enable_weaker_nested_sandbox: Flag,
-    /// Whether the network may be kept away less strictly.
+    /// Whether network isolation may be weaker.
     pub enable_weaker_network_isolation: Flag,
 }
 
@@ -242,7 +242,7 @@ pub struct SandboxNetwork {
     pub socks_proxy_port: Option<u16>,
 }
 
-/// `model_config`: nothing else may stand there.
+/// `model_config`: no other keys are allowed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ModelConfig {
     /// One of S0 §2.1.
@@ -255,7 +255,7 @@ pub struct ModelConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemorySettings {
-    /// How many tokens of memories a session begins with; 2000 if not set, 0 for none.
+    /// How many tokens of memories a session starts with; 2000 if not set, 0 for none.
     pub budget_tokens: Option<u32>,
 }
 
@@ -284,7 +284,7 @@ pub struct Worktree {
 pub struct WebFetch {
     /// Whether a small model answers the prompt about a page; false: the page itself is shown.
     pub summarize: Flag,
-    /// Hosts, each perhaps with a port, that may be fetched from though their addresses are not public.
+    /// Hosts, optionally with a port, that may be fetched from although their addresses are not public.
     pub allow_private_hosts: Texts,
 }
 
@@ -293,11 +293,11 @@ pub struct WebFetch {
 pub struct WebSearch {
     /// The backend.
     pub backend: Option<SearchBackend>,
-    /// Where it is, up to where its own paths begin.
+    /// Its base URL.
     pub url: Option<String>,
 }
 
-/// An MCP server, by one of the three.
+/// An MCP server, by its name, command or URL.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -307,19 +307,19 @@ pub struct McpServer {
     pub server_url: Option<String>,
 }
 
-/// A command that ona runs for the screen.
+/// A command whose output ona shows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct Helper {
     /// Always `command`.
     pub r#type: Option<HelperType>,
     /// The command.
     pub command: Option<String>,
-    /// Blanks beside what it prints.
+    /// Spaces around its output.
     pub padding: Option<u32>,
 }
 
-/// Enums of plain words. serde's own would also read `{"word": null}`, which in a higher layer would
-/// displace the word of a lower one.
+/// Enums of plain words. serde's own would also accept `{"word": null}`, which in a higher layer would
+/// replace the word of a lower one.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ })+) => {$(
         $(#[$doc])*
@@ -361,7 +361,7 @@ words! {
     HelperType { Command = "command" }
 }
 
-/// The shapes of `hooks`, for the schema; the hook plane reads them.
+/// The forms of `hooks`, for the schema; the hook plane reads them.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[allow(dead_code, reason = "only its schema is wanted")]
@@ -370,7 +370,7 @@ enum Hooks {
     Listed(Vec<Map<String, Value>>),
 }
 
-/// A number from 1 on; serde's own words for another are those of a programmer.
+/// A number, 1 or more, with error messages for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positive(pub NonZeroU32);
 
@@ -420,8 +420,8 @@ impl<'de> Deserialize<'de> for Positive {
     }
 }
 
-/// A struct that is written as an object. serde would take a list of its fields too, and a list in one
-/// file would then displace the object of another.
+/// A struct that is written as an object. serde would also accept a list of its fields, and a list in one
+/// file would then replace the object of another.
 #[derive(Clone, Debug, Default)]
 pub struct Object<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! What is read from where, and every way a file or an entry can be bad.
+//! Which files are read, and every way a file or an entry can be invalid.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -44,7 +44,7 @@ impl Fixture {
         load(&self.roots, &self.given)
     }
 
-    /// The warnings as the user sees them, with paths from the fixture's directory.
+    /// The warnings, with paths relative to the fixture's directory.
     fn warnings(&self) -> Vec<String> {
         let root = format!("{}/", self.at("").display()).replace("//", "/");
         self.load().warnings.iter().map(|warning| warning.to_string().replace(&root, "")).collect()
@@ -110,7 +110,7 @@ fn only_the_first_managed_directory_counts_and_its_files_in_order() {
     }
     assert_eq!(merge(&fixture.load().layers), json!({"model": "20.json"}));
     assert_eq!(fixture.load().layers.len(), 2);
-    // A broken one is still the organisation's: nothing else takes its place.
+    // A broken file is still the organisation's: nothing replaces it.
     fs::remove_dir_all(fixture.at("etc/claude-code/managed-settings.d")).unwrap();
     fixture.put("etc/claude-code/managed-settings.json", "x");
     assert_eq!(fixture.load().layers, []);
@@ -168,7 +168,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         make(&fixture);
         let warnings = fixture.warnings();
         assert_eq!(warnings[0], format!("{FILE}: {reason}"));
-        // Where the directory is at fault, so is the other file in it.
+        // If the directory is the problem, the other file in it has it too.
         assert!(warnings.iter().skip(1).all(|more| more.contains("settings.local.json")));
         assert_eq!(fixture.load().layers, []);
     }
@@ -199,7 +199,7 @@ fn what_the_command_line_names_must_be_there() {
     assert_eq!(
         fixture.warnings(),
         [
-            "project/sub/gone.json: there is no such file",
+            "project/sub/gone.json: file not found",
             "the command line: it is not JSON: EOF while parsing an object at line 1 column 1",
         ]
     );
@@ -207,7 +207,7 @@ fn what_the_command_line_names_must_be_there() {
 
 #[test]
 fn bad_entries_are_dropped_and_the_rest_stays() {
-    // What stands in the project's file, what is left of it, and what is said about it.
+    // The project's file, what is left of it, and the warnings.
     let table = [
         (json!({"unknown": [1], "model": null}), json!({"unknown": [1], "model": null}), vec![]),
         (
@@ -224,7 +224,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"permissions": {"allow": ["Read", 1, "Bash(", "Nope", "Write(/x)"], "deny": "Bash", "ask": ["Bash"]}}),
             json!({"permissions": {"allow": ["Read", "Nope"], "ask": ["Bash"]}}),
             vec![
-                "permissions.allow[1]: it is no string",
+                "permissions.allow[1]: it is not a string",
                 "permissions.allow[2]: it does not end in `)`",
                 "permissions.allow[3]: unknown tool `Nope`",
                 "permissions.allow[4]: Write takes no path: write Edit(/x), which covers it",
@@ -234,7 +234,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         (
             json!({"permissions": {"defaultMode": "auto"}}),
             json!({"permissions": {}}),
-            vec!["permissions.defaultMode: `auto` is not supported: no classifier decides here"],
+            vec!["permissions.defaultMode: `auto` is not supported: ona has no classifier"],
         ),
         (
             json!({"permissions": {"defaultMode": "yolo", "disableBypassPermissionsMode": true}}),
@@ -247,7 +247,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         (
             json!({"permissions": {"defaultMode": {"plan": null}}}),
             json!({"permissions": {}}),
-            vec!["permissions.defaultMode: it is no string"],
+            vec!["permissions.defaultMode: it is not a string"],
         ),
         (
             json!({"env": {"A": "1", "B": 2, "C": "3"}}),
@@ -258,9 +258,9 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"env": {"A": "1", "": "x", "B=C": "x", "D": "x\0y", "AGENT_SDLC_DB": "/x", "ONA_TASK_ID": "x", "SDLC_HOOK": "1"}}),
             json!({"env": {"A": "1"}}),
             vec![
-                "env.: no variable can have this name",
-                "env.B=C: no variable can have this name",
-                "env.D: no variable can hold a NUL",
+                "env.: invalid variable name",
+                "env.B=C: invalid variable name",
+                "env.D: a variable cannot contain NUL",
                 "env.AGENT_SDLC_DB: ona sets it itself",
                 "env.ONA_TASK_ID: ona sets it itself",
                 "env.SDLC_HOOK: ona sets it itself",
@@ -269,7 +269,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         (
             json!({"model_config": {"provider": "lm_studio_local", "api_key": "sk-1"}}),
             json!({"model_config": {"provider": "lm_studio_local"}}),
-            vec!["model_config.api_key: only provider and model_id belong there"],
+            vec!["model_config.api_key: only provider and model_id are allowed"],
         ),
         (
             json!({"availableModels": [1, "a", 2, 3, "b", 4]}),
@@ -291,7 +291,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             ],
         ),
         (json!({"availableModels": vec![1; 200]}), json!({}), {
-            vec!["availableModels: it has more than 100 bad entries"]
+            vec!["availableModels: it has more than 100 invalid entries"]
         }),
         (
             json!({"cleanupPeriodDays": 0, "effortLevel": "huge", "sandbox": {"enabled": true, "network": {"httpProxyPort": 70000}}}),
@@ -308,7 +308,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             vec![
                 "hooks.PreToolUse[0].hooks[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[1]: it is not an object: no hook runs for it",
-                "hooks.PreToolUse[2]: its hooks are no array: no hook runs for it",
+                "hooks.PreToolUse[2]: its hooks are not an array: no hook runs for it",
                 "hooks.Nope: unknown hook event `Nope`: no hook runs for it",
                 "hooks.Stop: it is not an array: no hook runs for it",
             ],
@@ -319,7 +319,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             vec![
                 "hooks[1]: it is not an object: no hook runs for it",
                 "hooks[2]: unknown hook event `Nope`: no hook runs for it",
-                "hooks[3]: its hook_event_name is no string: no hook runs for it",
+                "hooks[3]: its hook_event_name is not a string: no hook runs for it",
             ],
         ),
         (
@@ -429,7 +429,7 @@ fn below_the_root_of_a_repository_its_settings_hold_too() {
     }
     let denied = merge(&fixture.load().layers)["permissions"]["deny"].as_array().unwrap().len();
     assert_eq!(denied, files.len(), "what forbids adds up");
-    // Nothing above the repository counts, and a link may lead anywhere within it.
+    // Nothing above the repository is read, and a link may lead anywhere within it.
     fixture.put(".claude/settings.json", r#"{"model": "above"}"#);
     fixture.put("project/shared.json", r#"{"language": "shared"}"#);
     fs::remove_file(fixture.at("project/a/.claude/settings.json")).unwrap();
@@ -472,7 +472,7 @@ fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisati
         "settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
     ));
     assert!(warnings[1].contains("permissions.deny[0]: it does not end in `)`"), "{}", warnings[1]);
-    // What a snapshot says in the organisation's name is not what the organisation says now.
+    // The organisation's settings in a snapshot may be outdated.
     let mut old = fixture.load();
     old.layers.retain(|layer| layer.source.scope != Scope::Cli);
     let forged = snapshot(&old).to_string().replace("Bash(rm *)", "Bash(ls *)");
@@ -522,7 +522,7 @@ fn what_would_be_dropped_is_not_set() {
             json!([{"command": "x", "shell": "fish"}]),
             "hooks.Stop[0]: `shell` must be",
         ),
-        ("hooks.Stop", json!([{"hooks": {}}]), "hooks.Stop[0]: its hooks are no array"),
+        ("hooks.Stop", json!([{"hooks": {}}]), "hooks.Stop[0]: its hooks are not an array"),
         ("hooks", json!([{"command": "x"}]), "hooks[0]: `hook_event_name` is missing"),
     ] {
         fixture.put(FILE, before);
@@ -530,7 +530,7 @@ fn what_would_be_dropped_is_not_set() {
         assert!(error.contains(reason), "{key}: {error}");
         assert_eq!(fs::read_to_string(fixture.at(FILE)).unwrap(), before);
     }
-    // What is merely odd can be set, and so can anything where something else is wrong already.
+    // A suspicious value can be set, and so can any value if something else is invalid already.
     let bad = "\"hooks\": {\"StopFailure\": [{\"type\": \"x\"}]},";
     fixture.put(FILE, before.replace("\"a\": 1", &format!("{bad} \"a\": 1")));
     for (key, value) in [
@@ -560,7 +560,7 @@ fn what_the_command_line_names_can_be_refused_beforehand() {
     let refused = |given: &str| refuses(given, &fixture.roots.cwd).map(|bad| bad.to_string());
     assert_eq!(refused("given.json"), None);
     assert_eq!(refused(" {}"), None);
-    assert_eq!(refused("gone.json").unwrap(), "there is no such file");
+    assert_eq!(refused("gone.json").unwrap(), "file not found");
     assert_eq!(refused("list.json").unwrap(), "its top level is not an object");
     assert_eq!(refused(".").unwrap(), "it is a directory");
     assert!(refused("{").unwrap().starts_with("it is not JSON: "));

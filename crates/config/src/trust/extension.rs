@@ -1,11 +1,11 @@
-//! Agents, skills and commands beyond their text: whose they are, and what they would run or permit.
+//! What matters about agents, skills and commands for trust: their origin, and what they would run or permit.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-/// Whose something is.
+/// Where an extension comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The organisation's.
@@ -16,7 +16,7 @@ pub enum Origin {
     Project,
     /// The user's.
     User,
-    /// Of a further working directory.
+    /// A further working directory's.
     Additional,
     /// A plugin's, by its id.
     Plugin(String),
@@ -38,19 +38,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a file would do besides being read.
+/// What an extension's file would do besides giving the model text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExtensionEffects {
     /// The file.
     pub file: PathBuf,
     /// What would run.
     pub runs: Map<String, Value>,
-    /// What would go ahead unasked.
+    /// What would be allowed without asking.
     pub permits: Map<String, Value>,
 }
 
 impl ExtensionEffects {
-    /// Whether it is text and nothing else.
+    /// Whether it is only text.
     pub fn is_nothing(&self) -> bool {
         self.runs.is_empty() && self.permits.is_empty()
     }

@@ -15,7 +15,7 @@ impl TrustRequest {
         let projects = layers.iter().filter(|layer| is_projects(layer));
         let mut files: Vec<TrustItem> =
             projects.filter_map(|layer| TrustItem::of(layer, &checkout)).collect();
-        // What the operator's own settings settle by name needs no further agreement.
+        // Servers that the operator's own settings approve or reject by name need no further agreement.
         let approvals = Approvals::of(layers.iter().filter(|layer| !is_projects(layer)));
         let dirs = roots.project_dirs();
         files.extend(dirs.iter().filter_map(|dir| servers(dir, &checkout, &approvals)));
@@ -24,8 +24,8 @@ impl TrustRequest {
     }
 }
 
-/// What a directory's `.mcp.json` brings besides ona's own server. One that cannot be read may be readable
-/// tomorrow, or to others: it counts as well.
+/// What a directory's `.mcp.json` defines besides ona's own server. A file that cannot be read counts too: it may be
+/// readable later.
 fn servers(dir: &Path, checkout: &Path, approvals: &Approvals) -> Option<TrustItem> {
     let file = dir.join(".mcp.json");
     file.symlink_metadata().ok()?;
@@ -35,7 +35,7 @@ fn servers(dir: &Path, checkout: &Path, approvals: &Approvals) -> Option<TrustIt
             let brings = servers_in(bytes, &file, checkout)?;
             return (!brings.settled(approvals)).then_some(brings);
         }
-        Ok(None) => (ContentHash::of(b"it leads nowhere"), ": it leads nowhere".to_owned()),
+        Ok(None) => (ContentHash::of(b"it leads nowhere"), ": broken link".to_owned()),
         Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
     };
     Some(bringing_servers(&file, checkout, hash, &why))

@@ -1,4 +1,4 @@
-//! What counts, what is agreed to, and what acts meanwhile.
+//! What needs trust, what is trusted, and what takes effect meanwhile.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -63,7 +63,7 @@ impl Fixture {
         brought.judge(&layers, &roots, &self.store.trusted(&brought.name()).unwrap())
     }
 
-    /// What is not agreed to, and what else is held back, as keys alone.
+    /// What is not trusted, and what else is held back, as keys alone.
     fn held(&self, dir: &str) -> (Vec<String>, Vec<String>) {
         let keys = |what: Vec<String>| -> Vec<String> {
             what.iter().map(|what| what.split(" in ").next().unwrap().to_owned()).collect()
@@ -154,7 +154,7 @@ fn what_changes_is_not_agreed_to() {
     assert_eq!(merged(&fixture.judge("repo")), json!({"permissions": {"deny": ["Read(x)"]}}));
     fixture.trust("repo");
     assert!(fixture.is_trusted("repo"));
-    // Only permissions have changed: what runs goes on.
+    // Only permissions have changed: what runs stays trusted.
     fixture.put(FILE, both("a", "Bash"));
     assert_eq!(fixture.held("repo"), (vec![], texts(&["permissions.allow"])));
     let mut runs = hook("a");
@@ -162,7 +162,7 @@ fn what_changes_is_not_agreed_to() {
     assert_eq!(merged(&fixture.judge("repo")), runs);
     fixture.put(FILE, both("b", "Bash(ls)"));
     assert_eq!(fixture.held("repo"), (texts(&["hooks"]), texts(&["permissions.allow"])));
-    // What was agreed to once, and not taken back, is agreed to.
+    // An earlier version that was trusted is still trusted.
     fixture.trust("repo");
     fixture.put(FILE, both("a", "Bash(ls)"));
     assert!(fixture.is_trusted("repo"));
@@ -175,16 +175,16 @@ fn a_nested_directory_is_a_thing_of_its_own() {
     fixture.put("repo/vendor/evil/.claude/settings.json", allow("Bash"));
     assert_eq!(fixture.held("repo/vendor/evil").1, ["permissions.allow"]);
     assert!(fixture.is_trusted("repo"));
-    // Trust of one file is none of another, were they the same word for word.
+    // Trust in one file does not cover another, even with the same text.
     fixture.put(FILE, allow("Bash"));
     fixture.trust("repo");
     assert!(fixture.is_trusted("repo"));
     assert_eq!(fixture.held("repo/vendor/evil").1, ["permissions.allow"]);
-    // Where nothing is added, below the root is as good as at the root.
+    // Without files of its own, a subdirectory is like the root.
     assert!(fixture.is_trusted("repo/src/deep"));
     fixture.trust("repo/vendor/evil");
     assert!(fixture.is_trusted("repo/vendor/evil") && fixture.is_trusted("repo"));
-    // Another repository has nothing to do with it.
+    // Another repository is not affected.
     fs::create_dir_all(fixture.at("other/.git")).unwrap();
     fixture.put("other/.claude/settings.json", allow("Bash"));
     assert_eq!(fixture.held("other").1, ["permissions.allow"]);
@@ -226,7 +226,7 @@ fn servers_count_even_if_they_cannot_be_read() {
             |f| symlink("/etc/passwd", f.at("repo/.mcp.json")).unwrap(),
             ": it leads out of the project, to /etc/passwd",
         ),
-        (|f| symlink("gone", f.at("repo/.mcp.json")).unwrap(), ": it leads nowhere"),
+        (|f| symlink("gone", f.at("repo/.mcp.json")).unwrap(), ": broken link"),
         (|f| symlink(".mcp.json", f.at("repo/.mcp.json")).unwrap(), ": symlinks form a loop"),
     ];
     for (make, why) in table {

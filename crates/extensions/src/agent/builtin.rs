@@ -1,4 +1,4 @@
-//! The agents that ona brings itself.
+//! The built-in agents.
 
 use super::{AgentDefinition, Origin};
 

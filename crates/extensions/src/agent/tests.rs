@@ -1,23 +1,23 @@
-//! What an agent's keys amount to, and what becomes of those that are broken.
+//! The keys of an agent, valid and invalid.
 
 use std::path::Path;
 
 use super::*;
 use crate::keys;
 
-/// An agent with these keys besides name and description, and what is said of it.
-fn agent(more: &str) -> (Result<AgentDefinition, Bad>, Vec<String>) {
+/// An agent with these keys besides name and description, and its warnings.
+fn agent(more: &str) -> (Result<AgentDefinition, KeyError>, Vec<String>) {
     of(more, &Origin::Project)
 }
 
-fn of(more: &str, origin: &Origin) -> (Result<AgentDefinition, Bad>, Vec<String>) {
+fn of(more: &str, origin: &Origin) -> (Result<AgentDefinition, KeyError>, Vec<String>) {
     let text = format!("---\nname: helper\ndescription: helps\n{more}\n---\n\nYou help.\n");
     let document = keys::read(&text).unwrap();
     let keys = document.keys.unwrap();
     let mut notes = Notes::about(Path::new("/p/helper.md"));
     let name = name(&keys).unwrap();
     let agent = read(name, &keys, document.body, origin, &mut notes);
-    (agent, notes.said.iter().map(ToString::to_string).collect())
+    (agent, notes.found.iter().map(ToString::to_string).collect())
 }
 
 fn good(more: &str) -> AgentDefinition {
@@ -56,7 +56,7 @@ fn every_key_counts() {
 }
 
 #[test]
-fn what_is_not_said_is_left_to_others() {
+fn missing_keys_have_defaults() {
     let agent = good("model: inherit");
     assert_eq!((agent.tools, agent.model, agent.permission_mode), (None, None, None));
     assert!(!agent.background && !agent.isolated && agent.disallowed_tools.is_empty());
@@ -68,17 +68,17 @@ fn what_is_not_said_is_left_to_others() {
 fn a_broken_key_never_makes_an_agent_freer() {
     for (key, why) in [
         ("tools: {a: b}", "`tools` must be a list"),
-        ("tools: [1]", "`tools` must hold texts only"),
+        ("tools: [1]", "`tools` must contain only strings"),
         ("disallowedTools: {a: b}", "`disallowedTools` must be a list"),
         ("permissionMode: planning", "unknown permission mode `planning`"),
-        ("permissionMode: [plan]", "`permissionMode` must be a text"),
+        ("permissionMode: [plan]", "`permissionMode` must be a string"),
         ("maxTurns: few", "`maxTurns` must be a whole number"),
         ("isolation: container", "`isolation` must be one of worktree"),
         ("hooks: none", "`hooks` must be written as in settings"),
-        ("allowed-tools: Read", "`tools` is meant"),
-        ("Tools: Read", "`tools` is meant"),
-        ("disallowed_tools: Bash", "`disallowedTools` is meant"),
-        ("permission-mode: plan", "`permissionMode` is meant"),
+        ("allowed-tools: Read", "did you mean `tools`?"),
+        ("Tools: Read", "did you mean `tools`?"),
+        ("disallowed_tools: Bash", "did you mean `disallowedTools`?"),
+        ("permission-mode: plan", "did you mean `permissionMode`?"),
     ] {
         let (agent, _) = agent(key);
         let bad = agent.unwrap_err();
@@ -103,7 +103,7 @@ fn a_broken_key_that_restricts_nothing_is_named_and_does_not_count() {
         assert_eq!(found.unwrap(), good("version: 1"), "{key}");
         assert_eq!(said.len(), 1, "{key}: {said:?}");
         assert!(said[0].starts_with("/p/helper.md:4: `"), "{said:?}");
-        assert!(said[0].ends_with("until it is mended the key does not count"), "{said:?}");
+        assert!(said[0].ends_with("the key is ignored until it is fixed"), "{said:?}");
     }
     let (_, said) = agent("initial-prompt: x");
     assert!(said[0].ends_with("write `initialPrompt`"), "{said:?}");
@@ -115,12 +115,12 @@ fn unknown_tools_are_left_out() {
     assert_eq!(found.unwrap().tools.unwrap(), ["Read"]);
     assert_eq!(said.len(), 1);
     assert!(said[0].contains("`Reed`, `Bash(git *)`, `LS`; the tools are Read, "), "{said:?}");
-    // Nobody is given all of them instead.
+    // An unknown tool does not mean all tools.
     assert_eq!(agent("tools: Reed").0.unwrap().tools, Some(Vec::new()));
     let (found, said) = agent("tools:");
     assert_eq!(found.unwrap().tools, Some(Vec::new()));
-    assert!(said[0].contains("leave the key out"), "{said:?}");
-    // What is forbidden by nearly its name stays forbidden.
+    assert!(said[0].contains("remove the key"), "{said:?}");
+    // A tool that is disallowed by nearly its name stays disallowed.
     let (found, said) = agent("disallowedTools: bash, Edit(src/*), Nope");
     assert_eq!(found.unwrap().disallowed_tools, ["Bash", "Edit"]);
     assert_eq!(said.len(), 3, "{said:?}");
@@ -139,7 +139,7 @@ fn names_and_descriptions_are_needed() {
         ("description: x", "`name` is missing"),
         ("name: Not This\ndescription: x", "`name` must be"),
         ("name: ../up\ndescription: x", "`name` must be"),
-        ("name: [a]\ndescription: x", "`name` must be a text"),
+        ("name: [a]\ndescription: x", "`name` must be a string"),
     ] {
         let text = format!("---\n{text}\n---\n");
         let keys = keys::read(&text).unwrap().keys.unwrap();

@@ -1,23 +1,23 @@
-//! What the model is told of skills: their names and what they are for, in as much room as there is.
+//! The listing of skills for the model: their names and descriptions, in limited room.
 
 use crate::skill::SkillDefinition;
 
-/// As much of a description is shown.
-const LONGEST: usize = 250;
-/// The room where nobody says how much there is.
-const USUAL: usize = 8_000;
-/// Less of a description than this tells nothing.
-const SHORTEST: usize = 20;
+/// The maximum length of a description.
+const MAX_DESCRIPTION: usize = 250;
+/// The room if nothing is configured.
+const DEFAULT_ROOM: usize = 8_000;
+/// The minimum useful length of a description.
+const MIN_DESCRIPTION: usize = 20;
 
-/// The room for the listing, in characters: what the operator says, else a hundredth of the context.
+/// The room for the listing, in characters: as the operator sets it, otherwise 1 % of the context.
 pub fn listing_room(context_tokens: Option<u64>, operators: Option<usize>) -> usize {
     let share =
         context_tokens.map(|tokens| usize::try_from(tokens / 100 * 4).unwrap_or(usize::MAX));
-    operators.or(share).unwrap_or(USUAL)
+    operators.or(share).unwrap_or(DEFAULT_ROOM)
 }
 
-/// A line for each skill that the model may call. Where there is not room for everything, descriptions become
-/// shorter, then go; names stay longest.
+/// A line for each skill that the model may call. If the room is too small, descriptions are shortened, then left out,
+/// before names are.
 pub(super) fn listing<'s>(
     skills: impl Iterator<Item = &'s SkillDefinition>,
     room: usize,
@@ -29,7 +29,7 @@ pub(super) fn listing<'s>(
     };
     let fits =
         |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() <= room;
-    let (mut low, mut high) = (0, LONGEST);
+    let (mut low, mut high) = (0, MAX_DESCRIPTION);
     while low < high {
         let middle = (low + high).div_ceil(2);
         match fits(&full(middle)) {
@@ -37,7 +37,7 @@ pub(super) fn listing<'s>(
             false => high = middle - 1,
         }
     }
-    let lines = full(if low < SHORTEST { 0 } else { low });
+    let lines = full(if low < MIN_DESCRIPTION { 0 } else { low });
     if fits(&lines) {
         return lines.join("\n");
     }
@@ -71,7 +71,7 @@ fn line(name: &str, description: &str, limit: usize) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    // More than is ever shown need not be looked at.
-    let start: String = text.chars().take(LONGEST * 4).collect();
+    // More than this is never shown.
+    let start: String = text.chars().take(MAX_DESCRIPTION * 4).collect();
     start.split_whitespace().collect::<Vec<_>>().join(" ")
 }

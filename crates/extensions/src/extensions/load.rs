@@ -1,4 +1,4 @@
-//! Reading all extensions of a session, in the order in which they win.
+//! Reads all extensions of a session, in order of precedence.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use super::{Extensions, Kind, Shadowed, Unusable};
 use crate::agent::{self, AgentDefinition, builtin};
 use crate::effects::{effects_of, project_dirs};
 use crate::files::{Bound, Files, SKILL_FILE};
-use crate::keys::{self, Bad, Keys};
+use crate::keys::{self, KeyError, Keys};
 use crate::names::is_name;
 use crate::notes::Notes;
 use crate::plugin::{AgreedParts, Plugin};
 use crate::skill::{self, Found, SkillDefinition, SkillKind};
 
-/// What warnings call `--agents`.
+/// The name of `--agents` in warnings.
 const GIVEN: &str = "--agents";
 
 /// Where extensions come from.
@@ -26,26 +26,26 @@ const GIVEN: &str = "--agents";
 pub struct Sources<'a> {
     /// Where files are.
     pub roots: &'a Roots,
-    /// Further working directories, whose skills count.
+    /// Further working directories, whose skills are read.
     pub additional_dirs: &'a [PathBuf],
     /// `--agents`: agents as JSON.
     pub agents: Option<&'a str>,
-    /// The plugins that act.
+    /// The active plugins.
     pub plugins: Vec<Plugin>,
-    /// Whether files are looked for at all (not with `--bare`).
+    /// Whether files are read at all (not with `--bare`).
     pub files: bool,
-    /// Whether those of the project, and of further directories, count.
+    /// Whether those of the project and of further directories are read.
     pub project: bool,
-    /// Whether skills and commands count.
+    /// Whether skills and commands are read.
     pub skills: bool,
-    /// What of the repository the operator has agreed to.
+    /// What is trusted in the repository.
     pub agreed: Agreement,
 }
 
-/// What is needed to find skills around files later.
+/// What is needed to find skills near files later.
 #[derive(Debug, Default)]
 pub(super) struct Nearby {
-    /// Directories that were looked into.
+    /// Directories that were searched.
     seen: HashSet<PathBuf>,
     /// The checkout, and further working directories.
     tops: Vec<(PathBuf, Origin)>,
@@ -53,14 +53,14 @@ pub(super) struct Nearby {
 }
 
 impl Nearby {
-    /// The directories with a `.claude` that were looked into here and not there.
+    /// The directories with a `.claude` that were searched here and not there.
     pub(super) fn dirs_besides<'a>(&'a self, there: &Self) -> Vec<&'a Path> {
         let new = self.seen.iter().filter(|dir| !there.seen.contains(*dir));
         new.filter_map(|dir| dir.parent()).collect()
     }
 }
 
-/// Why `--agents` cannot be used at all: who gave it should hear of it at once.
+/// The reason why `--agents` cannot be used at all; it is reported at once.
 pub fn check_given(json: &str) -> Option<String> {
     parse_given(json).err()
 }
@@ -175,7 +175,7 @@ pub(super) fn all(sources: Sources<'_>) -> Extensions {
     out
 }
 
-/// Reads the skills of directories around a file that were not looked into yet, the nearest first.
+/// Reads the skills of directories around a file that were not searched yet, the nearest first.
 pub(super) fn nearby(extensions: &mut Extensions, file: &Path) {
     let top = extensions.nearby.tops.iter().find(|(top, _)| file.starts_with(top)).cloned();
     let Some((top, origin)) = top else { return };
@@ -215,10 +215,10 @@ pub(super) fn nearby(extensions: &mut Extensions, file: &Path) {
 struct Loader<'a> {
     files: Files,
     agreed: &'a Agreement,
-    /// What of each plugin the operator has agreed to.
+    /// What is trusted in each plugin.
     plugins: HashMap<String, AgreedParts>,
     out: Extensions,
-    /// Names, and who has them.
+    /// The names that are taken, and by whom.
     taken: HashMap<(Kind, String), Origin>,
 }
 
@@ -237,11 +237,11 @@ impl Loader<'_> {
             let Some(text) = self.files.read(&file, bound) else { continue };
             let mut notes = Notes::about(&file);
             let mut name = None;
-            let mut read = || -> Result<AgentDefinition, Bad> {
+            let mut read = || -> Result<AgentDefinition, KeyError> {
                 let document = keys::read(&text)?;
-                let keys = document.keys.ok_or_else(|| Bad {
+                let keys = document.keys.ok_or_else(|| KeyError {
                     line: Some(1),
-                    why: "an agent begins with front matter: `---`, `name: …`, `description: …`, `---`"
+                    why: "an agent must start with front matter: `---`, `name: …`, `description: …`, `---`"
                         .to_owned(),
                 })?;
                 let own = name.insert(agent::name(&keys)?).clone();
@@ -259,7 +259,7 @@ impl Loader<'_> {
             });
             match read {
                 Ok(agent) => {
-                    self.out.warnings.append(&mut notes.said);
+                    self.out.warnings.append(&mut notes.found);
                     self.add_agent(agent);
                 }
                 Err(bad) => self.unusable(Kind::Agent, name, origin, &file, bad),
@@ -280,10 +280,10 @@ impl Loader<'_> {
         for (name, agent) in agents {
             let given = PathBuf::from(format!("{GIVEN}: {}", ona_types::shown(&name)));
             let mut notes = Notes::without_file(&given);
-            let mut read = || -> Result<AgentDefinition, Bad> {
-                let wrong = |why: &str| Bad { line: None, why: why.to_owned() };
+            let mut read = || -> Result<AgentDefinition, KeyError> {
+                let wrong = |why: &str| KeyError { line: None, why: why.to_owned() };
                 if !is_name(&name) && !builtin::NAMES.contains(&name.as_str()) {
-                    return Err(wrong("that is no name: use small letters, digits and hyphens"));
+                    return Err(wrong("invalid name: use lowercase letters, digits and hyphens"));
                 }
                 let json = agent.as_object().ok_or_else(|| wrong("it must be an object"))?;
                 let keys = Keys::given(json);
@@ -292,7 +292,7 @@ impl Loader<'_> {
             };
             match read() {
                 Ok(agent) => {
-                    self.out.warnings.append(&mut notes.said);
+                    self.out.warnings.append(&mut notes.found);
                     self.add_agent(agent);
                 }
                 Err(bad) => {
@@ -373,7 +373,7 @@ impl Loader<'_> {
         let mut notes = Notes::about(file);
         let origin = found.origin;
         let mut name = None;
-        let read = || -> Result<SkillDefinition, Bad> {
+        let read = || -> Result<SkillDefinition, KeyError> {
             let document = keys::read(&text)?;
             let keys = document.keys.unwrap_or_default();
             let own = name.insert(skill::name(&found, &keys, &mut notes)?).clone();
@@ -388,18 +388,18 @@ impl Loader<'_> {
             skill.hold_back(&brings, trusted);
             if let (Origin::Plugin(id), false) = (origin, skill.held_back.is_empty()) {
                 let why = format!(
-                    "{} changed since the plugin was added, and does not act",
+                    "{} changed since the plugin was added and is not active",
                     skill.held_back.join(", ")
                 );
-                let remedy = format!("look at it, then `ona plugin update {id}`");
-                notes.said.push(Diagnostic::new(file, why).hint(remedy));
+                let remedy = format!("review it, then run `ona plugin update {id}`");
+                notes.found.push(Diagnostic::new(file, why).hint(remedy));
             }
             Ok(skill)
         };
         let read = read();
         match read {
             Ok(skill) => {
-                self.out.warnings.append(&mut notes.said);
+                self.out.warnings.append(&mut notes.found);
                 self.add_skill(skill);
             }
             Err(bad) => {
@@ -412,7 +412,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Whether a name is free, which it then is no more.
+    /// Takes a name; `false` if it was taken already.
     fn take(&mut self, kind: Kind, name: &str, origin: &Origin, path: Option<&Path>) -> bool {
         match self.taken.get(&(kind, name.to_owned())) {
             Some(by) => {
@@ -449,29 +449,29 @@ impl Loader<'_> {
         }
     }
 
-    /// Says why a file cannot be used. Its name stays taken: what it hides may be freer than it was meant to be.
+    /// Reports a file that cannot be used. Its name stays taken: what it hides may have more rights than was meant.
     fn unusable(
         &mut self,
         kind: Kind,
         name: Option<String>,
         origin: &Origin,
         file: &Path,
-        bad: Bad,
+        bad: KeyError,
     ) {
-        let Bad { line, why } = bad;
+        let KeyError { line, why } = bad;
         if let Some(name) = name
             && self.take(kind, &name, origin, Some(file))
         {
             let why = why.clone();
             self.out.unusable.push(Unusable { kind, name, why });
         }
-        let remedy = format!("until it is mended this {} cannot be used", kind.word());
+        let remedy = format!("this {} cannot be used until it is fixed", kind.word());
         self.out.warnings.push(Diagnostic::new(file, why).at_line(line).hint(remedy));
     }
 }
 
 impl AgentDefinition {
-    /// Takes away what nobody has agreed to.
+    /// Removes what is not trusted.
     fn hold_back(&mut self, brings: &ExtensionEffects, trusted: Trusted) {
         self.held_back = held(brings, trusted);
         for key in &self.held_back {
@@ -486,7 +486,7 @@ impl AgentDefinition {
 }
 
 impl SkillDefinition {
-    /// The same.
+    /// Removes what is not trusted.
     fn hold_back(&mut self, brings: &ExtensionEffects, trusted: Trusted) {
         self.held_back = held(brings, trusted);
         for key in &self.held_back {
@@ -499,7 +499,7 @@ impl SkillDefinition {
     }
 }
 
-/// The keys that do not act.
+/// The keys without effect.
 fn held(brings: &ExtensionEffects, trusted: Trusted) -> Vec<&'static str> {
     const ALL: [(&str, bool); 4] = [
         ("hooks", true),

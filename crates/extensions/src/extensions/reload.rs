@@ -1,4 +1,4 @@
-//! Skills and commands that change while a session goes on.
+//! Skills and commands that change during a session.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ impl Extensions {
         self.watch.changes()
     }
 
-    /// Keeps an eye on all that skills and commands are made of: their files, also those that cannot be used, and the
-    /// directories in which others may appear.
+    /// Watches the files of skills and commands, even unusable ones, and the directories in which new ones may
+    /// appear.
     pub(super) fn watch(&mut self, places: impl IntoIterator<Item = PathBuf>) {
         let parent = |file: &Path| file.parent().map(Path::to_owned);
         let files = self.skills.iter().map(|skill| skill.path.clone());
@@ -21,7 +21,7 @@ impl Extensions {
         self.watch.keep_to(files.into_iter().chain(dirs).chain(places));
     }
 
-    /// Goes on from what was read before: which files were seen, and whose directories were looked into.
+    /// Takes over the state from before: which files were seen, and which directories were searched.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         self.awake.clone_from(&before.awake);

@@ -1,4 +1,4 @@
-//! Which extensions there are, which win, and what is said of the rest.
+//! Which extensions are found, which win, and the warnings about the rest.
 
 use std::fs;
 
@@ -115,7 +115,7 @@ fn agents_win_in_their_order() {
             .contains(&"Write".into())
     );
     let unknown = extensions.agent("explore").unwrap_err().to_string();
-    assert_eq!(unknown, "there is no agent `explore`: did you mean `Explore`?");
+    assert_eq!(unknown, "unknown agent `explore`: did you mean `Explore`?");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_bad_file_costs_only_itself() {
         ("repo/.claude/agents/e.md", "---\nname: E e\ndescription: x\n---\n"),
         ("repo/.claude/agents/f.md", "---\nname: f\ndescription: x\npermissionMode: all\n---\n"),
         ("repo/.claude/agents/good.md", "---\nname: good\ndescription: x\n---\n"),
-        // What a broken one hides may be freer than it was meant to be.
+        // What a broken file hides may have more rights than meant.
         ("home/.claude/agents/f.md", "---\nname: f\ndescription: the user's\n---\n"),
         ("repo/.claude/skills/s/SKILL.md", "---\nshell: fish\n---\n"),
         ("repo/.claude/commands/s.md", "x"),
@@ -140,9 +140,9 @@ fn a_bad_file_costs_only_itself() {
     let said_of =
         |name: &str| -> Vec<&String> { said.iter().filter(|text| text.contains(name)).collect() };
     for (file, why) in [
-        ("a.md:1: ", "an agent begins with front matter"),
-        ("b.md:1: ", "does not end"),
-        ("c.md", "no YAML"),
+        ("a.md:1: ", "an agent must start with front matter"),
+        ("b.md:1: ", "is not closed"),
+        ("c.md", "not valid YAML"),
         ("d.md: ", "`description` is missing"),
         ("e.md:2: ", "`name` must be"),
         ("f.md:4: ", "unknown permission mode `all`"),
@@ -180,7 +180,7 @@ fn agents_that_are_given_are_checked() {
         "--agents: a: `prompt` is missing",
         "--agents: b: it must be an object",
         "--agents: c: `tools` must be a list",
-        "--agents: D d: that is no name: use small letters",
+        "--agents: D d: invalid name: use lowercase letters",
     ]) {
         assert!(text.starts_with(begins), "{said:?}");
     }
@@ -222,7 +222,7 @@ fn skills_win_in_their_order_and_commands_lose() {
     assert_eq!(extensions.skill("front:card").unwrap().label(), "project:front");
     assert_eq!(
         extensions.skill("thre").unwrap_err().to_string(),
-        "there is no skill `thre`: did you mean `three`?"
+        "unknown skill `thre`: did you mean `three`?"
     );
     assert_eq!(extensions.shadowed.len(), 5, "{:#?}", extensions.shadowed);
 }

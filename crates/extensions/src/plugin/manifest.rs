@@ -1,4 +1,4 @@
-//! What a plugin says of itself, and where it says its parts are.
+//! The manifest of a plugin, and the paths of its parts.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::{MANIFEST, PluginError};
 use crate::files::{Bound, admitted};
 use crate::names::is_name;
 
-/// What a plugin says of itself.
+/// The manifest of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Its name, which everything it brings has before its own.
+    /// Its name, which is the prefix of all its parts.
     pub name: String,
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct Manifest {
     /// Who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
-    /// Where it is at home.
+    /// Its home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
     /// Its licence.
@@ -49,7 +49,7 @@ pub enum Author {
     },
 }
 
-/// Parts that other programs know and ona does not.
+/// Parts that other programs use and ona does not.
 const NOT_USED: [&str; 4] = ["lspServers", "outputStyles", "userConfig", "channels"];
 
 /// A plugin that is being read.
@@ -81,7 +81,7 @@ impl<'a> Reading<'a> {
             })?;
         if !is_name(&manifest.name) {
             let why = format!(
-                "`name`: `{}` cannot be a name: use up to 64 small letters, digits and hyphens",
+                "`name`: invalid name `{}`: use up to 64 lowercase letters, digits and hyphens",
                 manifest.name
             );
             return Err(PluginError::Manifest { file, why });
@@ -98,7 +98,7 @@ impl<'a> Reading<'a> {
         PluginError::Manifest { file: self.file.clone(), why: format!("`{key}` {why}") }
     }
 
-    /// Where the parts of a kind are: the places it names, else the usual directory.
+    /// The paths of the parts of a kind: as listed, otherwise the default directory.
     pub(super) fn places(&self, key: &str) -> Result<Vec<PathBuf>, PluginError> {
         let named = match self.json.get(key) {
             None | Some(Value::Null) => {
@@ -121,7 +121,7 @@ impl<'a> Reading<'a> {
         texts.ok_or_else(|| self.wrong(key, "must be a path, or a list of paths"))
     }
 
-    /// A path of the plugin, which must be there and lead nowhere else.
+    /// A path in the plugin, which must exist and not lead out of it.
     fn path(&self, key: &str, path: &str) -> Result<PathBuf, PluginError> {
         let refuse = |why: &'static str| PluginError::Path {
             file: self.file.clone(),
@@ -130,21 +130,21 @@ impl<'a> Reading<'a> {
             why,
         };
         if !path.starts_with("./") {
-            return Err(refuse("must begin with `./`: it is a path from the plugin's directory"));
+            return Err(refuse("must start with `./`: it is relative to the plugin's directory"));
         }
         if Path::new(path).components().any(|part| part == Component::ParentDir) {
-            return Err(refuse("leads out of the plugin: `..` may not be in it"));
+            return Err(refuse("must not contain `..`"));
         }
         let full: PathBuf = self.root.join(path).components().collect();
         match admitted(&full, &Bound::NoLinks(self.root.to_owned())) {
-            Err(BadFile::Link(_)) => Err(refuse("is a link, or below one: put the files there")),
-            Err(_) => Err(refuse("leads out of the plugin")),
+            Err(BadFile::Link(_)) => Err(refuse("is a link or below one: use real files")),
+            Err(_) => Err(refuse("points outside the plugin")),
             Ok(_) if !full.exists() => Err(refuse("does not exist")),
             Ok(_) => Ok(full),
         }
     }
 
-    /// Its hooks: inline, in files that it names, or in the usual one.
+    /// Its hooks: inline, in listed files, or in the default file.
     pub(super) fn hooks(&mut self) -> Result<Vec<(PathBuf, Value)>, PluginError> {
         let found = self.inline_or_files("hooks", "hooks/hooks.json")?;
         let mut all = Vec::new();
@@ -165,7 +165,7 @@ impl<'a> Reading<'a> {
         Ok(all)
     }
 
-    /// Its MCP servers, likewise.
+    /// Its MCP servers: inline, in listed files, or in the default file.
     pub(super) fn servers(&mut self) -> Result<Map<String, Value>, PluginError> {
         let found = self.inline_or_files("mcpServers", ".mcp.json")?;
         let mut all = Map::new();

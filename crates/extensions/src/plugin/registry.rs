@@ -1,8 +1,8 @@
-//! The plugins that the operator has added, and which of them act.
+//! The plugins that the operator has added, and which of them are active.
 //!
-//! Each has a directory of its own: `record.json` says where it came from and which of the directories beside it holds
-//! its files. A new version is put beside the old one and takes its place when the record is replaced, so whoever reads
-//! finds one or the other, whole. The version before the present one stays for sessions that still run on it.
+//! Each has its own directory: `record.json` says where it came from and which of the directories beside it holds its
+//! files. A new version is written beside the old one and becomes active when the record is replaced, so a reader finds
+//! one or the other, complete. The previous version stays for sessions that still use it.
 
 mod source;
 
@@ -26,11 +26,11 @@ pub use source::{FetchError, PluginSource, SourceError};
 const RECORD: &str = "record.json";
 /// Where a plugin keeps data.
 const DATA: &str = "data";
-/// What the directories of versions begin with.
+/// The prefix of version directories.
 const VERSION: &str = "v-";
-/// What places for new files begin with.
+/// The prefix of staging directories.
 const STAGED: &str = ".new-";
-/// Nobody fetches a plugin for so long.
+/// An older staging directory was left by a crash.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// How long another process may take to change the registry.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,10 +41,10 @@ pub struct Registry {
     dir: PathBuf,
 }
 
-/// What is kept of a plugin besides its files.
+/// What is stored about a plugin besides its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where it came from, as it was named.
+    /// Where it came from, as given.
     pub source: String,
     /// The commit that was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,24 +53,24 @@ pub struct Record {
     dir: String,
     /// Whether it is switched on.
     pub enabled: bool,
-    /// The root of the only repository it is for; all, if there is none.
+    /// The root of the only repository it is for; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// The hash of what runs, as the operator agreed to it.
+    /// The hash of what runs, as the operator agreed.
     agreed: String,
-    /// What its skills and commands brought then.
+    /// What its skills and commands did then.
     #[serde(default)]
     parts: Parts,
 }
 
 impl Record {
-    /// Whether the operator has agreed to what this version of the plugin runs, and lets go ahead unasked.
+    /// Whether the operator has agreed to what this version of the plugin runs and permits.
     pub fn agrees_to(&self, plugin: &Plugin) -> bool {
         self.agreed == plugin.runs_hash().as_str() && self.parts == plugin.parts()
     }
 }
 
-/// A plugin that was added, whether it can be used or not.
+/// A plugin that was added, usable or not.
 #[derive(Debug)]
 pub struct Installed {
     /// What it is called.
@@ -81,13 +81,13 @@ pub struct Installed {
     pub plugin: Result<Plugin, PluginError>,
 }
 
-/// Why the registry cannot be read or changed. It is as it was.
+/// Why the registry cannot be read or changed. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RegistryError {
-    #[error("there is no plugin `{0}`")]
+    #[error("unknown plugin `{0}`")]
     Unknown(String),
-    #[error("there is a plugin `{0}` already")]
+    #[error("plugin `{0}` already exists")]
     Exists(String),
     #[error("{} cannot be read: {why}", file.display())]
     Record { file: PathBuf, why: String },
@@ -103,14 +103,14 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> RegistryError + '_ {
     move |cause| RegistryError::Io { path: path.to_owned(), cause }
 }
 
-/// Files of a plugin that are not yet part of the registry; gone if they do not become it.
+/// Files of a plugin that are not part of the registry yet; removed when dropped.
 #[derive(Debug)]
 pub struct Staged {
     dir: TempDir,
 }
 
 impl Staged {
-    /// Where the files are to be put.
+    /// Where to put the files.
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("plugin")
     }
@@ -127,7 +127,7 @@ impl Registry {
         self.dir.join(id).join(DATA)
     }
 
-    /// Everything that was added, by id; what cannot be read is named instead.
+    /// Everything that was added, by id, and what cannot be read.
     pub fn installed(&self) -> (Vec<Installed>, Vec<RegistryError>) {
         let (records, bad) = self.records();
         let read = |(id, record): (String, Record)| {
@@ -150,7 +150,7 @@ impl Registry {
         for id in ids {
             match self.record(&id) {
                 Ok(record) => records.push((id, record)),
-                // Data of a plugin that was given with --plugin-dir, or what a crash left.
+                // Data of a plugin from --plugin-dir, or left by a crash.
                 Err(RegistryError::Unknown(_)) => {}
                 Err(error) => bad.push(error),
             }
@@ -158,7 +158,7 @@ impl Registry {
         (records, bad)
     }
 
-    /// What is kept of a plugin.
+    /// The record of a plugin.
     pub fn record(&self, id: &str) -> Result<Record, RegistryError> {
         let file = self.dir.join(id).join(RECORD);
         let text = match fs::read(&file) {
@@ -173,34 +173,34 @@ impl Registry {
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match record.dir.strip_prefix(VERSION).is_some_and(is_name) {
             true => Ok(record),
-            false => Err(wrong(format!("`{}` is no directory of a version", record.dir))),
+            false => Err(wrong(format!("`{}` is not a version directory", record.dir))),
         }
     }
 
-    /// The plugin that a record is about. What runs and is not what was agreed to does not run.
+    /// The plugin of a record. Hooks and servers that the operator has not agreed to do not run.
     fn plugin(&self, id: &str, record: &Record) -> Result<Plugin, PluginError> {
         let root = self.dir.join(id).join(&record.dir);
         let mut plugin = Plugin::read(&root, &self.data(id))?;
         plugin.commit.clone_from(&record.commit);
         if plugin.id != id {
-            let why = format!("its name is no longer `{id}` but `{}`", plugin.id);
+            let why = format!("its name has changed from `{id}` to `{}`", plugin.id);
             return Err(PluginError::Manifest { file: root.join(super::MANIFEST), why });
         }
         plugin.agreed = AgreedParts::These(plugin.root.clone(), record.parts.clone());
         if record.agreed != plugin.runs_hash().as_str() {
             let why =
-                "its hooks or servers were changed since it was added, and do not run".to_owned();
-            let remedy = format!("look at them, then `ona plugin update {id}`");
+                "its hooks or servers have changed since it was added and do not run".to_owned();
+            let remedy = format!("review them, then run `ona plugin update {id}`");
             plugin.warnings.push(Diagnostic::new(&root, why).hint(remedy));
             plugin.hold_back();
         }
         Ok(plugin)
     }
 
-    /// A place for new files.
+    /// A directory for new files.
     pub fn stage(&self) -> Result<Staged, RegistryError> {
         fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
-        // What one that was killed has left; one that is at work is younger.
+        // Left by a killed process; a running one is younger.
         let is_old = |path: &Path| {
             let age = path.metadata().and_then(|meta| meta.modified()).map(|at| at.elapsed());
             matches!(age, Ok(Ok(age)) if age > LEFT_BEHIND)
@@ -210,7 +210,7 @@ impl Registry {
         Ok(Staged { dir: dir.map_err(failed(&self.dir))? })
     }
 
-    /// Adds what was staged, or puts it in the place of what was added before.
+    /// Adds staged files, or replaces an added plugin with them.
     pub fn put(
         &self,
         staged: &Staged,
@@ -224,7 +224,7 @@ impl Registry {
             Ok(_) if !replaces => return Err(RegistryError::Exists(plugin.id.clone())),
             Ok(old) => Some(old),
             Err(RegistryError::Unknown(id)) if replaces => return Err(RegistryError::Unknown(id)),
-            // One that cannot be read is there to be replaced.
+            // An unreadable record is replaced.
             Err(_) => None,
         };
         let own = self.dir.join(&plugin.id);
@@ -251,7 +251,7 @@ impl Registry {
         Ok(record)
     }
 
-    /// A name for a version that is not taken.
+    /// An unused name for a version.
     fn free(&self, own: &Path, random: &str) -> String {
         let name = |at: usize| format!("{VERSION}{random}-{at}");
         (0..).map(name).find(|name| own.join(name).symlink_metadata().is_err()).unwrap_or_default()
@@ -264,7 +264,7 @@ impl Registry {
         self.write(id, &record)
     }
 
-    /// Takes a plugin away, with its data.
+    /// Removes a plugin and its data.
     pub fn remove(&self, id: &str) -> Result<(), RegistryError> {
         let _lock = self.lock()?;
         let own = self.dir.join(id);
@@ -272,7 +272,7 @@ impl Registry {
         if !is_name(id) || record.symlink_metadata().is_err() {
             return Err(RegistryError::Unknown(id.to_owned()));
         }
-        // Without it there is no plugin, whatever becomes of the rest.
+        // Without the record the plugin is gone, even if the rest cannot be removed.
         fs::remove_file(&record).map_err(failed(&record))?;
         fs::remove_dir_all(&own).map_err(failed(&own))
     }
@@ -286,14 +286,14 @@ impl Registry {
             .map_err(|cause| RegistryError::Write { file, cause })
     }
 
-    /// Keeps other processes from changing the registry meanwhile.
+    /// Locks the registry.
     fn lock(&self) -> Result<Lock, RegistryError> {
         fs::create_dir_all(&self.dir).map_err(failed(&self.dir))?;
         Ok(Lock::acquire(&self.dir.join(".lock"), PATIENCE)?)
     }
 }
 
-/// Takes away what was left in a directory; what cannot be taken away does no harm.
+/// Removes leftovers in a directory; failing does no harm.
 fn clear(dir: &Path, goes: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(&goes) {
@@ -302,14 +302,14 @@ fn clear(dir: &Path, goes: impl Fn(&str) -> bool) {
     }
 }
 
-/// Which plugins there are for a session.
+/// Which plugins a session looks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct PluginQuery<'a> {
     /// ona's own directory.
     pub(crate) ona_config: &'a Path,
     /// `--plugin-dir`.
     pub(crate) given: &'a [PathBuf],
-    /// Whether those that were added count.
+    /// Whether added plugins are used.
     pub(crate) added: bool,
     /// The root of the repository.
     pub(crate) repository: &'a Path,
@@ -317,13 +317,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) enabled: &'a BTreeMap<String, bool>,
 }
 
-/// The plugins that act in a project whose settings are these, and what is wrong with them.
+/// The active plugins of a project with these settings, and their problems.
 pub fn active_plugins(
     config: &Config,
     project_dir: &Path,
     settings: &Settings,
 ) -> (Vec<Plugin>, Vec<Diagnostic>) {
-    acting(&Wanted {
+    acting(&PluginQuery {
         ona_config: &config.ona_config,
         given: &config.plugin_dirs,
         added: !config.is_bare(),
@@ -332,16 +332,16 @@ pub fn active_plugins(
     })
 }
 
-/// The plugins that act, by id; of two with one name the one that was given for this session.
-pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
+/// The active plugins, by id. One that was given for this session replaces an added one of the same name.
+pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
     let registry = Registry::of(wanted.ona_config);
     let mut warnings = Vec::new();
     let mut plugins: Vec<Plugin> = Vec::new();
     for dir in wanted.given {
-        // Its data goes by its name, which is known once it is read.
+        // Its data directory depends on its name, which is known after reading.
         match Plugin::read(dir, dir) {
             Ok(plugin) if plugins.iter().any(|known| known.id == plugin.id) => {
-                let why = format!("another plugin that was given is called `{}`", plugin.id);
+                let why = format!("another given plugin is called `{}`", plugin.id);
                 warnings.push(Diagnostic::new(dir, why).hint("give only one of them"));
             }
             Ok(plugin) => {
@@ -358,7 +358,7 @@ pub(crate) fn acting(wanted: &Wanted<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
     let (records, bad) = if wanted.added { registry.records() } else { Default::default() };
     for error in bad {
         warnings
-            .push(Diagnostic::new(&registry.dir, error.to_string()).hint("add the plugin anew"));
+            .push(Diagnostic::new(&registry.dir, error.to_string()).hint("add the plugin again"));
     }
     for (id, record) in records {
         let here = record.project.as_deref().is_none_or(|root| root == wanted.repository);

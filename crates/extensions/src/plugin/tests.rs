@@ -1,4 +1,4 @@
-//! What a plugin may say, and where its parts may be.
+//! Manifests of plugins, and the paths of their parts.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -65,15 +65,15 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
     for (manifest, files, why) in [
         (json!({}), &[][..], "plugin.json: missing field `name`"),
         (json!([]), &[], "plugin.json: it must be an object"),
-        (json!({"name": "Kit Bag"}), &[], "plugin.json: `name`: `Kit Bag` cannot be a name"),
-        (json!({"name": ".."}), &[], "`..` cannot be a name"),
+        (json!({"name": "Kit Bag"}), &[], "plugin.json: `name`: invalid name `Kit Bag`"),
+        (json!({"name": ".."}), &[], "invalid name `..`"),
         (json!({"name": "kit", "version": 1}), &[], "plugin.json: version: invalid type"),
         (
             json!({"name": "kit", "agents": "agents"}),
             &[],
-            "`agents`: `agents` must begin with `./`",
+            "`agents`: `agents` must start with `./`",
         ),
-        (json!({"name": "kit", "agents": "./../x"}), &[], "`..` may not be in it"),
+        (json!({"name": "kit", "agents": "./../x"}), &[], "must not contain `..`"),
         (json!({"name": "kit", "agents": "./x"}), &[], "`./x` does not exist"),
         (json!({"name": "kit", "agents": {"a": 1}}), &[], "`agents` must be a path"),
         (json!({"name": "kit", "hooks": "./h.json"}), &[("h.json", "{")], "h.json: it is not JSON"),
@@ -93,7 +93,7 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         assert!(error.contains(why), "{manifest}: {error}");
     }
     let none = tempfile::tempdir().unwrap();
-    assert!(read(&none).unwrap_err().contains("it has no .claude-plugin/plugin.json"));
+    assert!(read(&none).unwrap_err().contains(".claude-plugin/plugin.json not found"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Arguments taken apart as a shell would: blanks between them, quotes around what belongs together.
+//! Splits arguments like a shell: at spaces, with quotes.
 
-/// The arguments in a text. A quote that does not end is one that was meant as it is.
+/// The arguments in a text. An unclosed quote is a plain character.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -32,7 +32,7 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// What stands before the closing quote, and how much of the text that is with the quote.
+/// The text before the closing quote, and its length with the quote.
 fn quoted(text: &str, quote: char) -> Option<(String, usize)> {
     let mut inner = String::new();
     let mut chars = text.char_indices();

@@ -1,39 +1,38 @@
-//! Putting a value into a command so that it stays a value.
+//! Inserts a value into a command so that it stays a value.
 //!
-//! The command is followed as far as quotes go. Where a value stands outside of quotes it is put into single ones,
-//! within quotes what would end them or mean something is escaped. Where the command does something else that a
-//! shell reads in a way of its own (substitutions, here-documents, arithmetic, comments), only a value of plain
-//! characters is put in; any other is refused.
+//! The quotes of the command are tracked. Outside of quotes a value is put into single quotes; inside quotes, special
+//! characters are escaped. In other constructs (substitutions, here-documents, arithmetic, comments) only a value of
+//! plain characters is inserted; any other is refused.
 
 use ona_hooks::Shell;
 
-/// What a place in a command is.
+/// The context at a place in a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Plain,
     Single,
     Double,
-    /// Not followed any further.
+    /// Not tracked any further.
     Unclear,
 }
 
-/// Follows a command.
+/// Tracks the quotes of a command.
 #[derive(Debug)]
 pub(super) struct Quoting {
     place: Place,
     escaped: bool,
-    /// The character before, as far as it counts.
+    /// The previous character, unless it was escaped.
     last: char,
 }
 
 impl Quoting {
     pub(super) fn new(shell: Shell) -> Self {
-        // PowerShell quotes in another way.
+        // PowerShell has other rules for quotes.
         let place = if shell == Shell::PowerShell { Place::Unclear } else { Place::Plain };
         Self { place, escaped: false, last: ' ' }
     }
 
-    /// Goes on over what the author wrote.
+    /// Reads a part that the author wrote.
     pub(super) fn passes(&mut self, text: &str) {
         for c in text.chars() {
             self.step(c);
@@ -43,7 +42,7 @@ impl Quoting {
     fn step(&mut self, c: char) {
         let last = std::mem::replace(&mut self.last, c);
         if std::mem::take(&mut self.escaped) {
-            // What is escaped means nothing, not even to what follows.
+            // An escaped character has no meaning, even for the next one.
             self.last = 'x';
             return;
         }
@@ -69,12 +68,12 @@ impl Quoting {
         };
     }
 
-    /// A single value as it can stand here, if it can.
+    /// A single value, quoted for this place, if possible.
     pub(super) fn one(&mut self, value: &str) -> Option<String> {
         if value.contains('\0') {
             return None;
         }
-        // `$` or a backslash before a value would make something of it.
+        // `$` or a backslash before a value would give it a meaning.
         let clear = !self.escaped && self.last != '$';
         if clear && is_plain(value) && !(value.is_empty() && self.place == Place::Plain) {
             self.last = value.chars().next_back().unwrap_or(self.last);
@@ -102,8 +101,8 @@ impl Quoting {
         Some(put)
     }
 
-    /// All arguments: each a word of its own outside of quotes, the text as it is within them, and where it continues a
-    /// word: behind `X=` a second one would be a command.
+    /// All arguments: outside of quotes each as a separate word; inside quotes, or in the middle of a word, as one text:
+    /// after `X=` a second word would be a command.
     pub(super) fn all(&mut self, text: &str, words: &[String]) -> Option<String> {
         if self.place != Place::Plain || !self.last.is_whitespace() {
             return self.one(text);
@@ -117,7 +116,7 @@ impl Quoting {
     }
 }
 
-/// Whether a value means itself wherever it stands.
+/// Whether a value has no special meaning anywhere.
 fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte))
 }

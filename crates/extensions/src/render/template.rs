@@ -1,4 +1,4 @@
-//! A skill's text, taken apart once: what is text, what is put in, what is a command, what is a file.
+//! Parses a skill's text into text, arguments, variables, commands and files.
 
 /// A part of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -6,13 +6,13 @@ pub(super) enum Token {
     Text(String),
     Argument(Which),
     Variable(Variable),
-    /// A command, itself made of text and what is put in.
+    /// A command, made of text, arguments and variables.
     Command(Vec<Token>),
-    /// A path, likewise.
+    /// A path, made of the same.
     File(Vec<Token>),
 }
 
-/// Which argument is meant.
+/// Which argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     All,
@@ -37,7 +37,7 @@ const VARIABLES: [(&str, Variable); 4] = [
 
 const ALL: &str = "$ARGUMENTS";
 
-/// Takes a text apart; `@file` counts where `files` says so.
+/// Parses a text; `files` says whether `@file` is a file.
 pub(super) fn read(body: &str, files: bool) -> Vec<Token> {
     let mut reader = Reader { tokens: Vec::new(), files };
     let mut lines = body.split_inclusive('\n').peekable();
@@ -59,7 +59,7 @@ pub(super) fn read(body: &str, files: bool) -> Vec<Token> {
             inner.push(line);
         }
         match end {
-            // Its output stands for the block; the end of its last line stays.
+            // The output replaces the block; the end of its last line stays.
             Some(end) if info == "!" => {
                 let command = inner.concat();
                 match command.trim().is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn read(body: &str, files: bool) -> Vec<Token> {
                 }
                 reader.text(&end[end.trim_end().len()..]);
             }
-            // Examples are shown, not followed; so is a block without an end.
+            // Examples are shown, not run; so is an unclosed block.
             end => {
                 reader.plain(line);
                 inner.into_iter().chain(end).for_each(|line| reader.plain(line));
@@ -78,7 +78,7 @@ pub(super) fn read(body: &str, files: bool) -> Vec<Token> {
     reader.tokens
 }
 
-/// The marks that a line opens or closes a block with, and what follows them.
+/// The fence of a code block at the start of a line, and the rest of the line.
 fn fence(line: &str) -> Option<(&str, &str)> {
     let trimmed = line.trim();
     if line.len() - line.trim_start().len() > 3 {
@@ -106,7 +106,7 @@ impl Reader {
         }
     }
 
-    /// Text in which only arguments and variables mean something.
+    /// Text in which only arguments and variables are replaced.
     fn plain(&mut self, text: &str) {
         for token in placeholders(text) {
             match token {
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     fn line(&mut self, line: &str) {
-        // Where the text begins that was not yet taken.
+        // The start of the text that is not parsed yet.
         let mut from = 0;
         let mut at = 0;
         while let Some(c) = line[at..].chars().next() {
@@ -144,7 +144,7 @@ impl Reader {
     }
 }
 
-/// The length of what stands between two runs of backticks, with them.
+/// The length of a code span, with its backticks.
 fn code_span(text: &str) -> Option<usize> {
     let run = |text: &str| text.len() - text.trim_start_matches('`').len();
     let marks = run(text);
@@ -156,11 +156,11 @@ fn code_span(text: &str) -> Option<usize> {
             return Some(at);
         }
     }
-    // A run without its like is text.
+    // An unclosed code span is text.
     Some(marks)
 }
 
-/// `` !`command` `` at the beginning of a text.
+/// `` !`command` `` at the start of a text.
 fn command(text: &str) -> Option<(usize, Option<Token>)> {
     let inner = text.strip_prefix("!`")?;
     let end = inner.find(['`', '\n']).filter(|end| inner[*end..].starts_with('`'))?;
@@ -171,7 +171,7 @@ fn command(text: &str) -> Option<(usize, Option<Token>)> {
     Some((end + 3, Some(Token::Command(placeholders(command.trim())))))
 }
 
-/// `@path` at the beginning of a text. A name alone may be anybody's.
+/// `@path` at the start of a text. A name without a slash or dot may be a person's.
 fn file(text: &str) -> Option<(usize, Option<Token>)> {
     let word = text[1..].split(char::is_whitespace).next().unwrap_or_default();
     let path = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'', '*', '`']);
@@ -181,7 +181,7 @@ fn file(text: &str) -> Option<(usize, Option<Token>)> {
     (!path.is_empty() && is_path).then(|| (1 + path.len(), Some(Token::File(parts))))
 }
 
-/// A text with what is put in.
+/// A text with arguments and variables.
 fn placeholders(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut kept = String::new();
@@ -195,7 +195,7 @@ fn placeholders(text: &str) -> Vec<Token> {
             continue;
         };
         if let Some(before) = before.strip_suffix('\\') {
-            // Escaped: it is meant as it is written.
+            // Escaped: it stays as it is.
             kept.push_str(before);
             kept.push_str(&from[..length]);
         } else {
@@ -214,7 +214,7 @@ fn placeholders(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// What a text that begins with `$` asks for, and how long that is.
+/// The placeholder at the start of a text, and its length.
 fn placeholder(text: &str) -> Option<(Token, usize)> {
     if let Some((name, variable)) = VARIABLES.iter().find(|(name, _)| text.starts_with(name)) {
         return Some((Token::Variable(*variable), name.len()));
@@ -240,13 +240,13 @@ fn placeholder(text: &str) -> Option<(Token, usize)> {
     number(index).map(|nth| (Token::Argument(Which::Nth(nth)), 1 + digits))
 }
 
-/// Nobody gives a hundred arguments.
+/// An index of at most two digits.
 fn number(text: &str) -> Option<usize> {
     let fits = matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| fits)
 }
 
-/// Parts as they were written.
+/// Tokens as they were written.
 pub(super) fn written(parts: &[Token]) -> String {
     let part = |part: &Token| match part {
         Token::Text(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! What comes of a skill's text, and that nothing said to it becomes a command.
+//! What a skill's text is rendered to, and that no argument becomes a command.
 
 use std::path::PathBuf;
 
@@ -54,18 +54,18 @@ fn arguments_are_put_in() {
         ("$ARGUMENTS[1]-$ARGUMENTS[0]", "a b", "b-a"),
         ("${CLAUDE_SESSION_ID} ${CLAUDE_SKILL_DIR}", "", "sess_1 /u/.claude/skills/s"),
         ("${CLAUDE_PLUGIN_ROOT} ${CLAUDE_PLUGIN_DATA}", "", "/plug in /data"),
-        // What is no placeholder stays.
+        // Other text stays.
         (
             "$5.00 $1,000 $ARGUMENTSX $HOME $ ${X} $123",
             "",
             "$5.00 $1,000 $ARGUMENTSX $HOME $ ${X} $123",
         ),
         ("\\$0 \\$ARGUMENTS \\$x", "a", "$0 $ARGUMENTS \\$x\n\nARGUMENTS: a"),
-        // Where none is used they come last.
+        // Without a placeholder, arguments come last.
         ("Do it.", "now", "Do it.\n\nARGUMENTS: now"),
         ("Do it.\n", " now ", "Do it.\n\nARGUMENTS: now"),
         ("Do it.", " ", "Do it."),
-        // What is put in is not looked at again.
+        // Inserted text is not expanded again.
         ("$0", "'$1 ${CLAUDE_SESSION_ID}' x", "$1 ${CLAUDE_SESSION_ID}"),
         ("```\n$0\n```", "a", "```\na\n```"),
     ] {
@@ -105,7 +105,7 @@ fn commands_and_files_are_pieces_of_their_own() {
     ] {
         assert_eq!(rendered(body, ""), [text(body)], "{body}");
     }
-    // In a skill an @ is an @.
+    // In a skill `@` has no meaning.
     let plain = render(&skill(SkillKind::Skill, "see @src/a.rs"), "", &CONTEXT).unwrap();
     assert_eq!(plain.pieces, [text("see @src/a.rs")]);
 }
@@ -156,7 +156,7 @@ fn commands(pieces: &[Piece]) -> usize {
     pieces.iter().filter(|piece| matches!(piece, Piece::Command { .. })).count()
 }
 
-/// Text made of what means something here.
+/// Text made of special characters.
 fn tricky() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         prop::sample::select(vec![
@@ -195,7 +195,7 @@ fn tricky() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }
 
-/// Commands that take what is put in as one word.
+/// Commands that take the argument as one word.
 const TAKING: [&str; 6] = [
     "!`echo $0 end`",
     "!`echo \"$0\" end`",
@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn no_argument_makes_a_command_or_a_file(body in tricky(), arguments in tricky()) {
         let of = |arguments: &str| rendered(&body, arguments);
-        // As many as with words that mean nothing, or fewer.
+        // As many as with plain words, or fewer.
         let (plain, said) = (of("x y"), of(&arguments));
         prop_assert!(commands(&said) <= commands(&plain), "{said:?}");
         let files = |pieces: &[Piece]| pieces.iter().filter(|piece| matches!(piece, Piece::File(_))).count();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::keys;
 
-fn of(kind: SkillKind, text: &str) -> (Result<SkillDefinition, Bad>, Vec<String>) {
+fn of(kind: SkillKind, text: &str) -> (Result<SkillDefinition, KeyError>, Vec<String>) {
     let document = keys::read(text).unwrap();
     let keys = document.keys.unwrap_or_default();
     let mut notes = Notes::about(Path::new("/p/.claude/skills/deploy/SKILL.md"));
@@ -17,10 +17,10 @@ fn of(kind: SkillKind, text: &str) -> (Result<SkillDefinition, Bad>, Vec<String>
     };
     let skill = name(&found, &keys, &mut notes)
         .and_then(|name| read(name, found, &keys, document.body, &mut notes));
-    (skill, notes.said.iter().map(ToString::to_string).collect())
+    (skill, notes.found.iter().map(ToString::to_string).collect())
 }
 
-fn skill(keys: &str) -> (Result<SkillDefinition, Bad>, Vec<String>) {
+fn skill(keys: &str) -> (Result<SkillDefinition, KeyError>, Vec<String>) {
     of(SkillKind::Skill, &format!("---\n{keys}\n---\n# Deploy\n\nDo it.\n"))
 }
 
@@ -51,7 +51,7 @@ fn every_key_counts() {
 }
 
 #[test]
-fn what_is_not_said_is_the_usual() {
+fn missing_keys_have_defaults() {
     for text in ["# Deploy\nall of it\n\nDo it.\n", "---\n---\n\n\n## Deploy\nall of it\n\nmore"] {
         let (skill, said) = of(SkillKind::Skill, text);
         let skill = skill.unwrap();
@@ -65,17 +65,17 @@ fn what_is_not_said_is_the_usual() {
     assert_eq!(good("argument-hint: [file] [line]").argument_hint.unwrap(), "[file] [line]");
     assert_eq!(good("argument-hint: [message]").argument_hint.unwrap(), "[message]");
     assert_eq!(good("allowed-tools: [Read, 'Bash(ls)']").allowed_tools, ["Read", "Bash(ls)"]);
-    // A command is called as its file is.
+    // A command has the name of its file.
     let (command, _) = of(SkillKind::Command, "---\nname: other\n---\nx");
     assert_eq!(command.unwrap().name, "deploy");
 }
 
 #[test]
-fn what_is_broken_lets_nobody_do_more() {
+fn an_invalid_key_never_gives_more_rights() {
     for key in ["disable-model-invocation: yes", "paths: {a: b}", "paths: '{a'"] {
         let (skill, said) = skill(key);
         assert!(!skill.unwrap().model_invocable, "{key}");
-        assert!(said[0].ends_with("only the user can call it"), "{said:?}");
+        assert!(said[0].ends_with("only the user can call it until it is fixed"), "{said:?}");
     }
     for key in ["hooks: none", "shell: fish"] {
         assert!(skill(key).0.is_err(), "{key}");
@@ -85,7 +85,7 @@ fn what_is_broken_lets_nobody_do_more() {
     assert!(!said.is_empty() && said[0].contains("SKILL.md:2: `allowed-tools`"), "{said:?}");
     let (found, said) = skill("name: Not This");
     assert_eq!(found.unwrap().name, "deploy");
-    assert!(said[0].contains("it is called `deploy`"), "{said:?}");
+    assert!(said[0].contains("using `deploy`"), "{said:?}");
     let (found, _) = skill("context: spoon\nuser-invocable: 3\nmodel: {}\neffort: x");
     let found = found.unwrap();
     assert!(!found.forks && found.user_invocable && found.model.is_none());

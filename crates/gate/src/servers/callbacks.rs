@@ -53,7 +53,7 @@ impl ServerCallbacks for GateCallbacks {
                 Ending::Exited(0) => {
                     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();
                     // They are masked from now on, in every session of the process.
-                    self.gate.record.core.config.late.learn(in_headers(&printed));
+                    self.gate.record.core.config.learned_secrets.learn(in_headers(&printed));
                     Ok(printed)
                 }
                 Ending::Exited(code) => Err(HelperError::Failed(code)),

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use ona_mcp::{ServerSpec, TokenStore, Way, token_key};
-use ona_policy::secrets::Late;
+use ona_policy::secrets::LearnedSecrets;
 use ona_types::BoxError;
 use serde_json::Value;
 
 /// A token store: what is stored or loaded is masked from then on.
 pub(super) struct MaskedTokens {
     pub(super) store: Arc<dyn TokenStore>,
-    pub(super) late: Late,
+    pub(super) learned: LearnedSecrets,
 }
 
 impl TokenStore for MaskedTokens {
     fn load(&self, key: &str) -> Result<Option<String>, BoxError> {
         let found = self.store.load(key)?;
         // Another process may have renewed it.
-        self.late.learn(found.iter().flat_map(|kept| secrets_in(kept)));
+        self.learned.learn(found.iter().flat_map(|kept| secrets_in(kept)));
         Ok(found)
     }
 
     fn save(&self, key: &str, secret: &str) -> Result<(), BoxError> {
-        self.late.learn(secrets_in(secret));
+        self.learned.learn(secrets_in(secret));
         self.store.save(key, secret)
     }
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ona_cli::output::{complain, print_line};
 use ona_cli::{CliError, Options, env};
 use ona_config::servers::remove as take_out;
-use ona_config::servers::{Keeping, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
+use ona_config::servers::{KeepError, Kept, KeptIn, ListedServer, State, add as keep, kept_in};
 use ona_config::settings::Roots;
 use ona_store::{Store, StoreError};
 use serde_json::{Map, Value, json};
@@ -288,14 +288,14 @@ fn nowhere(cli: &Options, name: &str, scope: Option<KeptIn>, roots: &Roots) -> C
 }
 
 /// Why a file of servers is not changed.
-fn refused(error: Keeping<StoreError>) -> CliError {
+fn refused(error: KeepError<StoreError>) -> CliError {
     match error {
-        Keeping::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
-        Keeping::Exists { .. } => {
+        KeepError::Entry(_) => CliError::usage(error.to_string()).hint("nothing was changed"),
+        KeepError::Exists { .. } => {
             CliError::usage(error.to_string()).hint("--force replaces it; `ona mcp get` shows it")
         }
-        Keeping::Edit(error) => CliError::failed(error.to_string()).hint("the file is unchanged"),
-        Keeping::Record(error) => error.into(),
+        KeepError::Edit(error) => CliError::failed(error.to_string()).hint("the file is unchanged"),
+        KeepError::Record(error) => error.into(),
     }
 }
 

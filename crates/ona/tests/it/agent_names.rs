@@ -99,5 +99,5 @@ fn what_is_no_name_is_shown_short_and_plain() {
     let shown = format!("`name`: `\u{fffd}[31m{}…` is not valid", "x".repeat(75));
     assert!(said.contains(&shown) && said.len() < 400, "{said}");
     let ran = run(project.ona(["-p", "go", "--agent", &name]).env("ANTHROPIC_API_KEY", "x"));
-    assert!(ran.stderr.contains(&format!("there is no agent `\u{fffd}[31m{}…`", "x".repeat(75))));
+    assert!(ran.stderr.contains(&format!("unknown agent `\u{fffd}[31m{}…`", "x".repeat(75))));
 }

@@ -45,8 +45,8 @@ fn agents_are_found_checked_and_told_of() {
     assert_eq!(all[2]["tools"], json!(["Read"]));
     assert_eq!(found["hidden"][0]["hidden_by"], "project");
     for part in [
-        "bad.md:4: `tools` must be a list, or a text with commas; until it is mended this agent cannot be used",
-        "odd.md:4: `tools` names what is no tool and is left out: `Reed`; the tools are Read, ",
+        "bad.md:4: `tools` must be a list or a comma-separated string; this agent cannot be used until it is fixed",
+        "odd.md:4: `tools`: unknown tools are ignored: `Reed`; the tools are Read, ",
     ] {
         assert!(said.contains(part), "{part}: {said}");
         assert!(found["warnings"].to_string().contains(part), "{part}: {found}");
@@ -58,7 +58,7 @@ fn agents_are_found_checked_and_told_of() {
     let wrong = r#"{"a": {"prompt": "y", "Color": "red"}, "b": {"description": "x", "prompt": "y", "Color": "red"}}"#;
     let (_, said) = agents(&project, &["--agents", wrong]);
     for part in
-        ["--agents: a: `description` is missing", "--agents: b: `Color` is no key of an agent"]
+        ["--agents: a: `description` is missing", "--agents: b: `Color` is not a key of an agent"]
     {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -157,9 +157,9 @@ fn what_an_agent_names_and_there_is_not_is_told() {
     agent("bare", "tools: Read\ndisallowedTools: Read\n");
     agent("fine", "model: gpt_4o\ntools: Read\n");
     let expected = [
-        "modern.md: `model`: there is no model `opuss`, so the agent modern has its caller's; name one",
-        "served.md: `mcpServers`: there is no server `nowhere`; `ona mcp list`",
-        "bare.md:4: the agent is left without any tool; list some",
+        "modern.md: `model`: unknown model `opuss`, so the agent modern uses its caller's; use a known model",
+        "served.md: `mcpServers`: unknown server `nowhere`; `ona mcp list`",
+        "bare.md:4: the agent has no tools; list at least one",
     ];
     let server = Server::start([Reply::say("Done.")]).unwrap();
     let listed = ona(&project, &["agents", "--trust"]);

@@ -124,7 +124,7 @@ fn nothing_is_overwritten_and_nothing_else_changes() {
     project.file(".mcp.json", text);
     let add = ["add", "db", "--scope", "project", "other"];
     let said = refused(&project, 2, &add);
-    assert!(said.contains("has a server `db` already") && said.contains("--force"), "{said}");
+    assert!(said.contains("already has a server `db`") && said.contains("--force"), "{said}");
     assert_eq!(project.content(".mcp.json"), text);
     ok(&project, &[&add[..], &["--force"]].concat());
     let now = project.content(".mcp.json");
@@ -138,11 +138,11 @@ fn nothing_is_overwritten_and_nothing_else_changes() {
 fn what_is_no_server_is_refused() {
     let project = project();
     for (args, said) in [
-        (&["add", "a b", "x"][..], "the name `a b` may hold letters"),
-        (&["add", "ona", "x"], "the name `ona` is ona's own"),
+        (&["add", "a b", "x"][..], "the name `a b` may contain only letters"),
+        (&["add", "ona", "x"], "the name `ona` is reserved for ona's own server"),
         (&["add", "x"], "missing program or URL"),
         (&["add", "x", "https://a.example"], "add --transport http"),
-        (&["add", "x", "-t", "http", "nowhere"], "it is no address"),
+        (&["add", "x", "-t", "http", "nowhere"], "invalid URL"),
         (&["add", "x", "-t", "http", "https://a.example", "more"], "takes no arguments"),
         (
             &["add", "x", "-t", "sse", "https://a.example", "-e", "A=b"],
@@ -154,7 +154,7 @@ fn what_is_no_server_is_refused() {
         (&["add", "x", "y", "--scope", "managed"], "unknown scope `managed`"),
         (&["add", "x", "y", "--callback-port", "0"], "0 is not in 1..=65535"),
         (&["add-json", "x", "{"], "invalid JSON"),
-        (&["add-json", "x", "{\"command\": 5}"], "`command`: a text is expected"),
+        (&["add-json", "x", "{\"command\": 5}"], "`command`: expected a string"),
         (&["add-json", "x", "{\"url\": \"https://a.example\"}"], "it has a url and no type"),
     ] {
         let error = refused(&project, 2, args);
@@ -197,7 +197,7 @@ fn a_projects_servers_wait_for_agreement() {
     let text = mcp(&project, &["list", "--offline"]);
     assert!(
         text.stderr.contains(
-            "mcpServers.db: it is pending approval and not started: look at it, then `ona trust`"
+            "mcpServers.db: it is pending approval and not started: review it, then run `ona trust`"
         ),
         "{}",
         text.stderr
@@ -336,7 +336,7 @@ fn the_command_line_gives_servers() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{given}");
         ran.stderr
     };
-    assert!(bad("gone.json").contains("--mcp-config gone.json: there is no such file"));
+    assert!(bad("gone.json").contains("--mcp-config gone.json: file not found"));
     assert!(bad("{\"mcpServers\": ").contains("--mcp-config: it is not JSON"));
     assert!(bad("{}").contains("it has no object `mcpServers`"));
     for (name, value) in [("MCP_TIMEOUT", "soon"), ("MCP_TOOL_TIMEOUT", "0")] {

@@ -140,7 +140,7 @@ fn a_plugin_is_agreed_to_by_being_added() {
 
     let again = ona(&project, &["plugin", "add", dir, "--yes"]);
     assert_eq!(again.code, Some(2));
-    assert!(again.stderr.contains("there is a plugin `kit` already"), "{}", again.stderr);
+    assert!(again.stderr.contains("plugin `kit` already exists"), "{}", again.stderr);
 
     let all = listed(&project);
     assert_eq!((all[0]["id"].as_str(), all[0]["state"].as_str()), (Some("kit"), Some("on")));
@@ -163,7 +163,7 @@ fn a_plugin_is_agreed_to_by_being_added() {
     {
         let ran = ona(&project, &args);
         assert_eq!(ran.code, Some(2), "{args:?}");
-        assert!(ran.stderr.contains("there is no plugin `"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("unknown plugin `"), "{}", ran.stderr);
     }
 }
 
@@ -259,13 +259,13 @@ fn what_cannot_be_added_leaves_nothing() {
     let dir = plugin(&project, "kit", "true");
     let path = dir.to_str().unwrap();
     for (source, code, why) in [
-        ("nowhere", 2, "`nowhere` is no directory, and no address"),
-        ("http://127.0.0.1:1/kit", 2, "`http` is not fetched from"),
-        ("ext::sh -c 'touch made'", 2, "`ext` is not fetched from"),
-        ("https://me:word@127.0.0.1/kit", 2, "holds a password"),
+        ("nowhere", 2, "`nowhere` is neither a directory nor the URL"),
+        ("http://127.0.0.1:1/kit", 2, "`http` is not supported"),
+        ("ext::sh -c 'touch made'", 2, "`ext` is not supported"),
+        ("https://me:word@127.0.0.1/kit", 2, "contains a password"),
         ("file:///nowhere/at/all", 1, "cannot fetch the plugin: `git fetch` failed"),
-        ("https://127.0.0.1:1/kit#--upload-pack=x", 2, "is no branch, tag or commit"),
-        (".", 1, "it has no .claude-plugin/plugin.json"),
+        ("https://127.0.0.1:1/kit#--upload-pack=x", 2, "is not a branch, tag or commit"),
+        (".", 1, ".claude-plugin/plugin.json not found"),
     ] {
         let ran = ona(&project, &["plugin", "add", source, "--yes"]);
         assert_eq!(ran.code, Some(code), "{source}: {}", ran.stderr);
@@ -278,7 +278,7 @@ fn what_cannot_be_added_leaves_nothing() {
     fs::remove_file(dir.join("agents/link.md")).unwrap();
     fs::write(dir.join(".claude-plugin/plugin.json"), r#"{"name": "../../x"}"#).unwrap();
     let ran = ona(&project, &["plugin", "add", path, "--yes"]);
-    assert!(ran.code == Some(1) && ran.stderr.contains("cannot be a name"), "{}", ran.stderr);
+    assert!(ran.code == Some(1) && ran.stderr.contains("invalid name"), "{}", ran.stderr);
     assert_eq!(kept(&project), [""; 0]);
     assert!(!project.path("made").exists());
 }
@@ -319,7 +319,7 @@ fn a_plugin_can_be_given_for_one_run() {
     let ran = ona(&project, &["--plugin-dir", "nowhere", "--eval", &call]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("--plugin-dir: ") && ran.stderr.contains("is no plugin"),
+        ran.stderr.contains("--plugin-dir: ") && ran.stderr.contains("is not a plugin"),
         "{}",
         ran.stderr
     );
@@ -447,5 +447,5 @@ fn what_others_wrote_stays_on_its_line() {
     std::os::unix::fs::symlink("/etc/passwd", dir.join("link")).unwrap();
     let ran = ona(&project, &["plugin", "validate", dir.to_str().unwrap()]);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
-    assert!(ran.stderr.contains("is a link: a plugin has none"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is a link: a plugin cannot contain links"), "{}", ran.stderr);
 }

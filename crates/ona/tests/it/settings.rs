@@ -83,7 +83,7 @@ fn a_key_that_stands_twice_loses_nothing() {
         r#"{"permissions": {"deny": ["Read(x)"]}, "permissions": {"deny": ["Read(y)"]}, /* no more */}"#,
     );
     project.file("x", "hidden");
-    let warning = format!("warning: {file}: permissions: it stands there more than once");
+    let warning = format!("warning: {file}: permissions: it occurs more than once");
     let ran = run(&mut project.eval_command("Read", &json!({"file_path": "x"})));
     assert!(ran.stdout.contains("denied by the rule Read(x)"), "{ran:?}");
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
@@ -94,7 +94,7 @@ fn a_key_that_stands_twice_loses_nothing() {
     let before = project.content(".claude/settings.json");
     let ran = config(&project, &["set", "permissions.deny", "[]", "--scope", "project"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("permissions: it stands there more than once"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("permissions: it occurs more than once"), "{}", ran.stderr);
     assert_eq!(project.content(".claude/settings.json"), before);
 
     let given = r#"{"permissions": {"deny": ["Read(z)"]}, "permissions": {}}"#;
@@ -162,7 +162,7 @@ fn a_directory_that_there_is_not_is_set_and_said() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let missing = project.path("nosuch");
     let said = format!(
-        "permissions.additionalDirectories[1]: there is no directory {}\n",
+        "permissions.additionalDirectories[1]: directory {} does not exist\n",
         missing.display()
     );
     assert!(ran.stderr.contains(&said) && !ran.stderr.contains("Directories[0]"), "{}", ran.stderr);
@@ -209,23 +209,23 @@ fn a_key_that_there_is_not_is_refused_with_the_one_that_may_be_meant() {
         (
             "permisions.allow",
             "[]",
-            "there is no setting `permisions`\nhint: did you mean `permissions`?\n",
+            "unknown setting `permisions`\nhint: did you mean `permissions`?\n",
         ),
         (
             "permissions",
             r#"{"alow": []}"#,
-            "there is no setting `permissions.alow`\nhint: did you mean `permissions.allow`?\n",
+            "unknown setting `permissions.alow`\nhint: did you mean `permissions.allow`?\n",
         ),
         ("defaultMode", "plan", "did you mean `permissions.defaultMode`?\n"),
         (
             "quite.another",
             "1",
-            "there is no setting `quite`\nhint: `ona config schema` lists all keys; --force",
+            "unknown setting `quite`\nhint: `ona config schema` lists all keys; --force",
         ),
         (
             "permissions.allow[0]",
             "Bash",
-            "`permissions.allow` is a list: its entries have no keys of their own, it is set as a whole\nhint: for example: ona config set permissions.allow '[",
+            "`permissions.allow` is a list and must be set as a whole\nhint: for example: ona config set permissions.allow '[",
         ),
         ("permissions.allow.0", "Bash", "`permissions.allow` is a list"),
         ("model.name", "x", "`model` is not an object"),
@@ -280,7 +280,7 @@ fn settings_given_on_the_command_line_must_be_settings() {
     let project = project();
     project.file("list.json", "[1]");
     for (given, reason) in [
-        ("/missing.json", "--settings /missing.json: there is no such file"),
+        ("/missing.json", "--settings /missing.json: file not found"),
         ("list.json", "--settings list.json: its top level is not an object"),
         ("{\"model\":", "--settings: it is not JSON"),
     ] {
@@ -380,8 +380,7 @@ fn hooks_get_the_variables_of_the_settings_and_ona_has_the_last_word() {
     let env = json!({"GREETING": "hello", "LANG": "de_DE.UTF-8", "AGENT_SDLC_DB": "/theirs", "SDLC_HOOK": "0", "A=B": "x"});
     let project = with_env(&env, &hooks);
     let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
-    for name in ["env.AGENT_SDLC_DB: ona sets it itself", "env.A=B: no variable can have this name"]
-    {
+    for name in ["env.AGENT_SDLC_DB: ona sets it itself", "env.A=B: invalid variable name"] {
         assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
     }
     let seen = project.content("hook.env");

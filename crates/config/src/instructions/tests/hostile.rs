@@ -1,4 +1,4 @@
-//! Repositories that mean harm, and files that are none.
+//! Hostile repositories, and paths that are not text files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn links_within_the_project_are_followed() {
 }
 
 #[test]
-fn what_is_no_text_is_named() {
+fn paths_that_are_not_text_files_are_reported() {
     let world = World::new(&[("./a/CLAUDE.md", "a @big.md @data @pipe @/dev/zero")]);
     fs::create_dir_all(world.path("./CLAUDE.md")).unwrap();
     world.link("./CLAUDE.local.md", "CLAUDE.local.md");
@@ -95,22 +95,22 @@ fn what_is_no_text_is_named() {
         world.warnings(&loaded),
         [
             "home/code/project/CLAUDE.md: it is a directory",
-            "home/code/project/.claude/rules/gone.md: the link leads nowhere",
+            "home/code/project/.claude/rules/gone.md: broken link",
             "home/code/project/CLAUDE.local.md: symlinks form a loop at \
              home/code/project/CLAUDE.local.md",
             "home/code/project/a/big.md: it is larger than 4 MiB",
-            "home/code/project/a/data: it holds no text",
+            "home/code/project/a/data: it is not a text file",
             "home/code/project/a/pipe: it is not a regular file",
             "/dev/zero: it leads out of the project, to /dev/zero: it is not read unless that is in a working \
              directory (--add-dir /dev, or permissions.additionalDirectories in your own settings)",
             "home/code/project/a/b/CLAUDE.md: it is not a regular file",
-            "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: what cannot be read was replaced",
+            "home/code/project/a/b/CLAUDE.local.md: it is not UTF-8: invalid bytes were replaced",
         ]
         .map(str::to_owned)
     );
 }
 
-/// Makes a pipe that nobody writes to.
+/// Makes a pipe without a writer.
 fn fifo(path: &Path) {
     nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
 }
@@ -163,7 +163,7 @@ fn nothing_is_read_twice_under_two_names() {
         ("~/.claude/rules/r.md", "rule"),
         ("~/.claude/rules/p.md", "---\npaths: '*'\n---\npath"),
     ]);
-    // The walk from the top down to the session comes through the home.
+    // The walk from the root to the session passes the home.
     assert_eq!(world.contents(), ["user", "rule"]);
     let link = world.path("alias");
     world.link("alias", world.path("./a/b"));

@@ -1,4 +1,4 @@
-//! What comes in when a file is read.
+//! Instructions that apply when a file is read.
 
 use super::*;
 

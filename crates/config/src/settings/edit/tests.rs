@@ -93,7 +93,7 @@ fn what_cannot_be_edited_is_said() {
     let table = [
         (
             apply("{\"permissions\": {}, \"permissions\": {}}", &disallow(&["Bash"])),
-            "permissions stands there more than once: make one of them first",
+            "permissions occurs more than once: keep only one first",
         ),
         (
             apply("{\"permissions\": 1}", &allow(&["Read"])),

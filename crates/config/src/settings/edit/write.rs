@@ -1,4 +1,4 @@
-//! Replacing a settings file as a whole or not at all, with no edit of another process lost.
+//! Replaces a settings file atomically, without losing edits of other processes.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use ona_files::resolve;
 use ona_files::{Expect, Lock, LockError, Mode, ReadError, ReplaceError, ReplaceOptions};
 
-use super::super::file::{self, BadFile, LARGEST};
+use super::super::file::{self, BadFile, MAX_BYTES};
 use super::EditError;
 
-/// An edit takes milliseconds; whoever holds the lock for longer is not editing.
+/// How long to wait for the lock: an edit takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often somebody who knows nothing of the lock may come in between.
+/// How often a program that ignores the lock may change the file meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// Gives the file at an absolute path the text that `edit` makes of the one it has; a missing file has
-/// the empty text. A symlink is followed, parents are created, the file's mode is kept. Where the file
-/// changes in the meantime, `edit` is asked again.
+/// Replaces the text of the file at an absolute path with what `edit` returns for it; a missing file counts as
+/// empty. A symlink is followed, parents are created, the file's mode is kept. If the file changes meanwhile,
+/// `edit` is called again.
 pub fn write(
     path: &Path,
     mut edit: impl FnMut(&str) -> Result<String, EditError>,
@@ -26,7 +26,7 @@ pub fn write(
     replace(path, Mode::Keep, &mut edit).map_err(named)
 }
 
-/// The same; a file that is new is its owner's alone.
+/// The same; only its owner may read a new file.
 pub fn write_private(
     path: &Path,
     mut edit: impl FnMut(&str) -> Result<String, EditError>,
@@ -53,13 +53,13 @@ fn replace(
         if new == old.as_deref().unwrap_or_default() {
             return Ok(());
         }
-        if new.len() as u64 > LARGEST {
-            return Err(BadFile::Read(ReadError::TooLarge { limit: LARGEST }).into());
+        if new.len() as u64 > MAX_BYTES {
+            return Err(BadFile::Read(ReadError::TooLarge { limit: MAX_BYTES }).into());
         }
         let expect = Expect::same_as(old.as_deref().map(str::as_bytes));
         let options = ReplaceOptions { expect, mode, ..ReplaceOptions::default() };
         match ona_files::replace(&real, new.as_bytes(), &options) {
-            // Somebody who knows nothing of the lock was faster.
+            // A program that ignores the lock was faster.
             Err(ReplaceError::Changed | ReplaceError::Exists) => {}
             done => return Ok(done?),
         }

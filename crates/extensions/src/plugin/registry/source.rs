@@ -1,4 +1,4 @@
-//! Where a plugin comes from, and fetching it from there.
+//! The source of a plugin, and fetching it.
 
 use std::fmt;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use ona_repo::git::{self, GitError};
 
-/// As many files as a plugin may have.
-const MOST_FILES: usize = 20_000;
-/// As large as all of them may be.
-const MOST_BYTES: u64 = 256 << 20;
+/// The maximum number of files in a plugin.
+const MAX_FILES: usize = 20_000;
+/// The maximum size of all its files.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Where a plugin comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,24 +21,22 @@ pub enum PluginSource {
     Git {
         /// Its address.
         url: String,
-        /// The branch, tag or commit; its own choice if none is named.
+        /// The branch, tag or commit; the default branch if none is given.
         revision: Option<String>,
     },
 }
 
-/// What is no source.
+/// Why a text is not a valid source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SourceError {
-    #[error("`{0}` is no directory, and no address of a git repository (https, ssh or file)")]
+    #[error("`{0}` is neither a directory nor the URL of a git repository (https, ssh or file)")]
     Neither(String),
-    #[error("`{0}` is not fetched from: only https, ssh and file are")]
+    #[error("`{0}` is not supported: use https, ssh or file")]
     Scheme(String),
-    #[error(
-        "the address holds a password, which would be kept: let git's credential helper have it"
-    )]
+    #[error("the URL contains a password, which would be stored: use git's credential helper")]
     Password,
-    #[error("`{0}` is no branch, tag or commit")]
+    #[error("`{0}` is not a branch, tag or commit")]
     Revision(String),
 }
 
@@ -48,11 +46,11 @@ pub enum SourceError {
 pub enum FetchError {
     #[error(transparent)]
     Git(#[from] GitError),
-    #[error("{} is a link: a plugin has none", .0.display())]
+    #[error("{} is a link: a plugin cannot contain links", .0.display())]
     Link(PathBuf),
     #[error("{} is neither a file nor a directory", .0.display())]
     Odd(PathBuf),
-    #[error("it has more than {MOST_FILES} files, or more than {} MiB", MOST_BYTES >> 20)]
+    #[error("it has more than {MAX_FILES} files, or more than {} MiB", MAX_BYTES >> 20)]
     TooMuch,
     #[error("{}: {cause}", path.display())]
     Io { path: PathBuf, cause: io::Error },
@@ -71,7 +69,7 @@ impl fmt::Display for PluginSource {
 }
 
 impl PluginSource {
-    /// What somebody who stands in `here` means by a text.
+    /// Reads a source; `here` is the current directory.
     pub fn parse(text: &str, here: &Path) -> Result<Self, SourceError> {
         let dir = here.join(text);
         if !text.is_empty() && !text.contains("://") && dir.is_dir() {
@@ -90,7 +88,7 @@ impl PluginSource {
         if url.starts_with('-') || url.contains(char::is_control) {
             return Err(SourceError::Neither(text.to_owned()));
         }
-        // `ext::command` has git run something.
+        // `ext::command` makes git run a command.
         if let Some((helper, _)) = url.split_once("::") {
             return Err(SourceError::Scheme(helper.to_owned()));
         }
@@ -101,7 +99,7 @@ impl PluginSource {
                 }
                 let host = rest.split('/').next().unwrap_or_default();
                 let user = host.rsplit_once('@').map(|(user, _)| user).unwrap_or_default();
-                // A token may stand where the name does.
+                // The user name may be a token.
                 if user.contains(':') || (scheme == "https" && !user.is_empty()) {
                     return Err(SourceError::Password);
                 }
@@ -125,7 +123,7 @@ impl PluginSource {
         }
     }
 
-    /// Puts the files into a directory that does not exist yet; says which commit they are.
+    /// Copies the files into a new directory; returns their commit.
     pub async fn fetch(&self, into: &Path) -> Result<Option<String>, FetchError> {
         let failed = |cause| FetchError::Io { path: into.to_owned(), cause };
         match self {
@@ -136,7 +134,7 @@ impl PluginSource {
             Self::Git { url, revision } => {
                 fs::create_dir_all(into).map_err(failed)?;
                 let commit = git::fetch(url, revision.as_deref(), into).await?;
-                // What it was fetched with is of no use to a plugin.
+                // A plugin does not need the git data.
                 fs::remove_dir_all(into.join(".git")).map_err(failed)?;
                 copy(into, None, &mut Left::default())?;
                 Ok(Some(commit))
@@ -145,7 +143,7 @@ impl PluginSource {
     }
 }
 
-/// What a plugin may still have.
+/// What is left of the limits.
 struct Left {
     files: usize,
     bytes: u64,
@@ -153,11 +151,11 @@ struct Left {
 
 impl Default for Left {
     fn default() -> Self {
-        Self { files: MOST_FILES, bytes: MOST_BYTES }
+        Self { files: MAX_FILES, bytes: MAX_BYTES }
     }
 }
 
-/// Copies a directory, or only looks whether it could be.
+/// Copies a directory, or only checks that it can be copied.
 fn copy(from: &Path, to: Option<&Path>, left: &mut Left) -> Result<(), FetchError> {
     let failed = |path: &Path| {
         let path = path.to_owned();

@@ -1,4 +1,4 @@
-//! What is kept of plugins, and which act.
+//! What is stored about plugins, and which are active.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl World {
     fn acting(&self, given: &[PathBuf], enabled: &Value) -> (Vec<String>, Vec<String>) {
         let enabled: Option<BTreeMap<String, bool>> =
             serde_json::from_value(enabled.clone()).unwrap();
-        let (plugins, warnings) = acting(&Wanted {
+        let (plugins, warnings) = acting(&PluginQuery {
             ona_config: self.dir.path(),
             given,
             added: true,
@@ -67,7 +67,7 @@ fn plugins_come_go_and_change() {
     assert_eq!(runs, ["a hook on Stop: two", "b hook on Stop: one"], "{said:?}");
     world.registry.switch("a", false).unwrap();
     assert_eq!(world.acting(&[], &json!({})).0, ["b hook on Stop: one"]);
-    // Only the version before stays.
+    // Only the previous version stays.
     let first = world.registry.record("b").unwrap().dir;
     let second = world.put("b", "next", None, true).unwrap().dir;
     let third = world.put("b", "last", None, true).unwrap().dir;
@@ -104,7 +104,7 @@ fn what_was_not_agreed_to_does_not_run() {
     world.plugin(&place, "kit", "evil");
     let (runs, said) = world.acting(&[], &json!({}));
     assert_eq!(runs, ["kit "]);
-    assert!(said[0].contains("were changed since it was added"), "{said:?}");
+    assert!(said[0].contains("have changed since it was added"), "{said:?}");
     world.plugin(&place, "other", "good");
     let (runs, said) = world.acting(&[], &json!({}));
     assert_eq!((runs.len(), said.len()), (0, 1), "{said:?}");
@@ -119,8 +119,8 @@ fn a_plugin_that_is_given_wins_for_the_session() {
     world.plugin(&given[1], "kit", "twice");
     let (runs, said) = world.acting(&given, &json!({}));
     assert_eq!(runs, ["kit hook on Stop: given"]);
-    assert!(said[0].contains("another plugin that was given is called `kit`"), "{said:?}");
-    assert!(said[1].contains("none is no plugin"), "{said:?}");
+    assert!(said[0].contains("another given plugin is called `kit`"), "{said:?}");
+    assert!(said[1].contains("none is not a plugin"), "{said:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which keys there are, for who sets one: a slip of the pen would otherwise be kept and do nothing.
+//! The known keys: a misspelt key would be stored and have no effect.
 
 use serde_json::Value;
 
@@ -8,30 +8,30 @@ use super::schema::SCHEMA;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadKey {
-    #[error("there is no setting `{key}`")]
+    #[error("unknown setting `{key}`")]
     Unknown {
         key: String,
-        /// One that there is, and that may be meant.
+        /// The most similar known key.
         nearest: Option<String>,
     },
-    #[error("`{list}` is a list: its entries have no keys of their own, it is set as a whole")]
+    #[error("`{list}` is a list and must be set as a whole")]
     InList { list: String },
-    #[error("`{key}` is not an object: there are no keys in it")]
+    #[error("`{key}` is not an object and has no keys")]
     NoObject { key: String },
 }
 
-/// Checks that there is such a key, and such keys as the value has in it.
+/// Checks that the key, and the keys in its value, are known.
 pub(super) fn check(key: &[&str], value: &Value) -> Result<(), BadKey> {
     let mut schema: &Value = &SCHEMA;
     let mut name = String::new();
     for part in key {
-        // `allow[0]` is no name, however it came about.
+        // `allow[0]` is not a key.
         if let Some((list, _)) = part.split_once('[') {
             return Err(BadKey::InList { list: joined(&name, list) });
         }
         schema = match below(schema, part) {
             Below::Schema(schema) => schema,
-            // What a hook may be is the hook plane's to say.
+            // The hook plane checks hooks.
             Below::Anything => return Ok(()),
             Below::Nothing => return Err(unknown(joined(&name, part))),
             Below::InList => return Err(BadKey::InList { list: name }),
@@ -42,7 +42,7 @@ pub(super) fn check(key: &[&str], value: &Value) -> Result<(), BadKey> {
     inside(schema, &name, value)
 }
 
-/// Checks the keys in a value; whether it is of the right kind is for the check of every file to say.
+/// Checks the keys in a value; its type is checked when the file is read.
 fn inside(schema: &Value, name: &str, value: &Value) -> Result<(), BadKey> {
     match value {
         Value::Object(members) => members.iter().try_for_each(|(key, value)| {
@@ -64,7 +64,7 @@ fn inside(schema: &Value, name: &str, value: &Value) -> Result<(), BadKey> {
     }
 }
 
-/// What a schema says of a key in what it describes.
+/// What a schema says about a key.
 enum Below<'s> {
     Schema(&'s Value),
     Anything,
@@ -87,7 +87,7 @@ fn below<'s>(schema: &'s Value, key: &str) -> Below<'s> {
     }
 }
 
-/// A schema without what stands around it: the null that every setting may be, and references.
+/// A schema without its wrappers: the null that every setting may be, and references.
 fn kind(schema: &Value) -> &Value {
     let null = |schema: &&Value| schema["type"] != "null";
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
@@ -108,8 +108,7 @@ fn unknown(key: String) -> BadKey {
     BadKey::Unknown { nearest: nearest(&key), key }
 }
 
-/// The key that there is and that differs least: one of the same last name wherever it stands, or one that is
-/// a few letters off.
+/// The most similar known key: one with the same last part anywhere, or one that differs by a few letters.
 fn nearest(key: &str) -> Option<String> {
     let mut all = Vec::new();
     names(&SCHEMA, "", &mut all);
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_there_are_can_be_set() {
+    fn known_keys_can_be_set() {
         for (key, value) in [
             ("model", json!("x")),
             ("permissions", json!({"allow": [], "defaultMode": "plan"})),
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_are_named_with_the_nearest_that_there_is() {
+    fn unknown_keys_are_reported_with_the_nearest_known_one() {
         for (key, value, named, nearest) in [
             ("permisions.allow", json!([]), "permisions", Some("permissions")),
             ("permissions.alow", json!([]), "permissions.alow", Some("permissions.allow")),

@@ -1,6 +1,6 @@
-//! JSON whose keys may stand twice in an object: nothing of it is lost, and each such key is named.
+//! JSON with duplicate keys in an object: no value is lost, and each duplicate key is named.
 //!
-//! serde_json keeps only the last of them, and with the others a rule that forbids something would be gone.
+//! serde_json keeps only the last value, so a rule that forbids something could get lost.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde_json::{Map, Number, Value};
 
 use super::merge::{list_hooks, merge_objects};
 
-/// What is said of a key that stands twice.
-pub(super) const REASON: &str = "it stands there more than once: lists and objects are taken together, of anything \
-                                 else the last counts; make one of them";
+/// The message about a duplicate key.
+pub(super) const REASON: &str = "it occurs more than once: lists and objects are merged, otherwise the last one \
+                                 counts; keep only one";
 
-/// The value in a JSON text, and the keys that stand twice in it, as in `permissions.deny`.
+/// The value in a JSON text, and its duplicate keys, such as `permissions.deny`.
 pub(super) fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut twice = BTreeSet::new();
     let mut json = serde_json::Deserializer::from_str(text);
@@ -30,10 +30,10 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Joins two values of the same name as the settings of two files are joined.
+    /// Merges two values of the same name as the settings of two files are merged.
     fn join(&self, into: &mut Map<String, Value>, key: String, value: Value) {
         match (into.get_mut(&key), value) {
-            // Of the wrong kind, and soon dropped: it must not take the other one along.
+            // A value of the wrong type is dropped later: it must not replace the other one.
             (
                 Some(Value::Object(_) | Value::Array(_)),
                 Value::Bool(_) | Value::Number(_) | Value::String(_),
