@@ -18,7 +18,7 @@ pub struct Explanation {
     pub verdict: Behavior,
     /// Why, stage by stage.
     pub because: Vec<String>,
-    /// Hooks that would run, whose answers cannot be known beforehand.
+    /// Hooks that would run; their answers are not known in advance.
     pub hooks: Vec<String>,
     /// The smallest change that would change the verdict: all steps are needed.
     pub to_change_it: Vec<String>,

@@ -27,9 +27,14 @@ pub enum UpdateError {
     /// The record failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The settings do not allow it.
+    /// The settings do not allow the mode.
     #[error("{0}")]
-    Refused(String),
+    Mode(String),
+    /// Only rules of managed settings count.
+    #[error(
+        "only the rules of managed settings apply (allowManagedPermissionRulesOnly): ask your administrator"
+    )]
+    ManagedRulesOnly,
 }
 
 impl Governance {
@@ -38,7 +43,7 @@ impl Governance {
         if let PermissionUpdate::SetMode { mode, .. } = update
             && let Some(why) = self.basis.refuses(*mode)
         {
-            return Err(UpdateError::Refused(why));
+            return Err(UpdateError::Mode(why));
         }
         let about_rules = matches!(
             update,
@@ -47,9 +52,7 @@ impl Governance {
                 | PermissionUpdate::RemoveRules { .. }
         );
         if about_rules && self.managed_rules_only() {
-            let why = "only the rules of managed settings act (allowManagedPermissionRulesOnly): \
-                       ask whoever keeps those";
-            return Err(UpdateError::Refused(why.to_owned()));
+            return Err(UpdateError::ManagedRulesOnly);
         }
         let store = &self.core.store;
         let saved = settings::save(update, &self.basis.roots)?;

@@ -278,7 +278,7 @@ fn where_only_the_organisations_rules_act_no_other_is_offered_or_written() {
     let script = format!("ONA_MANAGED_DIRS={} {}", dir.display(), env!("CARGO_BIN_EXE_ona"));
     let shown = at_terminal_with(&script, &answers, &call, "");
     assert!(answers.path("made").exists(), "{shown}");
-    let why = "\"always\" could not be saved: only the rules of managed settings act";
+    let why = "\"always\" could not be saved: only the rules of managed settings apply";
     assert!(shown.contains(why), "{shown}");
     assert!(!answers.path(".claude/settings.local.json").exists());
 }
