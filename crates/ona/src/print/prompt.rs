@@ -19,15 +19,15 @@ pub(super) enum PromptError {
     #[error("not JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("its type is {0}, not \"user\"")]
-    Type(Value),
+    Type(String),
     #[error("its message has no content")]
     NoContent,
     #[error("its content is empty")]
     Empty,
     #[error("unknown block type {0}; supported are text, image and document")]
-    Block(Value),
+    Block(String),
     #[error("invalid {block}: {cause}")]
-    Source { block: Value, cause: SourceError },
+    Source { block: String, cause: SourceError },
 }
 
 /// Why a block cannot be attached.
@@ -38,7 +38,7 @@ pub(super) enum SourceError {
     #[error("its URL must begin with http:// or https://")]
     Scheme,
     #[error("unknown source type {0}; supported are base64 and url")]
-    Type(Value),
+    Type(String),
     #[error(transparent)]
     Attach(#[from] AttachError),
 }
@@ -51,7 +51,7 @@ impl Prompt {
         }
         let mut value: Value = serde_json::from_str(line)?;
         if value["type"] != "user" {
-            return Err(PromptError::Type(value["type"].take()));
+            return Err(PromptError::Type(value["type"].to_string()));
         }
         let content = value["message"]["content"].take();
         let (mut texts, mut attachments) = (Vec::new(), Vec::new());
@@ -81,7 +81,7 @@ fn attachment(block: &Value) -> Result<Attachment, PromptError> {
     let (attach, by_url): (Attach, fn(String) -> Attachment) = match block["type"].as_str() {
         Some("image") => (attach_picture, |url| Attachment::ImageUrl { url }),
         Some("document") => (attach_pdf, |url| Attachment::DocumentUrl { url }),
-        _ => return Err(PromptError::Block(block["type"].clone())),
+        _ => return Err(PromptError::Block(block["type"].to_string())),
     };
     let source = &block["source"];
     let word = |key: &'static str| source[key].as_str().ok_or(SourceError::Missing(key));
@@ -94,9 +94,9 @@ fn attachment(block: &Value) -> Result<Attachment, PromptError> {
             }
             Ok(by_url(url.to_owned()))
         }
-        _ => Err(SourceError::Type(source["type"].clone())),
+        _ => Err(SourceError::Type(source["type"].to_string())),
     };
-    attached().map_err(|cause| PromptError::Source { block: block["type"].clone(), cause })
+    attached().map_err(|cause| PromptError::Source { block: block["type"].to_string(), cause })
 }
 
 #[cfg(test)]
