@@ -539,10 +539,10 @@ fn plugin_dirs(cli: &Options) -> Result<Vec<PathBuf>, CliError> {
 
 /// The agents of `--agents`.
 fn given_agents(cli: &Options) -> Result<Option<String>, CliError> {
-    match cli.agents.as_deref().and_then(check_given) {
-        None => Ok(cli.agents.clone()),
-        Some(why) => Err(CliError::usage(format!("--agents: {why}"))),
+    if let Some(given) = &cli.agents {
+        check_given(given).map_err(|why| CliError::usage(format!("--agents: {why}")))?;
     }
+    Ok(cli.agents.clone())
 }
 
 /// Whether the folder is trusted for this run.

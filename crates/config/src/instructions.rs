@@ -118,7 +118,7 @@ enum Problem {
     #[error("invalid `paths`, so the rule applies everywhere: {0}")]
     FrontMatter(String),
     #[error("the glob `{glob}` is skipped: {why}")]
-    Glob { glob: String, why: String },
+    Glob { glob: String, why: bounds::GlobError },
     #[error(transparent)]
     Path(#[from] PathError),
     #[error(transparent)]

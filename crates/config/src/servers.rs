@@ -199,7 +199,8 @@ pub fn find(
     // The highest rank first; within a rank, the one that was read last.
     found.sort_by(|one, other| one.name.cmp(&other.name).then(other.scope.cmp(&one.scope)));
     for one in found {
-        let (way, state) = look(&one, config, &env, &limits, &mut warnings);
+        let (way, state, odd) = look(&one, config, &env, &limits);
+        warnings.extend(odd);
         let before = listed.iter().rev().take_while(|before| before.name == one.name);
         // A broken server must not silently be replaced by another one.
         let counts =
@@ -226,15 +227,14 @@ pub fn find(
     Servers { secrets: secrets(&specs), specs, listed, warnings }
 }
 
-/// The state of a server if no other has its name.
+/// How a server is reached, its state if no other has its name, and what is odd about its entry.
 fn look(
     one: &Found,
     config: &Config,
     env: &BTreeMap<String, String>,
     limits: &Limits,
-    warnings: &mut Vec<Diagnostic>,
-) -> (Option<Way>, State) {
-    let broken = |why: &dyn fmt::Display| (None, State::Broken(why.to_string()));
+) -> (Option<Way>, State, Vec<Diagnostic>) {
+    let broken = |why: &dyn fmt::Display| (None, State::Broken(why.to_string()), Vec::new());
     if let Err(why) = check_name(&one.name) {
         return broken(&why);
     }
@@ -242,21 +242,19 @@ fn look(
         return broken(&"it occurs more than once: keep only one");
     }
     let variable = |name: &str| env.get(name).cloned().or_else(|| (config.variable)(name));
-    let way = match entry::read(&one.entry, &one.cwd, &variable) {
-        Ok((way, odd)) => {
-            warnings.extend(odd.into_iter().map(|(key, reason)| {
-                Diagnostic::new(&one.origin, reason).in_key(format!("{}.{key}", one.key))
-            }));
-            way
-        }
+    let (way, odd) = match entry::read(&one.entry, &one.cwd, &variable) {
+        Ok(read) => read,
         Err(why) => return broken(&why),
     };
+    let odd = odd.into_iter().map(|(key, reason)| {
+        Diagnostic::new(&one.origin, reason).in_key(format!("{}.{key}", one.key))
+    });
     let state = match limits.refuse(one, &way) {
         Some(why) => State::Denied(why),
         None if one.approved || limits.approve(one) => State::Ready,
         None => State::Unapproved,
     };
-    (Some(way), state)
+    (Some(way), state, odd.collect())
 }
 
 /// Tools are named after their server in lowercase (S0 §7), so two names must not differ in case alone.

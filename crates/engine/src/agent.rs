@@ -10,7 +10,7 @@ use ona_provider::{Model, Request};
 use ona_sandbox::Owner;
 use ona_store::{Step, StoreError};
 use ona_tools::Tool as _;
-use ona_types::hook::{HookDetail, SessionEndReason, StartSource};
+use ona_types::hook::{HookDetail, HookInvocation, SessionEndReason, StartSource};
 use ona_types::{Entry, SystemNote, ToolKind, ToolUseId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -259,7 +259,9 @@ impl Agent {
             for warning in &warnings {
                 self.warn(warning.to_string());
             }
-            entries.extend(self.instruction_entry(&found, &mut hooks, &cancel).await);
+            let (entry, mut fired) = self.instruction_entry(&found, &cancel).await;
+            entries.extend(entry);
+            hooks.append(&mut fired);
             if source != StartSource::Resume {
                 entries.extend(self.memory_entry()?);
             }
@@ -287,28 +289,27 @@ impl Agent {
         self.commit(&Step { entries: &entries, hooks: &hooks, event, ..Step::default() })
     }
 
-    /// The entry for instruction files. InstructionsLoaded hooks run for each file.
+    /// The entry for instruction files, and the InstructionsLoaded hooks that ran for each file.
     pub(crate) async fn instruction_entry(
         &mut self,
         found: &[Instruction],
-        hooks: &mut Vec<ona_types::hook::HookInvocation>,
         cancel: &CancellationToken,
-    ) -> Option<Entry> {
+    ) -> (Option<Entry>, Vec<HookInvocation>) {
         let permissions = Arc::clone(&self.session.gate.governance.permissions);
         // A file that may not be read is not shown to the model.
         let mut shown: Vec<Instruction> =
             found.iter().filter(|one| !permissions.hides(&one.path)).cloned().collect();
+        let mut hooks = Vec::new();
         for instruction in &mut shown {
             self.session.gate.governance.redactor.mask_string(&mut instruction.content);
-            let mut fired = self.fire(instruction.event(), cancel).await;
-            hooks.append(&mut fired.rows);
+            hooks.append(&mut self.fire(instruction.event(), cancel).await.rows);
         }
-        if shown.is_empty() {
-            return None;
-        }
-        let files = shown.iter().map(|one| one.path.display().to_string()).collect();
-        let text = instructions::render(&shown);
-        Some(Entry::system(&SystemNote::Instructions { text, files }))
+        let entry = (!shown.is_empty()).then(|| {
+            let files = shown.iter().map(|one| one.path.display().to_string()).collect();
+            let text = instructions::render(&shown);
+            Entry::system(&SystemNote::Instructions { text, files })
+        });
+        (entry, hooks)
     }
 
     /// The entry for memories of earlier sessions.

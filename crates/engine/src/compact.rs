@@ -209,7 +209,9 @@ impl Agent {
         if !self.options.bare {
             let (loaded, conditional) = instructions::reload(&self.instruction_roots);
             self.conditional = Some(conditional);
-            entries.extend(self.instruction_entry(&loaded.instructions, &mut hooks, cancel).await);
+            let (entry, mut fired) = self.instruction_entry(&loaded.instructions, cancel).await;
+            entries.extend(entry);
+            hooks.append(&mut fired);
             entries.extend(self.memory_entry()?);
         }
         let detail = HookDetail::SessionStart {

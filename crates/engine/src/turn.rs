@@ -581,8 +581,7 @@ impl Agent {
         if loaded.instructions.is_empty() {
             return Ok(());
         }
-        let mut hooks = Vec::new();
-        let entry = self.instruction_entry(&loaded.instructions, &mut hooks, cancel).await;
+        let (entry, hooks) = self.instruction_entry(&loaded.instructions, cancel).await;
         Ok(self.commit(&Step { entries: entry.as_slice(), hooks: &hooks, ..Step::default() })?)
     }
 

@@ -16,7 +16,7 @@ use crate::files::Files;
 use crate::plugin::Plugin;
 use crate::skill::SkillDefinition;
 pub use listing::listing_room;
-pub use load::{Sources, check_given};
+pub use load::{GivenAgentsError, Sources, check_given};
 
 /// The kind of an extension with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -24,7 +24,9 @@ mod slash;
 mod trust_request;
 
 pub use agent::{AgentDefinition, MemoryPlace, ServerUse, tools_for};
-pub use extensions::{Extensions, Kind, NotFound, Shadowed, Sources, check_given, listing_room};
+pub use extensions::{
+    Extensions, GivenAgentsError, Kind, NotFound, Shadowed, Sources, check_given, listing_room,
+};
 pub use names::is_name;
 pub use ona_config::trust::Origin;
 pub use plugin::Plugin;

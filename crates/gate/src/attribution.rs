@@ -83,7 +83,8 @@ impl Judgement<'_> {
         let mut entry = record::entry(governed, self.who());
         if let CallClass::Classified(_) = governed.class {
             let how = Handling::new(&gate.record, self.id, false);
-            let outside = Outside::of(governed, &mut files, &how);
+            let (outside, left) = Outside::of(governed, files, &how);
+            files = left;
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
             if let Some(said) = outside.words() {

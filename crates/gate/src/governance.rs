@@ -143,7 +143,8 @@ impl Governance {
         let Derived { permissions, place, warnings: more } = basis.derive(place);
         warnings.extend(more);
         let redactor = redactor(config, &basis.secrets, &basis.layers);
-        let (host, hook_host) = hosts(core, &basis, &merged, &redactor, &mut warnings);
+        let (host, hook_host, problems) = hosts(core, &basis, &merged, &redactor);
+        warnings.extend(problems);
         let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
         let permissions = Arc::new(permissions);
         let core = Arc::clone(core);
@@ -282,14 +283,13 @@ impl Governance {
     }
 }
 
-/// What child processes of tools and hooks get.
+/// What child processes of tools and hooks get, and the problems with it.
 fn hosts(
     core: &Core,
     basis: &Basis,
     settings: &Settings,
     redactor: &Redactor,
-    warnings: &mut Vec<String>,
-) -> (Host, HookHost) {
+) -> (Host, HookHost, Vec<String>) {
     let Core { config, host, .. } = core;
     // ona's own variables come last and win.
     let mut child_env = settings.child_env();
@@ -297,9 +297,10 @@ fn hosts(
         config.has_locale || child_env.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL");
     child_env.extend(host.child_env.iter().cloned());
     let host = Host { child_env, ..host.clone() };
+    let (project_dir, warnings) = basis.hooks_dir();
     let hook_host = HookHost {
         child_env: host.child_env.clone(),
-        project_dir: basis.hooks_dir(warnings),
+        project_dir,
         has_locale,
         timeouts: config.hook_timeouts,
         disabled: config.hooks_disabled,
@@ -309,7 +310,7 @@ fn hosts(
         variable: Box::new(config.variable),
         redactor: redactor.clone(),
     };
-    (host, hook_host)
+    (host, hook_host, warnings)
 }
 
 /// Masks the secrets of the process and of its settings, and those that become known later.

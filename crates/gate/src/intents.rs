@@ -263,6 +263,6 @@ impl Gate {
         let Some(id) = self.selected_intent(workspace)? else { return Ok(None) };
         let Ok(intents) = workspace.intents() else { return Ok(None) };
         let intent = ona_intents::gate::valid(&id, &intents).ok();
-        Ok(intent.map(|intent| workspace.context(intent, &mut Vec::new())))
+        Ok(intent.map(|intent| workspace.context(intent).0))
     }
 }

@@ -131,7 +131,8 @@ impl HostHook<'_> {
         let mut said = None;
         if is_classified || refused.is_some() {
             let how = Handling::new(&self.gate.record, id, refused.is_some());
-            let outside = Outside::of(&governed, &mut files, &how);
+            let (outside, left) = Outside::of(&governed, files, &how);
+            files = left;
             entry.scope_validation = Some(record::scope_after(outside.is_empty(), &files));
             warnings.extend(outside.warnings());
             said = outside.words();

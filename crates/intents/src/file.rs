@@ -23,7 +23,7 @@ pub use edit::{Change, EditError, ListField, TextField, change};
 pub use fields::{ListEdit, edit, set_status, widen};
 pub use load::{LoadError, Loader, MAX_FILE};
 pub(crate) use load::{Stamp, read_text, stamp};
-pub use model::{Found, Intent, Intents, Item, Status, Warning, WarningKind};
+pub use model::{FileProblem, Found, Intent, Intents, Item, ProblemKind, Status};
 pub(crate) use splice::list as yaml_list;
 pub use write::{WriteError, update};
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::file::{INTENTS_FILE, Intent, Intents, Item, LoadError, Place, WarningKind, text};
+use crate::file::{INTENTS_FILE, Intent, Intents, Item, LoadError, Place, ProblemKind, text};
 use crate::hook_policy::{HookPolicy, POLICY_FILE};
 use crate::ignore::{IGNORE_FILES, Ignore, IgnoreError, is_intent_id};
 use crate::scope::{Glob, Held, Scope, overlap};
@@ -157,11 +157,11 @@ impl Linter<'_> {
     fn warnings(&mut self, intents: &Intents) {
         for warning in &intents.warnings {
             let (severity, code) = match warning.kind {
-                WarningKind::NoId => (Severity::Error, "missing_id"),
-                WarningKind::NotAnIntent => (Severity::Error, "not_an_intent"),
-                WarningKind::DuplicateId => (Severity::Error, "duplicate_id"),
-                WarningKind::UnknownStatus => (Severity::Error, "unknown_status"),
-                WarningKind::WrongShape => (Severity::Warning, "wrong_shape"),
+                ProblemKind::NoId => (Severity::Error, "missing_id"),
+                ProblemKind::NotAnIntent => (Severity::Error, "not_an_intent"),
+                ProblemKind::DuplicateId => (Severity::Error, "duplicate_id"),
+                ProblemKind::UnknownStatus => (Severity::Error, "unknown_status"),
+                ProblemKind::WrongShape => (Severity::Warning, "wrong_shape"),
             };
             self.add(severity, code, warning.place, None, warning.message.clone());
         }

@@ -39,13 +39,14 @@ impl Workspace {
                 Err(error) => warnings.push(format!("its status stays PLANNED: {error}")),
             }
         }
-        let context = self.context(&intent, &mut warnings);
+        let (context, more) = self.context(&intent);
+        warnings.extend(more);
         Ok(Selected { intent, context, warnings })
     }
 
-    /// What a model is told about an intent.
-    pub fn context(&self, intent: &Intent, warnings: &mut Vec<String>) -> String {
-        let mut trace = Vec::new();
+    /// What a model is told about an intent, and what could not be read for it.
+    pub fn context(&self, intent: &Intent) -> (String, Vec<String>) {
+        let (mut trace, mut warnings) = (Vec::new(), Vec::new());
         match Ledger::of(self.root()).map(|ledger| ledger.recent(Some(&intent.id), MAX_ENTRIES)) {
             Ok(Ok(recent)) => {
                 let told = |entry: &ona_trace::TraceEntry| context::TraceEntry {
@@ -76,7 +77,7 @@ impl Workspace {
         };
         // The files that were changed last tell the most.
         files.sort_by(|one, other| other.last_modified.cmp(&one.last_modified));
-        intent_context(intent, &files, &trace)
+        (intent_context(intent, &files, &trace), warnings)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands that only read need no permission. This decides which do: by a closed table of the options that make a
 //! command do more, on the words as the program gets them.
 
-mod own;
+mod assigned;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::files::{self, is_abbreviation, is_glob};
 use crate::permissions::Surroundings;
 use crate::shell::{Assignment, Command, Word};
 
-use own::Own;
+use assigned::Assigned;
 pub(crate) use table::READ_ONLY;
 
 /// A command that only reads, unless it is given one of these.
@@ -97,7 +97,7 @@ impl ReadOnly {
             return false;
         }
         let after = effects.commands.iter().position(|one| std::ptr::eq(one, command));
-        let own = Own { commands: &effects.commands[..after.unwrap_or_default()] };
+        let assigned = Assigned { commands: &effects.commands[..after.unwrap_or_default()] };
         let Some(words) = self.arguments(&command.words, effects, around) else { return false };
         // Without a directory, or with `-`, it leads elsewhere.
         if self.command == "cd" && (words.is_empty() || words.iter().any(|word| word.source == "-"))
@@ -116,7 +116,7 @@ impl ReadOnly {
         let dashes = words.iter().any(|word| word.literal.as_deref() == Some("--"));
         let first = words.iter().position(is_operand);
         let text = match self.operands {
-            Operands::Any => return compares_in_silence(command, &own),
+            Operands::Any => return compares_in_silence(command, &assigned),
             Operands::Only(known) => {
                 let is_known = |text: &str| known.contains(&text);
                 return words.iter().all(|word| word.literal.as_deref().is_some_and(is_known));
@@ -136,7 +136,7 @@ impl ReadOnly {
         };
         words.iter().enumerate().all(|(at, word)| {
             let is_data = self.operands == Operands::Data || Some(at) == text;
-            self.is_harmless(word, is_data, &own, effects, around)
+            self.is_harmless(word, is_data, &assigned, effects, around)
         })
     }
 
@@ -185,13 +185,13 @@ impl ReadOnly {
         &self,
         word: &Word,
         is_data: bool,
-        own: &Own<'_>,
+        assigned: &Assigned<'_>,
         effects: &Effects,
         around: &Surroundings,
     ) -> bool {
         let Some(text) = word.literal.as_deref() else {
             if is_data {
-                return self.operands == Operands::Data && own.is_text(&word.source);
+                return self.operands == Operands::Data && assigned.is_text(&word.source);
             }
             if self.command == "cd" && word.source == TOPLEVEL {
                 let top = |dir: &PathBuf| {
@@ -250,7 +250,7 @@ impl ReadOnly {
 }
 
 /// Whether a test says nothing of what it compares: where it wants numbers and gets none, it would.
-fn compares_in_silence(command: &Command, own: &Own<'_>) -> bool {
+fn compares_in_silence(command: &Command, assigned: &Assigned<'_>) -> bool {
     let text = command.text();
     let words: Vec<&str> = text.split_whitespace().collect();
     if !words.iter().any(|word| NUMERIC.contains(word)) {
@@ -258,7 +258,7 @@ fn compares_in_silence(command: &Command, own: &Own<'_>) -> bool {
     }
     words.iter().skip(1).all(|word| {
         let fixed = !word.contains(['$', '`']) && !word.starts_with(|c: char| c.is_alphabetic());
-        fixed || word.contains('$') && own.is_text(&format!("\"{}\"", word.trim_matches('"')))
+        fixed || word.contains('$') && assigned.is_text(&format!("\"{}\"", word.trim_matches('"')))
     })
 }
 

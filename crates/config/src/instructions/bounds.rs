@@ -40,7 +40,7 @@ impl Bounds {
         }
         let excludes = excludes.build().unwrap_or_else(|error| {
             let glob = error.glob().unwrap_or_default().to_owned();
-            problems.push(Problem::Glob { glob, why: error.kind().to_string() });
+            problems.push(Problem::Glob { glob, why: error.into() });
             GlobSet::empty()
         });
         let dirs = [&roots.project_root, &roots.cwd].into_iter().chain(&roots.additional_dirs);
@@ -88,21 +88,37 @@ pub(super) fn real(dir: &Path) -> PathBuf {
 }
 
 /// A glob in which `*` stays within a name.
-pub(super) fn glob(text: &str) -> Result<globset::Glob, String> {
+pub(super) fn glob(text: &str) -> Result<globset::Glob, GlobError> {
     if text.len() > MAX_GLOB {
-        return Err("it is too long".to_owned());
+        return Err(GlobError::TooLong);
     }
     if text.starts_with('!') {
-        return Err("it cannot start with `!`".to_owned());
+        return Err(GlobError::Negated);
     }
-    let glob = GlobBuilder::new(text).literal_separator(true).build();
-    glob.map_err(|error| error.kind().to_string())
+    Ok(GlobBuilder::new(text).literal_separator(true).build()?)
 }
 
-fn exclude(text: &str, home: &Path) -> Result<globset::Glob, String> {
+/// Why a glob cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GlobError {
+    /// It is longer than the limit.
+    #[error("it is too long")]
+    TooLong,
+    /// It starts with `!`.
+    #[error("it cannot start with `!`")]
+    Negated,
+    /// An exclude must match absolute paths.
+    #[error("it matches no absolute path: start it with `/`, `~/` or `**/`")]
+    Relative,
+    /// It has a syntax error.
+    #[error("{}", .0.kind())]
+    Syntax(#[from] globset::Error),
+}
+
+fn exclude(text: &str, home: &Path) -> Result<globset::Glob, GlobError> {
     match text.strip_prefix("~/") {
         Some(rest) => glob(&format!("{}/{rest}", globset::escape(&home.to_string_lossy()))),
         None if text.starts_with(['/', '*', '{']) => glob(text),
-        None => Err("it matches no absolute path: start it with `/`, `~/` or `**/`".to_owned()),
+        None => Err(GlobError::Relative),
     }
 }

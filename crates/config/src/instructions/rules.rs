@@ -7,7 +7,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use ona_files::ReadError;
 use ona_types::hook::{LoadReason, MemoryType};
 
-use super::bounds::{glob, real};
+use super::bounds::{GlobError, glob, real};
 use super::reader::{Find, Reader};
 use super::{Problem, file, front};
 
@@ -106,7 +106,7 @@ impl Reader {
         }
         let globs = globs.build().map_err(|error| Problem::Glob {
             glob: error.glob().unwrap_or_default().to_owned(),
-            why: error.kind().to_string(),
+            why: error.into(),
         })?;
         let find = Find { globs: Some(front.globs), ..find.rule() };
         let bases = [base.to_owned(), real(base)];
@@ -119,7 +119,7 @@ impl Reader {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadGlob {
     #[error("the glob `{glob}`: {why}")]
-    Glob { glob: String, why: String },
+    Glob { glob: String, why: GlobError },
     #[error(transparent)]
     Together(#[from] globset::Error),
 }

@@ -1,9 +1,9 @@
 //! Checks the settings of a file: invalid entries are dropped with a reason, the rest stays.
 
 use ona_http::link;
-use ona_http::private_host::PrivateHost;
-use ona_policy::{Anchors, Rule, Scope, Source};
-use ona_types::hook::HookEvent;
+use ona_http::private_host::{PrivateHost, PrivateHostError};
+use ona_policy::{Anchors, Rule, RuleError, Scope, Source};
+use ona_types::hook::{HookEvent, UnknownEvent};
 use ona_types::{Behavior, PermissionMode};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
@@ -121,9 +121,8 @@ fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors, foun
         let Some(Value::Array(list)) = permissions.get_mut(behavior.as_str()) else { continue };
         let key = format!("permissions.{behavior}");
         sift(list, &key, found, |rule, _, _| {
-            let text = rule.as_str().ok_or("it is not a string")?;
-            let (_, odd) = Rule::parse(text, behavior, source.clone(), anchors)
-                .map_err(|error| error.to_string())?;
+            let text = rule.as_str().ok_or(Unusable::NotAString)?;
+            let (_, odd) = Rule::parse(text, behavior, source.clone(), anchors)?;
             Ok(odd)
         });
     }
@@ -169,10 +168,10 @@ fn web(json: &mut Map<String, Value>, found: &mut Findings) {
         sift(hosts, "webFetch.allowPrivateHosts", found, |host, _, _| match host.as_str() {
             // A value that is not a string is reported by the type check.
             None => Ok(None),
-            Some(text) => match PrivateHost::parse(text) {
-                Ok(_) => Ok(None),
-                Err(why) => Err(why.to_string()),
-            },
+            Some(text) => {
+                PrivateHost::parse(text)?;
+                Ok(None)
+            }
         });
     }
     if let Some(Value::Object(search)) = json.get_mut("webSearch")
@@ -213,27 +212,52 @@ fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
 }
 
 fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
-    usable(entry, key, found).map_err(|reason| format!("{reason}: {NOT_RUN}"))
+    usable(entry, key, found).map_err(not_run)
+}
+
+fn not_run(unusable: Unusable) -> Unusable {
+    Unusable::NotRun(Box::new(unusable))
 }
 
 fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
-    let entry = entry.as_object_mut().ok_or("it is not an object")?;
+    let entry = entry.as_object_mut().ok_or(Unusable::NotAnObject)?;
     if let Some(event) = entry.get("hook_event_name") {
-        let event = event.as_str().ok_or("its hook_event_name is not a string")?;
-        event.parse::<HookEvent>().map_err(|unknown| unknown.to_string())?;
+        let event = event.as_str().ok_or(Unusable::EventName)?;
+        event.parse::<HookEvent>()?;
     }
     if let Some(handlers) = entry.get_mut("hooks") {
-        let handlers = handlers.as_array_mut().ok_or("its hooks are not an array")?;
+        let handlers = handlers.as_array_mut().ok_or(Unusable::Hooks)?;
         sift(handlers, &format!("{key}.hooks"), found, |handler, _, _| {
             let usable = handler.as_object().map(|_| None);
-            usable.ok_or_else(|| format!("it is not an object: {NOT_RUN}"))
+            usable.ok_or_else(|| not_run(Unusable::NotAnObject))
         });
     }
     Ok(None)
 }
 
+/// Why an entry is dropped.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error("it is not a string")]
+    NotAString,
+    #[error("it is not an object")]
+    NotAnObject,
+    #[error("its hook_event_name is not a string")]
+    EventName,
+    #[error("its hooks are not an array")]
+    Hooks,
+    #[error(transparent)]
+    Event(#[from] UnknownEvent),
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    #[error(transparent)]
+    Host(#[from] PrivateHostError),
+    #[error("{0}: {NOT_RUN}")]
+    NotRun(Box<Unusable>),
+}
+
 /// An error is the reason to drop an entry; a text is a remark about one that is kept.
-type Verdict = Result<Option<String>, String>;
+type Verdict = Result<Option<String>, Unusable>;
 
 /// Keeps the entries that pass the test. It gets the entry, its key, and the list of findings.
 fn sift(
@@ -248,7 +272,7 @@ fn sift(
         index += 1;
         let verdict = test(entry, &key, found);
         let keep = verdict.is_ok();
-        if let Some(reason) = verdict.unwrap_or_else(Some) {
+        if let Some(reason) = verdict.unwrap_or_else(|unusable| Some(unusable.to_string())) {
             found.push((key, reason));
         }
         keep

@@ -61,17 +61,25 @@ impl Nearby {
 }
 
 /// The reason why `--agents` cannot be used at all; it is reported at once.
-pub fn check_given(json: &str) -> Option<String> {
-    parse_given(json).err()
+pub fn check_given(json: &str) -> Result<(), GivenAgentsError> {
+    parse_given(json).map(drop)
 }
 
-fn parse_given(json: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(json) {
-        Ok(Value::Object(agents)) => Ok(agents),
-        Ok(_) => {
-            Err("it must be an object: {\"NAME\": {\"description\": …, \"prompt\": …}}".into())
-        }
-        Err(error) => Err(format!("it is not JSON: {error}")),
+/// Why `--agents` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GivenAgentsError {
+    /// It is not JSON.
+    #[error("it is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is another JSON value.
+    #[error("it must be an object: {{\"NAME\": {{\"description\": …, \"prompt\": …}}}}")]
+    NotAnObject,
+}
+
+fn parse_given(json: &str) -> Result<Map<String, Value>, GivenAgentsError> {
+    match serde_json::from_str(json)? {
+        Value::Object(agents) => Ok(agents),
+        _ => Err(GivenAgentsError::NotAnObject),
     }
 }
 
@@ -274,7 +282,10 @@ impl Loader<'_> {
             Some(Ok(agents)) => agents,
             Some(Err(why)) => {
                 let remedy = "give an object of agents";
-                return self.out.warnings.push(Diagnostic::new(given, why).hint(remedy));
+                return self
+                    .out
+                    .warnings
+                    .push(Diagnostic::new(given, why.to_string()).hint(remedy));
             }
         };
         for (name, agent) in agents {

@@ -108,25 +108,27 @@ impl Basis {
     }
 
     /// The project directory that hooks are told: the one that defines them, because their scripts are there. With hooks
-    /// of several directories it is the deepest.
-    pub fn hooks_dir(&self, warnings: &mut Vec<String>) -> PathBuf {
+    /// of several directories it is the deepest, with a warning about those that expect another one.
+    pub fn hooks_dir(&self) -> (PathBuf, Vec<String>) {
         let acting = settings::hooks_layers(&self.layers).into_iter().filter(|(_, acts)| *acts);
         let layers: Vec<&Layer> =
             acting.map(|(layer, _)| layer).filter(|layer| settings::is_projects(layer)).collect();
         let bases = layers.iter().map(|layer| &layer.base);
         let Some(deepest) = bases.max_by_key(|base| base.components().count()) else {
-            return self.roots.project_dir.clone();
+            return (self.roots.project_dir.clone(), Vec::new());
         };
-        for layer in layers.iter().filter(|layer| layer.base != *deepest) {
-            if layer.hooks().is_some_and(|hooks| hooks.to_string().contains("CLAUDE_PROJECT_DIR")) {
-                warnings.push(format!(
-                    "{}: CLAUDE_PROJECT_DIR in its hooks is {}, which has active hooks too",
-                    layer.source,
-                    deepest.display()
-                ));
-            }
-        }
-        deepest.clone()
+        let uses_it = |layer: &&&Layer| {
+            layer.hooks().is_some_and(|hooks| hooks.to_string().contains("CLAUDE_PROJECT_DIR"))
+        };
+        let others = layers.iter().filter(|layer| layer.base != *deepest).filter(uses_it);
+        let warnings = others.map(|layer| {
+            format!(
+                "{}: CLAUDE_PROJECT_DIR in its hooks is {}, which has active hooks too",
+                layer.source,
+                deepest.display()
+            )
+        });
+        (deepest.clone(), warnings.collect())
     }
 
     /// Merges the layers.
@@ -324,17 +326,13 @@ mod tests {
         basis.layers[2].base = "/none/sub".into();
         let dirs = ["/none/sub/shared", "/docs", "/none/sub"].map(PathBuf::from);
         assert_eq!(basis.additional_dirs(), dirs);
-        let mut warnings = Vec::new();
-        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none"), "whose hooks they are");
-        assert_eq!(warnings, [""; 0]);
+        assert_eq!(basis.hooks_dir(), ("/none".into(), vec![]), "the directory of the hooks");
         basis.layers[2].json = basis.layers[1].json.clone();
-        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"));
-        assert_eq!(
-            warnings,
-            ["project: CLAUDE_PROJECT_DIR in its hooks is /none/sub, which has active hooks too"]
-        );
+        let warning =
+            "project: CLAUDE_PROJECT_DIR in its hooks is /none/sub, which has active hooks too";
+        assert_eq!(basis.hooks_dir(), ("/none/sub".into(), vec![warning.to_owned()]));
         basis.layers.truncate(1);
-        assert_eq!(basis.hooks_dir(&mut warnings), Path::new("/none/sub"), "the project's own");
+        assert_eq!(basis.hooks_dir(), ("/none/sub".into(), vec![]), "the project's own");
     }
 
     #[test]

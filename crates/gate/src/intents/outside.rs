@@ -73,8 +73,8 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// The changes outside the scope. Restored files are removed from `files`.
-    pub fn of(governed: &Governed, files: &mut Vec<Change>, how: &Handling<'_>) -> Self {
+    /// The changes outside the scope, and the changes that are left: those of restored files are gone.
+    pub fn of(governed: &Governed, files: Vec<Change>, how: &Handling<'_>) -> (Self, Vec<Change>) {
         let mut outside = Self::default();
         let ignore = governed.workspace.ignore();
         let intent = governed.intent.as_ref();
@@ -89,19 +89,18 @@ impl Outside {
                 held && !how.everything && ignore.blocks_path(path).is_none()
             }
         };
-        outside.sort(governed, files, is_in_scope, how);
-        outside
+        let left = outside.sort(governed, files, is_in_scope, how);
+        (outside, left)
     }
 
     fn sort(
         &mut self,
         governed: &Governed,
-        files: &mut Vec<Change>,
+        all: Vec<Change>,
         is_in_scope: impl Fn(&Change) -> bool,
         how: &Handling<'_>,
-    ) {
+    ) -> Vec<Change> {
         let root = governed.workspace.root();
-        let all = std::mem::take(files);
         let mut gone = vec![false; all.len()];
         let wants = governed.policy.on_out_of_scope_write == OutOfScopeWrite::Revert;
         let mut others = None;
@@ -132,7 +131,7 @@ impl Outside {
             self.remarks.push(kept);
         }
         let kept = all.into_iter().zip(gone).filter(|(_, gone)| !gone);
-        files.extend(kept.map(|(change, _)| change));
+        kept.map(|(change, _)| change).collect()
     }
 
     /// Whether everything was in scope.

@@ -7,7 +7,7 @@ use ona_mcp::{BoxFuture, ElicitAnswer, ElicitForm, Elicitation, HelperError, Ser
 use ona_sandbox::{ChildSpec, Ending};
 use ona_store::Step;
 use ona_tools::misfit;
-use ona_types::hook::{ElicitationAction, ElicitationMode, HookDetail};
+use ona_types::hook::{ElicitationAction, ElicitationMode, HookDetail, HookInvocation};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -98,7 +98,11 @@ impl Gate {
             (_, true) => (ElicitAnswer::Decline, "hook"),
             (Some((action, content)), false) => (given(*action, content.clone()), "hook"),
             (None, false) => match self.front.human() {
-                Human::Present => (self.ask_for(server, asked, &mut rows, &cancel).await, "human"),
+                Human::Present => {
+                    let (answer, more) = self.ask_for(server, asked, &cancel).await;
+                    rows.extend(more);
+                    (answer, "human")
+                }
                 // A tool call from the command line is not interrupted by questions.
                 Human::Operator | Human::Nobody => (ElicitAnswer::Decline, "headless"),
             },
@@ -143,15 +147,14 @@ impl Gate {
         &self,
         server: &str,
         asked: &Elicitation,
-        rows: &mut Vec<ona_types::hook::HookInvocation>,
         cancel: &CancellationToken,
-    ) -> ElicitAnswer {
+    ) -> (ElicitAnswer, Vec<HookInvocation>) {
         let detail = HookDetail::Notification {
             message: format!("the MCP server {server} asks: {}", asked.message),
             title: Some("An MCP server asks".to_owned()),
             notification_type: "elicitation_dialog".to_owned(),
         };
-        rows.extend(self.fire(detail, None, cancel).await.rows);
+        let rows = self.fire(detail, None, cancel).await.rows;
         let input = match &asked.form {
             ElicitForm::Fields { schema } => json!({"message": asked.message, "schema": schema}),
             ElicitForm::Page { url, .. } => json!({"message": asked.message, "url": url}),
@@ -162,14 +165,15 @@ impl Gate {
             reason: format!("the MCP server {server} asks: {}", asked.message),
             suggestions: Vec::new(),
         };
-        match self.front.ask(request, cancel).await {
+        let answer = match self.front.ask(request, cancel).await {
             HumanAnswer::Allow { input, .. } => {
                 let content = input.and_then(|input| input.as_object().cloned());
                 ElicitAnswer::Accept(content.unwrap_or_default())
             }
             HumanAnswer::Deny { stop: true, .. } => ElicitAnswer::Cancel,
             HumanAnswer::Deny { .. } => ElicitAnswer::Decline,
-        }
+        };
+        (answer, rows)
     }
 }
 

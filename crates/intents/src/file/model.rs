@@ -136,9 +136,9 @@ impl Intent {
     }
 }
 
-/// A warning about a file that can still be read.
+/// The kind of a problem; the linter grades it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WarningKind {
+pub enum ProblemKind {
     /// An entry without an id: it is ignored.
     NoId,
     /// An entry that is not a map: it is ignored.
@@ -151,18 +151,18 @@ pub enum WarningKind {
     WrongShape,
 }
 
-/// A warning and its place.
+/// A problem in a file of intents that can still be read, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct FileProblem {
     /// What kind.
-    pub kind: WarningKind,
+    pub kind: ProblemKind,
     /// Where.
     pub place: Place,
     /// In words.
     pub message: String,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)
     }
@@ -185,7 +185,7 @@ pub struct Intents {
     /// In the order of the file.
     pub all: Vec<Intent>,
     /// Warnings about it.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FileProblem>,
 }
 
 impl Intents {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::model::{Intent, Intents, Item, Status, Warning, WarningKind};
+use super::model::{FileProblem, Intent, Intents, Item, ProblemKind, Status};
 use crate::yaml::{Document, Id, Place, YamlError};
 
 /// The key of the list.
@@ -28,7 +28,7 @@ impl Intents {
     /// The same, but an unknown status is an error.
     pub fn read_strict(text: &str) -> Result<Self, YamlError> {
         let intents = Self::read(text)?;
-        let unknown = |warning: &&Warning| warning.kind == WarningKind::UnknownStatus;
+        let unknown = |warning: &&FileProblem| warning.kind == ProblemKind::UnknownStatus;
         match intents.warnings.iter().find(unknown) {
             Some(warning) => {
                 Err(YamlError { place: warning.place, message: warning.message.clone() })
@@ -76,8 +76,8 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
-    fn warn(&mut self, kind: WarningKind, place: Place, message: impl Into<String>) {
-        self.intents.warnings.push(Warning { kind, place, message: message.into() });
+    fn warn(&mut self, kind: ProblemKind, place: Place, message: impl Into<String>) {
+        self.intents.warnings.push(FileProblem { kind, place, message: message.into() });
     }
 
     fn entry(&mut self, entry: Id) {
@@ -85,11 +85,11 @@ impl Reader<'_> {
         let place = document.node(entry).place;
         if document.map(entry).is_none() {
             let message = "this is not an intent: expected keys and values; it is ignored";
-            return self.warn(WarningKind::NotAnIntent, place, message);
+            return self.warn(ProblemKind::NotAnIntent, place, message);
         }
         let id = first(document, entry, ID_KEYS).and_then(|value| document.text(value));
         let Some(id) = id.map(str::trim).filter(|id| !id.is_empty()) else {
-            return self.warn(WarningKind::NoId, place, "this intent has no `id`; it is ignored");
+            return self.warn(ProblemKind::NoId, place, "this intent has no `id`; it is ignored");
         };
         let (given_status, status_place) = self.status(entry);
         let plain = |items: Vec<Item>| items.into_iter().map(|item| item.text).collect();
@@ -122,7 +122,7 @@ impl Reader<'_> {
         if let Status::Unknown(word) = &status {
             let known = Status::NAMES.join(", ");
             let message = format!("unknown status `{word}`, expected one of {known}");
-            self.warn(WarningKind::UnknownStatus, place, message);
+            self.warn(ProblemKind::UnknownStatus, place, message);
         }
         (Some(status), Some(place))
     }
@@ -133,7 +133,7 @@ impl Reader<'_> {
             return Some(text.to_owned());
         }
         let message = format!("`{}` must be a string", keys.join("` or `"));
-        self.warn(WarningKind::WrongShape, self.document.node(value).place, message);
+        self.warn(ProblemKind::WrongShape, self.document.node(value).place, message);
         None
     }
 
@@ -143,11 +143,11 @@ impl Reader<'_> {
         let place = document.node(value).place;
         if let Some(text) = document.text(value) {
             let message = format!("`{key}` must be a list; it is read as a list with one item");
-            self.warn(WarningKind::WrongShape, place, message);
+            self.warn(ProblemKind::WrongShape, place, message);
             return vec![Item { text: text.to_owned(), place }];
         }
         let Some(items) = document.list(value) else {
-            self.warn(WarningKind::WrongShape, place, format!("`{key}` must be a list of strings"));
+            self.warn(ProblemKind::WrongShape, place, format!("`{key}` must be a list of strings"));
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -160,7 +160,7 @@ impl Reader<'_> {
                     // pattern that cannot be used.
                     if node.decorated && (text.is_empty() || document.is_null(*item)) {
                         let message = "an unquoted `!` makes a tag of the text: put it in quotes";
-                        self.warn(WarningKind::WrongShape, node.place, message);
+                        self.warn(ProblemKind::WrongShape, node.place, message);
                         found.push(Item { text: String::new(), place: node.place });
                         continue;
                     }
@@ -168,7 +168,7 @@ impl Reader<'_> {
                 }
                 None => {
                     let message = format!("an entry of `{key}` is not a string; it is ignored");
-                    self.warn(WarningKind::WrongShape, node.place, message);
+                    self.warn(ProblemKind::WrongShape, node.place, message);
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Reader<'_> {
             }
         }
         for (place, message) in twice {
-            self.warn(WarningKind::DuplicateId, place, message);
+            self.warn(ProblemKind::DuplicateId, place, message);
         }
     }
 }
@@ -237,15 +237,15 @@ mod tests {
         assert_eq!(
             found,
             [
-                (WarningKind::NoId, 2),
-                (WarningKind::NotAnIntent, 3),
-                (WarningKind::UnknownStatus, 5),
-                (WarningKind::WrongShape, 6),
-                (WarningKind::WrongShape, 13),
-                (WarningKind::WrongShape, 9),
-                (WarningKind::WrongShape, 10),
-                (WarningKind::WrongShape, 12),
-                (WarningKind::DuplicateId, 7),
+                (ProblemKind::NoId, 2),
+                (ProblemKind::NotAnIntent, 3),
+                (ProblemKind::UnknownStatus, 5),
+                (ProblemKind::WrongShape, 6),
+                (ProblemKind::WrongShape, 13),
+                (ProblemKind::WrongShape, 9),
+                (ProblemKind::WrongShape, 10),
+                (ProblemKind::WrongShape, 12),
+                (ProblemKind::DuplicateId, 7),
             ]
         );
         assert!(matches!(intents.find("A-1"), Found::Several(..)));

@@ -4,7 +4,7 @@ use crate::shell::Command;
 
 /// What has certainly run before a command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Own<'a> {
+pub(super) struct Assigned<'a> {
     /// The commands before it.
     pub(super) commands: &'a [Command],
 }
@@ -12,7 +12,7 @@ pub(super) struct Own<'a> {
 /// How far texts within texts are followed.
 const MAX_DEPTH: usize = 4;
 
-impl Own<'_> {
+impl Assigned<'_> {
     /// Whether a text in double quotes, or a bare `$?`, holds nothing of the environment: only what commands print
     /// that are looked at themselves, and variables that the command line has set to such texts.
     pub(super) fn is_text(&self, source: &str) -> bool {
