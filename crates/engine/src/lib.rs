@@ -23,7 +23,6 @@ mod model_handle;
 mod options;
 mod partial;
 mod prompt;
-mod seats;
 mod server_notices;
 mod server_prompts;
 mod services;
@@ -38,6 +37,7 @@ mod subagents;
 mod tasks;
 mod turn;
 mod usage;
+mod which_session;
 
 pub use agent::{Agent, AgentError};
 pub use agent_types::{RoleError, TypeError};
@@ -48,8 +48,8 @@ pub use model_choice::{ChoiceError, ModelWords};
 pub use model_handle::{EffortSetting, FindModel, ModelHandle, SharedBudget};
 pub use options::{AgentOptions, Shape};
 pub use prompt::PromptOptions;
-pub use seats::{Fork, SeatError, Which, find_session};
 pub use session::{Engine, Session};
 pub use session_builder::{
     Prepared, RoleFrom, ServerOptions, SessionBuilder, StartError, Starter, Work,
 };
+pub use which_session::{Fork, SeatError, Which, find_session};

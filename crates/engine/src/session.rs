@@ -15,7 +15,7 @@ use crate::agent_side::AgentSide;
 use crate::background_agents::BackgroundAgents;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
-use crate::seats::new_seat;
+use crate::which_session::new_seat;
 use ona_config::instructions;
 use ona_front::CoreEnd;
 use ona_gate::core::Core;

@@ -1,9 +1,9 @@
 //! Starting a session, for every front-end. The steps and their order are only here:
 //!
-//! 1. the seat: which session ([`Which`]);
+//! 1. which session ([`Which`]); joining and forking write to the record already here;
 //! 2. the settings, and trust in the repository's configuration;
 //! 3. the extensions;
-//! 4. the main agent's role;
+//! 4. the main agent's role: its tools, hooks and mode (its prompt and servers follow after step 8);
 //! 5. the model;
 //! 6. the record of a new session, so that a failed start leaves nothing behind;
 //! 7. the front-end;
@@ -28,8 +28,8 @@ use crate::agent::{Agent, AgentError};
 use crate::agent_types::{RoleError, TypeError};
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
-use crate::seats::{SeatError, Which};
 use crate::session::{Engine, Session};
+use crate::which_session::{SeatError, Which};
 use ona_config::settings::Settings;
 use ona_gate::governance::GovernanceError;
 use ona_gate::servers::{Connecting, Deferral};

@@ -88,8 +88,8 @@ mod tests {
     use ona_hooks::Shell;
     use serde_json::{Value, json};
 
-    use crate::seats::Which;
     use crate::session::{Engine, Session};
+    use crate::which_session::Which;
     use ona_extensions::{Piece, SWITCHED_OFF};
     use ona_gate::testing::World;
 

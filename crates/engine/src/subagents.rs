@@ -103,7 +103,7 @@ impl SessionRef<'_> {
         let subagent = self.prepare_subagent(request).await?;
         let (identity, remark) = (subagent.identity.clone(), subagent.remark.clone());
         // Other calls may pass the gate while it works.
-        let work = self.gate.outside(Box::pin(subagent.run(self, cancel))).await?;
+        let work = self.gate.while_others_pass(Box::pin(subagent.run(self, cancel))).await?;
         Ok(self.result_output(&identity, work, remark))
     }
 

@@ -193,7 +193,7 @@ impl Gate {
     }
 
     /// Waits for something while other calls may pass the gate.
-    pub async fn outside<T>(&self, waiting: impl Future<Output = T>) -> T {
+    pub async fn while_others_pass<T>(&self, waiting: impl Future<Output = T>) -> T {
         self.leave();
         let done = waiting.await;
         self.enter().await;

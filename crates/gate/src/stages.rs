@@ -1,4 +1,4 @@
-//! The stages of the gate, in their order. This is the only place that combines them.
+//! The stages of the gate, in the order of [`ona_types::gate::STAGES`]. This is the only place that combines them.
 
 mod hooks;
 mod human;

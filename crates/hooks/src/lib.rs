@@ -5,22 +5,24 @@
 //! spawn contract of S0 §5.11, and merges their answers as §5.6 says. Nothing runs in parallel, so the
 //! same hooks and the same input always give the same verdict.
 //!
-//! It neither writes the record nor decides about the call: it returns a row for every run and every skip
-//! in [`Fired`], and the engine does the rest.
+//! It returns the hooks' merged decision and a row for every run and every skip in [`Fired`]; the gate acts on them and
+//! records them.
 
 mod config;
+mod decision;
 mod handler;
 mod http;
 mod judge;
 mod matcher;
-mod output;
 pub mod own_gate;
 mod plane;
+mod stdout;
 
 pub use config::{Condition, Handler, HookEntry, HookLayer, HookWarning, Shell, collect};
+pub use decision::Fired;
+#[doc(hidden)]
+pub use decision::merge_outcome;
 pub use judge::{Judge, Judging, Question};
 pub use matcher::Matcher;
-pub use output::{Stdout, parse_stdout};
-#[doc(hidden)]
-pub use plane::merge_outcome;
-pub use plane::{About, Fired, HOOK_RUN, HookHost, HookPlane, Lookup, Timeouts, runs_of};
+pub use plane::{About, HOOK_RUN, HookHost, HookPlane, Lookup, Timeouts, runs_of};
+pub use stdout::{Stdout, parse_stdout};

@@ -1,4 +1,4 @@
-//! S0 §5.12: deny, then ask, then allow, then the mode.
+//! Judges a call by all rules (S0 §5.12): deny, then ask, then allow, then the mode.
 
 mod unclear;
 
@@ -266,7 +266,7 @@ impl Permissions {
         let mut only_reads = false;
         for command in &effects.commands {
             // Setting a harmless variable is allowed; its uses are checked with the rest.
-            if command.words.is_empty() && command.assignments.iter().all(is_nobodys) {
+            if command.words.is_empty() && command.assignments.iter().all(is_private_variable) {
                 continue;
             }
             let rule = self.covering_command(command, effects)?;
@@ -321,8 +321,8 @@ impl Permissions {
     }
 }
 
-fn is_nobodys(assignment: &Assignment) -> bool {
-    shell::is_nobodys(&assignment.name)
+fn is_private_variable(assignment: &Assignment) -> bool {
+    shell::is_private_variable(&assignment.name)
 }
 
 fn add<'r>(used: &mut Vec<&'r Rule>, rule: &'r Rule) {

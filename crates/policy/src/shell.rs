@@ -8,7 +8,7 @@
 mod builtins;
 mod plain;
 
-pub(crate) use plain::is_nobodys;
+pub(crate) use plain::is_private_variable;
 
 use tree_sitter::{Node, Parser};
 

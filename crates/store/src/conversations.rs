@@ -15,7 +15,7 @@ pub struct Join<'a> {
     pub conversation: Option<&'a ConversationId>,
 }
 
-/// A place in the record: a conversation, its latest session, and that session's directory.
+/// Which session: its id, its conversation and their directories. What a session does is recorded under its seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// `conversations.id`.

@@ -21,7 +21,6 @@
 
 mod agents;
 mod changes;
-mod compact;
 mod conversations;
 mod error;
 mod foreign;
@@ -43,9 +42,9 @@ mod tool_calls;
 mod transcript;
 mod trust;
 mod turns;
+mod vacuum;
 
 pub use agents::{AgentRun, LeftWorktree, NewAgent, Role};
-pub use compact::Compacted;
 pub use conversations::{Join, Seat};
 pub use error::StoreError;
 pub use foreign::{ForeignCall, HeardHook, is_foreign};
@@ -65,6 +64,7 @@ pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskRow, UnfinishedTask};
 pub use tool_calls::{CallOutcome, CallStart, Decision, GateRow, StartedCall};
 pub use transcript::{EntryView, StoredEntry};
+pub use vacuum::Compacted;
 
 pub use turns::{ModelCall, Spent, Step};
 

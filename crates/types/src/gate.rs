@@ -1,7 +1,7 @@
 //! The gate: its stages, their answers about a call, and the one walk through them.
 //!
-//! The stages themselves live with the things they check, in other crates. This module has the types that every crate
-//! may need: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
+//! The stages are implemented in `ona_gate::stages`. This module has their names and order ([`STAGES`]), the walk, and
+//! the types that every crate may need: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
 //! server is called. Only [`mod@walk`] creates a permit.
 
 mod walk;

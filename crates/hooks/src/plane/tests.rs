@@ -6,6 +6,7 @@ use std::time::Instant;
 use ona_policy::secrets::Redactor;
 use ona_policy::{Scope, Source};
 use ona_testkit::Disk;
+use ona_types::hook::RequestDecision;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use proptest::prelude::*;
 use serde_json::json;
@@ -610,7 +611,7 @@ fn merged(outcomes: &[(i64, Ran)]) -> Fired {
     let mut fired = Fired::default();
     for (ordinal, ran) in outcomes {
         let entry = HookEntry { ordinal: *ordinal, ..entries[0].clone() };
-        merge(&mut fired, &entry, HookEvent::PreToolUse, &mut ran.clone());
+        apply_result(&mut fired, &entry, HookEvent::PreToolUse, &mut ran.clone());
     }
     fired
 }

@@ -166,7 +166,7 @@ fn an_id_that_is_there_twice_is_not_offered() {
 }
 
 #[test]
-fn the_trace_is_nobodys_to_write() {
+fn the_trace_is_private_variable_to_write() {
     for path in [LEDGER_PATH, "src/../.orchestration/agent_trace.jsonl", ".orchestration"] {
         for class in [CallClass::Write, destructive()] {
             let Decision::Refuse(refusal) =

@@ -348,7 +348,7 @@ impl<'s> Reader<'s> {
         self.reading.sets = true;
         self.reading.sets_otherwise = true;
         let name = self.word()?;
-        if !is_name(name) || !is_nobodys(name) {
+        if !is_name(name) || !is_private_variable(name) {
             return Err("a loop over a variable that affects programs");
         }
         self.blanks();
@@ -629,7 +629,7 @@ impl<'s> Reader<'s> {
             return Err("an expansion that does more than expand");
         }
         if rest.starts_with(":=") || rest.starts_with('=') {
-            if !is_nobodys(name) {
+            if !is_private_variable(name) {
                 return Err("it sets a variable that affects programs");
             }
             self.reading.assigns = true;
@@ -648,7 +648,7 @@ impl<'s> Reader<'s> {
 
 /// Whether neither bash nor other programs use a variable: those have capital letters, or are
 /// about proxies.
-pub(crate) fn is_nobodys(name: &str) -> bool {
+pub(crate) fn is_private_variable(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && !name.ends_with("_proxy")
         && !name.starts_with("npm_config_")

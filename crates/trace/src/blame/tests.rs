@@ -108,7 +108,7 @@ fn shifted_by_edits_above_and_below() {
 }
 
 #[test]
-fn a_brace_on_its_own_is_nobodys() {
+fn a_brace_on_its_own_is_private_variable() {
     let mut world = World::new();
     world.human("a\n}\n");
     world.agent("a\n}\n}\n");

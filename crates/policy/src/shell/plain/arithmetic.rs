@@ -1,6 +1,6 @@
 //! What is calculated: `(( ))`, `$(( ))`, the head of a counting loop, and some tests in `[[ ]]`.
 
-use super::{Plain, Reader, is_nobodys};
+use super::{Plain, Reader, is_private_variable};
 
 /// Operators of `[[ ]]` whose operands are evaluated as arithmetic or as names.
 const EVALUATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
@@ -107,7 +107,7 @@ impl Reader<'_> {
     /// A variable in a calculation: one that neither bash nor the caller of a function sets by itself.
     fn number(&mut self, name: &str) -> Plain<()> {
         self.reading.arithmetic = true;
-        let own = name.starts_with(|c: char| c.is_ascii_lowercase()) && is_nobodys(name);
+        let own = name.starts_with(|c: char| c.is_ascii_lowercase()) && is_private_variable(name);
         if own { Ok(()) } else { Err("it calculates with a variable that others set") }
     }
 }
