@@ -6,6 +6,9 @@ use ona_types::{Behavior, Effort};
 
 use crate::error::CliError;
 
+/// What excludes the options of the agent. clap does not check `requires` if the required option is excluded itself.
+const NOT_PRINT: [&str; 3] = ["eval", "transition", "init_db"];
+
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
@@ -35,17 +38,17 @@ pub struct AgentArgs {
     /// Run the agent on PROMPT without a terminal, and print its answer
     ///
     /// Standard input is added to the prompt.
-    #[arg(short, long, conflicts_with_all = ["eval", "transition", "init_db"])]
+    #[arg(short, long, conflicts_with_all = NOT_PRINT)]
     pub print: bool,
 
     /// The task for the agent
-    #[arg(value_name = "PROMPT", requires = "print")]
+    #[arg(value_name = "PROMPT", requires = "print", conflicts_with_all = NOT_PRINT)]
     pub prompt: Option<String>,
 
     /// Run as this agent: its prompt, tools, model, hooks and limits
     ///
     /// `ona agents` lists the agents. Without this option, the setting `agent` applies.
-    #[arg(long = "agent", value_name = "NAME", requires = "print")]
+    #[arg(long = "agent", value_name = "NAME", requires = "print", conflicts_with_all = NOT_PRINT)]
     pub run_as: Option<String>,
 
     /// Model provider: claude_code_subscription, openai_compatible or lm_studio_local
@@ -63,23 +66,23 @@ pub struct AgentArgs {
     pub effort: Option<Effort>,
 
     /// Format of the output
-    #[arg(long, value_enum, default_value_t, requires = "print")]
+    #[arg(long, value_enum, default_value_t, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub output_format: OutputFormat,
 
     /// Format of the input
-    #[arg(long, value_enum, default_value_t, requires = "print")]
+    #[arg(long, value_enum, default_value_t, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub input_format: InputFormat,
 
     /// With stream-json: also print the events of the model's stream
-    #[arg(long, requires = "print")]
+    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub include_partial_messages: bool,
 
     /// With stream-json: also print the events of hooks
-    #[arg(long, requires = "print")]
+    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub include_hook_events: bool,
 
     /// With stream-json input and output: also print each prompt when it is read
-    #[arg(long, requires = "print")]
+    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub replay_user_messages: bool,
 
     /// Allow rules for this run, such as 'Bash(git *)'
@@ -91,34 +94,34 @@ pub struct AgentArgs {
     pub disallowed_tools: Vec<String>,
 
     /// Offer only these tools; "" offers none
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = NOT_PRINT)]
     pub tools: Option<Vec<String>>,
 
     /// Replace the system prompt
-    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt_file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt_file", conflicts_with_all = NOT_PRINT)]
     pub system_prompt: Option<String>,
 
     /// Replace the system prompt with the text of a file
-    #[arg(long, value_name = "FILE", requires = "print")]
+    #[arg(long, value_name = "FILE", requires = "print", conflicts_with_all = NOT_PRINT)]
     pub system_prompt_file: Option<std::path::PathBuf>,
 
     /// Append to the system prompt
-    #[arg(long, value_name = "TEXT", conflicts_with = "append_system_prompt_file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "append_system_prompt_file", conflicts_with_all = NOT_PRINT)]
     pub append_system_prompt: Option<String>,
 
     /// Append the text of a file to the system prompt
-    #[arg(long, value_name = "FILE", requires = "print")]
+    #[arg(long, value_name = "FILE", requires = "print", conflicts_with_all = NOT_PRINT)]
     pub append_system_prompt_file: Option<std::path::PathBuf>,
 
     /// Answer with a JSON object that matches this JSON Schema
     ///
     /// An answer that does not match is sent back to the model with the error, at most
     /// MAX_STRUCTURED_OUTPUT_RETRIES times. With --output-format json the answer is in structured_output.
-    #[arg(long, value_name = "SCHEMA", requires = "print")]
+    #[arg(long, value_name = "SCHEMA", requires = "print", conflicts_with_all = NOT_PRINT)]
     pub json_schema: Option<String>,
 
     /// Maximum number of model calls
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = NOT_PRINT)]
     pub max_turns: Option<u32>,
 
     /// Maximum cost in US dollars, at list prices
@@ -138,15 +141,15 @@ pub struct AgentArgs {
     pub strict_mcp_config: bool,
 
     /// Continue the latest session of this directory
-    #[arg(short, long = "continue", conflicts_with = "resume")]
+    #[arg(short, long = "continue", conflicts_with = "resume", conflicts_with_all = NOT_PRINT)]
     pub continue_: bool,
 
     /// Continue the session with this id or name
-    #[arg(short, long, value_name = "ID|NAME")]
+    #[arg(short, long, value_name = "ID|NAME", conflicts_with_all = NOT_PRINT)]
     pub resume: Option<String>,
 
     /// With --continue or --resume: continue in a copy, and leave the session unchanged
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = NOT_PRINT)]
     pub fork_session: bool,
 
     /// With --fork-session: copy only up to this entry; `ona sessions show` prints the numbers
@@ -154,27 +157,27 @@ pub struct AgentArgs {
     pub at: Option<i64>,
 
     /// Id of the new session, or of the copy with --fork-session
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with_all = NOT_PRINT)]
     pub session_id: Option<String>,
 
     /// Name of the session
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", conflicts_with_all = NOT_PRINT)]
     pub name: Option<String>,
 
     /// Keep the record in memory only
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = NOT_PRINT)]
     pub no_session_persistence: bool,
 
     /// First run the Setup hooks (init)
-    #[arg(long, conflicts_with_all = ["init_only", "maintenance"])]
+    #[arg(long, conflicts_with_all = NOT_PRINT, conflicts_with = "init_only", conflicts_with = "maintenance")]
     pub init: bool,
 
     /// Run only the Setup (init) and SessionStart hooks
-    #[arg(long, conflicts_with = "maintenance")]
+    #[arg(long, conflicts_with = "maintenance", conflicts_with_all = NOT_PRINT)]
     pub init_only: bool,
 
     /// First run the Setup hooks (maintenance)
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = NOT_PRINT)]
     pub maintenance: bool,
 
     /// Read no instructions, settings files or hooks, except those given as options
@@ -182,7 +185,7 @@ pub struct AgentArgs {
     pub bare: bool,
 
     /// Disable skills and commands: a prompt that begins with / is sent unchanged
-    #[arg(long, requires = "print")]
+    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
     pub disable_slash_commands: bool,
 
     /// Print progress on standard error

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ona_config::settings::Settings;
-use ona_engine::{AgentOptions, Engine, ModelHandle, ServerOptions, Session, Starter};
+use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
 use ona_front::{ClientHandle, Op};
 use ona_gate::core::Core;
 use ona_gate::governance::GovernanceError;
+use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, Web};
 use ona_types::ConversationId;
@@ -21,7 +22,7 @@ use crate::asker;
 use crate::env;
 use crate::env::model::Models;
 use crate::error::CliError;
-use crate::model::{is_model, model_handle};
+use crate::model::{connect_model, model_words};
 use crate::options::Options;
 use crate::output::complain;
 use crate::tokens;
@@ -89,16 +90,16 @@ impl Starter for Operator<'_> {
         self.cli.ask && asker::agreed(folder, runs, also)
     }
 
-    fn model(
-        &self,
-        settings: &Settings,
-        last: Option<&(String, String)>,
-    ) -> Result<ModelHandle, CliError> {
-        model_handle(&self.cli.agent, settings, last)
+    fn model_words(&self) -> Result<ModelWords, CliError> {
+        model_words(&self.cli.agent)
     }
 
-    fn is_model(&self, name: &str, settings: &Settings) -> bool {
-        is_model(name, settings)
+    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, CliError> {
+        connect_model(&self.cli.agent, model, settings)
+    }
+
+    fn message(&self, error: &CliError) -> String {
+        error.message().to_owned()
     }
 
     fn server_options(&self) -> Result<ServerOptions, CliError> {

@@ -153,6 +153,7 @@ impl From<StartError> for CliError {
             StartError::Governance(cause) => cause.into(),
             StartError::Agent(cause) => cause.into(),
             StartError::Store(cause) => cause.into(),
+            StartError::Model(cause) => Self::usage(cause.to_string()).hint(crate::model::ALLOWED),
             StartError::RoleSetup(cause) => Self::failed(cause.to_string()),
             StartError::Role { from, .. } => Self::usage(error.to_string()).hint(match from {
                 RoleFrom::Session => {

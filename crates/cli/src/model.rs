@@ -22,13 +22,19 @@ const UNKNOWN_OUTPUT: u32 = 8_192;
 /// The address where no model is called.
 const NOWHERE: &str = "http://localhost";
 
-const ALLOWED: &str = "`ona help cold-start` shows each provider";
+/// The hint for everything about providers and models.
+pub(crate) const ALLOWED: &str = "`ona help cold-start` shows each provider";
 
-/// Everything about the model; wrong configuration shows here, before anything is sent.
-pub fn model_handle(
+/// What the command line and the environment say about the model.
+pub fn model_words(args: &AgentArgs) -> Result<ModelWords, CliError> {
+    Ok(words(Some(args), &models()?))
+}
+
+/// The connection to a model. Nothing is sent yet.
+pub fn connect_model(
     args: &AgentArgs,
+    model: Model,
     settings: &Settings,
-    last: Option<&(String, String)>,
 ) -> Result<ModelHandle, CliError> {
     let mut env = models()?;
     if args.bare {
@@ -36,7 +42,6 @@ pub fn model_handle(
         env.anthropic_token = None;
     }
     let words = words(Some(args), &env);
-    let model = words.choose(settings, last).map_err(wrong)?;
     let (credential, source, transport) = match way(model.provider, &env) {
         // Only hooks run and no model is called, so missing credentials do not matter.
         Err(_) if args.init_only => (Credential::None, "none", Transport::to(NOWHERE)),

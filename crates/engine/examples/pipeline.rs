@@ -17,12 +17,13 @@ use ona_config::Config;
 use ona_config::servers::GivenServers;
 use ona_config::settings::{Given, Settings};
 use ona_engine::{
-    AgentOptions, Engine, ModelHandle, ServerOptions, Session, SessionBuilder, StartError, Starter,
-    Which, Work,
+    AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, SessionBuilder,
+    StartError, Starter, Which, Work,
 };
 use ona_front::{Human, channel};
 use ona_gate::core::Core;
 use ona_hooks::Timeouts;
+use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings};
 use serde_json::{Value, json};
@@ -167,12 +168,16 @@ impl Starter for NoModel {
         false
     }
 
-    fn model(&self, _: &Settings, _: Option<&(String, String)>) -> Result<ModelHandle, StartError> {
+    fn model_words(&self) -> Result<ModelWords, StartError> {
+        Ok(ModelWords::default())
+    }
+
+    fn connect_model(&self, _: Model, _: &Settings) -> Result<ModelHandle, StartError> {
         unreachable!("Read needs no model")
     }
 
-    fn is_model(&self, _: &str, _: &Settings) -> bool {
-        false
+    fn message(&self, error: &StartError) -> String {
+        error.to_string()
     }
 
     fn server_options(&self) -> Result<ServerOptions, StartError> {

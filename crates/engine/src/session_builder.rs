@@ -1,16 +1,16 @@
 //! Starting a session, for every front-end. The steps and their order are only here:
 //!
-//! 1. which session ([`Which`]); joining and forking write to the record already here;
+//! 1. which session ([`Which`]); joining one writes to the record already here;
 //! 2. the settings, and trust in the repository's configuration;
 //! 3. the extensions;
 //! 4. the main agent's role: its tools, hooks and mode (its prompt and servers follow after step 8);
-//! 5. the model;
-//! 6. the record of a new session, so that a failed start leaves nothing behind;
+//! 5. the model (of calls without turns: already in `prepare`);
+//! 6. the record of a new or forked session: a start that fails before leaves nothing behind;
 //! 7. the front-end;
 //! 8. the MCP servers;
 //! 9. the agent.
 //!
-//! [`SessionBuilder::prepare`] does the first five, which need no front-end; [`Prepared::session`] and
+//! [`SessionBuilder::prepare`] does the first four, which need no front-end; [`Prepared::session`] and
 //! [`Prepared::agent`] do the rest.
 
 use std::path::Path;
@@ -19,17 +19,19 @@ use std::time::Duration;
 
 use ona_front::CoreEnd;
 use ona_mcp::TokenStore;
-use ona_store::{NewSession, Seat, Step, StoreError};
+use ona_provider::Model;
+use ona_store::{NewFork, NewSession, Seat, Step, StoreError};
 use ona_tools::{ModelNeed, PREFIX, STRUCTURED_OUTPUT};
 use ona_types::hook::StartSource;
 use serde_json::json;
 
 use crate::agent::{Agent, AgentError};
 use crate::agent_types::{RoleError, TypeError};
+use crate::model_choice::{ChoiceError, ModelWords};
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::session::{Engine, Session};
-use crate::which_session::{SeatError, Which};
+use crate::which_session::{Fork, SeatError, Which};
 use ona_config::settings::Settings;
 use ona_gate::governance::GovernanceError;
 use ona_gate::servers::{Connecting, Deferral};
@@ -37,7 +39,7 @@ use ona_gate::servers::{Connecting, Deferral};
 /// What the program that starts a session provides.
 pub trait Starter {
     /// Its error type.
-    type Error: From<StartError> + std::fmt::Display;
+    type Error: From<StartError>;
 
     /// Shows a warning to the user.
     fn warn(&self, warning: &str);
@@ -48,15 +50,14 @@ pub trait Starter {
     /// Asks the user whether to trust a folder: what would run, and what else would take effect.
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool;
 
-    /// The model from the settings and the operator's options. `last` is the provider and model of the session's last answer.
-    fn model(
-        &self,
-        settings: &Settings,
-        last: Option<&(String, String)>,
-    ) -> Result<ModelHandle, Self::Error>;
+    /// What the operator says about the model.
+    fn model_words(&self) -> Result<ModelWords, Self::Error>;
 
-    /// Whether a provider has a model of this name.
-    fn is_model(&self, name: &str, settings: &Settings) -> bool;
+    /// The connection to a model. An error means that it cannot be asked, for example because there is no credential.
+    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, Self::Error>;
+
+    /// An error in one line, without hints.
+    fn message(&self, error: &Self::Error) -> String;
 
     /// The options for MCP servers.
     fn server_options(&self) -> Result<ServerOptions, Self::Error>;
@@ -130,6 +131,9 @@ pub enum StartError {
         /// The error.
         cause: TypeError,
     },
+    /// The model is unknown.
+    #[error(transparent)]
+    Model(#[from] ChoiceError),
     /// A rule denies the tool that returns structured answers.
     #[error("--json-schema: a rule denies {STRUCTURED_OUTPUT}, the tool that returns the answer")]
     AnswerDenied,
@@ -188,29 +192,21 @@ pub struct Prepared<'a, S> {
     builder: SessionBuilder<'a, S>,
     session: Session,
     source: StartSource,
-    model: Option<ModelHandle>,
 }
 
 impl<'a, S: Starter> SessionBuilder<'a, S> {
     /// Does the steps that can fail because of the user's input or settings.
     pub fn prepare(self) -> Result<Prepared<'a, S>, S::Error> {
         let store = &self.engine.core.store;
-        let (seat, source) =
-            self.which.seat(store, self.cwd, self.origin).map_err(StartError::from)?;
-        let mut session = self.open(&seat)?;
+        let (seat, source) = self.which.seat(store, self.cwd).map_err(StartError::from)?;
+        let session = self.open(&seat)?;
         for warning in session.warnings() {
             self.starter.warn(warning);
         }
-        if self.work.needs_extensions() {
-            for warning in session.load_extensions().map_err(StartError::from)? {
-                self.starter.warn(&warning);
-            }
+        let mut prepared = Prepared { builder: self, session, source };
+        for warning in prepared.extend()? {
+            prepared.builder.starter.warn(&warning);
         }
-        let mut prepared = Prepared { builder: self, session, source, model: None };
-        prepared.model = match prepared.builder.work {
-            Work::Turns { agent, .. } => Some(prepared.model_for_turns(agent)?),
-            work => prepared.model_for_calls(work),
-        };
         Ok(prepared)
     }
 
@@ -244,24 +240,30 @@ impl<S: Starter> Prepared<'_, S> {
         self.session.gate.settings()
     }
 
-    /// The seat in the record.
-    pub fn seat(&self) -> &Seat {
-        self.session.seat()
+    /// Loads the extensions and sets the main agent's role, as far as the work needs them. Returns warnings.
+    fn extend(&mut self) -> Result<Vec<String>, S::Error> {
+        let work = self.builder.work;
+        let mut warnings = match work.needs_extensions() {
+            true => self.session.load_extensions().map_err(StartError::from)?,
+            false => Vec::new(),
+        };
+        if let Work::Turns { agent, .. } = work {
+            let (words, settings) = (self.builder.starter.model_words()?, self.settings());
+            let missing = self.session.missing_references(|name| words.knows(name, &settings));
+            warnings.extend(missing.map_err(StartError::from)?.iter().map(ToString::to_string));
+            self.take_role(agent)?;
+        }
+        Ok(warnings)
     }
 
-    /// Sets the main agent's role and finds its model.
-    fn model_for_turns(&mut self, agent: Option<&str>) -> Result<ModelHandle, S::Error> {
-        let starter = &self.builder.starter;
-        let settings = self.session.gate.settings();
-        let missing = self.session.missing_references(|name| starter.is_model(name, &settings));
-        for warning in missing.map_err(StartError::from)? {
-            starter.warn(&warning.to_string());
-        }
-        self.take_role(agent)?;
-        let starter = &self.builder.starter;
+    /// The model of the turns.
+    fn model_for_turns(&self) -> Result<ModelHandle, S::Error> {
+        let (starter, settings) = (&self.builder.starter, self.settings());
         let store = &self.builder.engine.core.store;
         let last = store.last_model(&self.session.seat().session).map_err(StartError::from)?;
-        match starter.model(&self.session.gate.settings(), last.as_ref()) {
+        let model = starter.model_words()?.choose(&settings, last.as_ref());
+        let model = model.map_err(StartError::from)?;
+        match starter.connect_model(model, &settings) {
             Ok(model) => Ok(model),
             Err(error) => {
                 self.record_refusal(&error).map_err(StartError::from)?;
@@ -285,10 +287,13 @@ impl<S: Starter> Prepared<'_, S> {
         taken.map_err(|cause| StartError::Role { from, cause })
     }
 
-    /// S0 §2.4, 3: a missing model is recorded.
+    /// S0 §2.4, 3: a model that cannot be asked is recorded; where a session was to be forked, in the original.
     fn record_refusal(&self, error: &S::Error) -> Result<(), StoreError> {
-        self.create_record()?;
-        let detail = json!({"error": "authentication_failed", "message": error.to_string()});
+        if self.source == StartSource::Startup {
+            self.create_record()?;
+        }
+        let message = self.builder.starter.message(error);
+        let detail = json!({"error": "authentication_failed", "message": message});
         let event = Some(("turn.refused", &detail));
         let store = &self.builder.engine.core.store;
         store.keep_step(self.session.seat(), &Step { event, ..Step::default() })
@@ -296,8 +301,9 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// The model for hooks and tools, if they need one. Without a model such hooks are skipped, which is recorded, and such
     /// tools return an error.
-    fn model_for_calls(&self, work: Work<'_>) -> Option<ModelHandle> {
+    fn model_for_calls(&self) -> Option<ModelHandle> {
         let (session, starter) = (&self.session, &self.builder.starter);
+        let work = self.builder.work;
         let need = match work {
             Work::Call(tool) => session.model_need(tool),
             Work::Calls | Work::Turns { .. } => ModelNeed::IfThereIsOne,
@@ -305,7 +311,12 @@ impl<S: Starter> Prepared<'_, S> {
         if !session.wants_model() && need == ModelNeed::None {
             return None;
         }
-        let error = match starter.model(&session.gate.settings(), None) {
+        let settings = self.settings();
+        let found = || {
+            let model = starter.model_words()?.choose(&settings, None);
+            starter.connect_model(model.map_err(StartError::from)?, &settings)
+        };
+        let error: S::Error = match found() {
             Ok(model) => return Some(model),
             Err(error) => error,
         };
@@ -321,7 +332,23 @@ impl<S: Starter> Prepared<'_, S> {
         None
     }
 
-    /// Creates the record of a new session.
+    /// Creates the record of a new session, or the copy of one that is forked. A copy is a session of its own, with its own
+    /// settings.
+    fn recorded(mut self) -> Result<Self, S::Error> {
+        let SessionBuilder { engine, cwd, origin, name, .. } = self.builder;
+        if let Some(Fork { id, at }) = self.builder.which.fork() {
+            let new = NewFork { id: id.as_ref(), upto: *at, origin, name };
+            let copied = engine.core.store.fork_session(self.session.seat(), &new);
+            let seat = copied.map_err(StartError::from)?;
+            self.session = Session::open(engine, seat, cwd).map_err(StartError::from)?;
+            self.extend()?;
+        } else {
+            self.create_record().map_err(StartError::from)?;
+        }
+        Ok(self)
+    }
+
+    /// Creates the record of a new session; one that goes on gets its name.
     fn create_record(&self) -> Result<(), StoreError> {
         let (store, seat) = (&self.builder.engine.core.store, self.session.seat());
         match (self.source, self.builder.name) {
@@ -342,8 +369,8 @@ impl<S: Starter> Prepared<'_, S> {
 
     /// The session, ready for calls. `options` are those of the agents that calls start.
     pub async fn session(self, front: CoreEnd, options: AgentOptions) -> Result<Session, S::Error> {
-        self.create_record().map_err(StartError::from)?;
-        let Self { builder, session, model, .. } = self;
+        let model = self.model_for_calls();
+        let Self { builder, session, .. } = self.recorded()?;
         let mut session = session.with_front(front);
         if let Some(model) = model {
             builder.warn_of_effort(&model);
@@ -356,18 +383,14 @@ impl<S: Starter> Prepared<'_, S> {
     }
 
     /// The agent, ready for its first prompt.
-    pub async fn agent(mut self, front: CoreEnd, options: AgentOptions) -> Result<Agent, S::Error> {
+    pub async fn agent(self, front: CoreEnd, options: AgentOptions) -> Result<Agent, S::Error> {
         let permissions = &self.session.gate.governance.permissions;
         if options.shape.is_some() && permissions.denies_tool(STRUCTURED_OUTPUT, Default::default())
         {
             return Err(StartError::AnswerDenied.into());
         }
-        let model = match self.model.take() {
-            Some(model) => model,
-            None => self.model_for_turns(None)?,
-        };
-        self.create_record().map_err(StartError::from)?;
-        let Self { builder, session, source, .. } = self;
+        let model = self.model_for_turns()?;
+        let Self { builder, session, source } = self.recorded()?;
         let session = session.with_front(front);
         let named = matches!(builder.work, Work::Turns { model_named: true, .. });
         let model = session.role_model(model, named);

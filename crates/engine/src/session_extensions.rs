@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use ona_mcp::slug;
 use ona_store::StoreError;
+use ona_tools::{PREFIX, UnconnectedTool};
 use ona_types::Diagnostic;
+use serde_json::Value;
 
 use crate::session::{Engine, Session, SessionRef};
 use ona_config::settings::{self, Settings, is_projects};
@@ -12,6 +15,7 @@ use ona_extensions::{
     Extensions, RenderContext, RenderError, Rendered, SkillDefinition, Sources, active_plugins,
     listing_room, render,
 };
+use ona_gate::explain::Explanation;
 
 impl Session {
     /// Loads the session's agents, skills, commands and plugins.
@@ -40,6 +44,23 @@ impl Session {
             agreed: Agreement::default(),
         });
         (found, warnings)
+    }
+}
+
+impl Session {
+    /// What the gate would decide about a call. A tool of a server that is configured but not connected is judged by its
+    /// name; whether the server has it is not known.
+    pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
+        let is_of = |server: &str| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
+        let unconnected = tool.starts_with(PREFIX)
+            && self.gate.toolbox.find(tool).is_none()
+            && self.servers()?.specs.iter().any(|server| is_of(&server.name));
+        if !unconnected {
+            return self.gate.explain(tool, input).await;
+        }
+        let mut found = self.gate.explain_tool(&UnconnectedTool::new(tool), input).await?;
+        found.because.push("the server was not asked whether it has this tool".to_owned());
+        Ok(found)
     }
 }
 
@@ -96,8 +117,7 @@ mod tests {
     fn session(world: &World) -> Session {
         let (core, background) = (std::sync::Arc::clone(world.core()), Default::default());
         let engine = Engine { core, background };
-        let (seat, _) =
-            Which::Join(None).seat(&engine.core.store, world.project(), "eval").unwrap();
+        let (seat, _) = Which::Join(None).seat(&engine.core.store, world.project()).unwrap();
         Session::open(&engine, seat, world.project()).unwrap()
     }
 

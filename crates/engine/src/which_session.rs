@@ -69,14 +69,10 @@ pub enum SeatError {
 }
 
 impl Which {
-    /// The seat in the record, and whether the session is new or resumed. A new session is not on the record yet.
-    pub(crate) fn seat(
-        &self,
-        store: &Store,
-        dir: &Path,
-        origin: &str,
-    ) -> Result<(Seat, StartSource), SeatError> {
-        let (seat, fork) = match self {
+    /// The seat in the record, and whether the session is new or resumed. A new session is not on the record yet, and one
+    /// to be forked is the original.
+    pub(crate) fn seat(&self, store: &Store, dir: &Path) -> Result<(Seat, StartSource), SeatError> {
+        let seat = match self {
             Self::New(id) => {
                 if let Some(id) = id
                     && store.session(id)?.is_some()
@@ -88,17 +84,21 @@ impl Which {
             Self::Join(conversation) => {
                 return Ok((join(store, dir, conversation.as_ref())?, StartSource::Resume));
             }
-            Self::Latest(fork) => {
+            Self::Latest(_) => {
                 let latest = store.latest_session(&dir.to_string_lossy())?;
-                (latest.ok_or_else(|| SeatError::NoneHere { dir: dir.to_owned() })?, fork)
+                latest.ok_or_else(|| SeatError::NoneHere { dir: dir.to_owned() })?
             }
-            Self::Named(word, fork) => (not_foreign(store, find_session(store, word, dir)?)?, fork),
-        };
-        let seat = match fork {
-            Some(Fork { id, at }) => store.fork_session(&seat, *at, id.as_ref(), origin)?,
-            None => seat,
+            Self::Named(word, _) => not_foreign(store, find_session(store, word, dir)?)?,
         };
         Ok((seat, StartSource::Resume))
+    }
+
+    /// The fork to make, if one is wanted.
+    pub(crate) fn fork(&self) -> Option<&Fork> {
+        match self {
+            Self::Latest(fork) | Self::Named(_, fork) => fork.as_ref(),
+            Self::New(_) | Self::Join(_) => None,
+        }
     }
 }
 

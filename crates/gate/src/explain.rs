@@ -1,6 +1,7 @@
 //! Why a call would be allowed, asked about or denied, and what would change that. Runs nothing.
 
 use ona_store::StoreError;
+use ona_tools::Tool;
 use ona_types::gate::{Answer, End, Mode, StageName, Verdict, Walked};
 use ona_types::{Behavior, ToolUseId};
 use serde::Serialize;
@@ -38,10 +39,19 @@ impl Gate {
                 });
             }
         };
+        self.explain_tool(&*tool, input).await
+    }
+
+    /// Judges a call of a tool that this session need not have.
+    pub async fn explain_tool(
+        &mut self,
+        tool: &dyn Tool,
+        input: &Value,
+    ) -> Result<Explanation, StoreError> {
         let mut input = input.clone();
         tool.complete(&mut input, &self.services());
         let (id, cancel) = (ToolUseId::from_existing("explain"), CancellationToken::new());
-        let mut call = Judgement::new(self, &id, &*tool, input, &cancel);
+        let mut call = Judgement::new(self, &id, tool, input, &cancel);
         let walked = judge(&mut call, Mode::Explain).await;
         match walked.end {
             End::Failed(error) => Err(error),

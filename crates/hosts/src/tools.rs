@@ -122,6 +122,10 @@ impl Tool for HostTool {
         Ok(targets::effects(self.kind, input, &place.cwd))
     }
 
+    fn input_check(&self) -> &'static str {
+        "the host checks the input"
+    }
+
     fn command(&self, input: &Value) -> Option<String> {
         command_of(input).filter(|_| self.kind == ToolKind::Command)
     }

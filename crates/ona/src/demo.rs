@@ -13,13 +13,13 @@ use ona_cli::{CliError, Options};
 use ona_config::Config;
 use ona_config::settings::Settings;
 use ona_engine::{
-    AgentOptions, EffortSetting, Engine, ModelHandle, ServerOptions, SessionBuilder, Starter,
-    Which, Work,
+    AgentOptions, EffortSetting, Engine, ModelHandle, ModelWords, ServerOptions, SessionBuilder,
+    Starter, Which, Work,
 };
 use ona_front::{Ending, Event, Op};
 use ona_front::{Human, channel};
 use ona_provider::scripted::{Recorded, Reply, Script, Server};
-use ona_provider::{Aliases, Client, Credential, Fixed, ProviderKind, Retry, Transport, resolve};
+use ona_provider::{Aliases, Client, Credential, Fixed, Model, Retry, Transport, resolve};
 use ona_store::{CallStory, Store};
 use ona_types::hook::SessionEndReason;
 use serde_json::{Value, json};
@@ -141,19 +141,22 @@ impl Starter for DemoStarter<'_> {
         self.operator.trusts(folder, runs, also)
     }
 
-    fn model(
-        &self,
-        settings: &Settings,
-        last: Option<&(String, String)>,
-    ) -> Result<ModelHandle, CliError> {
+    fn model_words(&self) -> Result<ModelWords, CliError> {
         match self.server {
-            Some(server) => scripted(server),
-            None => self.operator.model(settings, last),
+            Some(_) => Ok(ModelWords::default()),
+            None => self.operator.model_words(),
         }
     }
 
-    fn is_model(&self, name: &str, settings: &Settings) -> bool {
-        self.operator.is_model(name, settings)
+    fn connect_model(&self, model: Model, settings: &Settings) -> Result<ModelHandle, CliError> {
+        match self.server {
+            Some(server) => scripted(server, model),
+            None => self.operator.connect_model(model, settings),
+        }
+    }
+
+    fn message(&self, error: &CliError) -> String {
+        self.operator.message(error)
     }
 
     fn server_options(&self) -> Result<ServerOptions, CliError> {
@@ -187,11 +190,10 @@ fn scratch(dir: &Path) -> std::io::Result<PathBuf> {
     project.canonicalize()
 }
 
-fn scripted(server: &Server) -> Result<ModelHandle, CliError> {
+fn scripted(server: &Server, model: Model) -> Result<ModelHandle, CliError> {
     let wrong = |error: &dyn std::fmt::Display| CliError::failed(error.to_string());
-    let provider = ProviderKind::ClaudeCodeSubscription;
+    let provider = model.provider;
     let find = move |name: &str| resolve(provider, name, &Aliases::default(), None);
-    let model = find("claude_sonnet_4").map_err(|error| wrong(&error))?;
     let credentials = Arc::new(Fixed::new("the demo", Credential::None));
     let client =
         Client::new(provider, &Transport::to(server.base_url()), credentials, Retry::default())

@@ -32,6 +32,10 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--max-budget-usd must be more than 0"));
     }
     args.check_rules()?;
+    if cli.conversation.is_some() {
+        return Err(CliError::usage("--conversation cannot be combined with -p")
+            .hint("continue a session with --resume ID; `ona sessions list` lists the sessions"));
+    }
     let cwd = directory(cli.cwd.as_ref())?;
     let options = options(args, &cwd)?;
     given::check(args, &cwd)?;
@@ -54,7 +58,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     let (prompt, initial) =
         input::first_prompt(args, prepared.source(), prepared.initial_prompt())?;
     let options = AgentOptions { initial, ..options };
-    let (settings, session_id) = (prepared.settings(), prepared.seat().session.clone());
+    let settings = prepared.settings();
     let human = if cli.ask { Human::Present } else { Human::Nobody };
     let (front, remote, events) = channel(human);
     let runtime = bootstrap::runtime()?;
@@ -62,6 +66,7 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
         let interrupts = Interrupts::listen(&remote)?;
         let mut agent = prepared.agent(front, options).await?;
         let session = agent.session();
+        let session_id = session.seat().session.clone();
         let shown = Shown {
             session_id: session_id.to_string(),
             model: agent.model().clone(),
@@ -94,10 +99,10 @@ pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
             ));
         }
         let code = if done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-        Ok::<_, CliError>((code, signal))
+        Ok::<_, CliError>((code, signal, session_id))
     });
     runtime.shutdown_background();
-    let (code, signal) = outcome?;
+    let (code, signal, session_id) = outcome?;
     if signal.is_none() {
         // The turn is done and on the record, whatever becomes of this.
         sessions::clean_up(&engine.core.store, &settings, &session_id).unwrap_or_else(|error| {

@@ -58,7 +58,7 @@ pub use phases::{Standing, Steering};
 pub use plans::{PlanMoved, PlanRow};
 pub use prune::{Prunable, Prune, Pruned, Selected};
 pub use schema::{ForeignSchema, LATEST_MIGRATION};
-pub use sessions::{Found, Hit, NewSession, SessionRow};
+pub use sessions::{Found, Hit, NewFork, NewSession, SessionRow};
 pub use store::Store;
 pub use story::{CallStory, HookStory, LogLine};
 pub use tasks::{TaskRow, UnfinishedTask};

@@ -67,6 +67,25 @@ pub struct Hit {
     pub excerpt: String,
 }
 
+/// A copy of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFork<'a> {
+    /// Its id; a new one if `None`.
+    pub id: Option<&'a SessionId>,
+    /// The last entry to copy; all of them if `None`.
+    pub upto: Option<i64>,
+    /// How it came about.
+    pub origin: &'a str,
+    /// Its name.
+    pub name: Option<&'a str>,
+}
+
+impl Default for NewFork<'_> {
+    fn default() -> Self {
+        Self { id: None, upto: None, origin: "headless", name: None }
+    }
+}
+
 /// The result of looking up a session by a word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
@@ -313,13 +332,8 @@ impl Store {
     }
 
     /// Copies a session up to and including an entry, or all of it, into a new one of the same conversation.
-    pub fn fork_session(
-        &self,
-        from: &Seat,
-        upto: Option<i64>,
-        id: Option<&SessionId>,
-        origin: &str,
-    ) -> Result<Seat, StoreError> {
+    pub fn fork_session(&self, from: &Seat, new: &NewFork<'_>) -> Result<Seat, StoreError> {
+        let NewFork { id, upto, origin, name } = *new;
         self.write(|tx| {
             let session = id.cloned().unwrap_or_else(SessionId::generate);
             let last: Option<i64> = tx.query_row(
@@ -340,11 +354,13 @@ impl Store {
             if made == 0 {
                 return Err(StoreError::SessionExists(session.to_string()).into());
             }
-            check_free(tx, session.as_str(), &session, &from.project_dir)?;
+            for word in std::iter::once(session.as_str()).chain(name) {
+                check_free(tx, word, &session, &from.project_dir)?;
+            }
             tx.execute(
-                "INSERT INTO session_info(session_id, origin, forked_from, forked_at, last_active_ms)
-                 VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
-                (session.as_str(), origin, from.session.as_str(), upto),
+                "INSERT INTO session_info(session_id, name, origin, forked_from, forked_at, last_active_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, unixepoch('subsec') * 1000)",
+                (session.as_str(), name, origin, from.session.as_str(), upto),
             )?;
             tx.execute(
                 "INSERT INTO transcript_entries(session_id, sequence, entry_type, payload_json, tool_use_id, created_at)
@@ -603,7 +619,8 @@ mod tests {
         for text in ["one", "two", "three"] {
             say(&store, &seat, text);
         }
-        let fork = store.fork_session(&seat, Some(1), None, "headless").unwrap();
+        let fork =
+            store.fork_session(&seat, &NewFork { upto: Some(1), ..NewFork::default() }).unwrap();
         say(&store, &fork, "other");
         let texts = |seat: &Seat| -> Vec<String> {
             let rows = store.transcript(&seat.session).unwrap();
@@ -618,7 +635,7 @@ mod tests {
         let row = store.session(&fork.session).unwrap().unwrap();
         assert_eq!((row.forked_from.as_deref(), row.turns), (Some(seat.session.as_str()), 3));
         assert!(matches!(
-            store.fork_session(&seat, Some(3), None, "headless"),
+            store.fork_session(&seat, &NewFork { upto: Some(3), ..NewFork::default() }),
             Err(StoreError::UnknownEntry(3, _))
         ));
     }

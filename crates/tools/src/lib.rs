@@ -68,7 +68,7 @@ pub use bash::marker;
 pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
 pub use facts::{AlsoRuled, Asks, Facts, ModelNeed, TaskChange, TaskEvent};
 pub use input::InputError;
-pub use mcp::{PREFIX, ServerTool};
+pub use mcp::{PREFIX, ServerTool, UnconnectedTool};
 pub use read::PDF_TEXT;
 pub use services::{
     AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ona_mcp::{CallOptions, Hints, McpError, McpTool, Pool};
 use ona_policy::Effects;
 use ona_types::{ToolKind, ToolOutput};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::{Place, ToolContext};
 use crate::facts::Facts;
@@ -55,10 +55,11 @@ impl Tool for ServerTool {
 
     /// Only the server knows its effects: rules match its name.
     fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
-        match input.is_object() {
-            true => Ok(Effects::default()),
-            false => Err(InputError::new(self.name(), "expected a JSON object")),
-        }
+        prepare(self.name(), input)
+    }
+
+    fn input_check(&self) -> &'static str {
+        CHECKED_BY_SERVER
     }
 
     fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
@@ -75,6 +76,58 @@ impl Tool for ServerTool {
                 Err(error) => failed(&error),
             }
         })
+    }
+}
+
+/// ona does not compare the input of a server's tool with its schema.
+const CHECKED_BY_SERVER: &str = "the input is a JSON object; the server checks the rest";
+
+fn prepare(name: &str, input: &Value) -> Result<Effects, InputError> {
+    match input.is_object() {
+        true => Ok(Effects::default()),
+        false => Err(InputError::new(name, "expected a JSON object")),
+    }
+}
+
+/// A tool of a server that is not connected: it can be judged, but not run.
+pub struct UnconnectedTool {
+    name: String,
+}
+
+impl UnconnectedTool {
+    /// The tool of this name, whether the server has it or not.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+}
+
+impl Tool for UnconnectedTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        "A tool of a server that is not connected."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({"type": "object"})
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { kind: ToolKind::Server, ..Facts::plain(Hints::ANYTHING) }
+    }
+
+    fn prepare(&self, input: &Value, _: &Place) -> Result<Effects, InputError> {
+        prepare(&self.name, input)
+    }
+
+    fn input_check(&self) -> &'static str {
+        CHECKED_BY_SERVER
+    }
+
+    fn run<'a>(&'a self, _: &'a Value, _: &'a ToolContext<'a>) -> Running<'a> {
+        Box::pin(async move { ToolOutput::rejected("the MCP server is not connected".to_owned()) })
     }
 }
 

@@ -43,6 +43,11 @@ pub trait Tool: Send + Sync {
     /// Fills in values that the session knows, and removes values that the caller must not set.
     fn complete(&self, _input: &mut Value, _services: &dyn SessionServices) {}
 
+    /// Which check [`Tool::prepare`] makes of an input that passes it, for the record.
+    fn input_check(&self) -> &'static str {
+        "the input matches the tool's schema"
+    }
+
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError>;
 

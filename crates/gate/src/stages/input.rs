@@ -23,7 +23,7 @@ impl<'g> Stage<Judgement<'g>> for InputStage {
             Ok(match call.prepare() {
                 Ok(effects) => {
                     call.effects = effects;
-                    answer(Verdict::Pass, "the input matches the tool's schema".to_owned()).into()
+                    answer(Verdict::Pass, call.tool.input_check().to_owned()).into()
                 }
                 Err(error) => {
                     let reason = match call.replaced_by {

@@ -53,6 +53,7 @@ mod settings;
 mod site;
 mod skills;
 mod spending;
+mod starts;
 mod structured;
 mod trace;
 mod trust;

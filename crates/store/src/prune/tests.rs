@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::tests::{new, say, store};
-use crate::{NewAgent, Seat, Watch};
+use crate::{NewAgent, NewFork, Seat, Watch};
 use ona_types::{TaskId, TaskKind, TaskStarted, ToolUseId};
 
 const DAY: i64 = 86_400_000;
@@ -174,8 +174,8 @@ fn agents_go_with_the_session_that_started_them_and_not_before() {
 fn a_conversation_goes_with_its_last_session_and_deletions_stay_known() {
     let (_dir, store) = store();
     let seat = idle(&store, "a", 0);
-    let fork = store.fork_session(&seat, None, None, "headless").unwrap();
-    let deleted = store.fork_session(&seat, None, None, "headless").unwrap();
+    let fork = store.fork_session(&seat, &NewFork::default()).unwrap();
+    let deleted = store.fork_session(&seat, &NewFork::default()).unwrap();
     store.delete_session(&deleted, |_| true).unwrap();
     store
         .write(|tx| {
