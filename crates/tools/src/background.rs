@@ -53,7 +53,7 @@ impl TaskSpec {
     }
 }
 
-/// Starts a command in the background.
+/// Starts a command in the background, under the permit of its call (`cx.permit`).
 pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
     if let Some(why) = cx.settings.no_background {
         return Err(Refusal::rejected(format!(

@@ -25,8 +25,10 @@ use crate::serve::{refused, until_signalled};
 /// Calls that may wait for their turn.
 const MAX_WAITING: usize = 64;
 
-/// Tools that are for whoever sits in front of the session: there is nobody.
-const FOR_HUMANS: [&str; 2] = ["AskUserQuestion", "Brief"];
+/// Whether a tool speaks to a user: here there is none.
+fn is_for_user(name: &str) -> bool {
+    ona_tools::find(name).is_some_and(|tool| tool.facts().speaks_to_user)
+}
 
 const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that its operator has set up, and is \
     recorded. Nobody can be asked: what would have to be asked is refused. A refusal says why and what would change \
@@ -69,7 +71,7 @@ impl Counter {
     ) -> Result<oneshot::Receiver<Answer>, Refused> {
         let is_known = ona_tools::TOOLS.iter().any(|known| known.name() == tool)
             || offered(&self.offered).iter().any(|known| known.name == tool);
-        if !is_known || FOR_HUMANS.contains(&tool) {
+        if !is_known || is_for_user(tool) {
             return Err(Refused::Unknown);
         }
         let (reply, answer) = oneshot::channel();
@@ -261,7 +263,7 @@ impl Worker<'_> {
 fn tell_tools(session: &Session, tools: &Offered) {
     let mut known = offered(tools);
     let mut names = session.gate.offered();
-    names.retain(|name| !FOR_HUMANS.contains(&name.as_str()));
+    names.retain(|name| !is_for_user(name));
     let specs = session.tool_specs(&names);
     let same = |(one, other): (&ToolSpec, &ona_provider::ToolSpec)| {
         one.name == other.name && Value::Object(one.schema.clone()) == bare(&other.input_schema)
