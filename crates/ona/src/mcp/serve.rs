@@ -29,7 +29,7 @@ const MAX_WAITING: usize = 64;
 const FOR_HUMANS: [&str; 2] = ["AskUserQuestion", "Brief"];
 
 const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that its operator has set up, and is \
-    recorded. Nobody can be asked: what would have to be asked is refused. A refusal says why and what would change \
+    recorded. No user is available: calls that need confirmation are refused. A refusal says why and what would change \
     that; do not try to get around it.";
 
 #[derive(Debug, Args)]
