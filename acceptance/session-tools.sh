@@ -38,7 +38,7 @@ case $1 in
     replies "$(calls q AskUserQuestion "{$question}")" "$(says 'Nobody answered.')"
     serve_model
     same "$(turn --allowedTools AskUserQuestion)" 'Nobody answered.'
-    has "$(result q)" 'nobody to ask'
+    has "$(result q)" 'no user is available'
     ;;
   Brief)
     replies "$(calls b Brief '{"message":"Half way"}')" "$(says Done.)"
@@ -121,7 +121,7 @@ case $1 in
     serve_model
     same "$(turn --mcp-config "$ACCEPT_TMP/mcp.json" --allowedTools mcp__small__greet)" Done.
     same "$(result g)" 'Hello, Ada'
-    has "$(result f)" 'nobody to ask'
+    has "$(result f)" 'no user is available'
     replies "$(calls f2 mcp__small__fail '{}')" "$(says Done.)"
     kill "$model_pid"
     serve_model

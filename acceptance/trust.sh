@@ -13,7 +13,7 @@ has "$said" 'ona trust'
 call Bash '{"command":"true"}' --trust > /dev/null 2>&1 || true
 ONA_TRUST=1 call Bash '{"command":"true"}' > /dev/null
 [ -e hook-ran ] || fail 'the hook did not run'
-has "$(ona trust)" 'hooks in project'
+has "$(ona trust)" 'hooks in .claude/settings.json'
 call Bash '{"command":"true"}' > /dev/null
 hook 'touch other'
 code=0

@@ -121,11 +121,11 @@ pub struct AgentArgs {
     pub json_schema: Option<String>,
 
     /// Maximum number of model calls
-    #[arg(long, value_name = "N", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, conflicts_with_all = NOT_PRINT)]
     pub max_turns: Option<u32>,
 
     /// Maximum cost in US dollars, at list prices
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub max_budget_usd: Option<f64>,
 
     /// Additional working directories
@@ -136,7 +136,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "FILE|JSON", num_args = 1..)]
     pub mcp_config: Vec<String>,
 
-    /// Use only the servers of --mcp-config, and those of the organisation
+    /// Use only servers from --mcp-config and managed settings
     #[arg(long)]
     pub strict_mcp_config: bool,
 
@@ -153,7 +153,7 @@ pub struct AgentArgs {
     pub fork_session: bool,
 
     /// With --fork-session: copy only up to this entry; `ona sessions show` prints the numbers
-    #[arg(long, value_name = "ENTRY", requires = "fork_session")]
+    #[arg(long, value_name = "ENTRY", requires = "fork_session", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
     pub at: Option<i64>,
 
     /// Id of the new session, or of the copy with --fork-session

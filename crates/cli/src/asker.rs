@@ -56,7 +56,7 @@ pub fn put(ask: u64, request: AskRequest, remote: &ClientHandle) {
     tokio::task::spawn_blocking(move || {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = at_terminal(&request).unwrap_or_else(|error| {
-            HumanAnswer::no(format!("cannot ask on the terminal: {error}"))
+            HumanAnswer::unasked(format!("cannot ask on the terminal: {error}"))
         });
         remote.send(Op::Answer { ask, answer });
     });
@@ -95,7 +95,7 @@ fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     loop {
         let line = line(&question)?;
         if line.is_empty() {
-            return Ok(HumanAnswer::no("the terminal was closed"));
+            return Ok(HumanAnswer::unasked("the terminal was closed"));
         }
         match line.trim() {
             "" => {}
@@ -135,7 +135,7 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
         let answer = loop {
             let line = line(&asked)?;
             if line.is_empty() {
-                return Ok(HumanAnswer::no("the terminal was closed"));
+                return Ok(HumanAnswer::unasked("the terminal was closed"));
             }
             if let Some(answer) = chosen(line.trim(), &options, several) {
                 break answer;
@@ -185,10 +185,7 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
         loop {
             let said = line(&asked)?;
             if said.is_empty() {
-                return Ok(HumanAnswer::Deny {
-                    feedback: "the terminal was closed".to_owned(),
-                    stop: true,
-                });
+                return Ok(HumanAnswer::unasked("the terminal was closed"));
             }
             let value = match said.trim() {
                 "" => Some(field["default"].clone()).filter(|usual| !usual.is_null()),

@@ -43,8 +43,9 @@ impl Variable {
 const DB: Variable = Variable {
     name: "AGENT_SDLC_DB",
     default: "`$XDG_STATE_HOME/ona/agent.db`",
-    meaning: "The SQLite file that is the record, as an absolute path. Exported to every child.",
+    meaning: "The SQLite file of the record, as an absolute path. Exported to every child process.",
 };
+const DB_EXAMPLE: &str = "for example: export AGENT_SDLC_DB=\"$HOME/.local/state/ona/agent.db\"";
 const STATE_HOME: Variable = Variable {
     name: "XDG_STATE_HOME",
     default: "`$HOME/.local/state`",
@@ -303,7 +304,9 @@ pub fn database() -> Result<PathBuf, CliError> {
         return if path.is_absolute() {
             Ok(path)
         } else {
-            Err(DB.refuse(format!("must be an absolute path, not `{}`", path.display())))
+            Err(DB
+                .refuse(format!("must be an absolute path, not `{}`", path.display()))
+                .hint(DB_EXAMPLE))
         };
     }
     // The XDG specification says to ignore relative values.
@@ -313,7 +316,7 @@ pub fn database() -> Result<PathBuf, CliError> {
     absolute(&STATE_HOME)
         .or_else(|| absolute(&HOME).map(|home| home.join(".local/state")))
         .map(|state| state.join("ona/agent.db"))
-        .ok_or_else(|| DB.refuse("is not set, and neither is HOME"))
+        .ok_or_else(|| DB.refuse("is not set, and neither is HOME").hint(DB_EXAMPLE))
 }
 
 /// The home directory.
@@ -530,9 +533,10 @@ fn plugin_dirs(cli: &Options) -> Result<Vec<PathBuf>, CliError> {
     let here = directory(cli.cwd.as_ref())?;
     let dir = |dir: &PathBuf| {
         let dir = here.join(dir);
-        Plugin::read(&dir, &dir)
-            .map(|plugin| plugin.root)
-            .map_err(|error| CliError::usage(format!("--plugin-dir: {error}")))
+        Plugin::read(&dir, &dir).map(|plugin| plugin.root).map_err(|error| {
+            CliError::usage(format!("--plugin-dir: {error}"))
+                .hint(format!("`ona plugin validate {}` checks a plugin", dir.display()))
+        })
     };
     cli.plugin_dir.iter().map(dir).collect()
 }
@@ -540,7 +544,11 @@ fn plugin_dirs(cli: &Options) -> Result<Vec<PathBuf>, CliError> {
 /// The agents of `--agents`.
 fn given_agents(cli: &Options) -> Result<Option<String>, CliError> {
     if let Some(given) = &cli.agents {
-        check_given(given).map_err(|why| CliError::usage(format!("--agents: {why}")))?;
+        check_given(given).map_err(|why| {
+            CliError::usage(format!("--agents: {why}")).hint(
+                "for example: --agents '{\"reviewer\":{\"description\":\"reviews code\",\"prompt\":\"Review it.\"}}'",
+            )
+        })?;
     }
     Ok(cli.agents.clone())
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use crate::agent_args::AgentArgs;
 
@@ -11,6 +11,7 @@ const GLOBAL: &str = "Global options";
 
 /// The options.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("asks").args(["eval", "print"]))]
 pub struct Options {
     /// Run one tool call, given as JSON {"tool": NAME, "input": {…}}; - reads it from standard input
     ///
@@ -21,6 +22,8 @@ pub struct Options {
     pub eval: Option<String>,
 
     /// Move a conversation to another phase: planning, implement, test, verify or done
+    ///
+    /// A conversation starts in the phase idle, and no phase leads back to it. `ona help phases` has the table.
     #[arg(long, value_name = "PHASE", conflicts_with_all = ["eval", "init_db"])]
     pub transition: Option<String>,
 
@@ -56,8 +59,10 @@ pub struct Options {
     #[arg(long, value_name = "JSON", global = true, help_heading = GLOBAL)]
     pub agents: Option<String>,
 
-    /// With --eval: ask on the terminal where the rules say to ask, instead of approving
-    #[arg(long, requires = "eval")]
+    /// With --eval or -p: ask on the terminal where the rules say to ask
+    ///
+    /// Without it, --eval approves such a call and -p denies it.
+    #[arg(long, requires = "asks")]
     pub ask: bool,
 
     /// Create or upgrade the database, and print its path

@@ -17,6 +17,14 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints a list on standard output. If it is empty, `note` says so on standard error.
+pub fn print_list(text: &str, note: &str) -> io::Result<()> {
+    if text.is_empty() {
+        complain(&format!("{note}\n"));
+    }
+    print(text)
+}
+
 /// Prints on standard error; if that fails, only the exit code tells.
 pub fn complain(text: &str) {
     let _ = io::stderr().write_all(plain(text).as_bytes());

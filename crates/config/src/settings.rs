@@ -286,6 +286,7 @@ pub fn save(update: &PermissionUpdate, roots: &Roots) -> Result<Option<Saved>, E
     })?;
     let layer = |checked: Option<(Layer, _)>| checked.map(|(layer, _)| layer);
     let remark = if is_new { remarks::exposed(scope, &file) } else { None };
+    let remark = remark.map(|remark| format!("{}: {remark}", file.display()));
     Ok(Some(Saved { before: layer(before), after: layer(after), remark, file }))
 }
 

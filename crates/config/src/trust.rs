@@ -12,7 +12,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::own_gate;
-use ona_policy::{Scope, Source};
 use ona_types::trust::{TrustRecord, TrustedContent, TrustedFile};
 use ona_types::{ContentHash, canonical};
 use serde_json::{Map, Value};
@@ -119,33 +118,26 @@ impl TrustItem {
         if runs.is_empty() && permits.is_empty() {
             return None;
         }
-        Some(Self::new(place(layer, checkout), &layer.source, runs, permits))
+        Some(Self::new(place(layer, checkout), runs, permits))
     }
 
     /// What needs trust in an agent, a skill or a command. Their text needs none.
     pub(crate) fn of_extension(brings: &ExtensionEffects, checkout: &Path) -> Self {
         let ExtensionEffects { file, runs, permits } = brings.clone();
-        let place = place_of(&file, checkout);
-        let source = Source { scope: Scope::Project, file: Some(file) };
-        Self::new(place, &source, runs, permits)
+        Self::new(place_of(&file, checkout), runs, permits)
     }
 
-    fn new(
-        place: String,
-        source: &Source,
-        runs: Map<String, Value>,
-        permits: Map<String, Value>,
-    ) -> Self {
+    fn new(place: String, runs: Map<String, Value>, permits: Map<String, Value>) -> Self {
         let named = |what: &Map<String, Value>| -> Vec<String> {
-            what.keys().map(|key| format!("{key} in {source}")).collect()
+            what.keys().map(|key| format!("{key} in {place}")).collect()
         };
         Self {
-            place,
             runs: named(&runs),
             permits: named(&permits),
             runs_hash: hash(&Value::Object(runs.clone())),
             hash: hash(&Value::from(vec![runs, permits])),
             servers: None,
+            place,
         }
     }
 

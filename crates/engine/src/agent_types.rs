@@ -17,7 +17,7 @@ use ona_extensions::{AgentDefinition, NotFound};
 #[derive(Debug, thiserror::Error)]
 pub enum TypeError {
     /// Unknown type.
-    #[error("{cause}; the types are {known}")]
+    #[error("{cause}; available agents: {known}")]
     Unknown {
         /// The error of the lookup.
         cause: NotFound,

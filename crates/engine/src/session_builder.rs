@@ -325,7 +325,7 @@ impl<S: Starter> Prepared<'_, S> {
                 starter.warn_without(&error, "hooks that call a model do not run");
             }
             Work::Call(tool) if need == ModelNeed::Always => {
-                starter.warn_without(&error, &format!("{tool} runs without a model"));
+                starter.warn_without(&error, &format!("{tool} needs a model"));
             }
             _ => {}
         }

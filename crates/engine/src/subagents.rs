@@ -38,7 +38,9 @@ pub(crate) enum SubagentError {
     Type(#[from] TypeError),
     #[error("background tasks are off: {0}. Start the agent in the foreground")]
     NoBackground(&'static str),
-    #[error("this session has no model for an agent")]
+    #[error(
+        "cannot start an agent: no model is configured; `ona help cold-start` shows how to set a key"
+    )]
     NoModel,
     #[error("the agent's model: {0}")]
     Model(ModelError),

@@ -103,7 +103,7 @@ pub enum PluginError {
     NoManifest(PathBuf),
     #[error("{}: {bad}", file.display())]
     File { file: PathBuf, bad: BadFile },
-    #[error("{}: it is not JSON: {why}", file.display())]
+    #[error("{}: invalid JSON: {why}", file.display())]
     NotJson { file: PathBuf, why: String },
     #[error("{}: {why}", file.display())]
     Manifest { file: PathBuf, why: String },

@@ -21,7 +21,7 @@ pub use edit::{EditError, Step, exclude, include, prune, push, put, remove, valu
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// It cannot be parsed; the error knows line and column.
-    #[error("it is not JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It is JSON, but not an object.
     #[error("its top level is not an object")]
@@ -148,16 +148,16 @@ mod tests {
     #[test]
     fn what_is_not_json_is_said_with_its_place() {
         let table = [
-            ("", "it is not JSON: EOF while parsing a value at line 1 column 0"),
+            ("", "invalid JSON: EOF while parsing a value at line 1 column 0"),
             ("[]", "its top level is not an object"),
-            ("{,}", "it is not JSON: key must be a string at line 1 column 2"),
-            ("{\"a\": [1,,]}", "it is not JSON: expected value at line 1 column 10"),
-            ("{\"a\": [,]}", "it is not JSON: expected value at line 1 column 8"),
-            ("{\"a\":,}", "it is not JSON: expected value at line 1 column 6"),
-            ("// x\n{\n  /* y }", "it is not JSON: key must be a string at line 3 column 3"),
-            ("{\"a\": / 1}", "it is not JSON: expected value at line 1 column 7"),
-            ("{} {}", "it is not JSON: trailing characters at line 1 column 4"),
-            ("{\"a", "it is not JSON: EOF while parsing a string at line 1 column 3"),
+            ("{,}", "invalid JSON: key must be a string at line 1 column 2"),
+            ("{\"a\": [1,,]}", "invalid JSON: expected value at line 1 column 10"),
+            ("{\"a\": [,]}", "invalid JSON: expected value at line 1 column 8"),
+            ("{\"a\":,}", "invalid JSON: expected value at line 1 column 6"),
+            ("// x\n{\n  /* y }", "invalid JSON: key must be a string at line 3 column 3"),
+            ("{\"a\": / 1}", "invalid JSON: expected value at line 1 column 7"),
+            ("{} {}", "invalid JSON: trailing characters at line 1 column 4"),
+            ("{\"a", "invalid JSON: EOF while parsing a string at line 1 column 3"),
         ];
         for (text, reason) in table {
             assert_eq!(parsed(text).unwrap_err().to_string(), reason, "{text}");

@@ -214,7 +214,7 @@ impl CoreEnd {
             }
         };
         held(&self.shared.open).waiting.remove(&ask);
-        answer.unwrap_or_else(|| HumanAnswer::no("the front end has disconnected"))
+        answer.unwrap_or_else(|| HumanAnswer::unasked("the front end has disconnected"))
     }
 }
 
@@ -287,6 +287,6 @@ mod tests {
         assert!(!core.begin().is_cancelled(), "the next thing is not interrupted");
         drop(events);
         let said = core.ask(question(), &core.begin()).await;
-        assert_eq!(said, HumanAnswer::no("the front end has disconnected"));
+        assert_eq!(said, HumanAnswer::unasked("the front end has disconnected"));
     }
 }

@@ -209,7 +209,7 @@ impl Ending {
             Self::Stopped { reason } => format!("stopped: {reason}"),
             Self::Failed { error, message } => format!("{message} ({error})"),
             Self::MaxTurns { most } => {
-                format!("limit reached: the model was called {}", times(*most))
+                format!("limit reached: {most} model call{}", if *most == 1 { "" } else { "s" })
             }
             Self::MaxBudget { most_usd } => format!("limit reached: {most_usd} USD spent"),
             Self::NoAnswerThatFits { tries, last } => format!(
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_was_done_one_time_was_done_once() {
         let said = |most| Ending::MaxTurns { most }.problem().unwrap();
-        assert_eq!(said(1), "limit reached: the model was called once");
-        assert_eq!(said(2), "limit reached: the model was called 2 times");
+        assert_eq!(said(1), "limit reached: 1 model call");
+        assert_eq!(said(2), "limit reached: 2 model calls");
     }
 }

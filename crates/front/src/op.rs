@@ -70,6 +70,11 @@ pub enum HumanAnswer {
         /// Whether the agent should stop altogether.
         stop: bool,
     },
+    /// No answer: nobody could be asked.
+    Unasked {
+        /// Why not.
+        why: String,
+    },
 }
 
 impl HumanAnswer {
@@ -81,5 +86,10 @@ impl HumanAnswer {
     /// No with a reason; the agent may continue.
     pub fn no(feedback: impl Into<String>) -> Self {
         Self::Deny { feedback: feedback.into(), stop: false }
+    }
+
+    /// Nobody could be asked.
+    pub fn unasked(why: impl Into<String>) -> Self {
+        Self::Unasked { why: why.into() }
     }
 }

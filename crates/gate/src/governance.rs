@@ -33,7 +33,7 @@ pub enum GovernanceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The folder contains something that would run, and it is not trusted.
-    #[error("{} is not trusted, and it brings {}", request.root.display(), what.join(", "))]
+    #[error("{} is not trusted. It contains {}", request.root.display(), what.join(", "))]
     Untrusted {
         /// What would run.
         what: Vec<String>,

@@ -13,7 +13,7 @@ pub fn rule(rule: &Rule) -> String {
 pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
     let verb = match ruling.behavior {
         Behavior::Allow => "allowed",
-        Behavior::Ask => "confirmation required",
+        Behavior::Ask => "needs confirmation",
         Behavior::Deny => "denied",
     };
     match &ruling.by {
@@ -26,10 +26,17 @@ pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
                 })
                 .collect();
             let word = if words.len() == 1 { "rule" } else { "rules" };
-            (format!("{verb} by the {word} {}", words.join(", ")), json!({"rules": detail}))
+            let by = if ruling.behavior == Behavior::Ask { ":" } else { " by" };
+            (format!("{verb}{by} the {word} {}", words.join(", ")), json!({"rules": detail}))
         }
         By::Mode(mode) => {
-            (format!("{verb} by the mode {mode}: no rule covers it"), json!({"mode": mode}))
+            let words = match ruling.behavior {
+                Behavior::Ask => format!("{verb}: no rule matches (mode {mode})"),
+                Behavior::Allow | Behavior::Deny => {
+                    format!("{verb} in mode {mode}: no rule matches")
+                }
+            };
+            (words, json!({"mode": mode}))
         }
         By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
     }

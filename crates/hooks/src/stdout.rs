@@ -1,6 +1,7 @@
 //! What a hook's standard output says (S0 §5.4, §5.5, §5.8).
 
 use ona_types::hook::{HookEvent, SyncOutput};
+use ona_types::plain_misfit;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -48,7 +49,7 @@ pub fn parse_stdout(event: HookEvent, text: &str) -> Stdout {
         Ok(answer) => Stdout::Answer(Box::new(answer)),
         Err(error) => {
             let field = culprit(&value).unwrap_or_else(|| error.path().to_string());
-            let why = error.inner();
+            let why = plain_misfit(&error.inner().to_string());
             Stdout::Invalid(format!("it does not match the hook contract: {field}: {why}"))
         }
     }
@@ -110,12 +111,12 @@ mod tests {
             (
                 HookEvent::PreToolUse,
                 "{\"continue\":\"yes\"}".to_owned(),
-                "continue: invalid type: string \"yes\", expected a boolean",
+                "continue: invalid type: string \"yes\", expected true or false",
             ),
             (
                 HookEvent::Stop,
                 "{\"decision\":\"deny\",\"reason\":\"x\"}".to_owned(),
-                "decision: unknown variant `deny`, expected `approve` or `block`",
+                "decision: unknown value `deny`, expected `approve` or `block`",
             ),
             (
                 HookEvent::PreToolUse,
@@ -123,7 +124,7 @@ mod tests {
                     "PreToolUse",
                     "\"permissionDecision\":\"defer\",\"additionalContext\":\"x\"",
                 ),
-                "hookSpecificOutput.permissionDecision: unknown variant `defer`, expected one of `allow`, `deny`, `ask`",
+                "hookSpecificOutput.permissionDecision: unknown value `defer`, expected one of `allow`, `deny`, `ask`",
             ),
             (
                 HookEvent::PermissionRequest,

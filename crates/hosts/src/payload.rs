@@ -38,8 +38,8 @@ pub(crate) struct HostCall {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// Not JSON, or not an object.
-    #[error("the hook's input is not a JSON object: {0}")]
-    NotJson(String),
+    #[error("the hook's input is not a JSON object{}", .0.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
+    NotJson(Option<String>),
     /// A field is missing or invalid.
     #[error("`{0}` is missing or invalid in the hook's input")]
     Field(&'static str),
@@ -50,10 +50,10 @@ pub enum PayloadError {
 
 impl Payload {
     pub(crate) fn read(host: Host, text: &str) -> Result<Self, PayloadError> {
-        let said: Value =
-            serde_json::from_str(text).map_err(|error| PayloadError::NotJson(error.to_string()))?;
+        let said: Value = serde_json::from_str(text)
+            .map_err(|error| PayloadError::NotJson(Some(error.to_string())))?;
         if !said.is_object() {
-            return Err(PayloadError::NotJson("it is another type of value".to_owned()));
+            return Err(PayloadError::NotJson(None));
         }
         let text = |key: &'static str| said.get(key).and_then(Value::as_str);
         let name = text("hook_event_name").ok_or(PayloadError::Field("hook_event_name"))?;
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(one.id, two.id, "an id that both hooks of a call find");
         assert_eq!(one.response, Some(json!("x")));
         for (said, error) in [
-            (json!([1]), PayloadError::NotJson("it is another type of value".into())),
+            (json!([1]), PayloadError::NotJson(None)),
             (json!({"session_id": "s"}), PayloadError::Field("hook_event_name")),
             (
                 json!({"hook_event_name": "Stop", "session_id": ""}),

@@ -17,7 +17,7 @@ use crate::serve::Serve;
 use crate::sessions::Sessions;
 use crate::trace::Trace;
 
-/// A coding agent whose every step is governed and on the record.
+/// A coding agent whose every step is governed and recorded.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -363,10 +363,35 @@ pub fn parse() -> Result<Cli, CliError> {
                 Err(CliError::usage(format!("unknown option `{word}`"))
                     .hint("put a prompt that begins with `-` after `--`: ona -p -- '-a, or -b?'"))
             }
-            _ => error.exit(),
+            _ if prints => error.exit(),
+            _ => match misspelled(&error, &words) {
+                Some((word, meant)) => Err(CliError::usage(format!("unknown command `{word}`"))
+                    .hint(format!("did you mean `ona {meant}`?"))),
+                None => error.exit(),
+            },
         }
     })?;
     Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// A command's name that is misspelled, and the command: without `-p` it was read as a prompt.
+fn misspelled(error: &clap::Error, words: &[String]) -> Option<(String, String)> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let command = Cli::command();
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+        .collect();
+    if words.iter().any(|word| names.contains(&word.as_str())) {
+        return None;
+    }
+    words.iter().find_map(|word| {
+        let meant = ona_types::nearest(word, names.iter().copied())?;
+        Some((word.clone(), meant.to_owned()))
+    })
 }
 
 /// Whether a word begins with one `-` but is not a group of short options: `-hello`, `-fix it`.

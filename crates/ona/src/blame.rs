@@ -53,7 +53,8 @@ pub fn tell(
         return Err(CliError::usage(format!(
             "{path} has {has}: line {} is out of range",
             wanted.end()
-        )));
+        ))
+        .hint("`ona blame FILE` shows all lines"));
     }
     let found = runtime()?
         .block_on(blame_lines(&location.workspace, &path, &content, numbers(&wanted)))

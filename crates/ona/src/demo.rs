@@ -245,8 +245,8 @@ fn next(request: &Recorded) -> Reply {
             json!({"command": "sh test.sh"}),
         ),
         _ => Reply::say(
-            "greet.sh:3 said \"Helo\"; it says \"Hello\" now, and test.sh passes. Three things I was not allowed: to \
-             run a download, to change the test, and to write below secrets/. The note is therefore missing.",
+            "greet.sh:3 said \"Helo\"; it says \"Hello\" now, and test.sh passes. I was not \
+             allowed to run a download, change the test or write below secrets/. The note is therefore missing.",
         ),
     }
 }
@@ -295,7 +295,7 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
         sum(store.sessions(Some(&project.to_string_lossy()), None)?).unwrap_or_default();
     let location = Location::at(project, project.to_owned())?;
     let blamed = blame::tell(&location, Some(store), Path::new("greet.sh:3"), false)?;
-    text.push_str(&format!("\nFor which requirement the line exists that changed:\n\n{blamed}"));
+    text.push_str(&format!("\nWhy the changed line exists:\n\n{blamed}"));
     let at = database.display();
     let last = ids.get(2).map_or("", String::as_str);
     text.push_str(&format!(
@@ -306,7 +306,7 @@ fn tell(store: &Store, database: &Path, project: &Path) -> Result<(), CliError> 
          cd {} && ona blame greet.sh && ona trace list\n  \
          ona sessions show demo\n  \
          sqlite3 {at} 'SELECT stage, verdict, reason FROM gate_answers'\n\n\
-         The scratch repository is {}; remove it when you have seen enough.\n",
+         The scratch repository is {}; delete it when you are done.\n",
         ids.len(),
         project.display(),
         project.display(),

@@ -95,7 +95,11 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     };
     match ona_gate::phase::transition(&store, &conversation, to) {
         Ok(from) => {
-            print_line(&format!("{conversation}: {from} → {to}")).map_err(|error| {
+            let said = match from == to {
+                true => format!("{conversation}: already in {to}"),
+                false => format!("{conversation}: {from} → {to}"),
+            };
+            print_line(&said).map_err(|error| {
                 CliError::failed(format!(
                     "the phase has changed, but the result cannot be printed: {error}"
                 ))

@@ -25,7 +25,7 @@ fn load(cli: &Options) -> Result<(Extensions, Vec<String>), CliError> {
             (session.take_extensions(), unmet)
         }
         Err(error @ GovernanceError::Untrusted { .. }) => {
-            said.push(format!("{error}: the project's own files are skipped until `ona trust`"));
+            said.push(format!("{error}. The project's own files are skipped until `ona trust`"));
             Session::extensions_without_project(&engine, &bootstrap::directory(cli.cwd.as_ref())?)
         }
         Err(error) => return Err(error.into()),
@@ -136,6 +136,9 @@ pub fn skills(cli: &Options, as_json: bool) -> Result<ExitCode, CliError> {
         let rows: Vec<_> = extensions.skills.iter().map(row).collect();
         table(&rows, &extensions, Kind::Skill)
     };
+    if text.is_empty() {
+        complain("no skills or commands\n");
+    }
     printed(&text)?;
     Ok(ExitCode::SUCCESS)
 }

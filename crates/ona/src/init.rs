@@ -87,7 +87,7 @@ fn as_text(plan: &Installation, dry_run: bool) -> String {
         return diffs.collect();
     }
     if plan.files.is_empty() {
-        return format!("kept     {} as it is\n", plan.root.display());
+        return format!("nothing to change in {}\n", plan.root.display());
     }
     let line = |change: &Change| format!("{:<8} {}\n", action(change), change.path);
     plan.files.iter().map(line).collect()

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use ona_cli::bootstrap::directory;
-use ona_cli::output::{plain, print};
+use ona_cli::output::{plain, print_list};
 use ona_cli::{CliError, Options, env};
 use ona_store::{PlanMoved, PlanRow, Store};
 use serde_json::json;
@@ -74,7 +74,7 @@ pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
         }
         Plan::Approve { id } => {
             let plan = find(&store, *id, &here, is_draft)?;
-            let plan = moved(store.approve_plan(plan.id)?, plan.id)?;
+            let plan = moved(&store, store.approve_plan(plan.id)?, plan.id)?;
             format!(
                 "approved plan {}; conversation {} is now in {}\n",
                 plan.id, plan.conversation_id, plan.phase
@@ -82,14 +82,14 @@ pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
         }
         Plan::Reject { id, reason } => {
             let plan = find(&store, *id, &here, is_draft)?;
-            let plan = moved(store.reject_plan(plan.id, reason)?, plan.id)?;
+            let plan = moved(&store, store.reject_plan(plan.id, reason)?, plan.id)?;
             format!(
                 "rejected plan {}; conversation {} stays in {}\n",
                 plan.id, plan.conversation_id, plan.phase
             )
         }
     };
-    print(&text)
+    print_list(&text, "no plans in this directory; `ona plan list --all` lists all plans")
         .map_err(|error| CliError::failed(format!("done, but cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -117,13 +117,17 @@ fn find(
     })
 }
 
-fn moved(moved: PlanMoved, id: i64) -> Result<PlanRow, CliError> {
+fn moved(store: &Store, moved: PlanMoved, id: i64) -> Result<PlanRow, CliError> {
     match moved {
         PlanMoved::Done(plan) => Ok(plan),
-        PlanMoved::NotADraft(plan) => Err(CliError::usage(format!(
-            "plan {id} is {}: only a draft can be approved or rejected",
-            plan.status
-        ))),
+        PlanMoved::NotADraft(plan) => {
+            let what = match plan.status.as_str() {
+                "superseded" if store.is_rejected(id)? => "was rejected".to_owned(),
+                status => format!("is no longer a draft ({status})"),
+            };
+            Err(CliError::usage(format!("plan {id} {what}: only a draft can be approved or rejected"))
+                .hint("`ona plan list` shows which plans are drafts; the agent submits a new one with ExitPlanMode"))
+        }
         PlanMoved::NotInPlanning(plan) => Err(CliError::usage(format!(
             "the conversation of plan {id} is in {}, not in planning",
             plan.phase

@@ -352,6 +352,9 @@ impl Shop<'_> {
                 Err(error) => text.push_str(&format!("    cannot be used: {error}\n")),
             }
         }
+        if installed.is_empty() {
+            complain("no plugins installed\n");
+        }
         printed(&plain(&text))
     }
 

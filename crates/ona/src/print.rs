@@ -29,7 +29,8 @@ use printer::Printer;
 pub fn run(cli: &Options) -> Result<ExitCode, CliError> {
     let args = &cli.agent;
     if args.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) {
-        return Err(CliError::usage("--max-budget-usd must be more than 0"));
+        return Err(CliError::usage("--max-budget-usd must be more than 0")
+            .hint("give an amount in US dollars, such as 0.50"));
     }
     args.check_rules()?;
     if cli.conversation.is_some() {
@@ -145,7 +146,8 @@ fn which(args: &AgentArgs) -> Result<Which, CliError> {
 pub fn session_name(name: &str) -> Result<String, CliError> {
     let name = Redactor::knowing(env::secrets()).mask(name.trim()).into_owned();
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(CliError::usage("the name must be one line of text"));
+        return Err(CliError::usage("the name must be one line of text")
+            .hint("for example: --name 'fix the login'"));
     }
     Ok(name)
 }

@@ -27,7 +27,7 @@ pub struct Serve {
     /// Serve streamable HTTP on this port of 127.0.0.1; 0 picks a free port and prints it on standard error
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Session of calls that name none; default: a new session of this server
+    /// Session for calls without one; default: a new session of this server
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }

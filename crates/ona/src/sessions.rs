@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use ona_cli::bootstrap::{directory, outputs_beside};
-use ona_cli::output::{complain, plain, print};
+use ona_cli::output::{complain, plain, print_list};
 use ona_cli::{CliError, Options, env};
 use ona_engine::find_session;
 use ona_gate::settle::is_gone;
@@ -200,7 +200,8 @@ pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
             }
         }
     };
-    print(&text).map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
+    print_list(&text, "no results")
+        .map_err(|error| CliError::failed(format!("cannot print the result: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -212,8 +213,9 @@ fn table(rows: &[SessionRow], with_dir: bool) -> String {
         let dir = if with_dir { format!("  {}", row.project_dir) } else { String::new() };
         let cost =
             if row.cost_usd > 0.0 { format!("${:.4}", row.cost_usd) } else { "–".to_owned() };
+        let turns = if row.turns == 1 { "turn" } else { "turns" };
         format!(
-            "{}  {}  {:<11}  {:>3} turns  {:>8}  {what}{dir}\n",
+            "{}  {}  {:<11}  {:>3} {turns:<5}  {:>8}  {what}{dir}\n",
             row.session_id, row.started_at, row.origin, row.turns, cost
         )
     };

@@ -23,8 +23,12 @@ pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     let store = Store::open(&env::database()?)?;
     let id = id.unwrap_or_default();
     let unknown = || {
-        CliError::usage(format!("unknown call `{id}`"))
-            .hint("`ona log` lists the latest calls; without an id, `ona why` shows the latest")
+        match id {
+        "" => CliError::usage("no calls recorded yet")
+            .hint("`ona -p PROMPT` and `ona --eval JSON` record calls; `ona doctor` names the record it reads"),
+        _ => CliError::usage(format!("unknown call `{id}`"))
+            .hint("`ona log` lists the latest calls; without an id, `ona why` shows the latest"),
+    }
     };
     let found = match store.story(id)? {
         Some(story) => story,
@@ -201,7 +205,11 @@ pub fn log(
     let mut after = 0;
     let mut most = i64::from(last);
     loop {
-        for line in store.log(after, session.as_deref(), most)? {
+        let lines = store.log(after, session.as_deref(), most)?;
+        if lines.is_empty() && !follow {
+            output::complain("no events\n");
+        }
+        for line in lines {
             after = line.id;
             let text = if as_json { json!(line).to_string() } else { plain(&log_text(&line)) };
             printed(print_line(&text))?;
@@ -224,7 +232,7 @@ fn log_text(line: &LogLine) -> String {
         "tool.finished" => {
             let denied = match (word("denied_by"), word("decided_by")) {
                 ("", _) => String::new(),
-                (_, "headless") => ", denied: headless, nobody to ask".to_owned(),
+                (_, "headless") => ", denied: no user available".to_owned(),
                 (stage, "") => format!(", denied by {stage}"),
                 (_, who) => format!(", denied by {who}"),
             };

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ona_cli::bootstrap::directory;
-use ona_cli::output::{print, print_line};
+use ona_cli::output::{print, print_line, print_list};
 use ona_cli::{CliError, Options, env};
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
@@ -31,7 +31,7 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
             let line = |t: &TrustedContent| format!("{}  {}  {}\n", t.trusted_at, t.root, t.place);
             trusted.iter().map(line).collect()
         };
-        print(&text).map_err(unprintable)?;
+        print_list(&text, "nothing is trusted").map_err(unprintable)?;
         return Ok(ExitCode::SUCCESS);
     }
     let here = directory(cli.cwd.as_ref())?;

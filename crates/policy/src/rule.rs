@@ -420,7 +420,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
         };
     };
     match rest.strip_suffix(')') {
-        None => refuse("it does not end in `)`"),
+        None => refuse("missing `)` at the end"),
         Some(_) if tool.is_empty() => refuse("the tool is missing before the `(`"),
         Some(content) => Ok((tool, Some(content))),
     }

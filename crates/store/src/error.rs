@@ -137,7 +137,7 @@ impl StoreError {
             Self::UnknownConversation(_) => {
                 "omit --conversation to join the latest conversation of this directory"
             }
-            Self::SessionExists(_) => "choose another id, or go on in it with --resume",
+            Self::SessionExists(_) => "choose another id, or continue it with --resume",
             Self::NameTaken { .. } => {
                 "choose another, or go on in that session with --resume; `ona sessions rename` gives it another name"
             }

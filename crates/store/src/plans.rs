@@ -60,6 +60,15 @@ impl Store {
         self.read(|c| find(c, id))
     }
 
+    /// Whether a human rejected a plan; its status alone does not tell that from a newer plan.
+    pub fn is_rejected(&self, id: i64) -> Result<bool, StoreError> {
+        self.read(|c| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM events
+                WHERE event_type = 'plan.rejected' AND json_extract(detail, '$.plan') = ?1)";
+            Ok(c.query_row(sql, [id], |row| row.get(0))?)
+        })
+    }
+
     /// A human approves a plan: it counts, and its conversation goes on to implement it, in one commit.
     pub fn approve_plan(&self, id: i64) -> Result<PlanMoved, StoreError> {
         self.write(|tx| {

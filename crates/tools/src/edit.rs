@@ -133,7 +133,7 @@ pub(crate) fn after_edit(seen: &Seen) -> Seen {
 /// Why a replacement does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum PlanError {
-    #[error("old_string is empty, and the file exists and is not")]
+    #[error("old_string is empty, but the file is not")]
     Empty,
     #[error(
         "old_string was not found; it must match exactly, white space included. Read the file \

@@ -537,7 +537,7 @@ mod tests {
             (json!({"pattern": "x", "path": "a\0"}), "`path`: the path contains a NUL byte"),
             (json!({"pattern": "x", "path": "socket"}), "/socket is neither a file nor"),
             (json!({"pattern": "x", "path": "/proc/self/mem"}), "cannot be read (Input/output"),
-            (json!({"pattern": "x", "output_mode": "lines"}), "unknown variant `lines`"),
+            (json!({"pattern": "x", "output_mode": "lines"}), "unknown value `lines`"),
             (json!({"pattern": "x", "-D": 1}), "unknown field `-D`"),
             (json!({}), "missing field `pattern`"),
         ] {

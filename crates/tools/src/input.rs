@@ -4,6 +4,7 @@
 //! that does not fit is refused with the key and the reason.
 
 use ona_policy::path::PathError;
+use ona_types::plain_misfit;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -36,7 +37,7 @@ pub(crate) fn parse<T: DeserializeOwned>(tool: &str, input: &Value) -> Result<T,
     }
     serde_path_to_error::deserialize(input).map_err(|error| {
         let path = error.path().to_string();
-        let reason = error.inner().to_string();
+        let reason = plain_misfit(&error.inner().to_string());
         // "missing field" and "unknown field" name the key themselves.
         if path == "." || reason.contains(" field `") {
             InputError::new(tool, reason)

@@ -81,9 +81,7 @@ impl BuiltIn for ExitPlanMode {
     async fn run(input: ExitInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let phase = cx.services.phase()?;
         if phase != Phase::Planning {
-            return Err(Refusal::rejected(format!(
-                "the conversation is in {phase}, not in planning: there is nothing to leave"
-            )));
+            return Err(Refusal::rejected(format!("not in planning (phase: {phase})")));
         }
         let content = "The plan is approved. Do what it says, and no more.";
         Ok(ToolOutput::success(content).with_change(Change::PlanApproved(input.plan)))

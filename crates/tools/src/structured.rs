@@ -27,7 +27,7 @@ const MAX_ERROR_LEN: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Not even JSON.
-    #[error("it is not JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     NotJson(String),
     /// Models can only be asked for objects.
     #[error("it must be an object with \"type\": \"object\", the only type that is supported")]
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_schema_that_cannot_be_used_says_why() {
         for (schema, expected) in [
-            ("{", "it is not JSON: EOF"),
+            ("{", "invalid JSON: EOF"),
             ("[]", "the only type that is supported"),
             ("true", "the only type that is supported"),
             (r#"{"type": "array"}"#, "the only type that is supported"),

@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn it_says_where_what_and_what_to_do() {
-        let bare = Diagnostic::new("a.json", "it is not JSON");
-        assert_eq!(bare.to_string(), "a.json: it is not JSON");
+        let bare = Diagnostic::new("a.json", "invalid JSON");
+        assert_eq!(bare.to_string(), "a.json: invalid JSON");
         let full = bare.at_line(Some(3)).in_key("hooks[0]").hint("remove it");
-        assert_eq!(full.to_string(), "a.json:3: hooks[0]: it is not JSON; remove it");
+        assert_eq!(full.to_string(), "a.json:3: hooks[0]: invalid JSON; remove it");
     }
 }

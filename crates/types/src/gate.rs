@@ -2,7 +2,7 @@
 //!
 //! The stages are implemented in `ona_gate::stages`. This module has their names and order ([`STAGES`]), the walk, and
 //! the types that every crate may need: an [`Answer`], and the [`Permit`] without which no tool runs, no agent starts and no MCP
-//! server is called. Only [`mod@walk`] creates a permit.
+//! server is called. Only `walk` creates a permit.
 
 mod walk;
 

@@ -17,6 +17,7 @@ pub mod gate;
 mod hash;
 pub mod hook;
 mod id;
+mod misfit;
 mod near;
 mod outcome;
 mod permission;
@@ -33,6 +34,7 @@ pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
+pub use misfit::plain_misfit;
 pub use near::{nearest, shown};
 pub use outcome::{
     Attachment, Change, FileView, INTERNAL_PREFIX, IntentSelected, OutcomeClass, TRUNCATED_SUFFIX,

@@ -186,11 +186,14 @@ fn drive(world: &World, target: &[&str]) -> Result<Seen> {
         (
             "a write without a human is refused, with the reason",
             seen["calls"][1]["result"]["isError"] == true
-                && text(1).contains("nobody to ask")
+                && text(1).contains("no user is available")
                 && !written.exists(),
         ),
         ("an unknown tool is a protocol error", seen["calls"][2]["error"]["code"] == -32602),
         ("the calls are on the record", log.matches("tool.finished").count() == 2),
-        ("`ona why` shows the refusal", why.contains("Write") && why.contains("nobody to ask")),
+        (
+            "`ona why` shows the refusal",
+            why.contains("Write") && why.contains("no user is available"),
+        ),
     ])
 }

@@ -235,7 +235,7 @@ impl Reading<'_> {
             Ok(None) => return,
             Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
                 Ok(state) => state,
-                Err(error) => return self.warn(&name, "", &format!("it is not JSON: {error}")),
+                Err(error) => return self.warn(&name, "", &format!("invalid JSON: {error}")),
             },
             Err(bad) => return self.warn(&name, "", &bad),
         };

@@ -172,7 +172,7 @@ fn the_organisations_file_leaves_no_room() {
     fs::write(&managed, "{").unwrap();
     assert_eq!(fixture.states(), ["z cli denied"], "one that cannot be read leaves none either");
     let warnings = fixture.find().warnings;
-    assert!(warnings[0].to_string().contains("managed-mcp.json: it is not JSON"), "{warnings:?}");
+    assert!(warnings[0].to_string().contains("managed-mcp.json: invalid JSON"), "{warnings:?}");
 }
 
 #[test]
@@ -373,10 +373,10 @@ fn files_that_cannot_be_used_are_named_and_skipped() {
     fixture.own(json!({"mcpServers": {"x": run("x")}}));
     let project = fixture.world.project().join(".mcp.json");
     for (text, said) in [
-        ("{", "it is not JSON"),
+        ("{", "invalid JSON"),
         ("[]", "its top level is not an object"),
         ("{\"mcpServers\": []}", "mcpServers: it is not an object"),
-        ("\u{0}", "it is not JSON"),
+        ("\u{0}", "invalid JSON"),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"a\"}, \"a\": {\"args\": [\"b\"]}}}",
             "mcpServers.a: it is not started: it occurs more than once",
@@ -394,7 +394,7 @@ fn files_that_cannot_be_used_are_named_and_skipped() {
     assert!(fixture.find().warnings[0].to_string().contains("it leads out of the project"));
     fs::remove_file(&project).unwrap();
     fixture.claude(json!({"projects": []}));
-    assert!(fixture.find().warnings[0].to_string().contains(".claude.json: it is not JSON"));
+    assert!(fixture.find().warnings[0].to_string().contains(".claude.json: invalid JSON"));
     let mut many = Map::new();
     for at in 0..600 {
         many.insert(format!("s{at}"), run("x"));
@@ -420,7 +420,7 @@ fn what_the_command_line_gives_is_looked_at_first() {
     assert_eq!(said("bad.json").as_deref(), Some("it has no object `mcpServers`"));
     assert_eq!(said("gone.json").as_deref(), Some("file not found"));
     assert_eq!(said(".").as_deref(), Some("it is a directory"));
-    assert!(said("{").unwrap().starts_with("it is not JSON"));
+    assert!(said("{").unwrap().starts_with("invalid JSON"));
 }
 
 #[test]

@@ -291,7 +291,7 @@ pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<St
             return Map::new();
         }
         let name = name_in_file(&path, &gone);
-        found.push((name.clone(), error.inner().to_string()));
+        found.push((name.clone(), ona_types::plain_misfit(&error.inner().to_string())));
         take_out(&mut alone, &path);
         gone.push(name);
     }

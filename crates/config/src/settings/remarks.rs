@@ -28,9 +28,6 @@ pub(super) fn exposed(scope: Scope, file: &Path) -> Option<String> {
     }
     let top = Checkout::top_of(file.parent()?)?;
     (!ona_repo::is_ignored(top, file)).then(|| {
-        format!(
-            "{} is new and git does not ignore it: add it to .gitignore to keep it private",
-            file.display()
-        )
+        "git does not ignore this new file: add it to .gitignore to keep it private".to_owned()
     })
 }

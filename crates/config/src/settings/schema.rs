@@ -350,7 +350,7 @@ macro_rules! words {
 
 words! {
     /// `effortLevel`.
-    EffortLevel { Low = "low", Medium = "medium", High = "high" }
+    EffortLevel { Low = "low", Medium = "medium", High = "high", Max = "max" }
     /// `defaultShell`.
     Shell { Bash = "bash", Powershell = "powershell" }
     /// The one thing that `disableBypassPermissionsMode` can be.

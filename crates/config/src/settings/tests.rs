@@ -136,9 +136,9 @@ fn bad_files_are_skipped_with_one_warning_each() {
     let table: [(Make, &str); 12] = [
         (
             |f| f.put(FILE, "{\n  \"model\": x\n}"),
-            "it is not JSON: expected value at line 2 column 12",
+            "invalid JSON: expected value at line 2 column 12",
         ),
-        (|f| f.put(FILE, ""), "it is not JSON: EOF while parsing a value at line 1 column 0"),
+        (|f| f.put(FILE, ""), "invalid JSON: EOF while parsing a value at line 1 column 0"),
         (|f| f.put(FILE, "[{}]"), "its top level is not an object"),
         (|f| f.put(FILE, b"{\"model\": \"\xff\"}"), "it is not UTF-8"),
         (|f| f.put(FILE, " ".repeat(1 << 20) + "{}"), "it is larger than 1 MiB"),
@@ -159,7 +159,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         ),
         (
             |f| f.put(FILE, "[".repeat(200)),
-            "it is not JSON: recursion limit exceeded at line 1 column 128",
+            "invalid JSON: recursion limit exceeded at line 1 column 128",
         ),
     ];
     for (make, reason) in table {
@@ -200,7 +200,7 @@ fn what_the_command_line_names_must_be_there() {
         fixture.warnings(),
         [
             "project/sub/gone.json: file not found",
-            "the command line: it is not JSON: EOF while parsing an object at line 1 column 1",
+            "the command line: invalid JSON: EOF while parsing an object at line 1 column 1",
         ]
     );
 }
@@ -218,17 +218,17 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         (
             json!({"permissions": []}),
             json!({}),
-            vec!["permissions: invalid type: sequence, expected an object"],
+            vec!["permissions: invalid type: list, expected an object"],
         ),
         (
             json!({"permissions": {"allow": ["Read", 1, "Bash(", "Nope", "Write(/x)"], "deny": "Bash", "ask": ["Bash"]}}),
             json!({"permissions": {"allow": ["Read", "Nope"], "ask": ["Bash"]}}),
             vec![
                 "permissions.allow[1]: it is not a string",
-                "permissions.allow[2]: it does not end in `)`",
+                "permissions.allow[2]: missing `)` at the end",
                 "permissions.allow[3]: unknown tool `Nope`",
                 "permissions.allow[4]: Write takes no path: write Edit(/x), which covers it",
-                "permissions.deny: invalid type: string \"Bash\", expected a sequence",
+                "permissions.deny: invalid type: string \"Bash\", expected a list",
             ],
         ),
         (
@@ -298,8 +298,8 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"sandbox": {"enabled": true, "network": {}}}),
             vec![
                 "cleanupPeriodDays: only user and managed settings, and --settings, may set it",
-                "effortLevel: unknown variant `huge`, expected one of `low`, `medium`, `high`",
-                "sandbox.network.httpProxyPort: invalid value: integer `70000`, expected u16",
+                "effortLevel: unknown value `huge`, expected one of `low`, `medium`, `high`, `max`",
+                "sandbox.network.httpProxyPort: invalid value: integer `70000`, expected a whole number from 0 to 65535",
             ],
         ),
         (
@@ -471,7 +471,7 @@ fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisati
     assert!(warnings[0].starts_with(
         "settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
     ));
-    assert!(warnings[1].contains("permissions.deny[0]: it does not end in `)`"), "{}", warnings[1]);
+    assert!(warnings[1].contains("permissions.deny[0]: missing `)` at the end"), "{}", warnings[1]);
     // The organisation's settings in a snapshot may be outdated.
     let mut old = fixture.load();
     old.layers.retain(|layer| layer.source.scope != Scope::Cli);
@@ -502,7 +502,7 @@ fn what_would_be_dropped_is_not_set() {
         (
             "permissions.allow",
             json!(["Bash", "Bash("]),
-            "permissions.allow[1]: it does not end in `)`",
+            "permissions.allow[1]: missing `)` at the end",
         ),
         ("permissions", json!({"deny": "Bash"}), "permissions.deny: invalid type"),
         ("cleanupPeriodDays", json!(30), "cleanupPeriodDays: only user and managed settings"),
@@ -563,5 +563,5 @@ fn what_the_command_line_names_can_be_refused_beforehand() {
     assert_eq!(refused("gone.json").unwrap(), "file not found");
     assert_eq!(refused("list.json").unwrap(), "its top level is not an object");
     assert_eq!(refused(".").unwrap(), "it is a directory");
-    assert!(refused("{").unwrap().starts_with("it is not JSON: "));
+    assert!(refused("{").unwrap().starts_with("invalid JSON: "));
 }

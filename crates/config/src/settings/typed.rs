@@ -56,6 +56,7 @@ impl From<EffortLevel> for Effort {
             EffortLevel::Low => Self::Low,
             EffortLevel::Medium => Self::Medium,
             EffortLevel::High => Self::High,
+            EffortLevel::Max => Self::Max,
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn check_given(json: &str) -> Result<(), GivenAgentsError> {
 #[derive(Debug, thiserror::Error)]
 pub enum GivenAgentsError {
     /// It is not JSON.
-    #[error("it is not JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// It is another JSON value.
     #[error("it must be an object: {{\"NAME\": {{\"description\": …, \"prompt\": …}}}}")]

@@ -167,7 +167,7 @@ fn a_bad_file_costs_only_itself() {
 
 #[test]
 fn agents_that_are_given_are_checked() {
-    assert!(check_given("{").unwrap_err().to_string().contains("not JSON"));
+    assert!(check_given("{").unwrap_err().to_string().contains("invalid JSON"));
     assert!(check_given("[]").unwrap_err().to_string().contains("must be an object"));
     assert!(check_given("{}").is_ok());
     let given = r#"{"a": {"description": "x"}, "b": 1, "c": {"description": "x", "prompt": "p", "tools": 5},

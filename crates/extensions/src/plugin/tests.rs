@@ -76,7 +76,7 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (json!({"name": "kit", "agents": "./../x"}), &[], "must not contain `..`"),
         (json!({"name": "kit", "agents": "./x"}), &[], "`./x` does not exist"),
         (json!({"name": "kit", "agents": {"a": 1}}), &[], "`agents` must be a path"),
-        (json!({"name": "kit", "hooks": "./h.json"}), &[("h.json", "{")], "h.json: it is not JSON"),
+        (json!({"name": "kit", "hooks": "./h.json"}), &[("h.json", "{")], "h.json: invalid JSON"),
         (
             json!({"name": "kit"}),
             &[("hooks/hooks.json", "\"x\"")],

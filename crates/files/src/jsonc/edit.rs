@@ -56,7 +56,12 @@ impl EditError {
         match self {
             Self::NotAnObject { path, .. } => format!("{path} is not an object"),
             Self::NotAnArray { path, .. } => format!("{path} is not an array"),
-            Self::Text(_) | Self::NoKey => self.to_string(),
+            Self::Text(_) => {
+                let text = self.to_string();
+                let end = text.rfind(" at line ").unwrap_or(text.len());
+                text[..end].to_owned()
+            }
+            Self::NoKey => self.to_string(),
         }
     }
 }

@@ -170,7 +170,9 @@ impl Gate {
                 let content = input.and_then(|input| input.as_object().cloned());
                 ElicitAnswer::Accept(content.unwrap_or_default())
             }
-            HumanAnswer::Deny { stop: true, .. } => ElicitAnswer::Cancel,
+            HumanAnswer::Deny { stop: true, .. } | HumanAnswer::Unasked { .. } => {
+                ElicitAnswer::Cancel
+            }
             HumanAnswer::Deny { .. } => ElicitAnswer::Decline,
         };
         (answer, rows)

@@ -18,6 +18,7 @@ const MAX_SUGGESTIONS: usize = 5;
 /// Who decided, as recorded.
 const BY_HUMAN: &str = "human";
 const BY_HOOK: &str = "PermissionRequest hook";
+const BY_NOBODY: &str = "headless";
 
 pub struct HumanStage;
 
@@ -38,7 +39,7 @@ impl<'g> Stage<Judgement<'g>> for HumanStage {
                 return Ok(match &call.consent {
                     // The replaced input raises no question.
                     Some(consent) => allowed(consent).into(),
-                    None => answer(Verdict::Pass, "no question is open").into(),
+                    None => answer(Verdict::Pass, "no question").into(),
                 });
             };
             Ok(match mode {
@@ -55,16 +56,29 @@ async fn ask(call: &mut Judgement<'_>, so_far: &[Answer], open: &Answer) -> Said
     let (verdict, by, words) = match call.gate.front.human() {
         Human::Operator => {
             let by = json!({"by": "operator", "via": "eval"});
-            (Verdict::Allow, by, "the operator asked for it")
+            (Verdict::Allow, by, format!("the operator asked for it ({reason})"))
         }
-        Human::Nobody => (Verdict::Deny, json!({"by": "headless"}), "there is nobody to ask"),
+        Human::Nobody => {
+            let mut words = unavailable(&reason);
+            let rules: Vec<String> =
+                request(call, &reason).suggestions.iter().map(ToString::to_string).collect();
+            if open.settled_by == SettledBy::AnyYes && !rules.is_empty() {
+                words.push_str(&format!(". To allow it, add the allow rule {}", rules.join(", ")));
+            }
+            (Verdict::Deny, json!({"by": BY_NOBODY}), words)
+        }
         Human::Present => return ask_somebody(call, so_far, &reason).await,
     };
     call.noted.decisions.push(Decision {
         decision: verdict.as_str().to_owned(),
         reason: json!({"asked": reason, "decided": by}),
     });
-    Answer::new(StageName::Human, verdict, format!("{words} ({reason})")).with(by).into()
+    Answer::new(StageName::Human, verdict, words).with(by).into()
+}
+
+/// The refusal of a call that nobody could be asked about.
+fn unavailable(asked: &str) -> String {
+    format!("{asked}; no user is available")
 }
 
 async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str) -> Said {
@@ -170,6 +184,11 @@ fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: Huma
                 false => format!("denied by the {by}: {feedback}"),
             };
             let detail = json!({"by": by, "feedback": feedback});
+            (Answer::new(StageName::Human, Verdict::Deny, words).with(detail), None)
+        }
+        HumanAnswer::Unasked { why } => {
+            let words = format!("{}: {why}", unavailable(asked));
+            let detail = json!({"by": BY_NOBODY, "why": why});
             (Answer::new(StageName::Human, Verdict::Deny, words).with(detail), None)
         }
     };

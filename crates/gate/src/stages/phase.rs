@@ -31,10 +31,7 @@ fn answer(call: &Judgement<'_>) -> Result<Answer, StoreError> {
     let answer = |verdict, reason: String| Answer::new(StageName::Phase, verdict, reason);
     // A plan outside planning cannot be approved, so nobody is asked.
     if facts.asks == Asks::AHuman && standing.phase != Phase::Planning {
-        let why = format!(
-            "the conversation is in {}, not in planning: there is nothing to leave",
-            standing.phase
-        );
+        let why = format!("not in planning (phase: {})", standing.phase);
         return Ok(answer(Verdict::Deny, why).remedied_by(["enter planning first".to_owned()]));
     }
     Ok(match phase::forbids(standing, facts, call.tool.name()) {

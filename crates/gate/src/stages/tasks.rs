@@ -36,7 +36,7 @@ async fn answer(call: &mut Judgement<'_>, mode: Mode) -> Answer {
         Err(error) => return answer(Verdict::Deny, error.to_string()),
     };
     if changes.is_empty() {
-        return answer(Verdict::Pass, "it creates or completes no task".to_owned());
+        return answer(Verdict::Pass, "no task affected".to_owned());
     }
     if mode == Mode::Explain {
         let why = "TaskCreated or TaskCompleted hooks may refuse it";

@@ -164,7 +164,7 @@ fn a_hook_that_is_switched_off_takes_nobodys_place() {
 #[test]
 fn a_condition_that_cannot_be_read_counts_as_holding_and_is_named() {
     let table = [
-        (json!("Bash(rm *"), "it does not end in `)`"),
+        (json!("Bash(rm *"), "missing `)` at the end"),
         (json!("Write(x)"), "Write takes no path: write Edit(x), which covers it"),
         (json!("Bsh(rm *)"), "unknown tool `Bsh`: did you mean `Bash`?"),
         (json!("x".repeat(20_000)), "longer than"),

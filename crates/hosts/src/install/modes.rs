@@ -119,7 +119,13 @@ fn read_yaml(text: &str) -> Result<Value, Refused> {
     serde_saphyr::from_str(text).map_err(|error| {
         let place = error.location().map(|at| (at.line() as usize, at.column() as usize));
         let why = error.to_string();
+        // The place is named before it already.
         let why = why.lines().next().unwrap_or_default();
+        let why = why.strip_prefix("error: ").unwrap_or(why);
+        let why = match why.split_once(": ") {
+            Some((at, why)) if at.starts_with("line ") => why,
+            _ => why,
+        };
         Refused { place, why: format!("invalid YAML: {why}") }
     })
 }

@@ -19,7 +19,7 @@ pub enum EditError {
     #[error("unknown intent {0}")]
     NoIntent(String),
     /// The id occurs twice.
-    #[error("there is more than one intent {0}")]
+    #[error("duplicate intent {0}")]
     Ambiguous(String),
     /// The intent already exists.
     #[error("the intent {0} already exists")]

@@ -43,7 +43,7 @@ pub enum McpError {
         why: String,
     },
     /// It requires a sign-in.
-    #[error("the MCP server `{server}` wants you to sign in")]
+    #[error("the MCP server `{server}` requires sign-in")]
     NeedsAuth {
         /// The server.
         server: String,

@@ -36,7 +36,7 @@ pub(crate) enum SseFault {
     Http(reqwest::Error),
     #[error("HTTP {0}")]
     Status(String),
-    #[error("the server wants you to sign in")]
+    #[error("the server requires sign-in")]
     Auth(#[source] AuthRequiredError),
     #[error("the token could not be renewed: {}", chain(.0))]
     Token(AuthError),

@@ -39,11 +39,12 @@ pub fn select(
         let status = status.as_str();
         format!("{}\n", json!({"intent_id": id, "status": status, "session_id": session}))
     } else {
-        let whose = match &session {
-            Some(session) => format!("session {session} works for"),
-            None => "sessions without a selection work for".to_owned(),
+        let intent = format!("{id} ({}, {status})", selected.intent.title());
+        let said = match &session {
+            Some(session) => format!("{intent} is now the intent of session {session}"),
+            None => format!("{intent} is now the default intent"),
         };
-        format!("{}\n", plain(&format!("{whose} {id} ({}), {status}", selected.intent.title())))
+        format!("{}\n", plain(&said))
     };
     printed(&text)?;
     Ok(ExitCode::SUCCESS)

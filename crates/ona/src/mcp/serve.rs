@@ -31,7 +31,7 @@ fn is_for_user(name: &str) -> bool {
 }
 
 const INSTRUCTIONS: &str = "Every call passes the rules, hooks and intents that its operator has set up, and is \
-    recorded. Nobody can be asked: what would have to be asked is refused. A refusal says why and what would change \
+    recorded. No user is available: calls that need confirmation are refused. A refusal says why and what would change \
     that; do not try to get around it.";
 
 #[derive(Debug, Args)]

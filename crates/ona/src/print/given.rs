@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use ona_cli::agent_args::AgentArgs;
+use ona_cli::agent_args::{AgentArgs, TAKES_WORDS};
 use ona_cli::{CliError, env};
 use ona_engine::{PromptOptions, Shape};
 use ona_files::ReadError;
@@ -88,10 +88,13 @@ pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
     }
     for dir in &args.add_dir {
         if !cwd.join(dir).is_dir() {
-            return Err(CliError::usage(format!(
-                "--add-dir {}: directory not found",
-                dir.display()
-            )));
+            let error =
+                CliError::usage(format!("--add-dir {}: directory not found", dir.display()));
+            // A word that was meant as the prompt.
+            return Err(match dir.to_string_lossy().contains(' ') {
+                true => error.hint(TAKES_WORDS),
+                false => error.hint(format!("a relative path starts at {}", cwd.display())),
+            });
         }
     }
     Ok(())

@@ -28,9 +28,10 @@ pub(super) fn first_prompt(
     if args.input_format == InputFormat::StreamJson {
         return match args.prompt {
             None => Ok((None, first)),
-            Some(_) => Err(CliError::usage(
-                "with --input-format stream-json, prompts are read from standard input",
-            )),
+            Some(_) => {
+                Err(CliError::usage("PROMPT cannot be combined with --input-format stream-json")
+                    .hint("send the prompt as a line of JSON on standard input"))
+            }
         };
     }
     let mut piped = String::new();

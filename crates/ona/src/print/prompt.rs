@@ -16,10 +16,12 @@ pub(super) struct Prompt {
 /// Why a line is not a prompt.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PromptError {
-    #[error("not JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("its type is {0}, not \"user\"")]
     Type(String),
+    #[error("its role is {0}, not \"user\"")]
+    Role(String),
     #[error("its message has no content")]
     NoContent,
     #[error("its content is empty")]
@@ -52,6 +54,10 @@ impl Prompt {
         let mut value: Value = serde_json::from_str(line)?;
         if value["type"] != "user" {
             return Err(PromptError::Type(value["type"].to_string()));
+        }
+        let role = &value["message"]["role"];
+        if !role.is_null() && role != "user" {
+            return Err(PromptError::Role(role.to_string()));
         }
         let content = value["message"]["content"].take();
         let (mut texts, mut attachments) = (Vec::new(), Vec::new());

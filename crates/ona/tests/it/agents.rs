@@ -266,7 +266,7 @@ fn an_agent_can_do_no_more_than_its_caller() {
             .sql(&format!("SELECT json_extract(payload_json, '$.content') FROM transcript_entries WHERE tool_use_id = '{id}' AND entry_type = 'tool_result'"))
             .remove(0)
     };
-    assert!(content("toolu_w").contains("there is nobody to ask"), "{}", content("toolu_w"));
+    assert!(content("toolu_w").contains("no user is available"), "{}", content("toolu_w"));
     assert!(content("toolu_d").contains("unknown tool `Agent`"), "{}", content("toolu_d"));
     assert!(
         content("toolu_b").contains("general-purpose, Explore, Plan"),
@@ -551,7 +551,7 @@ fn hooks_are_asked_before_a_task_starts_and_a_model_cannot_answer_for_the_user()
     assert_eq!(project.sql("SELECT count(*) FROM background_tasks"), ["0"]);
     assert_eq!(server.requests().len(), 2, "no agent was asked anything");
     assert!(
-        result(&project, "toolu_q").contains("nobody to ask"),
+        result(&project, "toolu_q").contains("no user is available"),
         "{}",
         result(&project, "toolu_q")
     );

@@ -49,7 +49,7 @@ fn wrong_tools_and_inputs_are_rejected_on_the_record() {
         ("read", json!({}), "unknown tool `read`; the tools are Read, Write"),
         ("Read", json!({}), "missing field `file_path`"),
         ("Read", json!({"file_path": "x", "colour": 1}), "unknown field `colour`"),
-        ("Read", json!({"file_path": ["x"]}), "`file_path`: invalid type: sequence"),
+        ("Read", json!({"file_path": ["x"]}), "`file_path`: invalid type: list"),
         ("Read", json!({"file_path": "x", "limit": "many"}), "`limit`: expected a whole number"),
         ("Bash", json!({"command": 5}), "`command`: invalid type"),
         ("Grep", json!({"pattern": "x", "output_mode": "lines"}), "`output_mode`"),

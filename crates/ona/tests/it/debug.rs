@@ -60,7 +60,7 @@ fn lines_tell_of_everything_and_show_no_secret() {
         "[api] is answered status=200 ",
         "[hooks] ran event=PreToolUse ordinal=0 ms=",
         "[gate] judged call=t1 tool=Bash stage=rules verdict=ask reason=\"",
-        "[gate] judged call=t1 tool=Bash stage=human verdict=deny reason=\"there is nobody to ask",
+        "[gate] judged call=t1 tool=Bash stage=human verdict=deny reason=\"needs confirmation",
     ] {
         assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }

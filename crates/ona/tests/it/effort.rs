@@ -61,8 +61,13 @@ fn each_provider_is_told_in_its_own_words_and_only_if_somebody_said_so() {
 fn the_command_line_counts_above_files_and_files_above_settings() {
     let project = project();
     std::fs::create_dir_all(project.home().join(".claude")).unwrap();
-    let settings = json!({"effortLevel": "low"}).to_string();
-    std::fs::write(project.home().join(".claude/settings.json"), settings).unwrap();
+    let set = |level: &str| {
+        let settings = json!({"effortLevel": level}).to_string();
+        std::fs::write(project.home().join(".claude/settings.json"), settings).unwrap();
+    };
+    set("max");
+    assert_eq!(asked(&project, ANTHROPIC, &[]), "max", "settings, as --effort max");
+    set("low");
     project.file(
         ".claude/agents/deep.md",
         "---\nname: deep\ndescription: thinks\neffort: max\n---\nThink.",

@@ -101,7 +101,7 @@ fn what_would_run_stops_and_what_would_permit_waits() {
     let ran = run(&mut project.eval_command("Bash", &call));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for part in
-        ["held back until `ona trust`", "allowed-tools in project (", "permissionMode in project ("]
+        ["held back until `ona trust`", "allowed-tools in .claude/", "permissionMode in .claude/"]
     {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
@@ -137,7 +137,7 @@ fn what_would_run_stops_and_what_would_permit_waits() {
     let ran = run(&mut project.eval_command("Bash", &call));
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("hooks in project (") && ran.stderr.contains("hooked.md"),
+        ran.stderr.contains("hooks in .claude/") && ran.stderr.contains("hooked.md"),
         "{}",
         ran.stderr
     );
@@ -185,8 +185,8 @@ fn what_needs_no_trust_is_listed_where_the_folder_is_not_trusted() {
     fs::write(mine.join("SKILL.md"), "---\ndescription: mine\n---\nx").unwrap();
     let (found, said) = agents(&project, &[]);
     assert_eq!(names(&found["agents"]), ["general-purpose", "Explore", "Plan"]);
-    assert!(said.contains("is not trusted, and it brings hooks in project ("), "{said}");
-    assert!(said.contains("the project's own files are skipped until `ona trust`"), "{said}");
+    assert!(said.contains("is not trusted. It contains hooks in .claude/"), "{said}");
+    assert!(said.contains("The project's own files are skipped until `ona trust`"), "{said}");
     let ran = ona(&project, &["skills"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("/mine") && !ran.stdout.contains("/theirs"), "{}", ran.stdout);

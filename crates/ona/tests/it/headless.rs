@@ -253,9 +253,12 @@ fn what_is_no_prompt_is_left_out_and_named() {
     {
         writeln!(input, "{}", json!({"type": "user", "message": {"content": content}})).unwrap();
     }
+    let other = json!({"type": "user", "message": {"role": "assistant", "content": "not mine"}});
+    writeln!(input, "{other}").unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("its role is \"assistant\", not \"user\""), "{said}");
     assert!(
         said.contains("its content is empty") && said.contains("unknown source type null"),
         "{said}"

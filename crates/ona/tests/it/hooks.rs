@@ -21,7 +21,7 @@ fn a_guard_with_a_broken_condition_or_matcher_still_guards() {
     };
     let endless = format!("{}Bash.", "a|".repeat(10_000));
     for (guard, key, why) in [
-        (guard("Bash", &json!("Bash(rm *")), "].hooks[0].if: ", "it does not end in `)`"),
+        (guard("Bash", &json!("Bash(rm *")), "].hooks[0].if: ", "missing `)` at the end"),
         (guard("Bash", &json!("Write(x)")), "].hooks[0].if: ", "write Edit(x)"),
         (guard("Bash", &json!(5)), "].hooks[0].if: ", "it is not a string"),
         (guard(&endless, &Value::Null), "].hooks[0]: ", "it is longer than 2000 characters"),

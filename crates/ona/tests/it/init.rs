@@ -73,7 +73,7 @@ fn a_project_is_prepared_once_and_nothing_of_it_is_overwritten() {
         project.content(".orchestration/active_intents.yaml").ends_with("active_intents: []\n")
     );
     let before = tree(&project);
-    let kept = format!("kept     {} as it is\n", project.dir().display());
+    let kept = format!("nothing to change in {}\n", project.dir().display());
     assert_eq!(done(&project, &[]).stdout, kept);
     assert_eq!(tree(&project), before);
 }
@@ -204,7 +204,11 @@ fn all_agents_together_are_taken_back_one_by_one() {
         done(&project, &["--tool", tool, "--uninstall"]);
     }
     assert_eq!(tree(&project), prepared, "files that ona made are removed");
-    assert!(done(&project, &["--tool", "codex", "--uninstall"]).stdout.starts_with("kept "));
+    assert!(
+        done(&project, &["--tool", "codex", "--uninstall"])
+            .stdout
+            .starts_with("nothing to change in ")
+    );
     done(&project, &["--uninstall"]);
     assert_eq!(tree(&project), empty);
 }
@@ -254,7 +258,7 @@ fn a_file_that_cannot_be_read_stops_everything_and_is_named_with_the_place() {
             ".mcp.json",
             "{\n  \"mcpServers\": {,}\n}",
             "claude_code",
-            ".mcp.json:2:18: it is not JSON",
+            ".mcp.json:2:18: invalid JSON: key must be a string\n",
         ),
         (
             ".claude/settings.json",
@@ -405,7 +409,7 @@ fn onas_own_hooks_need_no_trust_and_are_skipped_with_their_reason() {
     project.file(".claude/settings.json", settings.to_string());
     let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
     assert_eq!(ran.code, Some(2), "{}", ran.stdout);
-    assert!(ran.stderr.contains("hooks in project"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hooks in .claude/settings.json"), "{}", ran.stderr);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn selecting_begins_an_intent_for_a_session_or_for_all() {
     let project = governed();
     assert_eq!(
         done(&project, &["intent", "select", "INT-001"]),
-        "sessions without a selection work for INT-001 (Limit the login), IN_PROGRESS\n"
+        "INT-001 (Limit the login, IN_PROGRESS) is now the default intent\n"
     );
     assert!(done(&project, &["intent", "list"]).contains("* INT-001  IN_PROGRESS"));
     let context =

@@ -20,6 +20,7 @@ mod effort;
 mod environment;
 mod every_tool;
 mod extensions;
+mod first_answers;
 mod first_words;
 mod foreign;
 mod gate;

@@ -337,7 +337,7 @@ fn the_command_line_gives_servers() {
         ran.stderr
     };
     assert!(bad("gone.json").contains("--mcp-config gone.json: file not found"));
-    assert!(bad("{\"mcpServers\": ").contains("--mcp-config: it is not JSON"));
+    assert!(bad("{\"mcpServers\": ").contains("--mcp-config: invalid JSON"));
     assert!(bad("{}").contains("it has no object `mcpServers`"));
     for (name, value) in [("MCP_TIMEOUT", "soon"), ("MCP_TOOL_TIMEOUT", "0")] {
         let ran = run(project.ona(["mcp", "list", "--offline"]).env(name, value));

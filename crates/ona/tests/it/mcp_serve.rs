@@ -135,7 +135,7 @@ fn each_call_passes_the_gate_and_is_on_the_record() {
     // Nobody is there to be asked.
     let (text, is_error) =
         server.call("Write", json!({"file_path": project.path("new.txt"), "content": "x"}));
-    assert!(text.contains("there is nobody to ask") && is_error, "{text}");
+    assert!(text.contains("no user is available") && is_error, "{text}");
     assert!(!project.path("new.txt").exists());
     let (text, is_error) = server.call("Bash", json!({"command": "mkdir made"}));
     assert!(!is_error, "{text}");

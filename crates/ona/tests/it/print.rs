@@ -121,12 +121,12 @@ fn the_gate_stands_before_the_model_too() {
     assert!(!project.path("made").exists(), "nobody is there to be asked");
     let told = server.requests()[1].body.to_string();
     assert!(told.contains("denied by the rule Read(secret.txt)"), "{told}");
-    assert!(told.contains("there is nobody to ask"), "{told}");
+    assert!(told.contains("no user is available"), "{told}");
     let decided = project.sql("SELECT decision, reason_json FROM tool_permission_log");
     assert!(decided[0].starts_with("deny") && decided[0].contains("headless"), "{decided:?}");
     let log = run(&mut project.ona(["log"])).stdout;
     assert!(log.contains("Read t1 tool_rejected, denied by rules\n"), "{log}");
-    let nobody = "Bash t2 tool_rejected, denied: headless, nobody to ask\n";
+    let nobody = "Bash t2 tool_rejected, denied: no user available\n";
     assert!(log.contains(nobody), "{log}");
 }
 

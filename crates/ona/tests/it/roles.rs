@@ -99,8 +99,7 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     let server = Server::start([Reply::say("One."), Reply::say("Two.")]).unwrap();
     let ran = go(&project, &server, &["x", "--agent", "leed"]);
     assert_eq!(ran.code, Some(2));
-    let said =
-        "--agent: unknown agent `leed`: did you mean `lead`?; the types are lead, general-purpose";
+    let said = "--agent: unknown agent `leed`: did you mean `lead`?; available agents: lead, general-purpose";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     fs::create_dir_all(project.home().join(".claude")).unwrap();
     let setting = |name: &str| {
@@ -155,7 +154,7 @@ fn a_session_that_goes_on_keeps_its_role() {
     fs::remove_file(project.path(".claude/agents/lead.md")).unwrap();
     let ran = go(&project, &say(), &["seven", "--resume", &id]);
     assert_eq!(ran.code, Some(2));
-    let said = "the agent of the resumed session: unknown agent `lead`; the types are other";
+    let said = "the agent of the resumed session: unknown agent `lead`; available agents: other";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("hint: `--agent NAME` continues as another agent"),

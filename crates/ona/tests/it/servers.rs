@@ -308,7 +308,7 @@ fn rules_about_a_server_are_about_what_it_has_to_read() {
     let denied = read("toolu_2", "small://motd", &["--disallowedTools", "mcp__Small"]);
     assert!(denied.contains("denied"), "{denied}");
     let unlisted = read("toolu_3", "small://else", &[]);
-    assert!(unlisted.contains("nobody to ask"), "{unlisted}");
+    assert!(unlisted.contains("no user is available"), "{unlisted}");
     assert!(read("toolu_4", "small://else", &["--allowedTools", "mcp__small"]).contains("message"));
 }
 

@@ -94,7 +94,7 @@ fn a_question_nobody_can_answer_is_refused_and_a_hook_can_answer_it() {
         run(&mut anthropic(&project, &one, &["-p", "go", "--allowedTools", "AskUserQuestion"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        content(&project, "toolu_q").contains("nobody to ask"),
+        content(&project, "toolu_q").contains("no user is available"),
         "{}",
         content(&project, "toolu_q")
     );

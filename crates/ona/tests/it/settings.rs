@@ -28,7 +28,11 @@ fn what_is_held_back_is_not_listed_as_in_force() {
     project.file(".claude/settings.json", settings.to_string());
     let ran = config(&project, &["list"]);
     assert_eq!(listed(&ran), json!({"permissions": {"deny": ["Read(x)"]}}));
-    for part in ["held back until `ona trust`", "hooks in project", "permissions.defaultMode in"] {
+    for part in [
+        "held back until `ona trust`",
+        "hooks in .claude/settings.json",
+        "permissions.defaultMode in",
+    ] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let ran = config(&project, &["list", "--scope", "project"]);
@@ -45,7 +49,7 @@ fn a_value_that_would_be_dropped_is_refused() {
     project.file(".claude/settings.local.json", "{ /* mine */ }\n");
     for (key, value, reason) in [
         ("permissions.defaultMode", "nonsense", "unknown permission mode `nonsense`"),
-        ("permissions.allow", "[\"Bash(\"]", "it does not end in `)`"),
+        ("permissions.allow", "[\"Bash(\"]", "missing `)` at the end"),
         ("permissions.deny", "[\"Bsh(rm *)\"]", "unknown tool `Bsh`: did you mean `Bash`?"),
         ("permissions.deny", "[\"Strange(x)\"]", "unknown tool `Strange`\n"),
         ("cleanupPeriodDays", "30", "only user and managed settings, and --settings, may set it"),
@@ -172,7 +176,7 @@ fn a_directory_that_there_is_not_is_set_and_said() {
 /// What is the operator's own should not be committed by accident.
 #[test]
 fn a_new_file_that_git_does_not_ignore_is_told_of() {
-    let said = "settings.local.json is new and git does not ignore it: add it to .gitignore";
+    let said = "settings.local.json: git does not ignore this new file: add it to .gitignore";
     let set = |project: &Project, value: &str| {
         let ran = config(project, &["set", "language", value]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -282,7 +286,7 @@ fn settings_given_on_the_command_line_must_be_settings() {
     for (given, reason) in [
         ("/missing.json", "--settings /missing.json: file not found"),
         ("list.json", "--settings list.json: its top level is not an object"),
-        ("{\"model\":", "--settings: it is not JSON"),
+        ("{\"model\":", "--settings: invalid JSON"),
     ] {
         let mut command = project.eval_command("Bash", &json!({"command": "touch done"}));
         let ran = run(command.args(["--settings", given]));
@@ -350,7 +354,7 @@ fn an_operators_snapshot_drops_neither_the_organisation_nor_the_command_line() {
 
 #[test]
 fn a_snapshot_that_is_no_object_is_not_taken_for_an_empty_one() {
-    for (snapshot, reason) in [("[]", "its top level is not an object"), ("{", "it is not JSON")] {
+    for (snapshot, reason) in [("[]", "its top level is not an object"), ("{", "invalid JSON")] {
         let project = with_snapshot(snapshot);
         project.file(".claude/settings.json", r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#);
         let ran = run(&mut project.eval_command("Bash", &json!({"command": "rm x"})));

@@ -204,7 +204,7 @@ fn without_slash_commands_there_are_no_skills() {
     project.file(".claude/agents/lead.md", lead);
     let server = Server::start([Reply::say("Said.")]).unwrap();
     let ran = go(&project, &server, "hello", &["--agent", "lead"]);
-    assert!(ran.stderr.contains("is not trusted, and it brings hooks"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not trusted. It contains hooks"), "{}", ran.stderr);
     let ran = go(&project, &server, "hello", &["--agent", "lead", "--disable-slash-commands"]);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Said.\n", ""));
 }

@@ -216,7 +216,7 @@ fn a_schema_that_cannot_be_used_is_told_before_anything_is_sent() {
     let project = project();
     let server = Server::start([Reply::say("never")]).unwrap();
     for (schema, expected) in [
-        ("schema.json", "it is not JSON"),
+        ("schema.json", "invalid JSON"),
         (r#"{"type":"array"}"#, "\"type\": \"object\""),
         (r#"{"type":"object","required":1}"#, "it is not a JSON Schema: `/required`"),
         (

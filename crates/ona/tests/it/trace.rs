@@ -135,7 +135,7 @@ fn verify_names_the_first_bad_line_whatever_the_line_ends_are() {
             2,
             "the previous line that it names is missing",
         ),
-        ([lines[0], lines[1], "{\"broken\":", lines[2], lines[3]].join("\n"), 3, "it is not JSON"),
+        ([lines[0], lines[1], "{\"broken\":", lines[2], lines[3]].join("\n"), 3, "invalid JSON"),
         ([lines[0], lines[1], "{}", lines[2]].join("\n"), 3, "it is JSON, but not a trace record"),
     ] {
         project.file(LEDGER, bad + "\n");

@@ -422,11 +422,7 @@ fn without_a_model_or_without_its_answer_nothing_is_silent() {
     let ran = run(&mut project.eval_command("WebFetch", &input(&site.url("/"))));
     assert!(ran.stdout.contains("no model is configured to answer the prompt"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the page"), "{}", ran.stdout);
-    assert!(
-        ran.stderr.contains("warning: WebFetch runs without a model: claude"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("warning: WebFetch needs a model: claude"), "{}", ran.stderr);
 
     let server = Server::start([Reply::error(400, "invalid_request_error", "no")]).unwrap();
     let mut command = project.eval_command("WebFetch", &input(&site.url("/")));

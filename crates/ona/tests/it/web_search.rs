@@ -162,7 +162,7 @@ fn what_is_not_set_up_is_a_clear_error() {
     }
     user_settings(&project, &json!({"webSearch": {"backend": "google", "url": "nope"}}));
     let ran = run(&mut project.eval_command("WebSearch", &json!({"query": "rust"})));
-    assert!(ran.stderr.contains("webSearch.backend: unknown variant `google`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("webSearch.backend: unknown value `google`"), "{}", ran.stderr);
     assert!(ran.stderr.contains("webSearch.url: it is not a valid URL"), "{}", ran.stderr);
     let both = json!({"query": "rust", "allowed_domains": ["a.b"], "blocked_domains": ["c.d"]});
     assert!(project.refused("WebSearch", both).contains("not both"));

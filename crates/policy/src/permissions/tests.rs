@@ -462,7 +462,7 @@ fn what_agents_may_write_opens_nothing_that_is_protected_below_it() {
 fn what_is_no_rule_says_why() {
     for (behavior, text, why) in [
         (Allow, "", "it is empty"),
-        (Allow, "Bash(ls", "it does not end in `)`"),
+        (Allow, "Bash(ls", "missing `)` at the end"),
         (Allow, "(ls)", "the tool is missing"),
         (Allow, "ls)", "without a `(`"),
         (Allow, "Bash(:*)", "names no command"),

@@ -112,7 +112,7 @@ impl Walk {
                 (value, dialect)
             }
             Err(error) => {
-                let why = format!("it is not JSON: {error}");
+                let why = format!("invalid JSON: {error}");
                 self.fragments.push((line.number, torn_hash(&line.bytes), why));
                 return;
             }

@@ -135,7 +135,7 @@ fn writing_names_the_file_and_the_reason() {
     fs::write(here("bad.json"), "{").unwrap();
     let table = [
         ("dir.json", "it is a directory"),
-        ("bad.json", "it is not JSON: EOF while parsing an object at line 1 column 1"),
+        ("bad.json", "invalid JSON: EOF while parsing an object at line 1 column 1"),
         ("bad.json/x.json", "it cannot be written: File exists (os error 17)"),
     ];
     for (name, reason) in table {

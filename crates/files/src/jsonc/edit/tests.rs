@@ -77,7 +77,7 @@ fn what_cannot_be_edited_is_said() {
     let table = [
         (
             set("{", &["a"], &json!(1)),
-            "it is not JSON: EOF while parsing an object at line 1 column 1",
+            "invalid JSON: EOF while parsing an object at line 1 column 1",
         ),
         (set("[]", &["a"], &json!(1)), "its top level is not an object"),
         (set("{}", &[], &json!(1)), "no key is given"),
