@@ -13,16 +13,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ona_config::Config;
-use ona_config::servers::GivenServers;
-use ona_config::settings::{Given, Settings};
+use ona_config::settings::Settings;
 use ona_engine::{
     AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, SessionBuilder,
     StartError, Starter, Which, Work,
 };
 use ona_front::{Human, channel};
 use ona_gate::core::Core;
-use ona_hooks::Timeouts;
 use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings};
@@ -99,27 +96,7 @@ impl Bench {
         let hooks: Vec<Value> = (0..hooks)
             .map(|n| json!({"hook_event_name": "PreToolUse", "command": command(n)}))
             .collect();
-        let config = Config {
-            home: world.to_owned(),
-            claude_dir: world.join("none"),
-            ona_config: world.join("none"),
-            managed_dirs: Vec::new(),
-            given: Given { settings: vec![json!({"hooks": hooks}).to_string()], sources: None },
-            servers: GivenServers::default(),
-            started_by: None,
-            plugin_dirs: Vec::new(),
-            agents: None,
-            skills_off: false,
-            skill_listing_room: None,
-            mode: None,
-            trust: false,
-            hooks_disabled: false,
-            hook_timeouts: Timeouts::default(),
-            has_locale: true,
-            secrets: Vec::new(),
-            learned_secrets: Default::default(),
-            variable: |_| None,
-        };
+        let config = ona_config::testing::config(world, &json!({"hooks": hooks}));
         let engine = Engine::new(Core {
             store: Store::open(&dir.join("agent.db")).unwrap(),
             settings: ToolSettings::default(),

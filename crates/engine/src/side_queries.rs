@@ -98,7 +98,7 @@ impl SessionRef<'_> {
         Ok(answer)
     }
 
-    /// Asks the small model about a text; `None` if there is no model.
+    /// Asks the small model about a text; `None` if no model is configured.
     pub(crate) async fn ask_about(
         self,
         prompt: &str,

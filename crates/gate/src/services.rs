@@ -86,7 +86,7 @@ pub trait EngineServices: Send + Sync {
         Box::pin(async move { ToolOutput::rejected(format!("unknown skill `{}`", skill.name)) })
     }
 
-    /// Asks the small model about a text; `None` without a model.
+    /// Asks the small model about a text; `None` if no model is configured.
     fn digest<'a>(
         &'a self,
         _: &'a Gate,

@@ -13,9 +13,10 @@ use ona_trace::reconcile::revert;
 
 use crate::file::{Intent, LoadError};
 use crate::gate::{not_blocked, valid};
+use crate::history::HistoryError;
 use crate::ignore::{Ignore, IgnoreError};
 use crate::map::{self, MapError};
-use crate::reconcile::{Changes, ReconcileError};
+use crate::reconcile::Changes;
 use crate::refusal::Refusal;
 use crate::scope::{GlobError, Held};
 use crate::workspace::Workspace;
@@ -57,7 +58,7 @@ pub enum AdoptError {
     },
     /// The changes are not known.
     #[error(transparent)]
-    Changes(#[from] ReconcileError),
+    Changes(#[from] HistoryError),
     /// The trace is not where it should be.
     #[error(transparent)]
     Path(#[from] UnsafePath),
@@ -248,7 +249,7 @@ mod tests {
         let error = adopt(&workspace, None, "INT-2").await.unwrap_err();
         assert!(matches!(error, AdoptError::Refused(Refusal::IntentInactive { .. })), "{error:?}");
         let error = adopt(&workspace, Some("nowhere"), "INT-1").await.unwrap_err();
-        assert!(matches!(error, AdoptError::Changes(ReconcileError::Git(_))), "{error:?}");
+        assert!(matches!(error, AdoptError::Changes(HistoryError::Git(_))), "{error:?}");
         write(root, ".intentignore", "INT-1\n");
         let error = adopt(&workspace, None, "INT-1").await.unwrap_err();
         assert!(matches!(error, AdoptError::Refused(Refusal::IntentBlocked { .. })), "{error:?}");

@@ -1,32 +1,16 @@
 //! Changes in a work tree since a commit, and those that the trace does not explain.
 
-use std::io;
-
-use ona_repo::git::{self, Contents, GitError};
+use ona_repo::git::{self, Contents};
 use ona_trace::class::Versions;
 use ona_trace::entry::ModeChange;
 use ona_trace::ledger::LEDGER_PATH;
-use ona_trace::paths::UnsafePath;
 use ona_trace::reconcile::{ChangeKind, Ungoverned, reconcile, unexplained_modes};
 
 use crate::file::INTENTS_FILE;
+use crate::history::HistoryError;
 use crate::map::MAP_PATH;
 use crate::setup::set_up;
 use crate::workspace::Workspace;
-
-/// Why changes cannot be compared with the trace.
-#[derive(Debug, thiserror::Error)]
-pub enum ReconcileError {
-    /// git has no answer.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// The trace is not where it should be.
-    #[error(transparent)]
-    Path(#[from] UnsafePath),
-    /// The trace cannot be read.
-    #[error("cannot read {LEDGER_PATH}: {0}")]
-    Trace(#[from] io::Error),
-}
 
 /// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +44,7 @@ pub struct Changes {
 
 impl Changes {
     /// The changes since a revision, or since the commit that is checked out.
-    pub async fn since(workspace: &Workspace, rev: Option<&str>) -> Result<Self, ReconcileError> {
+    pub async fn since(workspace: &Workspace, rev: Option<&str>) -> Result<Self, HistoryError> {
         let root = workspace.root();
         let base = match rev {
             Some(rev) => Some(git::commit(root, rev).await?),

@@ -1,7 +1,7 @@
 //! Ending what is left running below this process, when the process itself ends.
 //!
 //! A process that runs tool calls is a subreaper ([`adopt_orphans`](crate::adopt_orphans)): as long as it lives, all
-//! processes they start are its descendants. After its end, nothing would show who started them.
+//! processes they start are its descendants. When it ends they get another parent, and cannot be traced to it any more.
 
 use std::collections::HashSet;
 use std::thread::sleep;

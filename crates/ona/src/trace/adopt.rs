@@ -8,8 +8,7 @@ use ona_intents::adopt::{AdoptError, Adopted, adopt};
 use ona_intents::refusal::Refusal;
 use serde_json::json;
 
-use super::reconcile::not_compared;
-use crate::workspace::{Location, find_intent, printed, runtime, unreadable};
+use crate::workspace::{Location, find_intent, no_history, printed, runtime, unreadable};
 
 pub fn run(
     location: &Location,
@@ -51,7 +50,7 @@ fn not_adopted(error: AdoptError, id: &str) -> CliError {
     let message = error.to_string();
     match error {
         AdoptError::Load(error) => unreadable(&error),
-        AdoptError::Changes(error) => not_compared(error),
+        AdoptError::Changes(error) => no_history(error),
         AdoptError::Refused(Refusal::IntentInactive { .. }) => CliError::usage(message)
             .hint(format!("`ona intent status {id} IN_PROGRESS` reopens it")),
         AdoptError::Refused(_) | AdoptError::Path(_) => CliError::usage(message),

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use ona_cli::CliError;
 use ona_cli::output::plain;
-use ona_intents::reconcile::{Changes, ReconcileError};
+use ona_intents::reconcile::Changes;
 use ona_trace::entry::LineRange;
 use ona_trace::reconcile::Ungoverned;
 use serde_json::{Value, json};
 
-use crate::workspace::{Location, counted, no_answer, printed, runtime};
+use crate::workspace::{Location, counted, no_history, printed, runtime};
 
 pub fn run(location: &Location, since: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     let changes =
-        runtime()?.block_on(Changes::since(&location.workspace, since)).map_err(not_compared)?;
+        runtime()?.block_on(Changes::since(&location.workspace, since)).map_err(no_history)?;
     let text = if as_json {
         let value = json!({"base": changes.base, "changed_files": changes.files.len(),
             "ungoverned": changes.ungoverned.iter().map(self::json).collect::<Vec<_>>()});
@@ -23,15 +23,6 @@ pub fn run(location: &Location, since: Option<&str>, as_json: bool) -> Result<Ex
     };
     printed(&text)?;
     Ok(ExitCode::from(u8::from(!changes.ungoverned.is_empty())))
-}
-
-/// Why the changes are not known, and what to do.
-pub fn not_compared(error: ReconcileError) -> CliError {
-    match error {
-        ReconcileError::Git(error) => no_answer(error),
-        ReconcileError::Path(error) => CliError::usage(error.to_string()),
-        ReconcileError::Trace(_) => CliError::failed(error.to_string()),
-    }
 }
 
 fn words(changes: &Changes) -> String {
