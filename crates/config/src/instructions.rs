@@ -141,15 +141,15 @@ fn read(roots: &Roots, reason: LoadReason) -> (Loaded, Conditional) {
     let mut out = Vec::new();
     for dir in &roots.managed_dirs {
         let find = Find::new(MemoryType::Managed, reason, dir);
-        reader.read(&dir.join("CLAUDE.md"), &find, &mut out);
+        out.extend(reader.read(&dir.join("CLAUDE.md"), &find));
     }
     let find = Find::new(MemoryType::User, reason, &roots.claude_dir);
-    reader.read(&roots.claude_dir.join("CLAUDE.md"), &find, &mut out);
+    out.extend(reader.read(&roots.claude_dir.join("CLAUDE.md"), &find));
     for rule in reader.users_rules() {
-        reader.read(&rule, &find.rule(), &mut out);
+        out.extend(reader.read(&rule, &find.rule()));
     }
     for (dir, own) in directories(roots) {
-        reader.directory(&dir, own, reason, None, &mut out);
+        out.extend(reader.directory(&dir, own, reason, None));
     }
     let warnings = std::mem::take(&mut reader.warnings);
     (Loaded { instructions: out, warnings }, Conditional::new(reader))

@@ -1,6 +1,7 @@
 //! A call on its way through the stages, with the answers so far.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ona_hooks::{About, Fired};
 use ona_policy::{Call, Effects};
@@ -57,6 +58,13 @@ pub struct Consent {
     pub input: Option<Value>,
 }
 
+impl Consent {
+    /// Whether it came with this input: hooks may have replaced it since.
+    pub fn is_for(&self, input: &Value) -> bool {
+        self.input.as_ref() == Some(input)
+    }
+}
+
 /// A call that is judged at a gate.
 pub struct Judgement<'g> {
     /// The gate.
@@ -83,6 +91,8 @@ pub struct Judgement<'g> {
     pub by_hooks: Option<Behavior>,
     /// Who replaced the input last.
     pub replaced_by: Option<ReplacedBy>,
+    /// The PreToolUse hooks whose replacement is part of the input.
+    pub rewrote: BTreeSet<i64>,
     /// Who has approved it.
     pub consent: Option<Consent>,
 }
@@ -109,6 +119,7 @@ impl<'g> Judgement<'g> {
             governed: None,
             by_hooks: None,
             replaced_by: None,
+            rewrote: BTreeSet::new(),
             consent: None,
         }
     }
@@ -141,7 +152,7 @@ impl<'g> Judgement<'g> {
     /// The call, for hooks.
     pub fn about(&self) -> About<'_> {
         let facts = self.tool.facts().for_rules();
-        About { id: self.id, facts, effects: &self.effects }
+        About { id: self.id, facts, effects: &self.effects, rewrote: &self.rewrote }
     }
 
     /// Fires an event about the call. Texts of hooks for the model are kept.
@@ -149,7 +160,11 @@ impl<'g> Judgement<'g> {
         let mut fired = self.gate.fire(detail, Some(self.about()), self.cancel).await;
         self.noted.hooks.append(&mut fired.rows);
         for text in fired.contexts.drain(..) {
-            self.noted.contexts.push(self.gate.shortened(text));
+            let text = self.gate.shortened(text);
+            // A hook that judges the input twice may say the same twice.
+            if !self.noted.contexts.contains(&text) {
+                self.noted.contexts.push(text);
+            }
         }
         if self.noted.stop.is_none() {
             self.noted.stop = fired.stop.take();

@@ -1,5 +1,7 @@
 //! What the exit code and the output of one hook decide, and how the decisions of several are merged (S0 §5.4 to §5.6).
 
+use std::collections::BTreeSet;
+
 use ona_types::Behavior;
 use ona_types::hook::{
     Decision, ElicitationAction, HookEvent, HookInvocation, HookSpecificOutput, PermissionDecision,
@@ -30,8 +32,8 @@ pub struct Fired {
     pub blocks: Vec<(i64, String)>,
     /// The input to run instead.
     pub updated_input: Option<Map<String, Value>>,
-    /// Who put it there.
-    pub updated_by: Option<i64>,
+    /// The hooks that have replaced it, the last of which has its way.
+    pub updated_by: BTreeSet<i64>,
     /// Text for the model.
     pub contexts: Vec<String>,
     /// Text for the user.
@@ -237,7 +239,7 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
             }
             if updated_input.is_some() {
                 fired.updated_input = updated_input;
-                fired.updated_by = Some(ordinal);
+                fired.updated_by.insert(ordinal);
             }
             fired.contexts.extend(additional_context);
         }

@@ -1,5 +1,6 @@
 //! Firing an event: runs the matching hooks one at a time. What each decides is read in [`crate::decision`].
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,9 @@ pub struct About<'a> {
     pub facts: RuleFacts,
     /// What it would touch, as it was asked for.
     pub effects: &'a Effects,
+    /// Hooks whose replacement is part of the input already. They judge it again, but replace nothing: a hook that
+    /// adds something would add it twice.
+    pub rewrote: &'a BTreeSet<i64>,
 }
 
 /// The hooks in force.
@@ -225,7 +229,13 @@ impl HookPlane {
                 exit_code = ran.exit_code, timed_out = ran.timed_out, command = label(), "ran",
             );
             fired.ran += 1;
+            let rewrote = about.is_some_and(|about| about.rewrote.contains(&entry.ordinal));
+            let kept = rewrote.then(|| fired.updated_input.clone());
             apply_result(&mut fired, entry, event, &mut ran);
+            if let Some(input) = kept {
+                fired.updated_input = input;
+                fired.updated_by.remove(&entry.ordinal);
+            }
             row.exit_code = ran.exit_code;
             row.stdout_text = Some(self.host.redactor.mask(&ran.stdout).into_owned());
             row.stderr_text = Some(self.host.redactor.mask(&ran.stderr).into_owned());

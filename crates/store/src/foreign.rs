@@ -4,7 +4,6 @@
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use rusqlite::OptionalExtension;
-use rusqlite::config::DbConfig;
 use serde_json::Value;
 
 use crate::conversations::Seat;
@@ -47,13 +46,6 @@ pub struct HeardHook<'a> {
 }
 
 impl Store {
-    /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
-    /// process that lives for one commit would spend more on folding the log into the file than on all the rest.
-    pub fn leave_log(&self) -> Result<(), StoreError> {
-        let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-        self.read(|c| Ok(c.set_db_config(keep, true).map(drop)?))
-    }
-
     /// A session with its origin, where there is one.
     pub fn seat_of(&self, id: &SessionId) -> Result<Option<(Seat, String)>, StoreError> {
         self.read(|c| {

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use tracing::debug;
 
@@ -24,6 +25,9 @@ const CACHE_KIB: i64 = 512;
 
 /// The `-wal` file is cut back to this after a checkpoint.
 const WAL_LIMIT: i64 = 4 << 20;
+
+/// A `-wal` file that is longer than this is not left behind.
+const LOG_LEFT: u64 = 1 << 20;
 
 // Older ones have a WAL bug that can lose a commit when two processes write at once.
 const _: () = assert!(
@@ -82,6 +86,17 @@ impl Store {
         let store = Self { connection: Mutex::new(connection), path: path.clone() };
         schema::bring_up_to_date(&store)?;
         Ok(store)
+    }
+
+    /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
+    /// process that lives for one commit would spend more on folding the log into the file than on all the rest.
+    /// A log that has grown is folded: the next process would read all of it.
+    pub fn leave_log(&self) -> Result<(), StoreError> {
+        let keep = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let grown = fs::metadata(log).is_ok_and(|log| log.len() > LOG_LEFT);
+        self.read(|c| Ok(c.set_db_config(keep, !grown).map(drop)?))
     }
 
     /// Where the record is.
@@ -364,5 +379,26 @@ mod tests {
         }
         let wal = fs::metadata(dir.path().join("agent.db-wal")).unwrap().len();
         assert!(wal < 3 * WAL_LIMIT as u64, "20 MB were written, the -wal holds {wal}");
+    }
+
+    #[test]
+    fn a_log_that_is_left_behind_stays_small() {
+        let dir = tempfile::tempdir().unwrap();
+        let blob = "x".repeat(50_000);
+        let mut left = Vec::new();
+        for n in 0..100 {
+            let store = Store::open(&dir.path().join("agent.db")).unwrap();
+            store.leave_log().unwrap();
+            store
+                .write(|tx| {
+                    tx.execute("INSERT INTO schema_meta(key, value) VALUES (?1, ?2)", (n, &blob))?;
+                    Ok(())
+                })
+                .unwrap();
+            drop(store);
+            left.push(fs::metadata(dir.path().join("agent.db-wal")).map_or(0, |log| log.len()));
+        }
+        assert!(left.iter().all(|log| *log < 2 * LOG_LEFT), "{left:?}");
+        assert!(left.iter().filter(|log| **log > 0).count() > 80, "most leave it: {left:?}");
     }
 }

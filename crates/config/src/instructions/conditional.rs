@@ -53,13 +53,13 @@ impl Conditional {
         let dirs: Vec<_> = names.iter().flat_map(|name| self.on_the_way(name)).collect();
         for (dir, own) in dirs {
             let reason = LoadReason::NestedTraversal;
-            self.reader.directory(&dir, own, reason, Some(file), &mut out);
+            out.extend(self.reader.directory(&dir, own, reason, Some(file)));
         }
         let rules = std::mem::take(&mut self.reader.rules);
         for rule in rules.iter().filter(|rule| names.iter().any(|name| rule.fits(name))) {
             let mut find = rule.find.clone();
             find.trigger = Some(file.to_owned());
-            self.reader.read(&rule.path, &find, &mut out);
+            out.extend(self.reader.read(&rule.path, &find));
         }
         self.reader.rules = rules;
         Loaded { instructions: out, warnings: std::mem::take(&mut self.reader.warnings) }

@@ -83,30 +83,31 @@ impl Reader {
         own: bool,
         reason: LoadReason,
         trigger: Option<&Path>,
-        out: &mut Vec<Instruction>,
-    ) {
+    ) -> Vec<Instruction> {
+        let mut out = Vec::new();
         let mut find = Find::new(MemoryType::Project, reason, dir);
         find.trigger = trigger.map(Path::to_owned);
         let shared = [dir.join("CLAUDE.md"), dir.join(".claude/CLAUDE.md")];
         if shared.iter().any(|path| exists(path)) {
             for path in &shared {
-                self.read(path, &find, out);
+                out.extend(self.read(path, &find));
             }
         } else {
-            self.read(&dir.join("AGENTS.md"), &find, out);
+            out.extend(self.read(&dir.join("AGENTS.md"), &find));
         }
         for rule in self.projects_rules(dir) {
-            self.read(&rule, &find.rule(), out);
+            out.extend(self.read(&rule, &find.rule()));
         }
         if own {
             find.memory_type = MemoryType::Local;
-            self.read(&dir.join("CLAUDE.local.md"), &find, out);
+            out.extend(self.read(&dir.join("CLAUDE.local.md"), &find));
         }
+        out
     }
 
     /// Reads a file that need not exist, and what it imports, right after it.
-    pub(super) fn read(&mut self, path: &Path, find: &Find, out: &mut Vec<Instruction>) {
-        self.read_from(path, find, None, 0, out);
+    pub(super) fn read(&mut self, path: &Path, find: &Find) -> Vec<Instruction> {
+        self.read_from(path, find, None, 0)
     }
 
     fn read_from(
@@ -115,22 +116,26 @@ impl Reader {
         find: &Find,
         parent: Option<&Path>,
         hops: usize,
-        out: &mut Vec<Instruction>,
-    ) {
-        let Some(real) = self.admit(path, find) else { return };
+    ) -> Vec<Instruction> {
+        let mut out = Vec::new();
+        let Some(real) = self.admit(path, find) else { return out };
         if self.seen.contains(&real) {
-            return;
+            return out;
         }
         if let Some(parent) = parent
             && hops > MAX_IMPORT_DEPTH
         {
-            return self.warn(path, &Problem::TooDeep(parent.to_owned()));
+            self.warn(path, &Problem::TooDeep(parent.to_owned()));
+            return out;
         }
         let file = file::read(&real);
         self.seen.insert(real);
         let file = match file.and_then(|file| self.bounds.take(file.text.len()).map(|()| file)) {
             Ok(file) => file,
-            Err(problem) => return self.warn(path, &problem),
+            Err(problem) => {
+                self.warn(path, &problem);
+                return out;
+            }
         };
         if file.lossy {
             self.warn(path, &Problem::NotUtf8);
@@ -152,11 +157,15 @@ impl Reader {
         }
         for import in &scanned.imports {
             match self.imported(import, path) {
-                Ok(Some(target)) => self.read_from(&target, find, Some(path), hops + 1, out),
+                Ok(Some(target)) => out.extend(self.read_from(&target, find, Some(path), hops + 1)),
                 Ok(None) => {}
-                Err(problem) => return self.warn(path, &problem),
+                Err(problem) => {
+                    self.warn(path, &problem);
+                    return out;
+                }
             }
         }
+        out
     }
 
     /// The file that an import means; `None` without such a file, since most words with `@` are not imports.

@@ -16,8 +16,10 @@ use super::schema::Settings;
 /// A key with more invalid entries than this is dropped as a whole.
 const MAX_BAD_ENTRIES: usize = 100;
 
-/// Entries that were dropped or are suspicious: each with its key and the problem.
-pub(super) type Findings = Vec<(String, String)>;
+/// An entry that was dropped or is suspicious: its key and the problem.
+pub(super) type Finding = (String, String);
+
+pub(super) type Findings = Vec<Finding>;
 
 /// Which files may set a restricted key.
 #[derive(Clone, Copy)]
@@ -59,16 +61,18 @@ impl MaySet {
 
 /// Drops invalid entries.
 pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
-    let mut found = Findings::new();
-    limits(layer, &mut found);
-    mode(&mut layer.json, &mut found);
-    rules(&mut layer.json, &layer.source, anchors, &mut found);
-    model_config(&mut layer.json, &mut found);
-    env(&mut layer.json, &mut found);
-    web(&mut layer.json, &mut found);
-    hooks(&mut layer.json, &mut found);
-    for (key, value) in std::mem::take(&mut layer.json) {
-        layer.json.extend(fitting(key, value, &mut found));
+    let mut found = limits(layer);
+    let json = &mut layer.json;
+    found.extend(mode(json));
+    found.extend(rules(json, &layer.source, anchors));
+    found.extend(model_config(json));
+    found.extend(env(json));
+    found.extend(web(json));
+    found.extend(hooks(json));
+    for (key, value) in std::mem::take(json) {
+        let (fitting, misfits) = fitting(key, value);
+        json.extend(fitting);
+        found.extend(misfits);
     }
     // A dropped limit of the organisation must not count as no limit.
     for limit in SERVER_LIMITS.iter().filter(|_| layer.source.scope == Scope::Managed) {
@@ -80,7 +84,8 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     found
 }
 
-fn limits(layer: &mut Layer, found: &mut Findings) {
+fn limits(layer: &mut Layer) -> Findings {
+    let mut found = Findings::new();
     for (path, may) in LIMITED {
         let Some(reason) = may.refuse(layer.source.scope) else { continue };
         let [parents @ .., key] = path else { continue };
@@ -92,45 +97,49 @@ fn limits(layer: &mut Layer, found: &mut Findings) {
             found.push((path.join("."), reason.to_owned()));
         }
     }
+    found
 }
 
 fn permissions(json: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
     json.get_mut("permissions")?.as_object_mut()
 }
 
-fn mode(json: &mut Map<String, Value>, found: &mut Findings) {
-    let Some(permissions) = permissions(json) else { return };
+fn mode(json: &mut Map<String, Value>) -> Option<Finding> {
+    let permissions = permissions(json)?;
     let reason = match permissions.get("defaultMode") {
-        None | Some(Value::Null) => return,
+        None | Some(Value::Null) => return None,
         Some(Value::String(mode)) if mode == "auto" => {
             "`auto` is not supported: ona has no classifier".to_owned()
         }
         Some(Value::String(mode)) => match mode.parse::<PermissionMode>() {
-            Ok(_) => return,
+            Ok(_) => return None,
             Err(unknown) => unknown.to_string(),
         },
         Some(_) => "it is not a string".to_owned(),
     };
-    found.push(("permissions.defaultMode".to_owned(), reason));
     permissions.shift_remove("defaultMode");
+    Some(("permissions.defaultMode".to_owned(), reason))
 }
 
-fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors, found: &mut Findings) {
-    let Some(permissions) = permissions(json) else { return };
+fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors) -> Findings {
+    let mut found = Findings::new();
+    let Some(permissions) = permissions(json) else { return found };
     for behavior in [Behavior::Allow, Behavior::Ask, Behavior::Deny] {
         let Some(Value::Array(list)) = permissions.get_mut(behavior.as_str()) else { continue };
         let key = format!("permissions.{behavior}");
-        sift(list, &key, found, |rule, _, _| {
+        found.extend(sift(list, &key, |rule, key| {
             let text = rule.as_str().ok_or(Unusable::NotAString)?;
             let (_, odd) = Rule::parse(text, behavior, source.clone(), anchors)?;
-            Ok(odd)
-        });
+            Ok(odd.map(|odd| (key.to_owned(), odd)).into_iter().collect())
+        }));
     }
+    found
 }
 
 /// S0 §2.2 allows nothing else here: a secret would end up in the database.
-fn model_config(json: &mut Map<String, Value>, found: &mut Findings) {
-    let Some(Value::Object(config)) = json.get_mut("model_config") else { return };
+fn model_config(json: &mut Map<String, Value>) -> Findings {
+    let mut found = Findings::new();
+    let Some(Value::Object(config)) = json.get_mut("model_config") else { return found };
     config.retain(|key, _| {
         let known = matches!(key.as_str(), "provider" | "model_id");
         if !known {
@@ -139,11 +148,13 @@ fn model_config(json: &mut Map<String, Value>, found: &mut Findings) {
         }
         known
     });
+    found
 }
 
 /// Drops variables that no process can have, and those that ona sets itself.
-fn env(json: &mut Map<String, Value>, found: &mut Findings) {
-    let Some(Value::Object(env)) = json.get_mut("env") else { return };
+fn env(json: &mut Map<String, Value>) -> Findings {
+    let mut found = Findings::new();
+    let Some(Value::Object(env)) = json.get_mut("env") else { return found };
     env.retain(|name, value| {
         let own = name == "AGENT_SDLC_DB" || name.starts_with("ONA_") || name.starts_with("SDLC_");
         let reason = if name.is_empty() || name.contains(['=', '\0']) {
@@ -158,21 +169,20 @@ fn env(json: &mut Map<String, Value>, found: &mut Findings) {
         found.push((format!("env.{name}"), reason.to_owned()));
         false
     });
+    found
 }
 
 /// An invalid host would silently stay blocked, and an invalid URL would fail at the first search.
-fn web(json: &mut Map<String, Value>, found: &mut Findings) {
+fn web(json: &mut Map<String, Value>) -> Findings {
+    let mut found = Findings::new();
     if let Some(Value::Object(fetch)) = json.get_mut("webFetch")
         && let Some(Value::Array(hosts)) = fetch.get_mut("allowPrivateHosts")
     {
-        sift(hosts, "webFetch.allowPrivateHosts", found, |host, _, _| match host.as_str() {
+        found.extend(sift(hosts, "webFetch.allowPrivateHosts", |host, _| {
             // A value that is not a string is reported by the type check.
-            None => Ok(None),
-            Some(text) => {
-                PrivateHost::parse(text)?;
-                Ok(None)
-            }
-        });
+            host.as_str().map(PrivateHost::parse).transpose()?;
+            Ok(Findings::new())
+        }));
     }
     if let Some(Value::Object(search)) = json.get_mut("webSearch")
         && let Some(Err(why)) = search.get("url").and_then(Value::as_str).map(link::parse)
@@ -180,20 +190,22 @@ fn web(json: &mut Map<String, Value>, found: &mut Findings) {
         found.push(("webSearch.url".to_owned(), why.to_string()));
         search.shift_remove("url");
     }
+    found
 }
 
 /// The author of a guard must learn that it does not run.
 const NOT_RUN: &str = "no hook runs for it";
 
 /// Checks only the shape: the hook plane checks the rest.
-fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
+fn hooks(json: &mut Map<String, Value>) -> Findings {
+    let mut found = Findings::new();
     match json.get_mut("hooks") {
         Some(Value::Object(events)) => events.retain(|event, matchers| {
             let key = format!("hooks.{event}");
             let reason = match (event.parse::<HookEvent>(), &mut *matchers) {
                 (Err(unknown), _) => format!("{unknown}: {NOT_RUN}"),
                 (Ok(_), Value::Array(list)) => {
-                    sift(list, &key, found, matcher);
+                    found.extend(sift(list, &key, matcher));
                     return true;
                 }
                 (Ok(_), _) => format!("it is not an array: {NOT_RUN}"),
@@ -201,7 +213,7 @@ fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
             found.push((key, reason));
             false
         }),
-        Some(Value::Array(list)) => sift(list, "hooks", found, matcher),
+        Some(Value::Array(list)) => found.extend(sift(list, "hooks", matcher)),
         None | Some(Value::Null) => {}
         Some(_) => {
             let reason = format!("it is neither an object nor an array: {NOT_RUN}");
@@ -209,30 +221,29 @@ fn hooks(json: &mut Map<String, Value>, found: &mut Findings) {
             json.shift_remove("hooks");
         }
     }
+    found
 }
 
-fn matcher(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
-    usable(entry, key, found).map_err(not_run)
+fn matcher(entry: &mut Value, key: &str) -> Verdict {
+    usable(entry, key).map_err(not_run)
 }
 
 fn not_run(unusable: Unusable) -> Unusable {
     Unusable::NotRun(Box::new(unusable))
 }
 
-fn usable(entry: &mut Value, key: &str, found: &mut Findings) -> Verdict {
+fn usable(entry: &mut Value, key: &str) -> Verdict {
     let entry = entry.as_object_mut().ok_or(Unusable::NotAnObject)?;
     if let Some(event) = entry.get("hook_event_name") {
         let event = event.as_str().ok_or(Unusable::EventName)?;
         event.parse::<HookEvent>()?;
     }
-    if let Some(handlers) = entry.get_mut("hooks") {
-        let handlers = handlers.as_array_mut().ok_or(Unusable::Hooks)?;
-        sift(handlers, &format!("{key}.hooks"), found, |handler, _, _| {
-            let usable = handler.as_object().map(|_| None);
-            usable.ok_or_else(|| not_run(Unusable::NotAnObject))
-        });
-    }
-    Ok(None)
+    let Some(handlers) = entry.get_mut("hooks") else { return Ok(Findings::new()) };
+    let handlers = handlers.as_array_mut().ok_or(Unusable::Hooks)?;
+    Ok(sift(handlers, &format!("{key}.hooks"), |handler, _| {
+        let usable = handler.as_object().map(|_| Findings::new());
+        usable.ok_or_else(|| not_run(Unusable::NotAnObject))
+    }))
 }
 
 /// Why an entry is dropped.
@@ -256,31 +267,27 @@ enum Unusable {
     NotRun(Box<Unusable>),
 }
 
-/// An error is the reason to drop an entry; a text is a remark about one that is kept.
-type Verdict = Result<Option<String>, Unusable>;
+/// An error is the reason to drop an entry; findings are remarks about one that is kept, or about its parts.
+type Verdict = Result<Findings, Unusable>;
 
-/// Keeps the entries that pass the test. It gets the entry, its key, and the list of findings.
-fn sift(
-    list: &mut Vec<Value>,
-    key: &str,
-    found: &mut Findings,
-    test: impl Fn(&mut Value, &str, &mut Findings) -> Verdict,
-) {
+/// Keeps the entries that pass the test, which gets the entry and its key.
+fn sift(list: &mut Vec<Value>, key: &str, test: impl Fn(&mut Value, &str) -> Verdict) -> Findings {
+    let mut found = Findings::new();
     let mut index = 0;
     list.retain_mut(|entry| {
         let key = format!("{key}[{index}]");
         index += 1;
-        let verdict = test(entry, &key, found);
+        let verdict = test(entry, &key);
         let keep = verdict.is_ok();
-        if let Some(reason) = verdict.unwrap_or_else(|unusable| Some(unusable.to_string())) {
-            found.push((key, reason));
-        }
+        found.extend(verdict.unwrap_or_else(|unusable| vec![(key, unusable.to_string())]));
         keep
     });
+    found
 }
 
-/// The part of the key's value that has the type [`Settings`] wants.
-pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<String, Value> {
+/// The part of the key's value that has the type [`Settings`] wants, and what was dropped.
+pub(super) fn fitting(key: String, value: Value) -> (Map<String, Value>, Findings) {
+    let mut found = Findings::new();
     let mut alone = Value::Object(Map::from_iter([(key.clone(), value)]));
     let mut gone: Vec<String> = Vec::new();
     while let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&alone) {
@@ -288,7 +295,7 @@ pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<St
         let path: Vec<Segment> = error.path().iter().take_while(known).cloned().collect();
         if gone.len() == MAX_BAD_ENTRIES || path.is_empty() {
             found.push((key, format!("it has more than {MAX_BAD_ENTRIES} invalid entries")));
-            return Map::new();
+            return (Map::new(), found);
         }
         let name = name_in_file(&path, &gone);
         found.push((name.clone(), ona_types::plain_misfit(&error.inner().to_string())));
@@ -296,8 +303,8 @@ pub(super) fn fitting(key: String, value: Value, found: &mut Findings) -> Map<St
         gone.push(name);
     }
     match alone {
-        Value::Object(alone) => alone,
-        _ => Map::new(),
+        Value::Object(alone) => (alone, found),
+        _ => (Map::new(), found),
     }
 }
 

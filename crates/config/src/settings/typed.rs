@@ -23,9 +23,7 @@ impl Settings {
         Self::deserialize(json).unwrap_or_else(|_| {
             let fitting: Map<String, Value> = json
                 .iter()
-                .flat_map(|(key, value)| {
-                    check::fitting(key.clone(), value.clone(), &mut Vec::new())
-                })
+                .flat_map(|(key, value)| check::fitting(key.clone(), value.clone()).0)
                 .collect();
             Self::deserialize(&fitting).unwrap_or_default()
         })

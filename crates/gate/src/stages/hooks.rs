@@ -1,4 +1,4 @@
-//! PreToolUse hooks. They get the original input, once, and may replace it.
+//! PreToolUse hooks. They may replace the input, and judge a replaced one again, whoever replaced it.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,6 @@ pub struct HooksStage;
 impl<'g> Stage<Judgement<'g>> for HooksStage {
     fn name(&self) -> StageName {
         StageName::Hooks
-    }
-
-    fn judges_inputs(&self) -> bool {
-        false
     }
 
     fn judge<'a>(
@@ -49,9 +45,17 @@ fn event(call: &Judgement<'_>) -> HookDetail {
 async fn ask(call: &mut Judgement<'_>) -> Said {
     let detail = event(call);
     let mut fired = call.fire(detail).await;
+    // They replaced it, and judge it again.
+    let own_input = call.replaced_by == Some(ReplacedBy::PreToolUse);
+    let replaced = fired.updated_input.take().map(Value::Object);
+    let replaced = replaced.filter(|input| *input != call.input);
+    if replaced.is_some() {
+        call.rewrote.extend(&fired.updated_by);
+    }
+    let updated_input = replaced.as_ref().or(own_input.then_some(&call.input));
     let detail = json!({
         "ran": fired.ran, "blocks": fired.blocks, "decided_by": fired.decided_by,
-        "updated_input": fired.updated_input, "warnings": fired.warnings,
+        "updated_input": updated_input, "warnings": fired.warnings,
         "sources": sources(call, &fired),
     });
     let answer =
@@ -68,12 +72,12 @@ async fn ask(call: &mut Judgement<'_>) -> Said {
         let reason = format!("a PreToolUse hook stops the agent: {reason}");
         return answer(Verdict::Deny, reason).into();
     }
-    let replaced = fired.updated_input.take().map(Value::Object);
+    // What they decided when they replaced the input was about the new one.
+    call.by_hooks = fired.permission.max(call.by_hooks.filter(|_| own_input));
     if replaced.is_some() {
         call.replaced_by = Some(ReplacedBy::PreToolUse);
     }
-    call.by_hooks = fired.permission;
-    let answer = match fired.permission {
+    let answer = match call.by_hooks {
         Some(Behavior::Allow) => answer(Verdict::Allow, "a hook allows it".to_owned()),
         Some(Behavior::Ask) => {
             let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
@@ -88,7 +92,7 @@ async fn ask(call: &mut Judgement<'_>) -> Said {
 fn sources(call: &Judgement<'_>, fired: &Fired) -> Value {
     let spoke = fired.blocks.iter().map(|(ordinal, _)| *ordinal);
     let spoke = spoke.chain(fired.decided_by.as_ref().map(|(ordinal, _)| *ordinal));
-    let spoke: BTreeSet<i64> = spoke.chain(fired.updated_by).collect();
+    let spoke: BTreeSet<i64> = spoke.chain(call.rewrote.iter().copied()).collect();
     let entries = call.gate.governance.hooks.entries();
     spoke
         .into_iter()

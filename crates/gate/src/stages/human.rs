@@ -38,8 +38,8 @@ impl<'g> Stage<Judgement<'g>> for HumanStage {
             let Some(open) = open_question(so_far) else {
                 return Ok(match &call.consent {
                     // The replaced input raises no question.
-                    Some(consent) => allowed(consent).into(),
-                    None => answer(Verdict::Pass, "no question").into(),
+                    Some(consent) if consent.is_for(&call.input) => allowed(consent).into(),
+                    _ => answer(Verdict::Pass, "no question").into(),
                 });
             };
             Ok(match mode {
@@ -83,6 +83,7 @@ fn unavailable(asked: &str) -> String {
 
 async fn ask_somebody(call: &mut Judgement<'_>, so_far: &[Answer], reason: &str) -> Said {
     if let Some(consent) = &call.consent
+        && consent.is_for(&call.input)
         && settles(call, consent, so_far)
     {
         return allowed(consent).into();
@@ -165,6 +166,8 @@ fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: Huma
         HumanAnswer::Allow { always, input } => {
             let kept = always.iter().map(|update| keep(call, update)).collect();
             if input.is_some() {
+                // It is another input, so every hook may replace it once more.
+                call.rewrote.clear();
                 call.replaced_by = Some(match by == BY_HUMAN {
                     true => ReplacedBy::Human,
                     false => ReplacedBy::PermissionRequest,

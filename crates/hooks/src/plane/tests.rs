@@ -1,5 +1,6 @@
 //! Hooks run for real: bash, files, a loopback server.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::Instant;
 
@@ -73,8 +74,9 @@ impl Bench {
         let plane = HookPlane::new(entries, self.host, anchors);
         let cancel = CancellationToken::new();
         let id = ToolUseId::from_existing("t1");
-        let about =
-            effects.as_ref().map(|effects| About { id: &id, facts: RuleFacts::COMMAND, effects });
+        let facts = RuleFacts::COMMAND;
+        let rewrote = &BTreeSet::new();
+        let about = effects.as_ref().map(|effects| About { id: &id, facts, effects, rewrote });
         (plane.fire(&base, detail, about, None, &cancel).await, self.dir)
     }
 }

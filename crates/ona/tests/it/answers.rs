@@ -84,6 +84,23 @@ pub fn answering(updates: &Value) -> Project {
     project
 }
 
+#[test]
+fn a_hook_that_answers_a_question_moves_nothing_past_the_other_hooks() {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+        "decision": {"behavior": "allow", "updatedInput": {"command": "touch guarded"}}}});
+    let guard = |word: &str| format!("if grep -q 'touch {word}'; then exit 2; fi");
+    for (word, runs) in [("guarded", false), ("other", true)] {
+        let project = governed(&json!({"hooks": {
+            "PermissionRequest": [pre("", &printing(&answer))],
+            "PreToolUse": [pre("Bash", &guard(word))],
+        }}));
+        let call = json!({"tool": "Bash", "input": {"command": "touch asked"}});
+        let shown = at_terminal(&project, &call, "");
+        assert_eq!(project.path("guarded").exists(), runs, "{shown}");
+        assert!(runs || shown.contains("denied by a PreToolUse hook"), "{shown}");
+    }
+}
+
 pub fn verdict(project: &Project, command: &str) -> String {
     let explained = run(&mut project.ona(["explain", "--json", "--bash", command]));
     let explained: Value = serde_json::from_str(&explained.stdout).unwrap();

@@ -116,6 +116,37 @@ fn a_rewritten_input_is_judged_like_any_other() {
     assert!(said.contains("the input was replaced by an invalid one"), "{said}");
 }
 
+/// A hook that runs `python` with the hook's input in `call` and the command line in `line`.
+fn scripted(python: &str) -> Value {
+    let command = format!(
+        "python3 -c 'import json, sys\ncall = json.load(sys.stdin)\nline = call[\"tool_input\"][\"command\"]\n\
+         def put(new): print(json.dumps({{\"hookSpecificOutput\": {{\"hookEventName\": \"PreToolUse\", \
+         \"updatedInput\": {{\"command\": new}}}}}}))\n{python}'"
+    );
+    pre("Bash", &command)
+}
+
+#[test]
+fn hooks_judge_again_what_a_later_hook_has_made_of_an_input() {
+    let guard = scripted("if \"secret\" in line: sys.exit(2)");
+    let project = governed(&json!({"hooks": {"PreToolUse": [
+        guard, scripted("put(line.replace(\"plain\", \"secret\"))"),
+    ]}}));
+    assert_eq!(project.ok("Bash", json!({"command": "echo fine"})), "fine\n");
+    let said = project.refused("Bash", json!({"command": "echo plain > made"}));
+    assert!(said.contains("denied by a PreToolUse hook"), "{said}");
+    assert!(!project.path("made").exists());
+}
+
+#[test]
+fn a_hook_that_adds_to_an_input_adds_once() {
+    let add = |word: &str| scripted(&format!("put(line + \" {word}\")"));
+    let project = governed(&json!({"hooks": {"PreToolUse": [add("one"), add("two")]}}));
+    assert_eq!(project.ok("Bash", json!({"command": "echo zero"})), "zero one two\n");
+    let runs = project.sql("SELECT count(*) FROM hook_invocations WHERE hook_event = 'PreToolUse'");
+    assert_eq!(runs, ["4"], "each judges what runs");
+}
+
 #[test]
 fn a_hook_may_write_the_record_itself() {
     let project = governed(&json!({"hooks": {"PreToolUse": [pre(

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 use serde::Serialize;
 
 use super::{MemoryRow, ROW, Within, from_row, index};
@@ -126,10 +125,8 @@ impl Store {
         }
         // Not flushed: a power cut may lose this, which is better than a slow search. The next write
         // flushes it.
-        self.read(|c| {
-            c.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-            Ok(c.pragma_update(None, "synchronous", "NORMAL")?)
-        })?;
+        self.leave_log()?;
+        self.read(|c| Ok(c.pragma_update(None, "synchronous", "NORMAL")?))?;
         // No word of theirs changes: the index is as S0's rebuild would leave it.
         let touched = self.write(|tx| {
             let mut touch = tx.prepare_cached(

@@ -67,12 +67,6 @@ pub trait Stage<C: Judged>: Send + Sync {
     /// Which one it is.
     fn name(&self) -> StageName;
 
-    /// Whether it judges inputs. Such a stage is asked again when a hook or a human replaces the input
-    /// it judged; the others keep their answers.
-    fn judges_inputs(&self) -> bool {
-        true
-    }
-
     /// Its answer about the call, given the answers of the stages before it. In [`Mode::Explain`] it changes nothing and
     /// asks nobody.
     fn judge<'a>(
@@ -161,8 +155,7 @@ fn verdict(answers: &[Answer]) -> Verdict {
 
 /// Takes a call through the stages, which must be all of [`STAGES`] in their order.
 ///
-/// When a stage replaces the input, the walk starts again at the first stage, and every stage that
-/// judges inputs is asked again.
+/// When a stage replaces the input, the walk starts again at the first stage, and every stage is asked again.
 pub async fn walk<C: Judged>(
     stages: [&dyn Stage<C>; STAGES.len()],
     call: &mut C,
@@ -176,10 +169,6 @@ pub async fn walk<C: Judged>(
     let mut replacements = 0;
     let mut at = 0;
     while let Some(stage) = stages.get(at) {
-        if answers[at].is_some() && !stage.judges_inputs() {
-            at += 1;
-            continue;
-        }
         let so_far: Vec<Answer> = answers[..at].iter().flatten().cloned().collect();
         let said = match stage.judge(call, &so_far, mode).await {
             Ok(said) => said,
@@ -287,10 +276,6 @@ mod tests {
             self.name
         }
 
-        fn judges_inputs(&self) -> bool {
-            self.name != StageName::Hooks
-        }
-
         fn judge<'a>(
             &'a self,
             call: &'a mut Call,
@@ -367,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_somebody_replaces_is_judged_by_every_stage_that_judges_inputs() {
+    fn an_input_that_somebody_replaces_is_judged_by_every_stage() {
         for by in [StageName::Hooks, StageName::Human] {
             let other = json!({"command": "cat"});
             let script = |name: &StageName| match *name == by {
@@ -381,10 +366,7 @@ mod tests {
             for stage in &stages {
                 let heard = stage.heard.lock().unwrap();
                 let last = heard.last().unwrap();
-                match stage.name {
-                    StageName::Hooks => assert_eq!(heard.len(), 1, "hooks hear the raw input"),
-                    name => assert_eq!(*last, other, "{name:?} judges what would run"),
-                }
+                assert_eq!(*last, other, "{:?} judges what would run", stage.name);
             }
             let End::Permitted(permit) = walked.end else { panic!("no permit") };
             assert_eq!(permit.check("Bash", &other), Ok(()));
