@@ -1,5 +1,6 @@
 //! ToolSearch: finds tools that are not loaded for the model, and loads them.
 
+use aho_corasick::AhoCorasick;
 use ona_mcp::Hints;
 use ona_policy::Effects;
 use ona_types::{Change, ToolOutput};
@@ -126,26 +127,24 @@ const BEGINS_DESCRIPTION: f64 = 0.5;
 
 /// The tools that fit a query best, by how rare the words are that they share with it; ties by name.
 pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Deferred> {
-    let mut wanted: Vec<String> = Vec::new();
-    for_words(query, |word| wanted.push(word.to_lowercase()));
+    let mut wanted: Vec<String> = words(query).into_iter().map(str::to_lowercase).collect();
     wanted.sort();
     wanted.dedup();
-    let mut worths = vec![0.0_f64; tools.len() * wanted.len()];
     if wanted.is_empty() {
         return Vec::new();
     }
+    let Some(finder) = Finder::new(&wanted) else { return Vec::new() };
+    let mut worths = vec![0.0_f64; tools.len() * wanted.len()];
     for (tool, worth) in tools.iter().zip(worths.chunks_exact_mut(wanted.len())) {
         for (text, whole, begins) in [
             (&tool.name, IN_NAME, BEGINS_NAME),
             (&tool.description, IN_DESCRIPTION, BEGINS_DESCRIPTION),
         ] {
-            for_words(text, |word| {
-                for (wanted, worth) in wanted.iter().zip(&mut *worth) {
-                    match fit(word, wanted) {
-                        Fit::Whole => *worth = worth.max(whole),
-                        Fit::Begins if wanted.len() > 2 => *worth = worth.max(begins),
-                        Fit::Begins | Fit::Not => {}
-                    }
+            finder.for_hits(text, |at, is_whole| {
+                if is_whole {
+                    worth[at] = worth[at].max(whole);
+                } else if wanted[at].len() > 2 {
+                    worth[at] = worth[at].max(begins);
                 }
             });
         }
@@ -165,47 +164,61 @@ pub fn rank<'t>(query: &str, tools: &'t [Deferred], most: usize) -> Vec<&'t Defe
     ranked.into_iter().take(most).map(|(_, tool)| tool).collect()
 }
 
-/// How well a word matches a wanted one.
-enum Fit {
-    Not,
-    Begins,
-    Whole,
+/// Finds words in texts of any case.
+struct Finder<'w> {
+    /// In lower case.
+    words: &'w [String],
+    /// The same for plain texts, which nearly all are: there may be thousands of tools.
+    plain: AhoCorasick,
 }
 
-/// Compares a word of any case with one in lower case. There may be thousands of tools, so nothing is allocated for
-/// ASCII.
-fn fit(word: &str, wanted: &str) -> Fit {
-    if !word.is_ascii() {
-        let word = word.to_lowercase();
-        return match word.strip_prefix(wanted) {
-            Some("") => Fit::Whole,
-            Some(_) => Fit::Begins,
-            None => Fit::Not,
-        };
+impl<'w> Finder<'w> {
+    /// `None` if the words are too many or too long.
+    fn new(words: &'w [String]) -> Option<Self> {
+        let plain = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()?;
+        Some(Self { words, plain })
     }
-    let first = |text: &str| text.as_bytes().first().map(u8::to_ascii_lowercase);
-    if first(word) != first(wanted) {
-        return Fit::Not;
+
+    /// Reports which words the text has, and whether as a whole word or as the beginning of one.
+    fn for_hits(&self, text: &str, mut report: impl FnMut(usize, bool)) {
+        if text.is_ascii() {
+            let text = text.as_bytes();
+            let hits = self.plain.find_overlapping_iter(text);
+            for hit in hits.filter(|hit| is_edge(text, hit.start())) {
+                report(hit.pattern().as_usize(), is_edge(text, hit.end()));
+            }
+            return;
+        }
+        for word in words(text) {
+            let word = word.to_lowercase();
+            for (at, wanted) in self.words.iter().enumerate() {
+                if let Some(rest) = word.strip_prefix(wanted.as_str()) {
+                    report(at, rest.is_empty());
+                }
+            }
+        }
     }
-    let begins = word.as_bytes().get(..wanted.len());
-    match begins.is_some_and(|begins| begins.eq_ignore_ascii_case(wanted.as_bytes())) {
-        true if word.len() == wanted.len() => Fit::Whole,
-        true => Fit::Begins,
-        false => Fit::Not,
-    }
+}
+
+/// Whether a word of an ASCII text begins or ends here.
+fn is_edge(text: &[u8], at: usize) -> bool {
+    let (Some(before), Some(after)) = (at.checked_sub(1).map(|at| text[at]), text.get(at)) else {
+        return true;
+    };
+    !before.is_ascii_alphanumeric()
+        || !after.is_ascii_alphanumeric()
+        || before.is_ascii_lowercase() && after.is_ascii_uppercase()
 }
 
 /// The words of a text; `createIssue` and `create_issue` have two each.
-fn for_words(text: &str, mut hear: impl FnMut(&str)) {
-    if text.is_ascii() {
-        return for_plain_words(text, hear);
-    }
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
     let mut start = None;
     let mut was_lower = false;
     for (at, c) in text.char_indices() {
         let ends = !c.is_alphanumeric() || (c.is_uppercase() && was_lower);
         if let Some(from) = start.filter(|_| ends) {
-            hear(&text[from..at]);
+            words.push(&text[from..at]);
             start = None;
         }
         if c.is_alphanumeric() {
@@ -213,30 +226,8 @@ fn for_words(text: &str, mut hear: impl FnMut(&str)) {
         }
         was_lower = c.is_lowercase();
     }
-    if let Some(from) = start {
-        hear(&text[from..]);
-    }
-}
-
-/// The same, of a text that is plain: nearly all are, and bytes are faster to tell apart.
-fn for_plain_words(text: &str, mut hear: impl FnMut(&str)) {
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    while from < bytes.len() {
-        if !bytes[from].is_ascii_alphanumeric() {
-            from += 1;
-            continue;
-        }
-        let mut to = from + 1;
-        while to < bytes.len()
-            && bytes[to].is_ascii_alphanumeric()
-            && !(bytes[to].is_ascii_uppercase() && bytes[to - 1].is_ascii_lowercase())
-        {
-            to += 1;
-        }
-        hear(&text[from..to]);
-        from = to;
-    }
+    words.extend(start.map(|from| &text[from..]));
+    words
 }
 
 #[cfg(test)]
@@ -270,13 +261,28 @@ mod tests {
             "beginnings, by name"
         );
         assert!(found("database").is_empty());
-        let words = |text: &str| {
-            let mut words = Vec::new();
-            for_words(text, |word| words.push(word.to_owned()));
-            words
-        };
         assert_eq!(words("createIssue_v2 HTTPServer"), ["create", "Issue", "v2", "HTTPServer"]);
         assert_eq!(words("größeÄndern überall"), ["größe", "Ändern", "überall"]);
         assert_eq!(rank("issue", &tools, 2).len(), 2);
+    }
+
+    #[test]
+    fn a_text_that_is_not_ascii_is_searched_by_the_same_rule() {
+        let hits = |text: &str, wanted: &str| {
+            let wanted = [wanted.to_owned()];
+            let mut hits = Vec::new();
+            Finder::new(&wanted).unwrap().for_hits(text, |_, whole| hits.push(whole));
+            hits
+        };
+        for (text, wanted, expected) in [
+            ("createIssue", "issue", vec![true]),
+            ("create_issues", "issue", vec![false]),
+            ("reissue", "issue", vec![]),
+            ("Issue issueIssues", "issue", vec![true, true, false]),
+        ] {
+            assert_eq!(hits(text, wanted), expected, "{text}");
+            assert_eq!(hits(&format!("{text} ä"), wanted), expected, "{text}");
+        }
+        assert_eq!(hits("Änderung", "änderung"), [true]);
     }
 }
