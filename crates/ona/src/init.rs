@@ -11,8 +11,8 @@ use ona_hooks::own_gate::is_ona;
 use ona_hosts::install::{Agent, Installation};
 use ona_hosts::project::Change;
 use ona_intents::setup::root_for;
+use ona_trace::patch::patch;
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 #[derive(Debug, Args)]
 pub struct Init {
@@ -130,6 +130,5 @@ fn diff(change: &Change) -> String {
         None => "/dev/null".to_owned(),
     };
     let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
-    let diff = TextDiff::from_lines(old, new);
-    diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string()
+    patch(old, new, (&name(before, "a"), &name(after, "b")))
 }

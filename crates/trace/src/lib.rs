@@ -4,12 +4,14 @@
 //! answers which entry wrote a line, [`reconcile`] finds changes that no entry explains, [`export`] converts entries
 //! to the formats of other tools. Which changes are allowed is not decided here.
 
+mod alignment;
 pub mod blame;
 pub mod class;
 pub mod entry;
 pub mod export;
 pub mod ledger;
 pub mod mutation;
+pub mod patch;
 pub mod paths;
 pub mod ranges;
 pub mod reconcile;

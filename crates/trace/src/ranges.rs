@@ -3,12 +3,12 @@
 //! A line is what ends with a newline, or with the file. `a` and `a` followed by a newline are different lines, so
 //! the hunks say all of a change; a carriage return belongs to its line (S2 §2.6: nothing is normalised).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use ona_types::ContentHash;
-use similar::{Algorithm, DiffOp};
+use similar::DiffOp;
 
+use crate::alignment::{aligned, numbered};
 use crate::entry::{LineRange, ModifiedRange};
 
 /// The time limit for the smallest difference between two versions. After that the rest is one coarser hunk.
@@ -69,16 +69,9 @@ pub fn line_hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<Hunk> {
     if old_middle.is_empty() || new_middle.is_empty() || too_many {
         return vec![Hunk { old: old_middle, new: new_middle }];
     }
-    let (old_keys, new_keys) = (keys(&old[old_middle]), keys(&new[new_middle]));
-    let deadline = Instant::now() + DEADLINE;
-    let ops = similar::capture_diff_slices_deadline(
-        Algorithm::Histogram,
-        &old_keys,
-        &new_keys,
-        Some(deadline),
-    );
+    let (old, new) = numbered(&old[old_middle], &new[new_middle]);
     let mut hunks: Vec<Hunk> = Vec::new();
-    for op in ops {
+    for op in aligned(&old, &new, Instant::now() + DEADLINE) {
         if matches!(op, DiffOp::Equal { .. }) {
             continue;
         }
@@ -93,27 +86,6 @@ pub fn line_hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<Hunk> {
         }
     }
     hunks
-}
-
-/// Lines as numbers that compare fast; the text is compared where the numbers are equal.
-fn keys<'l>(lines: &[&'l [u8]]) -> Vec<Key<'l>> {
-    lines
-        .iter()
-        .map(|line| {
-            let mut hasher = DefaultHasher::new();
-            line.hash(&mut hasher);
-            Key(hasher.finish(), line)
-        })
-        .collect()
-}
-
-#[derive(PartialEq, Eq)]
-struct Key<'l>(u64, &'l [u8]);
-
-impl Hash for Key<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0);
-    }
 }
 
 /// The change of one file as the ledger writes it, one range for every hunk. A missing version is a file that

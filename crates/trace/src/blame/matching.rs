@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp};
+use similar::DiffOp;
 
 use super::history::{Change, Patch};
 use super::slim::Digest;
 use super::stretch::{Slot, Stretch};
 use super::{Certainty, Open, Unknown};
+use crate::alignment::aligned;
 use crate::ranges::segment_hash;
 
 /// The time limit for all alignments; after that the result is coarser, never wrong.
@@ -103,14 +104,8 @@ impl<'l> Matcher<'l> {
             })
             .collect();
         let hashes = |side: &[(usize, u32)]| side.iter().map(|(_, hash)| *hash).collect::<Vec<_>>();
-        let ops = similar::capture_diff_slices_deadline(
-            Algorithm::Histogram,
-            &hashes(&ours),
-            &hashes(&theirs),
-            Some(self.deadline),
-        );
         let mut pairs = Vec::new();
-        for op in ops {
+        for op in aligned(&hashes(&ours), &hashes(&theirs), self.deadline) {
             if let DiffOp::Equal { old_index, new_index, len } = op {
                 let equal = ours[old_index..old_index + len].iter();
                 let same = theirs[new_index..new_index + len].iter();
