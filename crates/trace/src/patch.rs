@@ -60,6 +60,8 @@ fn lines(sign: char, lines: &[&[u8]]) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "git itself says whether a patch is one")]
+
     use std::process::Command;
 
     use proptest::prelude::*;
