@@ -5,9 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use ona_front::ClientHandle;
-use ona_front::{AskRequest, Event, HumanAnswer, Op};
-use ona_gate::servers::callbacks::ELICITATION;
+use ona_front::{AskRequest, ClientHandle, Event, HumanAnswer, Op, Wants};
 use ona_tools::misfit;
 use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
@@ -76,11 +74,14 @@ pub fn line(question: &str) -> std::io::Result<String> {
 const ALWAYS_IN: &str = ".claude/settings.local.json";
 
 fn at_terminal(request: &AskRequest) -> std::io::Result<HumanAnswer> {
-    match request.tool.as_str() {
-        "AskUserQuestion" => return answers(&request.input),
-        ELICITATION => return elicited(request),
-        _ => {}
+    match request.wants {
+        Wants::Permission => permission(request),
+        Wants::Answers => answers(&request.input),
+        Wants::Form => elicited(request),
     }
+}
+
+fn permission(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
     let always = match rules.len() {
         0 => String::new(),

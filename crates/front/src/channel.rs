@@ -223,9 +223,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Wants;
 
     fn question() -> AskRequest {
         AskRequest {
+            wants: Wants::Permission,
             tool: "Bash".into(),
             input: json!({}),
             reason: "why".into(),

@@ -19,4 +19,4 @@ mod op;
 
 pub use channel::{ClientHandle, CoreEnd, Human, Listener, channel};
 pub use event::{DeniedCall, Ending, Event, ModelUsed, TurnEnd, times};
-pub use op::{AskRequest, HumanAnswer, Op};
+pub use op::{AskRequest, HumanAnswer, Op, Wants};

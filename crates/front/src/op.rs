@@ -38,9 +38,23 @@ pub enum Op {
     Quit,
 }
 
+/// What a question wants of the human.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wants {
+    /// Whether the call may run.
+    Permission,
+    /// Answers to the questions in the input.
+    Answers,
+    /// Values for the form of an MCP server, which is in the input.
+    Form,
+}
+
 /// A question to the human.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskRequest {
+    /// What is wanted of them.
+    pub wants: Wants,
     /// The tool.
     pub tool: String,
     /// Its input, after hooks.

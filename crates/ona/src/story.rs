@@ -24,8 +24,9 @@ pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
     let id = id.unwrap_or_default();
     let unknown = || {
         match id {
-        "" => CliError::usage("no calls recorded yet")
-            .hint("`ona -p PROMPT` and `ona --eval JSON` record calls; `ona doctor` names the record it reads"),
+        "" => CliError::usage("no calls recorded yet").hint(
+            "`ona -p PROMPT` and `ona --eval JSON` record calls; `ona doctor` names the record it reads",
+        ),
         _ => CliError::usage(format!("unknown call `{id}`"))
             .hint("`ona log` lists the latest calls; without an id, `ona why` shows the latest"),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ona_front::{AskRequest, Human, HumanAnswer};
+use ona_front::{AskRequest, Human, HumanAnswer, Wants};
 use ona_mcp::{BoxFuture, ElicitAnswer, ElicitForm, Elicitation, HelperError, ServerCallbacks};
 use ona_sandbox::{ChildSpec, Ending};
 use ona_store::Step;
@@ -19,7 +19,7 @@ const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEADERS: usize = 64 << 10;
 
 /// The name of the asking tool that the human sees.
-pub const ELICITATION: &str = "McpElicitation";
+const ELICITATION: &str = "McpElicitation";
 
 /// Answers the questions of a gate's servers.
 pub(super) struct GateCallbacks {
@@ -160,6 +160,7 @@ impl Gate {
             ElicitForm::Page { url, .. } => json!({"message": asked.message, "url": url}),
         };
         let request = AskRequest {
+            wants: Wants::Form,
             tool: ELICITATION.to_owned(),
             input,
             reason: format!("the MCP server {server} asks: {}", asked.message),

@@ -1,6 +1,6 @@
 //! Questions of other stages: PermissionRequest hooks answer first, then the human.
 
-use ona_front::{AskRequest, Event, Human, HumanAnswer};
+use ona_front::{AskRequest, Event, Human, HumanAnswer, Wants};
 use ona_store::{Decision, StoreError};
 use ona_tools::Asks;
 use ona_types::PermissionUpdate;
@@ -122,7 +122,12 @@ fn request(call: &Judgement<'_>, reason: &str) -> AskRequest {
     if suggestions.len() > MAX_SUGGESTIONS || call.tool.facts().asks != Asks::ByRules {
         suggestions.clear();
     }
+    let wants = match call.tool.facts().asks {
+        Asks::AnAnswer => Wants::Answers,
+        Asks::ByRules | Asks::AHuman => Wants::Permission,
+    };
     AskRequest {
+        wants,
         tool: call.tool.name().to_owned(),
         input: call.input.clone(),
         reason: reason.to_owned(),
