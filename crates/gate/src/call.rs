@@ -252,6 +252,10 @@ impl Judgement<'_> {
             End::Judged => return (ToolOutput::internal("the gate gave no permit"), None),
         };
         let mut before = self.observe().await;
+        if let Some(moved) = self.moved() {
+            self.answers.push(moved);
+            return (self.denied(StageName::Rules).await, Some(StageName::Rules));
+        }
         let mut output = self.run(permit).await;
         // Changes of a command are compared before hooks run, those of a tool after them.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {

@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod intents;
 pub mod judgement;
 mod masked_path;
+mod moved;
 pub mod outcome;
 pub mod phase;
 pub mod rule_words;
