@@ -17,7 +17,8 @@ impl Judgement<'_> {
             Ok(now) => difference(&self.effects, &now),
             Err(error) => error.to_string(),
         };
-        let reason = format!("{why}; nothing was run, because this is not what was judged: call it again");
+        let reason =
+            format!("{why}; nothing was run, because this is not what was judged: call it again");
         Some(Answer::new(StageName::Rules, Verdict::Deny, reason))
     }
 }
@@ -31,7 +32,12 @@ fn difference(judged: &Effects, now: &Effects) -> String {
     let shown = Path::display;
     match elsewhere {
         Some((was, is)) => {
-            format!("{} led to {}, and now leads to {}", shown(&was.named), shown(&was.real), shown(&is.real))
+            format!(
+                "{} led to {}, and now leads to {}",
+                shown(&was.named),
+                shown(&was.real),
+                shown(&is.real)
+            )
         }
         None => "what the call would touch has changed meanwhile".to_owned(),
     }

@@ -188,12 +188,32 @@ pub struct ToolContext<'a> {
     pub cancel: &'a CancellationToken,
 }
 
+/// Where output goes that is too large for a result, or no text.
+#[derive(Clone, Copy)]
+pub struct Outputs<'a> {
+    /// The session it belongs to.
+    pub session: &'a SessionId,
+    /// Masks secrets.
+    pub redactor: &'a Redactor,
+    /// What the operator adjusted.
+    pub settings: &'a ToolSettings,
+    /// What the process provides.
+    pub host: &'a Host,
+}
+
 impl ToolContext<'_> {
+    /// Where its output goes.
+    pub(crate) fn outputs(&self) -> Outputs<'_> {
+        let Self { session, redactor, settings, host, .. } = *self;
+        Outputs { session, redactor, settings, host }
+    }
+
     /// The file or directory that the gate has judged. The input's path is not resolved again: it may lead elsewhere
     /// by now.
     pub(crate) fn judged_path(&self) -> Result<PathBuf, Refusal> {
         let judged = self.judged.reads.first().map(|target| target.real.clone());
-        judged.ok_or_else(|| Refusal::Internal("no path was judged; this is a bug in ona".to_owned()))
+        judged
+            .ok_or_else(|| Refusal::Internal("no path was judged; this is a bug in ona".to_owned()))
     }
 
     /// The call, for what the session starts on its behalf.
