@@ -13,6 +13,7 @@ mod compact;
 mod config_reload;
 mod context_limit;
 mod doctor;
+mod forked_skill;
 mod identity;
 mod isolation;
 mod judge;

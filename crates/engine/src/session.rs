@@ -220,7 +220,12 @@ impl SessionRef<'_> {
             name: None,
         })?;
         let terms = AgentTerms::at(self.gate.place().clone());
-        let side = Arc::new(AgentSide { options: None, identity: None, ..self.side.clone() });
+        let side = Arc::new(AgentSide {
+            options: None,
+            identity: None,
+            starter: None,
+            ..self.side.clone()
+        });
         let mut gate = self.gate.for_agent(seat, terms, self.gate.front.another())?;
         gate.engine = Arc::<AgentSide>::clone(&side);
         Ok(Session { gate, side })

@@ -51,10 +51,12 @@ impl Session {
     /// What the gate would decide about a call. A tool of a server that is configured but not connected is judged by its
     /// name; whether the server has it is not known.
     pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
-        let is_of = |server: &str| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
+        let is_of = |server: &String| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
+        let servers = self.servers()?.specs.into_iter();
+        self.gate.unconnected = servers.map(|server| server.name).collect();
         let unconnected = tool.starts_with(PREFIX)
             && self.gate.toolbox.find(tool).is_none()
-            && self.servers()?.specs.iter().any(|server| is_of(&server.name));
+            && self.gate.unconnected.iter().any(is_of);
         if !unconnected {
             return self.gate.explain(tool, input).await;
         }

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use ona_front::DeniedCall;
 use ona_store::{Step, StoreError};
-use ona_tools::{AgentOrder, Calling, PREFIX, names};
+use ona_tools::{Calling, PREFIX, names};
 use ona_types::{Change, Diagnostic, Entry, SystemNote, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::identity::GENERAL;
+use crate::agent_side::AgentSide;
 use crate::model_handle::ModelHandle;
 use crate::server_prompts::PromptError;
 use crate::session::{Session, SessionRef};
@@ -128,6 +128,21 @@ impl Session {
     }
 }
 
+impl AgentSide {
+    /// A skill that may be applied here.
+    pub(crate) fn usable_skill<'e>(
+        &self,
+        extensions: &'e Extensions,
+        name: &str,
+    ) -> Result<&'e SkillDefinition, SkillError> {
+        let skill = extensions.skill(name)?;
+        match skill.model_invocable || self.by_user {
+            true => Ok(skill),
+            false => Err(SkillError::NotForModel(name.to_owned())),
+        }
+    }
+}
+
 impl SessionRef<'_> {
     /// Whether the operator turned skills and commands off.
     pub(crate) fn skills_off(self) -> bool {
@@ -136,12 +151,8 @@ impl SessionRef<'_> {
 
     /// Applies a skill for a call that the gate has permitted.
     pub(crate) async fn use_skill(self, order: SkillOrder<'_>, call: Calling<'_>) -> ToolOutput {
-        let found = self.side.extensions().skill(order.name).cloned();
+        let found = self.side.usable_skill(&self.side.extensions(), order.name).cloned();
         let skill = match found {
-            Ok(skill) if !skill.model_invocable && !self.side.by_user => {
-                let error = SkillError::NotForModel(order.name.to_owned());
-                return ToolOutput::rejected(error.to_string());
-            }
             Ok(skill) => skill,
             Err(error) => return ToolOutput::rejected(error.to_string()),
         };
@@ -151,8 +162,8 @@ impl SessionRef<'_> {
         };
         if skill.forks {
             // The subagent may use a skill that forks: boxed, because the future is recursive.
-            let started = self.start_agent(fork(&skill, text), Some(&skill), call);
-            return Box::pin(started).await;
+            let forked = Box::pin(self.fork_skill(&skill, text, call)).await;
+            return forked.unwrap_or_else(|error| ToolOutput::internal(error.to_string()));
         }
         let (name, content) = (skill.name.clone(), format!("Applied: {}", skill.name));
         ToolOutput::success(content).with_change(Change::SkillTold { name, text })
@@ -292,20 +303,6 @@ impl SessionRef<'_> {
         let (theirs, own) = (&side_session.seat().session, &self.gate.seat().session);
         self.gate.store().hand_over_tasks(theirs, own)?;
         Ok(report)
-    }
-}
-
-/// The order for a subagent that runs a skill.
-fn fork(skill: &SkillDefinition, prompt: String) -> AgentOrder {
-    AgentOrder {
-        description: format!("/{}", skill.name),
-        prompt,
-        subagent_type: skill.agent.clone().unwrap_or_else(|| GENERAL.to_owned()),
-        model: skill.model.clone(),
-        background: Some(false),
-        name: None,
-        worktree: false,
-        mode: None,
     }
 }
 

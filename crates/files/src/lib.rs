@@ -25,6 +25,7 @@ mod lock;
 mod read;
 mod replace;
 mod resolve;
+mod resolved;
 
 pub use lock::{Lock, LockError};
 pub use read::{

@@ -8,6 +8,8 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use ona_types::{ContentHash, Hasher};
 
+use crate::resolved::HeldDir;
+
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -54,13 +56,21 @@ pub enum Links {
     Follow,
     /// Refuse it: the path was already resolved, so the link was put there afterwards.
     Refuse,
+    /// Refuse every link in the path, above the file too.
+    RefuseAll,
 }
 
 /// Opens a regular file to read it; `None` if it does not exist. Never waits for the writer of a pipe.
 pub fn open(path: &Path, links: Links) -> Result<Option<File>, ReadError> {
+    if let (Links::RefuseAll, Some(parent), Some(name)) = (links, path.parent(), path.file_name()) {
+        return match HeldDir::open(parent, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            held => open(&held?.path().join(name), Links::Refuse),
+        };
+    }
     let (look, no_follow): (fn(&Path) -> _, _) = match links {
         Links::Follow => (|path| fs::metadata(path), OFlag::empty()),
-        Links::Refuse => (|path| fs::symlink_metadata(path), OFlag::O_NOFOLLOW),
+        Links::Refuse | Links::RefuseAll => (|path| fs::symlink_metadata(path), OFlag::O_NOFOLLOW),
     };
     // Opening a device can have effects, so its type is checked first.
     match look(path) {

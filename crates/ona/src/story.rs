@@ -7,7 +7,7 @@ use std::time::Duration;
 use ona_cli::output::{self, plain, print_line};
 use ona_cli::{CliError, Options, bootstrap, env};
 use ona_store::{CallStory, LogLine, Store};
-use ona_tools::{PREFIX, names};
+use ona_tools::names;
 use serde_json::{Value, json};
 
 use crate::eval;
@@ -163,10 +163,8 @@ pub fn explain(
     };
     let engine = bootstrap::engine_with(cli, Store::look(&env::database()?)?)?;
     let mut session = bootstrap::look(&engine, cli)?;
-    if tool.starts_with(PREFIX) {
-        // Plugins have servers too.
-        session.load_extensions()?;
-    }
+    // What a call starts or reads may be an extension's: skills, agents, servers of plugins.
+    session.load_extensions()?;
     let found = workspace::runtime()?.block_on(session.explain(&tool, &input))?;
     if as_json {
         return printed(print_line(&json!(found).to_string()));

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::geteuid;
+use ona_policy::Effects;
 use ona_policy::secrets::Redactor;
 use ona_types::gate::Permit;
 use ona_types::{BoxError, FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Calling, SessionServices};
+use crate::tool::Refusal;
 use crate::web::Web;
 
 /// Where a call happens.
@@ -168,6 +170,8 @@ pub struct ToolContext<'a> {
     pub session: &'a SessionId,
     /// Where it happens.
     pub place: &'a Place,
+    /// What it would touch, as the gate has judged it.
+    pub judged: &'a Effects,
     /// What the session knows of files.
     pub views: &'a dyn Views,
     /// What searches leave out.
@@ -184,7 +188,34 @@ pub struct ToolContext<'a> {
     pub cancel: &'a CancellationToken,
 }
 
+/// Where output goes that is too large for a result, or no text.
+#[derive(Clone, Copy)]
+pub struct Outputs<'a> {
+    /// The session it belongs to.
+    pub session: &'a SessionId,
+    /// Masks secrets.
+    pub redactor: &'a Redactor,
+    /// What the operator adjusted.
+    pub settings: &'a ToolSettings,
+    /// What the process provides.
+    pub host: &'a Host,
+}
+
 impl ToolContext<'_> {
+    /// Where its output goes.
+    pub(crate) fn outputs(&self) -> Outputs<'_> {
+        let Self { session, redactor, settings, host, .. } = *self;
+        Outputs { session, redactor, settings, host }
+    }
+
+    /// The file or directory that the gate has judged. The input's path is not resolved again: it may lead elsewhere
+    /// by now.
+    pub(crate) fn judged_path(&self) -> Result<PathBuf, Refusal> {
+        let judged = self.judged.reads.first().map(|target| target.real.clone());
+        judged
+            .ok_or_else(|| Refusal::Internal("no path was judged; this is a bug in ona".to_owned()))
+    }
+
     /// The call, for what the session starts on its behalf.
     pub fn calling(&self) -> Calling<'_> {
         Calling { permit: &self.permit, id: self.tool_use_id, cancel: self.cancel }

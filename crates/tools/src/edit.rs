@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool};
 use crate::text::{self, count, line_count};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
+use crate::write::{existing, known, no_mask, refused, target, unreadable};
 
 /// Larger files are refused: they would be held in memory several times over.
 const MAX_FILE: u64 = 1 << 30;
@@ -73,7 +73,7 @@ impl BuiltIn for Edit {
     }
 
     async fn run(input: EditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.file_path)?;
+        let path = cx.judged_path()?;
         let shown = path.display().to_string();
         let Some(mut file) = existing(&path)? else {
             if !input.old_string.is_empty() {
@@ -82,7 +82,7 @@ impl BuiltIn for Edit {
                 )));
             }
             let hash = ContentHash::of(input.new_string.as_bytes());
-            let new_file = ReplaceOptions::new_file();
+            let new_file = ReplaceOptions::new_file().resolved();
             replace(&path, input.new_string.as_bytes(), &new_file)
                 .map_err(|e| refused(&path, e))?;
             let lines = count(line_count(&input.new_string), "line");
@@ -108,7 +108,7 @@ impl BuiltIn for Edit {
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let new = change.apply(&old);
         let hash = ContentHash::of(new.as_bytes());
-        let expected = ReplaceOptions::expecting(&known.hash);
+        let expected = ReplaceOptions::expecting(&known.hash).resolved();
         replace(&path, new.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let summary = format!(
             "Edited {shown}: {} from line {} on (now {})",

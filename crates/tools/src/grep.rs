@@ -115,21 +115,15 @@ impl BuiltIn for Grep {
     }
 
     async fn run(input: GrepInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let (place, halt) = (cx.place.clone(), Halt::new(cx.cancel, cx.settings.search_timeout));
+        let (root, halt) = (cx.judged_path()?, Halt::new(cx.cancel, cx.settings.search_timeout));
         let hides = cx.hides.clone();
-        walk::search(halt, move |halt| answer(&input, &place, hides, halt)).await
+        walk::search(halt, move |halt| answer(&input, &root, hides, halt)).await
     }
 }
 
-fn answer(input: &GrepInput, place: &Place, hides: Hides, halt: &Halt) -> Result<String, Refusal> {
-    let root = root(input, place).map_err(|error| Refusal::rejected(error.to_string()))?;
+fn answer(input: &GrepInput, root: &Path, hides: Hides, halt: &Halt) -> Result<String, Refusal> {
     let query = Query::new(input)?;
-    Ok(query.text(&query.search(&root, input, hides, halt)?))
-}
-
-fn root(input: &GrepInput, place: &Place) -> Result<PathBuf, InputError> {
-    walk::root(&place.cwd, input.path.as_deref())
-        .map_err(|error| InputError::path(Grep::NAME, "path", &error))
+    Ok(query.text(&query.search(root, input, hides, halt)?))
 }
 
 /// What to look for and how to show it.
@@ -361,7 +355,10 @@ mod tests {
 
     fn grep_until(root: &Path, input: &Value, halt: &Halt) -> Result<String, Refusal> {
         let input = parse("Grep", input).map_err(|error| Refusal::rejected(error.to_string()))?;
-        let text = answer(&input, &Place::at(root), nothing_hidden(), halt)?;
+        let place = Place::at(root);
+        let judged = <Grep as BuiltIn>::effects(&input, &place)
+            .map_err(|error| Refusal::rejected(error.to_string()))?;
+        let text = answer(&input, &judged.reads[0].real, nothing_hidden(), halt)?;
         Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 

@@ -15,7 +15,7 @@ use crate::facts::Facts;
 use crate::input::InputError;
 use crate::notebook::{self, CellType, Change, Mode};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
+use crate::write::{existing, known, no_mask, refused, target, unreadable};
 
 pub(crate) struct NotebookEdit;
 
@@ -51,7 +51,7 @@ impl BuiltIn for NotebookEdit {
     }
 
     async fn run(input: NotebookEditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.notebook_path)?;
+        let path = cx.judged_path()?;
         let shown = path.display().to_string();
         let Some(mut file) = existing(&path)? else {
             return Err(Refusal::rejected(format!("{shown} does not exist")));
@@ -73,7 +73,7 @@ impl BuiltIn for NotebookEdit {
         let edited = notebook::edit(&old, &change)
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let hash = ContentHash::of(edited.text.as_bytes());
-        let expected = ReplaceOptions::expecting(&known.hash);
+        let expected = ReplaceOptions::expecting(&known.hash).resolved();
         replace(&path, edited.text.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let done = match mode {
             Mode::Replace => "Replaced",

@@ -23,7 +23,7 @@ use crate::helper::read_aside;
 use crate::input::{InputError, lenient_count};
 use crate::text::{self, Kind, Lines, Window, count};
 use crate::tool::{BuiltIn, Refusal, blocking};
-use crate::write::{existing, resolve, target, unreadable};
+use crate::write::{existing, target, unreadable};
 use crate::{notebook, pdf, picture};
 
 /// The default number of lines.
@@ -85,7 +85,7 @@ impl BuiltIn for Read {
     }
 
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.file_path)?;
+        let path = cx.judged_path()?;
         let (settings, cwd, pages) =
             (cx.settings.clone(), cx.place.cwd.clone(), input.pages.clone());
         let looked = blocking(cx.cancel, {

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use nix::fcntl::OFlag;
 
 use super::{MAX_HEAP, OutputMode, Query};
 use crate::text::{self, MAX_LINE};
@@ -28,6 +30,12 @@ impl Batch {
         self.text.push('\n');
         self.entries += 1;
     }
+}
+
+/// Opens a file that the walk has found. A link that was put in its place since is not followed.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
 }
 
 /// One thread's tools, used for file after file.
@@ -66,7 +74,7 @@ impl<'a> Worker<'a> {
 
     pub(super) fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
         // Buffered, because the searcher reads the first three bytes on their own.
-        let reader = BufReader::new(Haltable::new(File::open(path)?, self.halt));
+        let reader = BufReader::new(Haltable::new(open(path)?, self.halt));
         let query = self.query;
         let mut hits = Hits { query, path, name: None, batch, count: 0, nul: None };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut hits);
