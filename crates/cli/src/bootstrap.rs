@@ -25,6 +25,7 @@ use crate::error::CliError;
 use crate::model::{connect_model, model_words};
 use crate::options::Options;
 use crate::output::complain;
+use crate::record;
 use crate::tokens;
 
 /// Everything a session needs, from command line and environment.
@@ -34,7 +35,7 @@ pub fn engine(cli: &Options) -> Result<Engine, CliError> {
 
 /// The same, with the record in another place.
 pub fn engine_at(cli: &Options, database: &Path) -> Result<Engine, CliError> {
-    engine_with(cli, Store::open(database)?)
+    engine_with(cli, record::open(database)?)
 }
 
 /// The same, with a record that is open already.
@@ -52,9 +53,12 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
         // A record in memory is nobody else's.
         false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
     };
+    let config = env::config(cli)?;
+    // It also masks what becomes known later: settings are read in a moment.
+    let store = store.masking(Arc::new(config.redactor()));
     Ok(Core {
         settings: env::tool_settings()?,
-        config: env::config(cli)?,
+        config,
         host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
         store,
     })

@@ -12,6 +12,7 @@ mod error;
 pub mod model;
 mod options;
 pub mod output;
+pub mod record;
 pub mod started_by;
 pub mod tokens;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::Timeouts;
-use ona_policy::secrets::LearnedSecrets;
+use ona_policy::secrets::{LearnedSecrets, Redactor};
 use ona_types::PermissionMode;
 
 use crate::servers::GivenServers;
@@ -64,6 +64,11 @@ impl Config {
     /// Whether only the command line counts (`--bare`).
     pub fn is_bare(&self) -> bool {
         self.given.sources.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Masks the secrets that are known, and those that will be.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::knowing(self.secrets.clone()).and_later(self.learned_secrets.clone())
     }
 
     /// Where settings are for a project.

@@ -313,11 +313,11 @@ fn hosts(
     (host, hook_host, warnings)
 }
 
-/// Masks the secrets of the process and of its settings, and those that become known later.
+/// Masks the secrets of the process, and those that become known later. That includes those of these settings: the
+/// record and the other sessions of the process must know them too.
 fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
-    let known = config.secrets.iter().chain(secrets).cloned();
-    Redactor::knowing(known.chain(settings::secrets(layers)))
-        .and_later(config.learned_secrets.clone())
+    config.learned_secrets.learn(settings::secrets(layers).chain(secrets.iter().cloned()));
+    config.redactor()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ona_cli::bootstrap::directory;
 use ona_cli::model;
 use ona_cli::output::{complain, print_line};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_config::settings::{self, BadKey, EditError, Layer, Roots, Settings, UnknownKeys};
 use ona_config::trust::name_of;
 use ona_extensions::trust_request;
@@ -35,7 +35,7 @@ pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
         Config::Import => {
             let loaded =
                 settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
-            Store::open(&env::database()?)?
+            record::open(&env::database()?)?
                 .import_settings(&settings::snapshot(&loaded).to_string())?;
             "replaced the settings snapshot with the current files".to_owned()
         }
@@ -84,7 +84,7 @@ pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec
 /// The record, if there is one: looking at settings makes none.
 pub fn existing_record() -> Result<Option<Store>, CliError> {
     let database = env::database()?;
-    Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
+    Ok(if database.exists() { Some(record::open(&database)?) } else { None })
 }
 
 /// The settings of the files that take effect, or all settings of one scope. Names what is held back.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ona_cli::bootstrap::{self, Interrupts, Operator, today};
 use ona_cli::output::{plain, print};
-use ona_cli::{CliError, Options};
+use ona_cli::{CliError, Options, record};
 use ona_config::Config;
 use ona_config::settings::Settings;
 use ona_engine::{
@@ -58,7 +58,7 @@ pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
         ))
     })?;
     let database = dir.join("agent.db");
-    let mut core = bootstrap::core_with(cli, Store::open(&database)?)?;
+    let mut core = bootstrap::core_with(cli, record::open(&database)?)?;
     // The scratch repository is ours, and nobody else's settings should change what is shown.
     core.config = Config {
         trust: true,

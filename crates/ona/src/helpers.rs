@@ -5,10 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use ona_cli::output::{complain, print_line};
-use ona_cli::{CliError, env};
+use ona_cli::{CliError, env, record};
 use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
-use ona_store::Store;
 use ona_tools::TaskSpec;
 use ona_types::TaskEnd;
 use serde_json::{Value, json};
@@ -22,12 +21,13 @@ pub fn task_host() -> Result<ExitCode, CliError> {
     let spec: TaskSpec = serde_json::from_slice(&standard_input()?)
         .map_err(|error| CliError::usage(format!("the task's description: {error}")))?;
     let database = env::database()?;
+    let open = || record::open_masking(&database, spec.redactor());
     let owner = json!(Owner::current());
     // The task runs whether or not the record can be written just now.
-    let _ = Store::open(&database)
+    let _ = open()
         .and_then(|store| store.watch_task(&spec.session, &spec.call, &spec.started(), &owner));
     let wanted = || {
-        let ended = Store::open(&database).and_then(|store| store.task_has_ended(&spec.id));
+        let ended = open().and_then(|store| store.task_has_ended(&spec.id));
         !ended.unwrap_or(false)
     };
     let outcome = ona_tools::run_task(&spec, &wanted);
@@ -39,7 +39,7 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         Err(_) => (None, "supervisor_failed"),
     };
     let end = TaskEnd { exit_code, reason: reason.to_owned() };
-    let recorded = Store::open(&database).and_then(|store| {
+    let recorded = open().and_then(|store| {
         store.watch_task(&spec.session, &spec.call, &spec.started(), &owner)?;
         store.finish_task(&spec.id, &end)
     });

@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use ona_cli::output::{complain, print_line};
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, bootstrap, env};
+use ona_cli::{CliError, Options, bootstrap, env, record};
 use ona_hosts::{Host, HostOptions, Reply};
-
-use ona_store::Store;
 
 /// Hosts send file contents along; what is larger than this is no hook's input.
 const LONGEST_INPUT: u64 = 64 << 20;
@@ -57,7 +55,7 @@ pub fn run(cli: &Options, host: &str, rules: bool) -> Result<ExitCode, CliError>
 fn answer(cli: &Options, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
     let unheard = |why: String| ona_hosts::unheard(said, here, why.trim_end());
     let core = env::database()
-        .and_then(|database| Ok(Store::open(&database)?))
+        .and_then(|database| Ok(record::open(&database)?))
         .and_then(|store| bootstrap::core_with(cli, store));
     let mut core = match core {
         Ok(core) => core,

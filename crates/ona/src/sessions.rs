@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use ona_cli::bootstrap::{directory, outputs_beside};
 use ona_cli::output::{complain, plain, print_list};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_engine::find_session;
 use ona_gate::settle::is_gone;
-use ona_store::{SessionRow, Store, StoredEntry};
+use ona_store::{SessionRow, StoredEntry};
 use serde_json::{Value, json};
 
 use crate::print::session_name;
@@ -113,7 +113,7 @@ impl Sessions {
 }
 
 pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let cwd = directory(cli.cwd.as_ref())?;
     let here = cwd.to_string_lossy();
     let text = match command {

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use ona_cli::bootstrap::directory;
 use ona_cli::output::{print, print_line, print_list};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
 use ona_extensions::trust_request;
-use ona_store::Store;
 use ona_types::trust::TrustedContent;
 use serde_json::json;
 
@@ -18,7 +17,7 @@ fn unprintable(error: std::io::Error) -> CliError {
 }
 
 pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     if list {
         let trusted = store.all_trusted()?;
         let text: String = if as_json {
@@ -51,7 +50,7 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
 }
 
 pub fn untrust(cli: &Options) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let root = repository_root(&directory(cli.cwd.as_ref())?);
     if !store.untrust(&name_of(&root))? {
         return Err(CliError::failed(format!("{} is not trusted", root.display()))

@@ -25,6 +25,8 @@ pub struct Supervised<'a> {
     pub marker: &'a Marker,
     /// The file both its streams are appended to, in the order they come.
     pub log: &'a Path,
+    /// What is written to the log for a piece of output; without a piece, what was held back.
+    pub filter: &'a dyn Fn(Option<&[u8]>) -> Vec<u8>,
     /// When it has printed more than this it is killed.
     pub limit: u64,
     /// The last line of the log in that case.
@@ -100,7 +102,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
             kill_tree(Some(child.id()), Some(task.marker));
             writeln!(log, "\n{}", task.truncated)
         } else {
-            log.write_all(&buffer[..count])
+            log.write_all(&(task.filter)(Some(&buffer[..count])))
         };
         // A log that cannot be written (a full disk) must not leave the command running unseen.
         if written > task.limit || kept.is_err() {
@@ -109,6 +111,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
             return kept.map(|()| SupervisedEnd::OutputLimit);
         }
     }
+    log.write_all(&(task.filter)(None))?;
     Ok(child.wait()?.code().map_or(SupervisedEnd::Signalled, SupervisedEnd::Exited))
 }
 
@@ -131,6 +134,7 @@ mod tests {
             marker: &marker,
             log: &log,
             limit,
+            filter: &|piece| piece.unwrap_or_default().to_vec(),
             truncated: "[cut]",
             wanted: &|| command != "sleep 600",
         });

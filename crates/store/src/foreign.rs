@@ -1,6 +1,7 @@
 //! Calls of other agents, which report to ona twice: before they run and after. The host waits for ona's answer, so
 //! each time everything goes into one commit.
 
+use crate::rows::Transaction;
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use rusqlite::OptionalExtension;
@@ -186,7 +187,7 @@ impl Store {
 }
 
 fn hear(
-    tx: &rusqlite::Transaction<'_>,
+    tx: &Transaction<'_>,
     seat: &Seat,
     heard: &HeardHook<'_>,
 ) -> Result<(), crate::store::Failure> {

@@ -32,6 +32,7 @@ mod phases;
 mod plans;
 mod prune;
 mod removal;
+mod rows;
 mod schema;
 mod sessions;
 mod settings;

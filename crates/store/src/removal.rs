@@ -1,7 +1,7 @@
 //! Deletes sessions permanently, with everything that belongs to them.
 
+use crate::rows::Transaction;
 use ona_types::{ConversationId, SessionId};
-use rusqlite::Transaction;
 use serde_json::{Value, json};
 
 use crate::changes::todos_key;

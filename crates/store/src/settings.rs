@@ -1,7 +1,8 @@
 //! `settings_snapshot`: the settings of a session, and whether ona or the operator wrote them.
 
+use crate::rows::Connection;
 use ona_types::ContentHash;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};

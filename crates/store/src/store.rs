@@ -5,12 +5,14 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::rows::{Connection, Transaction};
+use ona_types::Mask;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags};
 use tracing::debug;
 
 use crate::error::StoreError;
@@ -88,6 +90,13 @@ impl Store {
         Ok(store)
     }
 
+    /// Masks secrets in every text from now on.
+    #[must_use]
+    pub fn masking(mut self, mask: Arc<dyn Mask>) -> Self {
+        self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).mask_with(mask);
+        self
+    }
+
     /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
     /// process that lives for one commit would spend more on folding the log into the file than on all the rest.
     /// A log that has grown is folded: the next process would read all of it.
@@ -115,8 +124,7 @@ impl Store {
         // waiting could deadlock, as during another process's recovery.
         let mut backoff = Backoff::new();
         let transaction = loop {
-            // "Unchecked" only means that the lock, not the borrow checker, keeps it the one transaction.
-            match Transaction::new_unchecked(&connection, TransactionBehavior::Immediate) {
+            match Transaction::begin(&connection) {
                 Ok(transaction) => break transaction,
                 Err(error) if is_busy(&error) && backoff.wait() => {}
                 Err(error) => return Err(StoreError::sort(&self.path, error)),

@@ -1,6 +1,7 @@
 //! Reading the record back: the story of one call, and what happened lately.
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::rows::Connection;
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::Value;
 

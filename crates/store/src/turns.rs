@@ -1,8 +1,9 @@
 //! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
 
+use crate::rows::Connection;
 use ona_types::hook::HookInvocation;
 use ona_types::{Entry, SessionId, TaskId, ToolUseId, Usage};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::Value;
 

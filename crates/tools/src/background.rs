@@ -3,10 +3,13 @@
 //! The command runs under a supervisor, which is this program started again: it outlives the session,
 //! keeps the output within its limit, and sees how the command ends.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use ona_policy::secrets::{MaskedBytes, Redactor};
 use ona_sandbox::{Marker, Supervised, SupervisedEnd};
 use ona_types::{
     SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
@@ -39,6 +42,26 @@ pub struct TaskSpec {
     pub output_path: PathBuf,
     /// When it has printed more than this it is killed.
     pub output_limit: u64,
+    /// What its output must not show.
+    pub secrets: Secrets,
+}
+
+impl TaskSpec {
+    /// Masks what its output must not show.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::knowing(self.secrets.0.iter().cloned())
+    }
+}
+
+/// Live secrets, on their way to a supervisor.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
 }
 
 impl TaskSpec {
@@ -78,6 +101,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         env_file: cx.settings.bash_env_file.clone(),
         output_path,
         output_limit: cx.settings.background_output_limit,
+        secrets: Secrets(cx.redactor.live_values()),
     };
     let message = serde_json::to_vec(&spec).map_err(|error| failed("its description", &error))?;
     let args = [OsString::from(TASK_HOST)];
@@ -104,7 +128,13 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
     }
+    let masked = RefCell::new(MaskedBytes::new(spec.redactor()));
+    let filter = |piece: Option<&[u8]>| match piece {
+        Some(piece) => masked.borrow_mut().pass(piece),
+        None => masked.borrow_mut().end(),
+    };
     ona_sandbox::supervise(&Supervised {
+        filter: &filter,
         program: &bash(),
         args: vec!["-c".into(), spec.command.clone().into()],
         cwd: &spec.cwd,

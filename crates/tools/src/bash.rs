@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_policy::{Effects, RuleSubject, shell};
 use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
@@ -130,7 +131,7 @@ impl BuiltIn for Bash {
             .map_err(|error| Refusal::Internal(error.to_string()))?;
         let (left_in, note) = shell.left_in(&input.command, cx);
         notes.extend(note);
-        let mut output = report(&outcome, limit, &notes);
+        let mut output = report(&outcome, limit, &notes, cx.redactor);
         output.cwd = left_in;
         if !output.is_error()
             && let Some(view) = look.and_then(|look| look.after(&outcome.stdout))
@@ -244,8 +245,13 @@ fn quote(text: impl AsRef<std::ffi::OsStr>) -> String {
 }
 
 /// What the model sees (S0 §7.1).
-fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutput {
-    let text = joined(outcome, notes);
+fn report(
+    outcome: &ChildOutcome,
+    limit: Duration,
+    notes: &[String],
+    redactor: &Redactor,
+) -> ToolOutput {
+    let text = joined(outcome, notes, redactor);
     let or_else = |what: String| if text.is_empty() { what } else { text.clone() };
     match outcome.ending {
         Ending::Exited(0) => ToolOutput::success(text).with_detail("exit_code", 0),
@@ -267,8 +273,8 @@ fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutp
     }
 }
 
-fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
-    let mut stderr = decoded(&outcome.stderr);
+fn joined(outcome: &ChildOutcome, notes: &[String], redactor: &Redactor) -> String {
+    let mut stderr = decoded(&outcome.stderr, redactor);
     for note in notes {
         if !stderr.is_empty() && !stderr.ends_with('\n') {
             stderr.push('\n');
@@ -276,7 +282,7 @@ fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
         stderr.push_str(note);
         stderr.push('\n');
     }
-    let mut text = decoded(&outcome.stdout);
+    let mut text = decoded(&outcome.stdout, redactor);
     if !stderr.is_empty() {
         text.push_str("\n--- stderr ---\n");
         text.push_str(&stderr);
@@ -284,8 +290,8 @@ fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
     text
 }
 
-/// UTF-8 with replacement; a character that the cap cut in two is left out, not replaced.
-fn decoded(stream: &Captured) -> String {
+/// UTF-8 with replacement; a character or a secret that the cap cut in two is left out.
+fn decoded(stream: &Captured, redactor: &Redactor) -> String {
     let mut bytes = stream.bytes.as_slice();
     if stream.truncated
         && let Some(chunk) = bytes.utf8_chunks().last()
@@ -294,11 +300,11 @@ fn decoded(stream: &Captured) -> String {
     {
         bytes = &bytes[..bytes.len() - chunk.invalid().len()];
     }
-    let mut text = String::from_utf8_lossy(bytes).into_owned();
-    if stream.truncated {
-        text.push_str(TRUNCATED_SUFFIX);
+    let text = String::from_utf8_lossy(bytes);
+    match stream.truncated {
+        true => redactor.cut_after(&text) + TRUNCATED_SUFFIX,
+        false => text.into_owned(),
     }
-    text
 }
 
 #[cfg(test)]
@@ -311,22 +317,30 @@ mod tests {
 
     #[test]
     fn streams_are_joined_to_the_letter() {
+        let plain = Redactor::default();
         let outcome = |out: &str, err: &str| ChildOutcome {
             ending: Ending::Exited(0),
             stdout: captured(out.as_bytes(), false),
             stderr: captured(err.as_bytes(), false),
         };
-        assert_eq!(joined(&outcome("out\n", ""), &[]), "out\n");
-        assert_eq!(joined(&outcome("out\n", "err\n"), &[]), "out\n\n--- stderr ---\nerr\n");
-        assert_eq!(joined(&outcome("", "err"), &[]), "\n--- stderr ---\nerr");
-        assert_eq!(joined(&outcome("", "err"), &["note".into()]), "\n--- stderr ---\nerr\nnote\n");
+        assert_eq!(joined(&outcome("out\n", ""), &[], &plain), "out\n");
+        assert_eq!(joined(&outcome("out\n", "err\n"), &[], &plain), "out\n\n--- stderr ---\nerr\n");
+        assert_eq!(joined(&outcome("", "err"), &[], &plain), "\n--- stderr ---\nerr");
+        assert_eq!(
+            joined(&outcome("", "err"), &["note".into()], &plain),
+            "\n--- stderr ---\nerr\nnote\n"
+        );
     }
 
     #[test]
-    fn truncation_cuts_no_character_in_two() {
-        assert_eq!(decoded(&captured("aü".as_bytes(), false)), "aü");
-        assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true)), "a[SDLC_TRUNCATED]");
-        assert_eq!(decoded(&captured(b"a\xff", false)), "a\u{fffd}");
+    fn truncation_cuts_no_character_and_no_secret_in_two() {
+        let plain = Redactor::default();
+        let redactor = Redactor::knowing(["the-live-secret".to_owned()]);
+        assert_eq!(decoded(&captured(b"a the-live", true), &redactor), "a [SDLC_TRUNCATED]");
+        assert_eq!(decoded(&captured(b"a the-live", false), &redactor), "a the-live");
+        assert_eq!(decoded(&captured("aü".as_bytes(), false), &plain), "aü");
+        assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true), &plain), "a[SDLC_TRUNCATED]");
+        assert_eq!(decoded(&captured(b"a\xff", false), &plain), "a\u{fffd}");
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Host {
     pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
         let dir = self.outputs_of(session);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        // Such a file contains a command's output unmasked, including secrets.
+        // Such a file may contain what only looks like a secret, unmasked.
         for dir in [&self.outputs, &dir] {
             make_private(dir)?;
         }

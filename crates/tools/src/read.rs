@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolKind, ToolOutput};
 use schemars::JsonSchema;
@@ -90,7 +91,8 @@ impl BuiltIn for Read {
             (cx.settings.clone(), cx.place.cwd.clone(), input.pages.clone());
         let looked = blocking(cx.cancel, {
             let (path, cancel) = (path.clone(), cx.cancel.clone());
-            move || look(&path, &input, &settings, &cwd, cancel)
+            let redactor = cx.redactor.clone();
+            move || look(&path, &input, &settings, &cwd, &redactor, cancel)
         });
         let (shown, hash) = match looked.await? {
             (Looked::Shown(shown), hash) => (shown, hash),
@@ -129,6 +131,7 @@ fn look(
     input: &ReadInput,
     settings: &ToolSettings,
     cwd: &Path,
+    redactor: &Redactor,
     cancel: CancellationToken,
 ) -> Result<(Looked, ContentHash), Refusal> {
     if path.is_dir() {
@@ -151,9 +154,9 @@ fn look(
         bounded(path, size)?;
         Looked::Pdf(reader.whole().map_err(|error| unreadable(path, &error))?)
     } else if path.extension().is_some_and(|extension| extension == "ipynb") {
-        Looked::Shown(show_notebook(path, &mut reader, size, input, settings)?)
+        Looked::Shown(show_notebook(path, &mut reader, size, input, settings, redactor)?)
     } else {
-        Looked::Shown(show_text(path, &mut reader, size, input, settings)?)
+        Looked::Shown(show_text(path, &mut reader, size, input, settings, redactor)?)
     };
     let hash = reader.finish().map_err(|error| unreadable(path, &error))?;
     Ok((looked, hash))
@@ -220,6 +223,7 @@ fn show_text(
     size: u64,
     input: &ReadInput,
     settings: &ToolSettings,
+    redactor: &Redactor,
 ) -> Result<Shown, Refusal> {
     let asked = input.offset.is_some() || input.limit.is_some();
     let first = input.offset.unwrap_or(1).max(1);
@@ -229,7 +233,8 @@ fn show_text(
             if !asked && size > settings.read_max_bytes {
                 return Err(too_large(path, size, settings.read_max_bytes));
             }
-            let mut window = Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding);
+            let count = input.limit.unwrap_or(DEFAULT_LINES);
+            let mut window = Window::new(first, count, encoding, redactor);
             let read = if text::is_bytewise(encoding) {
                 let mut skip = mark;
                 reader.each(|piece| {
@@ -239,8 +244,7 @@ fn show_text(
                 })
             } else {
                 // Its line ends cannot be found in the raw bytes.
-                window =
-                    Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding_rs::UTF_8);
+                window = Window::new(first, count, encoding_rs::UTF_8, redactor);
                 bounded(path, size)?;
                 reader.whole().map(|bytes| window.feed(encoding.decode(&bytes).0.as_bytes()))
             };
@@ -367,6 +371,7 @@ fn show_notebook(
     size: u64,
     input: &ReadInput,
     settings: &ToolSettings,
+    redactor: &Redactor,
 ) -> Result<Shown, Refusal> {
     bounded(path, size)?;
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
@@ -386,7 +391,7 @@ fn show_notebook(
     };
     reader.start = bytes;
     let hasher = std::mem::take(&mut reader.hasher);
-    let mut shown = show_text(path, reader, size, input, settings)?;
+    let mut shown = show_text(path, reader, size, input, settings, redactor)?;
     reader.hasher = hasher;
     shown.content = format!("(not shown as a notebook: {why})\n{}", shown.content);
     Ok(shown)

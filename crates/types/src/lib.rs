@@ -17,6 +17,7 @@ pub mod gate;
 mod hash;
 pub mod hook;
 mod id;
+mod mask;
 mod misfit;
 mod near;
 mod outcome;
@@ -34,6 +35,7 @@ pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
 pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
+pub use mask::Mask;
 pub use misfit::plain_misfit;
 pub use near::{nearest, shown};
 pub use outcome::{

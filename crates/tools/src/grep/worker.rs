@@ -13,8 +13,9 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use nix::fcntl::OFlag;
 
 use super::{MAX_HEAP, OutputMode, Query};
-use crate::text::{self, MAX_LINE};
+use crate::text::{self, LINE_BYTES};
 use crate::walk::{self, Halt, Haltable};
+use ona_policy::secrets::Redactor;
 
 /// Lines of output: each entry is one, and ends in a line end.
 #[derive(Default)]
@@ -154,7 +155,7 @@ impl Sink for Hits<'_> {
             (OutputMode::Content, None) => {
                 for (line, number) in found.lines().zip(0..) {
                     let number = found.line_number().map(|first| first + number);
-                    self.show(':', number, &shown(line));
+                    self.show(':', number, &shown(line, &self.query.redactor));
                     if self.is_full() {
                         return Ok(false);
                     }
@@ -166,7 +167,8 @@ impl Sink for Hits<'_> {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         if self.nul.is_none() {
-            self.show('-', context.line_number(), &shown(context.bytes()));
+            let line = shown(context.bytes(), &self.query.redactor);
+            self.show('-', context.line_number(), &line);
         }
         Ok(!self.is_full())
     }
@@ -183,10 +185,10 @@ impl Sink for Hits<'_> {
 }
 
 /// A line as shown: without its end, and cut if it is long.
-fn shown(line: &[u8]) -> String {
+fn shown(line: &[u8], redactor: &Redactor) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Enough bytes for one character too many, so that a huge line is not decoded as a whole.
-    let start = line.get(..4 * (MAX_LINE + 1)).unwrap_or(line);
-    text::cut_line(&String::from_utf8_lossy(start)).0.into_owned()
+    // A huge line is not decoded as a whole.
+    let start = line.get(..LINE_BYTES).unwrap_or(line);
+    text::cut_line(&String::from_utf8_lossy(start), redactor).0.into_owned()
 }
