@@ -286,7 +286,13 @@ impl Judgement<'_> {
             settings: &gate.record.core.settings,
             host: &gate.governance.host,
         };
-        let Some(instead) = self.tool.answered_instead(answer, &outputs) else { return };
+        let Some(instead) = self.tool.answered_instead(answer, &outputs) else {
+            gate.front.warn(format!(
+                "a PostToolUse hook gives `updatedMCPToolOutput` for {}, which is no tool of an MCP server: its result stays",
+                self.tool.name()
+            ));
+            return;
+        };
         let ToolOutput { content, class, attachments, .. } = instead;
         (output.content, output.class, output.attachments) = (content, class, attachments);
         output.detail.insert("replaced_by_hook".to_owned(), Value::Bool(true));

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::before::Pending;
 use super::payload::HostCall;
 use super::tools::HostTool;
-use super::{HostError, HostHook, Reply, context, targets};
+use super::{HostError, HostHook, Reply, context};
 use ona_gate::intents::lesson::{self, Check};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::record::Who;
@@ -47,6 +47,8 @@ impl HostHook<'_> {
                     MaskedCall::new(&call.tool, &call.input, self.gate.redactor());
                 let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
                 store.start_call(self.gate.seat(), &start)?;
+                let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
+                self.events.push(("ran_without_judgement".to_owned(), detail));
                 id
             }
         };
@@ -77,7 +79,7 @@ impl HostHook<'_> {
         output: &mut ToolOutput,
     ) -> Option<String> {
         let workspace = Arc::clone(self.gate.workspace.as_ref()?);
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, &self.gate.place().cwd);
         let subject = Subject {
             tool,
             input: &call.input,
@@ -115,6 +117,9 @@ impl HostHook<'_> {
                 before.changes(workspace.root(), &vouched).await
             }
             None => {
+                // Nobody has judged it, so it was done for no intent.
+                governed.intent = None;
+                governed.scope = ScopeValidation::Fail;
                 warnings.push("not_asked_before".to_owned());
                 let unseen = Before::unseen(workspace.root(), &effects.writes);
                 unseen.changes(workspace.root(), &vouched).await
@@ -176,7 +181,7 @@ impl HostHook<'_> {
 
     /// The files that the agent has read or written.
     fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, &self.gate.place().cwd);
         let targets = match tool.kind() {
             ToolKind::Command => Vec::new(),
             _ => effects.reads.into_iter().chain(effects.writes).collect(),
