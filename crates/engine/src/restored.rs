@@ -129,11 +129,17 @@ mod tests {
             last_prompt: Some("and now?".into()),
         };
         let content = "write tests".to_owned();
-        let todos = [Todo { content, status: TodoStatus::Pending, active_form: String::new(), id: String::new() }];
+        let todos = [Todo {
+            content,
+            status: TodoStatus::Pending,
+            active_form: String::new(),
+            id: String::new(),
+        }];
         let state = State { steering: &steering, intent: None, todos: &todos, skills: Vec::new() };
         let text = super::state(state, 10_000, &Redactor::default());
         assert!(text.len() <= 10_000 && text.len() > 9_000, "{}", text.len());
-        for kept in ["phase of the work is implement", "and now?", "1. do it", "- [ ] write tests"] {
+        for kept in ["phase of the work is implement", "and now?", "1. do it", "- [ ] write tests"]
+        {
             assert!(text.contains(kept), "{kept}");
         }
     }
@@ -143,7 +149,8 @@ mod tests {
         let note = |text: &str| {
             Entry::system(&SystemNote::Context { text: text.to_owned(), from: "x".to_owned() })
         };
-        let mut entries = [note(&"i".repeat(9_000)), note("short"), Entry::system(&SystemNote::Interrupted)];
+        let mut entries =
+            [note(&"i".repeat(9_000)), note("short"), Entry::system(&SystemNote::Interrupted)];
         fit_entries(&mut entries, 1_000, &Redactor::default());
         assert!(entries[0].payload["text"].as_str().unwrap().len() < 1_000);
         assert_eq!(entries[1], note("short"));

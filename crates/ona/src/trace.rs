@@ -49,7 +49,9 @@ pub enum Trace {
         #[arg(long)]
         json: bool,
     },
-    /// Check that no entry was changed, removed or moved; exits with 1 and names the first bad line
+    /// Check that no entry was changed, removed, moved or repeated; exits with 1 and names the first bad line
+    ///
+    /// Warns if the record knows an entry that is missing: the trace is of another branch, or lines were removed.
     #[command(after_help = "Examples:\n  ona trace verify\n  ona trace verify --json | jq .head")]
     Verify {
         /// Print JSON

@@ -29,8 +29,7 @@ pub(crate) fn reserve(
     session: &SessionId,
     id: &ToolUseId,
 ) -> Result<(), Failure> {
-    let sql =
-        "INSERT OR IGNORE INTO call_ids(tool_use_id, session_id, started) VALUES (?1, ?2, 0)";
+    let sql = "INSERT OR IGNORE INTO call_ids(tool_use_id, session_id, started) VALUES (?1, ?2, 0)";
     let reserved = tx.prepare_cached(sql)?.execute((id.as_str(), session.as_str()))?;
     given(reserved, id)
 }
@@ -61,13 +60,20 @@ pub(crate) fn session_of(c: &Connection, id: &str) -> Result<Option<String>, Fai
         .optional()?)
 }
 
-/// Frees the ids of a session whose entries are deleted. An id of which a fork has a copy stays: it still names that call
-/// and no other.
+/// Frees ids before a session is deleted: its own, and those of which it has the last copy. An id of which another session
+/// has a copy stays: it still names that call and no other.
 pub(crate) fn forget(tx: &Transaction<'_>, session: &str) -> Result<(), Failure> {
-    tx.prepare_cached(
-        "DELETE FROM call_ids WHERE session_id = ?1 AND NOT EXISTS (
-             SELECT 1 FROM transcript_entries t WHERE t.tool_use_id = call_ids.tool_use_id)",
-    )?
+    let nowhere_else = "NOT EXISTS (SELECT 1 FROM transcript_entries t
+        WHERE t.tool_use_id = call_ids.tool_use_id AND t.session_id <> ?1)";
+    tx.prepare_cached(&format!("DELETE FROM call_ids WHERE session_id = ?1 AND {nowhere_else}"))?
+        .execute([session])?;
+    tx.prepare_cached(&format!(
+        "DELETE FROM call_ids
+         WHERE tool_use_id IN (SELECT tool_use_id FROM transcript_entries
+             WHERE session_id = ?1 AND entry_type = 'tool_use')
+           AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = call_ids.session_id)
+           AND {nowhere_else}"
+    ))?
     .execute([session])?;
     Ok(())
 }
@@ -120,7 +126,6 @@ mod tests {
             let threads: Vec<_> = seats.iter().map(|seat| scope.spawn(move || ask(seat))).collect();
             threads
                 .into_iter()
-                .filter(|_| true)
                 .map(|thread| match thread.join().unwrap() {
                     Ok(()) => 1,
                     Err(StoreError::CallExists(id)) if id == "reused" => 0,
@@ -177,5 +182,6 @@ mod tests {
             store.delete_session(gone, |_| true).unwrap();
         }
         assert_eq!(store.story("c").unwrap(), None);
+        assert!(!store.knows_call(&id).unwrap(), "nothing is left of it");
     }
 }

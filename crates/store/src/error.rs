@@ -147,7 +147,9 @@ impl StoreError {
             Self::SessionInUse(_) => "end the ona process that uses it first",
             Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
-            Self::CallExists(_) | Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor` for details",
+            Self::CallExists(_) | Self::AlreadySettled(_) | Self::Sqlite(..) => {
+                "run `ona doctor` for details"
+            }
         }
     }
 

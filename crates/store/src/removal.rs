@@ -67,13 +67,13 @@ pub(crate) fn remove(
     conversation: &ConversationId,
 ) -> Result<usize, Failure> {
     let id = session.as_str();
+    call_ids::forget(tx, id)?;
     let mut entries = 0;
     for table in OF_SESSION {
         entries = tx
             .prepare_cached(&format!("DELETE FROM {table} WHERE session_id = ?1"))?
             .execute([id])?;
     }
-    call_ids::forget(tx, id)?;
     trace::keep_heads(tx, id)?;
     tx.prepare_cached("DELETE FROM events WHERE session_id = ?1")?.execute([id])?;
     tx.prepare_cached(

@@ -131,8 +131,7 @@ pub fn extract(bytes: &[u8], wanted: &Wanted) -> Result<Extract, PdfError> {
     if document.trailer.has(b"Encrypt") {
         return Err(PdfError::Encrypted);
     }
-    let numbers: Vec<u32> =
-        guarded(|| document.get_pages()).map_err(broken)?.into_keys().collect();
+    let numbers: Vec<u32> = guarded(|| document.get_pages()).map_err(broken)?.into_keys().collect();
     let total = numbers.len();
     let range = choose(total, wanted)?;
     let first = *range.start();

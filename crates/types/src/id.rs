@@ -78,8 +78,7 @@ impl TaskId {
         if call.as_str().starts_with("toolu_") && id.len() <= 80 && id.chars().all(plain) {
             return Self(format!("task_{id}"));
         }
-        let begin: String =
-            id.chars().take(40).map(|c| if plain(c) { c } else { '_' }).collect();
+        let begin: String = id.chars().take(40).map(|c| if plain(c) { c } else { '_' }).collect();
         let hash = ContentHash::of(call.as_str().as_bytes()).to_string();
         Self(format!("task_{begin}-{}", &hash[..16]))
     }
@@ -116,7 +115,8 @@ mod tests {
     #[test]
     fn tasks_of_two_calls_have_two_ids() {
         let long = "c".repeat(200);
-        let calls = ["a", "toolu_a", "a:1", "a/1", "a_1", &long, &format!("{long}c"), "../../a", "ä"];
+        let calls =
+            ["a", "toolu_a", "a:1", "a/1", "a_1", &long, &format!("{long}c"), "../../a", "ä"];
         let tasks = calls.map(|call| TaskId::of_call(&ToolUseId::from_existing(call)));
         assert_eq!(HashSet::from(tasks.clone()).len(), calls.len(), "{tasks:?}");
         for task in &tasks {

@@ -170,9 +170,11 @@ fn reusing(own: &str, others: &[&str]) -> Server {
     let meet: Vec<String> = others.iter().map(|other| format!("[ -e {other} ]")).collect();
     let command = format!("touch {own}; until {}; do :; done; echo {own}", meet.join(" && "));
     Server::start([
-        Reply::new()
-            .call("call_0", "Bash", json!({"command": command}))
-            .call("call_0", "Bash", json!({"command": format!("echo again {own}")})),
+        Reply::new().call("call_0", "Bash", json!({"command": command})).call(
+            "call_0",
+            "Bash",
+            json!({"command": format!("echo again {own}")}),
+        ),
         Reply::new().call("call_0", "Bash", json!({"command": format!("echo later {own}")})),
         Reply::say("done"),
     ])
@@ -259,7 +261,11 @@ fn a_fork_does_not_take_over_the_story_of_a_call() {
     let project = project();
     let server = Server::start([
         Reply::new()
-            .call("toolu_first", "Bash", json!({"command": "touch begun; until [ -e go ]; do :; done"}))
+            .call(
+                "toolu_first",
+                "Bash",
+                json!({"command": "touch begun; until [ -e go ]; do :; done"}),
+            )
             .call("toolu_second", "Bash", json!({"command": "echo it ran"})),
         Reply::say("done"),
     ])
@@ -292,7 +298,10 @@ fn a_fork_does_not_take_over_the_story_of_a_call() {
     assert_eq!(answer(&project, &["why", "--json"])["tool"], "Glob");
     // Nor does it when its origin is deleted.
     done(&project, &["sessions", "delete", "origin", "--yes"]);
-    assert_eq!(answer(&project, &["why", "toolu_second", "--json"])["session_id"], json!(session[0]));
+    assert_eq!(
+        answer(&project, &["why", "toolu_second", "--json"])["session_id"],
+        json!(session[0])
+    );
 }
 
 // --- compaction ---
@@ -451,7 +460,11 @@ fn is_uuid(text: &str) -> bool {
 fn ids_in_json_are_uuids() {
     let project = project();
     let server = Server::start([
-        Reply::new().call("a", "Agent", json!({"description": "d", "prompt": "sub", "subagent_type": "general-purpose"})),
+        Reply::new().call(
+            "a",
+            "Agent",
+            json!({"description": "d", "prompt": "sub", "subagent_type": "general-purpose"}),
+        ),
         Reply::say("from the agent"),
         Reply::say("done"),
         Reply::say("more"),
@@ -484,7 +497,14 @@ fn ids_in_json_are_uuids() {
         assert!(!ids.is_empty() && ids.iter().all(|id| is_uuid(id)), "{ids:?}");
     }
     // Nothing else names a new session.
-    for id in ["own", "sess_019a8d5f", "../x", "", "019a8d5f00007000800000000000000a", "{0a0b0c0d-1111-4222-8333-444455556667}"] {
+    for id in [
+        "own",
+        "sess_019a8d5f",
+        "../x",
+        "",
+        "019a8d5f00007000800000000000000a",
+        "{0a0b0c0d-1111-4222-8333-444455556667}",
+    ] {
         let ran = run(&mut anthropic(&project, &server, &["-p", "x", "--session-id", id]));
         assert_eq!(ran.code, Some(2), "{id}: {}", ran.stderr);
         assert!(ran.stderr.contains("--session-id"), "{id}: {}", ran.stderr);
@@ -494,7 +514,11 @@ fn ids_in_json_are_uuids() {
 #[test]
 fn sessions_of_older_records_keep_their_ids() {
     let project = project();
-    let server = Server::start([Reply::new().call("toolu_old", "Glob", json!({"pattern": "*"})), Reply::say("old")]).unwrap();
+    let server = Server::start([
+        Reply::new().call("toolu_old", "Glob", json!({"pattern": "*"})),
+        Reply::say("old"),
+    ])
+    .unwrap();
     let ran = run(&mut anthropic(&project, &server, &["-p", "go", "--output-format", "json"]));
     let new = lines(&ran)[0]["session_id"].as_str().unwrap().to_owned();
     // As an earlier ona would have named it.
@@ -579,7 +603,7 @@ fn look() -> Reply {
 
 #[test]
 fn background_commands_end_with_the_process_however_it_ends() {
-    let blocks = || Reply::new().call("toolu_ends_wait", "Bash", json!({"command": "touch waits; sleep 600"}));
+    let blocks = || Reply::say("at last").slow(Duration::from_secs(600));
     let refuses = || Reply::error(400, "invalid_request_error", "no");
     for (ending, third, args) in [
         ("result", Reply::say("done"), &[][..]),
@@ -597,7 +621,7 @@ fn background_commands_end_with_the_process_however_it_ends() {
         let mut command = anthropic(&project, &server, &args);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if ending.starts_with('-') {
-            until("the last call", || project.path("waits").exists());
+            until("the last question", || server.requests().len() == 3);
             assert!(runs(&project), "{ending}");
             run(project.command("kill").args([ending, &child.id().to_string()]));
         }
@@ -655,8 +679,12 @@ fn lessons_go_where_the_next_session_reads_them() {
         project.file("src/test.sh", "echo 'error: it does not greet'; exit 3\n");
         project.eval("Bash", json!({"command": "sh ./src/test.sh"}));
         let text = project.content(expected);
-        assert!(text.contains("## Lessons Learned") && text.contains("it does not greet"), "{text}");
-        for other in ["CLAUDE.md", "AGENTS.md", "AGENT.md"].iter().filter(|file| **file != expected) {
+        assert!(
+            text.contains("## Lessons Learned") && text.contains("it does not greet"),
+            "{text}"
+        );
+        for other in ["CLAUDE.md", "AGENTS.md", "AGENT.md"].iter().filter(|file| **file != expected)
+        {
             let other = fs::read_to_string(project.path(other)).unwrap_or_default();
             assert!(!other.contains("Lessons"), "{files:?}: {other}");
         }

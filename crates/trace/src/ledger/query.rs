@@ -7,7 +7,7 @@ use ona_files::jsonl::Backward;
 use regex::bytes::Regex;
 
 use super::Ledger;
-use crate::entry::{TraceEntry, parse_line};
+use crate::entry::{Dialect, TraceEntry, parse_line};
 
 /// Entries that were read, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,7 +129,8 @@ impl Ledger {
     pub fn lacks<'h>(&self, hashes: impl Iterator<Item = &'h str>) -> io::Result<HashSet<&'h str>> {
         let mut present = HashSet::new();
         for line in self.read()? {
-            if let Ok((_, entry)) = line?.entry {
+            // Only in ona's own lines the hash is checked.
+            if let Ok((Dialect::Ona, entry)) = line?.entry {
                 present.extend(entry.entry_hash);
             }
         }
