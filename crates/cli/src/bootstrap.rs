@@ -12,7 +12,7 @@ use ona_gate::core::Core;
 use ona_gate::governance::GovernanceError;
 use ona_provider::Model;
 use ona_store::Store;
-use ona_tools::{Host, Web};
+use ona_tools::{Host, ToolSettings, Web};
 use ona_types::ConversationId;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,6 +26,7 @@ use crate::model::{connect_model, model_words};
 use crate::options::Options;
 use crate::output::complain;
 use crate::record;
+use crate::started_by::{StartedBy, started_by};
 use crate::tokens;
 
 /// Everything a session needs, from command line and environment.
@@ -57,11 +58,21 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
     // It also masks what becomes known later: settings are read in a moment.
     let store = store.masking(Arc::new(config.redactor()));
     Ok(Core {
-        settings: env::tool_settings()?,
+        settings: ToolSettings {
+            background_stays: lets_background_stay(cli),
+            ..env::tool_settings()?
+        },
         config,
         host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
         store,
     })
+}
+
+/// Whether background commands go on when this process has ended. A call of the operator's is over at once, and what it
+/// started is not meant to be. An agent cannot leave a command behind by a further ona.
+fn lets_background_stay(cli: &Options) -> bool {
+    let by_a_call = matches!(started_by(), Some(StartedBy::Call(_) | StartedBy::Ona(_)));
+    !by_a_call && (cli.eval.is_some() || cli.agent.keep_background)
 }
 
 /// An engine whose record is gone when the process is.

@@ -24,6 +24,7 @@ mod model_handle;
 mod options;
 mod partial;
 mod prompt;
+mod restored;
 mod server_notices;
 mod server_prompts;
 mod services;

@@ -381,7 +381,7 @@ impl Agent {
 }
 
 /// The active skills to restore after a compaction: the latest ones that fit, each truncated.
-pub(crate) fn restored_skills(skills: &[(String, String)]) -> Option<String> {
+pub(crate) fn restored_skills(skills: &[(String, String)]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut room = MAX_RESTORED_CHARS;
     for (name, text) in skills.iter().rev() {
@@ -394,7 +394,7 @@ pub(crate) fn restored_skills(skills: &[(String, String)]) -> Option<String> {
         kept.push(format!("The active skill {name}:\n{cut}{more}"));
     }
     kept.reverse();
-    (!kept.is_empty()).then(|| kept.join("\n\n"))
+    kept
 }
 
 #[cfg(test)]
@@ -412,12 +412,12 @@ mod tests {
             skill("d", 20_000),
             skill("e", 10),
         ];
-        let restored = restored_skills(&skills).unwrap();
+        let restored = restored_skills(&skills).join("\n\n");
         assert!(!restored.contains("skill old"));
         for name in ["a", "b", "c", "d", "e"] {
             assert!(restored.contains(&format!("The active skill {name}:")), "{name}");
         }
         assert_eq!(restored.matches("[cut]").count(), 1);
-        assert_eq!(restored_skills(&[]), None);
+        assert!(restored_skills(&[]).is_empty());
     }
 }

@@ -9,10 +9,11 @@ use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
 use ona_policy::secrets::Redactor;
-use ona_store::{CallOutcome, CallStart, HeardHook};
+use ona_store::{CallOutcome, CallStart, HeardHook, StoreError};
 use ona_tools::Tool as _;
 use ona_trace::TraceEntry;
 use ona_trace::entry::ScopeValidation;
+use ona_types::hook::HookInvocation;
 use ona_types::{FileView, Seen, ToolKind, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 
@@ -42,11 +43,18 @@ impl HostHook<'_> {
             Some(pending) => pending.tool_use_id.clone(),
             // The host did not ask before it ran.
             None => {
-                let (id, owner) = (self.id_for(call)?, self.owner());
+                let owner = self.owner();
                 let MaskedCall { tool, input } =
                     MaskedCall::new(&call.tool, &call.input, self.gate.redactor());
-                let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
-                store.start_call(self.gate.seat(), &start)?;
+                let id = loop {
+                    let id = self.id_for(call)?;
+                    let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
+                    match store.start_call(self.gate.seat(), &start) {
+                        // Another process has taken the id meanwhile.
+                        Err(StoreError::CallExists(_)) => {}
+                        started => break started.map(|()| id)?,
+                    }
+                };
                 let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
                 self.events.push(("ran_without_judgement".to_owned(), detail));
                 id
@@ -64,7 +72,8 @@ impl HostHook<'_> {
         let outcome = CallOutcome::of(&output);
         // A refused call has its outcome already.
         let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
-        let (hook, events) = (self.row(&reply), self.events());
+        let hook = HookInvocation { tool_use_id: Some(id.clone()), ..self.row(&reply) };
+        let events = self.events();
         let heard = HeardHook { hook: &hook, events: &events };
         self.gate.store().foreign_after(self.gate.seat(), &call.id, outcome, &heard)?;
         Ok(reply)

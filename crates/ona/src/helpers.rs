@@ -9,6 +9,7 @@ use ona_cli::{CliError, env, record};
 use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
 use ona_tools::TaskSpec;
+use ona_tools::pdf::{self, Wanted};
 use ona_types::TaskEnd;
 use serde_json::{Value, json};
 
@@ -35,6 +36,7 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         Ok(SupervisedEnd::Exited(code)) => (Some(*code), "exited"),
         Ok(SupervisedEnd::Signalled) => (None, "signalled"),
         Ok(SupervisedEnd::OutputLimit) => (None, "output_limit"),
+        Ok(SupervisedEnd::OwnerEnded) => (None, "session_ended"),
         Ok(SupervisedEnd::FailedToStart) => (None, "failed_to_start"),
         Err(_) => (None, "supervisor_failed"),
     };
@@ -53,11 +55,17 @@ pub fn task_host() -> Result<ExitCode, CliError> {
 }
 
 /// Prints a PDF's text, or says on stderr why it cannot.
-pub fn pdf_text() -> Result<ExitCode, CliError> {
+pub fn pdf_text(pages: Option<&str>, bytes: Option<usize>) -> Result<ExitCode, CliError> {
     ona_sandbox::bound_memory(MAX_MEMORY);
-    match ona_tools::pdf::extract(&standard_input()?) {
-        Ok(pages) => {
-            print_line(&json!(pages).to_string())
+    let wanted = match (pages, bytes) {
+        (Some(pages), _) => pdf::page_range(pages).map(Wanted::Pages),
+        (None, Some(bytes)) => Ok(Wanted::Bytes(bytes)),
+        (None, None) => Ok(Wanted::Whole),
+    };
+    let document = standard_input()?;
+    match wanted.and_then(|wanted| pdf::extract(&document, &wanted)) {
+        Ok(text) => {
+            print_line(&json!(text).to_string())
                 .map_err(|error| CliError::failed(format!("cannot print the text: {error}")))?;
             Ok(ExitCode::SUCCESS)
         }

@@ -100,10 +100,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),
-        Some(Command::PdfText) => helpers::pdf_text(),
+        Some(Command::PdfText { pages, bytes }) => helpers::pdf_text(pages.as_deref(), *bytes),
         Some(Command::HtmlText) => helpers::html_text(),
         Some(Command::ScriptedModel { replies }) => helpers::scripted_model(replies),
-        None if cli.options.agent.print => print::run(options),
+        None if cli.options.agent.print || cli.options.agent.init_only => print::run(options),
         None if cli.options.init_db => eval::init_db(),
         None => match (&cli.options.eval, &cli.options.transition) {
             (Some(call), _) => eval::run(call, options),

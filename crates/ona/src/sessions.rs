@@ -37,7 +37,7 @@ pub enum Sessions {
     },
     /// Show the transcript of a session
     #[command(
-        after_help = "Examples:\n  ona sessions show fix-login\n  ona sessions show sess_01a1… --json | jq .entry_type"
+        after_help = "Examples:\n  ona sessions show fix-login\n  ona sessions show 019a8d5f… --json | jq .entry_type"
     )]
     Show {
         /// Id of the session, its first characters, or its name
@@ -58,7 +58,7 @@ pub enum Sessions {
         json: bool,
     },
     /// Rename a session
-    #[command(after_help = "Examples:\n  ona sessions rename sess_01a1… fix-login")]
+    #[command(after_help = "Examples:\n  ona sessions rename 019a8d5f… fix-login")]
     Rename {
         /// Id of the session, its first characters, or its name
         session: String,

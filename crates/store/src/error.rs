@@ -66,6 +66,9 @@ pub enum StoreError {
     /// A session has no entry with this number.
     #[error("session {1} has no entry {0}")]
     UnknownEntry(i64, String),
+    /// Another call has this id.
+    #[error("another call has the id `{0}`")]
+    CallExists(String),
     /// The call's result is already recorded, by the process that found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
@@ -144,7 +147,9 @@ impl StoreError {
             Self::SessionInUse(_) => "end the ona process that uses it first",
             Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
-            Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor` for details",
+            Self::CallExists(_) | Self::AlreadySettled(_) | Self::Sqlite(..) => {
+                "run `ona doctor` for details"
+            }
         }
     }
 

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_agents.sql"),
     include_str!("../migrations/0006_memories.sql"),
     include_str!("../migrations/0007_growth.sql"),
+    include_str!("../migrations/0008_call_ids.sql"),
 ];
 
 /// The number of the latest migration.

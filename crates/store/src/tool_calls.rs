@@ -14,6 +14,7 @@ use ona_types::{
 use rusqlite::OptionalExtension;
 use serde_json::{Map, Value, json};
 
+use crate::call_ids;
 use crate::changes;
 use crate::conversations::{Seat, cwd_key};
 use crate::error::StoreError;
@@ -189,6 +190,7 @@ pub(crate) fn start(
     seat: &Seat,
     call: &CallStart<'_>,
 ) -> Result<(), Failure> {
+    call_ids::start(tx, &seat.session, call.id)?;
     let entry = Entry::tool_use(call.id, call.tool, call.input);
     let entry_id = append(tx, &seat.session, None, &entry)?;
     tx.prepare_cached(

@@ -1,7 +1,7 @@
 //! Background tasks: commands that keep running after their call has returned.
 //!
-//! The command runs under a supervisor, which is this program started again: it outlives the session,
-//! keeps the output within its limit, and sees how the command ends.
+//! The command runs under a supervisor, which is this program started again: it keeps the output within its limit, sees
+//! how the command ends, and ends it when the process that started it has ended, unless it is to stay.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ona_policy::secrets::{MaskedBytes, Redactor};
-use ona_sandbox::{Marker, Supervised, SupervisedEnd};
+use ona_sandbox::{Marker, Owner, Supervised, SupervisedEnd};
 use ona_types::{
     SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
 };
@@ -44,6 +44,8 @@ pub struct TaskSpec {
     pub output_limit: u64,
     /// What its output must not show.
     pub secrets: Secrets,
+    /// The process with which it ends, if it does not stay.
+    pub ends_with: Option<Owner>,
 }
 
 impl TaskSpec {
@@ -102,6 +104,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         output_path,
         output_limit: cx.settings.background_output_limit,
         secrets: Secrets(cx.redactor.live_values()),
+        ends_with: (!cx.settings.background_stays).then(Owner::current),
     };
     let message = serde_json::to_vec(&spec).map_err(|error| failed("its description", &error))?;
     let args = [OsString::from(TASK_HOST)];
@@ -142,6 +145,7 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
         marker: &task_marker(&spec.id),
         log: &spec.output_path,
         limit: spec.output_limit,
+        ends_with: spec.ends_with.as_ref(),
         truncated: TRUNCATED_SUFFIX,
         wanted,
     })

@@ -67,6 +67,8 @@ pub struct ToolSettings {
     pub bash_keep_project_dir: bool,
     /// Why `run_in_background` is refused, if it is.
     pub no_background: Option<&'static str>,
+    /// A background command goes on when this process has ended. Otherwise it ends with it, however that ends.
+    pub background_stays: bool,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
     /// The default limit for an MCP tool's result, in characters.
@@ -96,6 +98,7 @@ impl Default for ToolSettings {
             bash_max_timeout: Duration::from_millis(600_000),
             bash_keep_project_dir: false,
             no_background: None,
+            background_stays: false,
             background_output_limit: 5_000_000_000,
             mcp_output_chars: 100_000,
             agent_output_chars: 32_000,

@@ -179,11 +179,14 @@ impl Change {
             // Mixed line ends: the place may be one where they are CR LF.
             crlf()
         };
-        let times = occurrences(old, &from);
         let first = old.find(&from).ok_or(PlanError::NotFound)?;
-        if times > 1 && input.replace_all != Some(true) {
-            return Err(PlanError::NotUnique(times));
-        }
+        let times = match input.replace_all {
+            Some(true) => old.matches(&from).count() as u64,
+            _ => match occurrences(old, &from) {
+                1 => 1,
+                times => return Err(PlanError::NotUnique(times)),
+            },
+        };
         Ok(Self {
             from,
             to,
@@ -231,6 +234,10 @@ mod tests {
         assert_eq!((new.as_str(), change.first_line), ("a\nB\nc\n", 2));
         assert_eq!(plan("x x", "x", "y", false).unwrap_err(), PlanError::NotUnique(2));
         assert_eq!(plan("x x", "x", "y", true).unwrap().0, "y y");
+        for (old, from, times) in [("aaa", "aa", 1), ("aaaa", "aa", 2), ("abababa", "aba", 2)] {
+            let (new, change) = plan(old, from, "-", true).unwrap();
+            assert_eq!((new.matches('-').count() as u64, change.times), (times, times), "{old}");
+        }
         assert_eq!(plan("aaa", "aa", "b", false).unwrap_err(), PlanError::NotUnique(2));
         assert_eq!(plan("abc", "d", "e", true).unwrap_err(), PlanError::NotFound);
         assert_eq!(plan("abc", "", "e", false).unwrap_err(), PlanError::Empty);

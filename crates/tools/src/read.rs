@@ -405,19 +405,19 @@ async fn show_pdf(
     cx: &ToolContext<'_>,
 ) -> Result<Shown, Refusal> {
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
-    let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
+    let mut command = vec![PDF_TEXT];
+    command.extend(pages.map(|pages| ["--pages", pages]).into_iter().flatten());
     // The bytes go back and forth: what was hashed is what is read.
-    let read = read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
+    let read = read_aside(cx, &command, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
     let read = read.map_err(|why| match why.is_internal() {
         true => Refusal::Internal(why.to_string()),
         false => refuse(why.to_string()),
     })?;
-    let texts: Vec<String> = serde_json::from_slice(&read.bytes)
+    let text: pdf::Extract = serde_json::from_slice(&read.bytes)
         .map_err(|_| refuse("its text is too long to be read".into()))?;
-    let range = pdf::choose(texts.len(), asked).map_err(|why| refuse(why.to_string()))?;
-    let whole = *range.start() == 1 && *range.end() as usize == texts.len();
-    let total = count(texts.len() as u64, "page");
-    let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
+    let whole = text.is_whole();
+    let total = count(text.total as u64, "page");
+    let content = format!("{} (PDF, {total})\n{}", path.display(), text.render());
     let attachments = if whole && bytes.len() <= MAX_ATTACHMENT {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]

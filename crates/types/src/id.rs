@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::hash::ContentHash;
+
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $fresh:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
@@ -16,7 +18,7 @@ macro_rules! ids {
         impl $name {
             /// A fresh id. Version 7 UUIDs sort by the time they were made.
             pub fn generate() -> Self {
-                Self(format!(concat!($prefix, "{}"), Uuid::now_v7().simple()))
+                Self($fresh)
             }
 
             /// Wraps an id that came from elsewhere, unchecked: rows made by hand are valid too.
@@ -43,22 +45,84 @@ pub fn fresh_uuid() -> String {
     Uuid::now_v7().to_string()
 }
 
+fn prefixed(prefix: &str) -> String {
+    format!("{prefix}{}", Uuid::now_v7().simple())
+}
+
 ids! {
     /// `conversations.id`: one line of work in one project directory.
-    ConversationId = "conv_";
-    /// `sessions.session_id`: one context within a conversation; a subagent has its own.
-    SessionId = "sess_";
+    ConversationId = fresh_uuid();
+    /// `sessions.session_id`: one context within a conversation; a subagent has its own. Older records have ids with a
+    /// prefix.
+    SessionId = fresh_uuid();
     /// Names one tool call in `tool_use`, `tool_result`, hooks and permission log.
-    ToolUseId = "toolu_";
+    ToolUseId = prefixed("toolu_");
     /// Names one background task.
-    TaskId = "task_";
+    TaskId = prefixed("task_");
+}
+
+impl SessionId {
+    /// The id that a UUID in its usual form (8-4-4-4-12) names; `None` for any other text.
+    pub fn from_uuid(text: &str) -> Option<Self> {
+        let usual = text.len() == 36 && Uuid::try_parse(text).is_ok();
+        usual.then(|| Self(text.to_owned()))
+    }
 }
 
 impl TaskId {
-    /// The id of the background task that a call starts; it is known before the task starts.
+    /// The id of the background task that a call starts; it is known before the task starts. Tasks of two calls have two
+    /// ids: of an id that does not fit into a file name, its hash is a part.
     pub fn of_call(call: &ToolUseId) -> Self {
         let id = call.as_str().strip_prefix("toolu_").unwrap_or(call.as_str());
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        Self(format!("task_{}", id.chars().take(80).map(plain).collect::<String>()))
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if call.as_str().starts_with("toolu_") && id.len() <= 80 && id.chars().all(plain) {
+            return Self(format!("task_{id}"));
+        }
+        let begin: String = id.chars().take(40).map(|c| if plain(c) { c } else { '_' }).collect();
+        let hash = ContentHash::of(call.as_str().as_bytes()).to_string();
+        Self(format!("task_{begin}-{}", &hash[..16]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn sessions_and_conversations_are_uuids() {
+        for id in [SessionId::generate().to_string(), ConversationId::generate().to_string()] {
+            assert_eq!(SessionId::from_uuid(&id).map(|id| id.to_string()), Some(id));
+        }
+        for text in [
+            "",
+            "sess_019a",
+            "own",
+            "../../x",
+            "{67e55044-10b1-426f-9247-bb680e5fe0c8}",
+            "67e5504410b1426f9247bb680e5fe0c8",
+            "urn:uuid:67e55044-10b1-426f-9247-bb680e5fe0c8",
+            "67e55044-10b1-426f-9247-bb680e5fe0cg",
+            "67e55044-10b1-426f-9247-bb680e5fe0c8\n",
+        ] {
+            assert_eq!(SessionId::from_uuid(text), None, "{text}");
+        }
+        let given = "67E55044-10B1-426F-9247-BB680E5FE0C8";
+        assert_eq!(SessionId::from_uuid(given).unwrap().as_str(), given, "as it was given");
+    }
+
+    #[test]
+    fn tasks_of_two_calls_have_two_ids() {
+        let long = "c".repeat(200);
+        let calls =
+            ["a", "toolu_a", "a:1", "a/1", "a_1", &long, &format!("{long}c"), "../../a", "ä"];
+        let tasks = calls.map(|call| TaskId::of_call(&ToolUseId::from_existing(call)));
+        assert_eq!(HashSet::from(tasks.clone()).len(), calls.len(), "{tasks:?}");
+        for task in &tasks {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            assert!(task.as_str().len() < 100 && task.as_str().bytes().all(plain), "{task}");
+        }
+        assert_eq!(tasks[1].as_str(), "task_a");
     }
 }

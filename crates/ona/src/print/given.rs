@@ -10,6 +10,7 @@ use ona_engine::{PromptOptions, Shape};
 use ona_files::ReadError;
 use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
+use ona_types::SessionId;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
 const MAX_WORDS: u64 = 1024 * 1024;
@@ -78,12 +79,11 @@ pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option
 /// Refuses ids and directories that could not be used.
 pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
     if let Some(id) = &args.session_id {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        // What was given may be a secret by mistake, so it is not repeated.
         let holds_secret = Redactor::knowing(env::secrets()).mask(id) != id.as_str();
-        let fits = (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.');
-        if !fits || holds_secret {
-            return Err(CliError::usage("invalid --session-id")
-                .hint("expected 1 to 128 letters, digits, `-`, `_` and `.`, such as a UUID"));
+        if SessionId::from_uuid(id).is_none() || holds_secret {
+            return Err(CliError::usage("invalid --session-id: it is not a UUID")
+                .hint("`uuidgen` makes one; give a session a name of your own with --name"));
         }
     }
     for dir in &args.add_dir {

@@ -183,7 +183,7 @@ fn a_check_that_failed_at_the_host_is_a_lesson() {
     let mut said = payload(&project, "PostToolUseFailure", "Bash", "toolu_1", input);
     said["error"] = json!("Exit code 7\n1 failing: it greets");
     assert_eq!(hook(&project, &said).code, Some(0));
-    let text = project.content("CLAUDE.md");
+    let text = project.content("AGENT.md");
     assert!(text.contains("[INT-1] npm test: exit 7. 1 failing: it greets"), "{text}");
     let entry = trace(&project).pop().unwrap();
     assert_eq!((&entry["tool_name"], &entry["host"]), (&json!("lesson"), &json!("claude_code")));

@@ -220,7 +220,7 @@ pub(super) async fn read(
             if html.is_empty() {
                 return Ok((String::new(), false));
             }
-            let read = read_aside(cx, HTML_TEXT, html, MAX_CONTENT + 1, limit).await?;
+            let read = read_aside(cx, &[HTML_TEXT], html, MAX_CONTENT + 1, limit).await?;
             let text = String::from_utf8_lossy(&read.bytes);
             // The line end is the printer's.
             Ok(bounded(
@@ -230,11 +230,12 @@ pub(super) async fn read(
             ))
         }
         Kind::Pdf => {
-            let read = read_aside(cx, PDF_TEXT, body, MAX_PDF_TEXT, limit).await?;
+            let most = MAX_CONTENT.to_string();
+            let command = [PDF_TEXT, "--bytes", &most];
+            let read = read_aside(cx, &command, body, MAX_PDF_TEXT, limit).await?;
             let too_long = |_| HelperError::Refused("its text is too long to be read".to_owned());
-            let pages: Vec<String> = serde_json::from_slice(&read.bytes).map_err(too_long)?;
-            let last = u32::try_from(pages.len()).unwrap_or(u32::MAX);
-            Ok(bounded(pdf::render(&pages, 1..=last), false, cx.redactor))
+            let text: pdf::Extract = serde_json::from_slice(&read.bytes).map_err(too_long)?;
+            Ok(bounded(text.render(), !text.is_whole(), cx.redactor))
         }
     }
 }
