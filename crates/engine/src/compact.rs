@@ -147,8 +147,8 @@ impl Agent {
         };
         let room = self.options.context_limit;
         let room = room.restored_bytes(self.model_handle.model.context_window);
-        // The other half is for instructions, at least.
-        let restored = restored::state(state, room / 2, self.session.gate.redactor());
+        // At least a quarter of it is for instructions.
+        let restored = restored::state(state, room / 4 * 3, self.session.gate.redactor());
         let room_left = room.saturating_sub(restored.len());
         let collapse = Collapse {
             trigger: trigger.to_owned(),

@@ -285,12 +285,13 @@ fn verify(location: &Location, as_json: bool) -> Result<ExitCode, CliError> {
     };
     printed(&text)?;
     if let Some((seq, hash)) = missing.first() {
-        let all = match missing.len() {
-            1 => "the record has an entry that is missing here; it".to_owned(),
-            count => format!("the record has {count} entries that are missing here; the first"),
+        let (more, are) = match missing.len() - 1 {
+            0 => (String::new(), "is"),
+            more => (format!(" and {more} more"), "are"),
         };
         complain(&format!(
-            "warning: {all} is #{seq} ({hash}): this is the trace of another branch, or lines were removed\n"
+            "warning: the record has entry #{seq} ({hash}){more}, which {are} missing here: this is the trace of another \
+             branch, or lines were removed\n"
         ));
     }
     Ok(ExitCode::from(u8::from(!clean)))

@@ -157,7 +157,9 @@ mod tests {
         let (_dir, store) = store();
         let seat = store.new_session(&new("/a", None)).unwrap();
         let id = call("c");
-        store.keep_step(&seat, &Step { calls: &[id.clone()], ..Step::default() }).unwrap();
+        store
+            .keep_step(&seat, &Step { calls: std::slice::from_ref(&id), ..Step::default() })
+            .unwrap();
         // A fork settles what its origin has not started yet, and is first on the record.
         let fork = store.fork_session(&seat, &NewFork::default()).unwrap();
         let settled = [

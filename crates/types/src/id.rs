@@ -21,7 +21,8 @@ macro_rules! ids {
                 Self($fresh)
             }
 
-            /// Wraps an id that came from elsewhere, unchecked: rows made by hand are valid too.
+            /// Wraps an id that came from elsewhere, unchecked: rows made by hand are valid too, and those of older records,
+            /// whose sessions have ids with a prefix.
             pub fn from_existing(id: impl Into<String>) -> Self {
                 Self(id.into())
             }
@@ -52,8 +53,7 @@ fn prefixed(prefix: &str) -> String {
 ids! {
     /// `conversations.id`: one line of work in one project directory.
     ConversationId = fresh_uuid();
-    /// `sessions.session_id`: one context within a conversation; a subagent has its own. Older records have ids with a
-    /// prefix.
+    /// `sessions.session_id`: one context within a conversation; a subagent has its own.
     SessionId = fresh_uuid();
     /// Names one tool call in `tool_use`, `tool_result`, hooks and permission log.
     ToolUseId = prefixed("toolu_");

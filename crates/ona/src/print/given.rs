@@ -76,16 +76,17 @@ pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option
     tool.map(|tool| Shape { tool, retries })
 }
 
-/// Refuses ids and directories that could not be used.
+/// `--session-id`. What was given may be a secret by mistake, so it is not repeated.
+pub(super) fn session_id(text: &str) -> Result<SessionId, CliError> {
+    let holds_secret = Redactor::knowing(env::secrets()).mask(text) != text;
+    SessionId::from_uuid(text).filter(|_| !holds_secret).ok_or_else(|| {
+        CliError::usage("invalid --session-id: it is not a UUID")
+            .hint("`uuidgen` makes one; --name gives a session a name of your own")
+    })
+}
+
+/// Refuses directories that could not be used.
 pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
-    if let Some(id) = &args.session_id {
-        // What was given may be a secret by mistake, so it is not repeated.
-        let holds_secret = Redactor::knowing(env::secrets()).mask(id) != id.as_str();
-        if SessionId::from_uuid(id).is_none() || holds_secret {
-            return Err(CliError::usage("invalid --session-id: it is not a UUID")
-                .hint("`uuidgen` makes one; give a session a name of your own with --name"));
-        }
-    }
     for dir in &args.add_dir {
         if !cwd.join(dir).is_dir() {
             let error =
