@@ -76,7 +76,7 @@ impl Explanation {
             verdict: Behavior::Deny,
             because: vec![why],
             hooks: Vec::new(),
-            to_change_it: vec!["name what exists and may be used here".to_owned()],
+            to_change_it: vec!["name something that may be used here".to_owned()],
         }
     }
 
