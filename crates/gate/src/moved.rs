@@ -17,8 +17,7 @@ impl Judgement<'_> {
             Ok(now) => difference(&self.effects, &now),
             Err(error) => error.to_string(),
         };
-        let reason =
-            format!("{why}; nothing was run, because this is not what was judged: call it again");
+        let reason = format!("not run, because it is not what was judged: {why}; call it again");
         Some(Answer::new(StageName::Rules, Verdict::Deny, reason))
     }
 }
@@ -32,12 +31,8 @@ fn difference(judged: &Effects, now: &Effects) -> String {
     let shown = Path::display;
     match elsewhere {
         Some((was, is)) => {
-            format!(
-                "{} led to {}, and now leads to {}",
-                shown(&was.named),
-                shown(&was.real),
-                shown(&is.real)
-            )
+            let (named, now, then) = (shown(&was.named), shown(&is.real), shown(&was.real));
+            format!("{named} now leads to {now}, not to {then}")
         }
         None => "what the call would touch has changed meanwhile".to_owned(),
     }

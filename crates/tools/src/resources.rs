@@ -120,11 +120,12 @@ impl BuiltIn for ReadMcpResource {
     }
 
     /// A resource that the server has not listed is asked about like its tools: a URI can contain anything. So is one
-    /// of a server that is not connected, which cannot tell.
+    /// of a server that is not connected, which cannot tell. What no server has says so itself.
     fn also_ruled_as(input: &ReadInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
         let listed = services.servers().and_then(|pool| pool.resources(Some(&input.server)).ok());
         let is_listed = listed.is_some_and(|listed| listed.iter().any(|one| one.uri == input.uri));
-        let counts = if is_listed { Counts::Rules } else { Counts::RulesAndMode };
+        let is_free = is_listed || unusable(Some(&input.server), services).is_some();
+        let counts = if is_free { Counts::Rules } else { Counts::RulesAndMode };
         let asked = json!({"server": input.server, "uri": input.uri});
         vec![server_rules(&input.server, asked, counts)]
     }

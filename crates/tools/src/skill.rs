@@ -67,10 +67,14 @@ impl BuiltIn for Skill {
         agent_type.map(ruled).into_iter().collect()
     }
 
-    /// Instructions alone do nothing: the calls that follow pass the gate.
+    /// Instructions alone do nothing: the calls that follow pass the gate. A skill that cannot be applied says so
+    /// itself.
     fn needs_no_question(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
-        let known = services.skill_view(input.name()).ok()?;
-        known.only_instructs.then(|| "the skill adds no permissions and no hooks".to_owned())
+        match services.skill_view(input.name()) {
+            Ok(skill) if !skill.only_instructs => None,
+            Ok(_) => Some("the skill adds no permissions and no hooks".to_owned()),
+            Err(_) => Some("the skill cannot be applied".to_owned()),
+        }
     }
 
     fn skill(input: &SkillInput) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Does the input match the tool's schema, and what would the call touch?
 
 use ona_store::StoreError;
-use ona_types::gate::{Answer, Judged as _, Judging, Mode, Stage, StageName, Verdict};
+use ona_types::gate::{Answer, Judging, Mode, Stage, StageName, Verdict};
 
 use crate::judgement::Judgement;
 
@@ -23,11 +23,6 @@ impl<'g> Stage<Judgement<'g>> for InputStage {
             Ok(match call.prepare() {
                 Ok(effects) => {
                     call.effects = effects;
-                    let services = call.gate.services();
-                    if let Some(why) = call.tool.unusable(&call.input(), &services) {
-                        let fix = ["name what exists and may be used here".to_owned()];
-                        return Ok(answer(Verdict::Deny, why).remedied_by(fix).into());
-                    }
                     answer(Verdict::Pass, call.tool.input_check().to_owned()).into()
                 }
                 Err(error) => {

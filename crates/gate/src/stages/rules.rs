@@ -151,7 +151,15 @@ fn steps(call: &Judgement<'_>, answer: &Answer, also: Option<&AlsoRuled>) -> Vec
         (Verdict::Allow, _) if behavior != Behavior::Allow => {
             vec![Change::Add(Behavior::Deny, call.tool.name().to_owned())]
         }
-        _ => governance.permissions.remedy(&ruled, |mode| governance.may_use(mode)),
+        _ => {
+            let mut changes =
+                governance.permissions.remedy(&ruled, |mode| governance.may_use(mode));
+            // Where the mode does not count, nothing has to be allowed.
+            if also.is_some_and(|also| also.counts != Counts::RulesAndMode) {
+                changes.retain(|change| !matches!(change, Change::Add(..) | Change::Mode(_)));
+            }
+            changes
+        }
     };
     let whose = match governance.managed_rules_only() {
         true => "only managed settings can change it (allowManagedPermissionRulesOnly): ",

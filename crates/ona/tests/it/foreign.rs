@@ -30,13 +30,13 @@ fn told(command: &mut Command, said: &str) -> Ran {
     }
 }
 
-fn hook(project: &Project, said: &Value) -> Ran {
+pub fn hook(project: &Project, said: &Value) -> Ran {
     hook_of(project, "claude_code", &[], &said.to_string())
 }
 
 /// A payload as Claude Code sends it.
 #[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
-fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -> Value {
+pub fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -> Value {
     let mut said = json!({
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
@@ -53,7 +53,7 @@ fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -
     said
 }
 
-fn select(project: &Project) {
+pub fn select(project: &Project) {
     let input = json!({"intent_id": "INT-1"});
     let ran = hook(
         project,
@@ -63,7 +63,7 @@ fn select(project: &Project) {
 }
 
 /// What a denial says, which must be said in every way.
-fn denial(ran: &Ran) -> Value {
+pub fn denial(ran: &Ran) -> Value {
     assert_eq!(ran.code, Some(2), "{}{}", ran.stdout, ran.stderr);
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let decided = &said["hookSpecificOutput"];

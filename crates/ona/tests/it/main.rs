@@ -27,6 +27,7 @@ mod gate;
 mod headless;
 mod help;
 mod holes_record;
+mod holes_gate;
 mod hooks;
 mod init;
 mod intent_gate;
