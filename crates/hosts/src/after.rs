@@ -77,7 +77,7 @@ impl HostHook<'_> {
         output: &mut ToolOutput,
     ) -> Option<String> {
         let workspace = Arc::clone(self.gate.workspace.as_ref()?);
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = targets::effects(tool.kind(), &call.input, self.gate.place());
         let subject = Subject {
             tool,
             input: &call.input,
@@ -176,7 +176,7 @@ impl HostHook<'_> {
 
     /// The files that the agent has read or written.
     fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = targets::effects(tool.kind(), &call.input, self.gate.place());
         let targets = match tool.kind() {
             ToolKind::Command => Vec::new(),
             _ => effects.reads.into_iter().chain(effects.writes).collect(),

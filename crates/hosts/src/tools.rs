@@ -119,7 +119,7 @@ impl Tool for HostTool {
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {
-        Ok(targets::effects(self.kind, input, &place.cwd))
+        Ok(targets::effects(self.kind, input, place))
     }
 
     fn input_check(&self) -> &'static str {
