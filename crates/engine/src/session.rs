@@ -258,5 +258,5 @@ fn place(seat: &Seat, here: &Path) -> Place {
     let project = project.canonicalize().ok().filter(|dir| dir.is_dir());
     let project_dir = project.unwrap_or_else(|| here.to_owned());
     let cwd = seat.cwd.as_ref().map_or_else(|| here.to_owned(), PathBuf::from);
-    Place { cwd, project_dir, additional_dirs: Vec::new() }
+    Place { cwd, project_dir, additional_dirs: Vec::new(), home: None }
 }

@@ -63,6 +63,7 @@ impl World {
             cwd: self.project.clone(),
             project_dir: self.project.clone(),
             additional_dirs: Vec::new(),
+            home: None,
         };
         let (remember, untrusted) = (Remember::Settings, Untrusted::Stops);
         let governance = Governance::load(&self.core, &seat, place, remember, untrusted).unwrap();

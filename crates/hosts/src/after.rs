@@ -88,7 +88,7 @@ impl HostHook<'_> {
         output: &mut ToolOutput,
     ) -> Option<String> {
         let workspace = Arc::clone(self.gate.workspace.as_ref()?);
-        let effects = tool.effects(&call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, self.gate.place());
         let subject = Subject {
             tool,
             input: &call.input,
@@ -190,7 +190,7 @@ impl HostHook<'_> {
 
     /// The files that the agent has read or written.
     fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
-        let effects = tool.effects(&call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, self.gate.place());
         let targets = match tool.kind() {
             ToolKind::Command => Vec::new(),
             _ => effects.reads.into_iter().chain(effects.writes).collect(),

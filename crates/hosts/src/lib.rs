@@ -242,7 +242,8 @@ impl<'e> HostHook<'e> {
         let began = options.project_dir.as_deref().and_then(around);
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
-        let place = Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new() };
+        let place =
+            Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new(), home: None };
         let (remember, untrusted) = (Remember::Nothing, Untrusted::IsHeldBack);
         let mut governance = Governance::load(core, &seat, place, remember, untrusted)?;
         // The host names its mode, which may be one of ona's.

@@ -132,8 +132,8 @@ impl HostTool {
     }
 
     /// What a call would touch. A tool that ona does not know may change any file.
-    pub(super) fn effects(&self, input: &Value, cwd: &Path) -> Effects {
-        let mut effects = targets::effects(self.kind, input, cwd);
+    pub(super) fn effects(&self, input: &Value, place: &Place) -> Effects {
+        let mut effects = targets::effects(self.kind, input, place);
         if self.kind == ToolKind::Other && effects.writes.is_empty() && !is_harmless(&self.name) {
             effects.opaque = Some(format!(
                 "`{}` is not a tool that ona knows, so it may change files; `tools.readonly` in hook_policy.yaml lists \
@@ -176,7 +176,7 @@ impl Tool for HostTool {
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {
-        Ok(self.effects(input, &place.cwd))
+        Ok(self.effects(input, place))
     }
 
     fn input_check(&self) -> &'static str {

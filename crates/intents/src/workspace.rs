@@ -108,7 +108,7 @@ impl Workspace {
         let (intents, policy, ignore) = (self.intents(), self.policy(), self.ignore());
         let class = class_of(&policy, asked, &self.root);
         let (certain, unknown) = match class {
-            CallClass::Classified(_) => written(asked.command, asked.effects),
+            CallClass::Classified(_) => written(asked.effects),
             _ => (asked.effects.writes.clone(), asked.effects.opaque.clone()),
         };
         let request = Request {

@@ -23,6 +23,7 @@ mod effects;
 mod files;
 pub mod path;
 mod permissions;
+mod programs;
 mod read_only;
 mod remedy;
 mod rule;
@@ -34,7 +35,7 @@ pub mod wildcard;
 
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Skips, TrackedFiles, Tree};
+pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
 pub use remedy::Change;
 pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, split_rules, tool_named};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::permissions::Surroundings;
+use crate::programs;
 use crate::shell::{Assignment, Command, Word};
 
 use assigned::Assigned;
@@ -46,6 +47,17 @@ enum Operands {
     Any,
     /// These words and no others.
     Only(&'static [&'static str]),
+}
+
+/// What a word of a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Data, not a file.
+    Data,
+    /// A file, whatever it begins with: it stands behind `--`.
+    Operand,
+    /// An option or a file.
+    Either,
 }
 
 const fn free(command: &'static str) -> ReadOnly {
@@ -96,6 +108,10 @@ impl ReadOnly {
         if effects.here_expands || !command.assignments.iter().all(fixed) {
             return false;
         }
+        // Names may lead through a link that is not there yet, and options make it do more.
+        if effects.links.is_some() || programs::does_more(&command.words) {
+            return false;
+        }
         let after = effects.commands.iter().position(|one| std::ptr::eq(one, command));
         let assigned = Assigned { commands: &effects.commands[..after.unwrap_or_default()] };
         let Some(words) = self.arguments(&command.words, effects, around) else { return false };
@@ -134,9 +150,14 @@ impl ReadOnly {
             Operands::Pattern if !dashes && !names_pattern(words) => first,
             _ => None,
         };
+        let end = words.iter().position(|word| word.literal.as_deref() == Some("--"));
         words.iter().enumerate().all(|(at, word)| {
-            let is_data = self.operands == Operands::Data || Some(at) == text;
-            self.is_harmless(word, is_data, &assigned, effects, around)
+            let role = match end {
+                _ if self.operands == Operands::Data || Some(at) == text => Role::Data,
+                Some(end) if at > end => Role::Operand,
+                _ => Role::Either,
+            };
+            self.is_harmless(word, role, &assigned, effects, around)
         })
     }
 
@@ -184,11 +205,12 @@ impl ReadOnly {
     fn is_harmless(
         &self,
         word: &Word,
-        is_data: bool,
+        role: Role,
         assigned: &Assigned<'_>,
         effects: &Effects,
         around: &Surroundings,
     ) -> bool {
+        let is_data = role == Role::Data;
         let Some(text) = word.literal.as_deref() else {
             if is_data {
                 return self.operands == Operands::Data && assigned.is_text(&word.source);
@@ -221,9 +243,9 @@ impl ReadOnly {
         if help || self.words.iter().any(|barred| text.starts_with(barred)) {
             return false;
         }
-        if !text.starts_with('-') || text == "-" {
+        if !text.starts_with('-') || text == "-" || role == Role::Operand {
             return is_data
-                || text == "-"
+                || text == "-" && role == Role::Either
                 || effects.dirs.iter().all(|dir| inside(dir, text, around));
         }
         let Some(long) = text.strip_prefix("--") else {

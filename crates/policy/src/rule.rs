@@ -13,6 +13,7 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::effects::Effects;
 use crate::path::Target;
 use crate::permissions::Call;
 use crate::read_only::ReadOnly;
@@ -352,14 +353,24 @@ impl Rule {
             let hit = |targets: &[Target]| {
                 targets.iter().any(|target| shape.hits(target) && !self.guard.leaves_out(target))
             };
-            // What may not be read may not be written either.
-            let (reads, writes) = (&call.effects.reads, &call.effects.writes);
+            // What may not be read may not be written either, nor given to a program nobody knows.
+            let Effects { reads, writes, given, .. } = call.effects;
+            let forbids = self.behavior == Behavior::Deny;
+            let given = || given.iter().any(|given| given.is_file && shape.hits(&given.target));
             return match tool {
-                "Read" => hit(reads) || (self.behavior == Behavior::Deny && hit(writes)),
+                "Read" => hit(reads) || forbids && (hit(writes) || given()),
                 _ => hit(writes),
             };
         }
-        self.matches_name(call)
+        self.forbids_writing(call) || self.matches_name(call)
+    }
+
+    /// Whether the rule is about all writing, and the call a command line that is seen to write.
+    fn forbids_writing(&self, call: &Call<'_>) -> bool {
+        self.is_bare()
+            && matches!(self.tool.as_str(), "Edit" | "Write")
+            && call.facts.subject == RuleSubject::Command
+            && call.effects.writes_something()
     }
 
     pub(crate) fn path(&self) -> Option<(&str, &PathPattern)> {

@@ -33,6 +33,10 @@ impl World for Disk {
         (names.len() <= most).then_some(names)
     }
 
+    fn content(&self, path: &Path, most: u64) -> Option<Vec<u8>> {
+        ona_files::read_at_most(path, most).ok().flatten()
+    }
+
     fn walk(
         &self,
         dir: &Path,

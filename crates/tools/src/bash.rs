@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ona_mcp::Hints;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Effects, RuleSubject, shell};
+use ona_policy::{Effects, RuleSubject, Start, shell};
 use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
@@ -82,7 +82,8 @@ impl BuiltIn for Bash {
                 "`timeout` is 0: leave it out for the default",
             ));
         }
-        Effects::of_shell(&Disk, &input.command, &place.cwd)
+        let start = Start { cwd: &place.cwd, home: place.home.as_deref() };
+        Effects::of_shell(&Disk, &input.command, start)
             .map_err(|error| InputError::path(Self::NAME, "command", &error))
     }
 

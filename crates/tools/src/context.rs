@@ -30,13 +30,15 @@ pub struct Place {
     pub project_dir: PathBuf,
     /// Further working directories.
     pub additional_dirs: Vec<PathBuf>,
+    /// The user's home, where it is known: what `~` stands for in a shell command.
+    pub home: Option<PathBuf>,
 }
 
 impl Place {
     /// A place whose current and project directory are the same.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
-        Self { cwd: dir.clone(), project_dir: dir, additional_dirs: Vec::new() }
+        Self { cwd: dir.clone(), project_dir: dir, additional_dirs: Vec::new(), home: None }
     }
 
     /// Whether a resolved path lies in a working directory.

@@ -44,6 +44,9 @@ pub trait World: fmt::Debug + Send + Sync {
     /// The names in a directory; nothing if there are more than `most`.
     fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>>;
 
+    /// The content of a regular file; nothing if it is none, cannot be read, or is longer than this many bytes.
+    fn content(&self, path: &Path, most: u64) -> Option<Vec<u8>>;
+
     /// Shows everything below a directory, without the directory itself, until `visit` has seen enough.
     fn walk(
         &self,

@@ -144,6 +144,7 @@ impl Basis {
             warnings.push(format!("{why}: {mode} is used"));
         }
         place.additional_dirs = self.additional_dirs();
+        place.home = Some(self.roots.home.clone());
         let around = Surroundings {
             cwd: place.cwd.clone(),
             project_dir: place.project_dir.clone(),

@@ -28,6 +28,7 @@ mod headless;
 mod help;
 mod holes_record;
 mod holes_gate;
+mod holes_commands;
 mod hooks;
 mod init;
 mod intent_gate;

@@ -9,8 +9,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 mod hostile;
+mod spellings;
 
 use super::*;
+use crate::effects::Start;
 use crate::rule::{RuleError, Scope, Source};
 
 /// A call as the table writes it.

@@ -32,7 +32,7 @@ fn hostile_project() -> (tempfile::TempDir, Surroundings) {
     (dir, around)
 }
 
-fn verdict(
+pub(super) fn verdict(
     around: &Surroundings,
     rules: &[(Behavior, &str)],
     mode: PermissionMode,
@@ -42,7 +42,8 @@ fn verdict(
         Rule::parse(text, *behavior, Source::of(Scope::User), &around.anchors()).unwrap().0
     });
     let permissions = Permissions::new(rules.collect(), mode, around.clone());
-    let effects = Effects::of_shell(&Disk, command, &around.cwd).unwrap();
+    let start = Start { cwd: &around.cwd, home: Some(&around.home) };
+    let effects = Effects::of_shell(&Disk, command, start).unwrap();
     let input = json!({"command": command});
     permissions
         .judge(&Call {
