@@ -1,5 +1,6 @@
 //! Knowledge about particular commands: which run others, which touch the files they name.
 
+use crate::git_options::GitCall;
 use crate::shell::{self, Command, Script, Word};
 
 /// Commands that only change how another runs. They are looked through for every rule.
@@ -144,8 +145,11 @@ pub(crate) fn acts(words: &[Word]) -> bool {
 
 /// Whether a prefix rule must not allow the command, because what it does lies in its arguments.
 pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
-    name(words)
-        .is_some_and(|name| NEVER_BY_PREFIX.contains(&name) || (is_finder(name) && acts(words)))
+    name(words).is_some_and(|name| {
+        NEVER_BY_PREFIX.contains(&name)
+            || (is_finder(name) && acts(words))
+            || name == "git" && GitCall::of(&words[1..]).needs_exact_rule()
+    })
 }
 
 /// git's options that take a value in the next word.
@@ -331,24 +335,8 @@ const TAR_RUNS: &[&str] = &[
 /// Whether one of the words is a command line, in a way of the program's own.
 fn runs_argument(name: &str, words: &[Word]) -> bool {
     let mut texts = words.iter().filter_map(|word| word.literal.as_deref());
-    let has = |wanted: &str| words.iter().any(|word| word.literal.as_deref() == Some(wanted));
     match name {
-        "git" => {
-            let exec = |text: &str| text.starts_with("--exec") || text.starts_with("-x");
-            let told = |text: &str| {
-                text.starts_with("alias.") && text.contains("=!")
-                    || text.starts_with("--config-env")
-                    || text.starts_with("--upload-pack")
-                    || text.starts_with("--receive-pack")
-            };
-            if texts.clone().any(told) {
-                return true;
-            }
-            has("bisect") && has("run")
-                || has("submodule") && has("foreach")
-                || has("rebase") && texts.any(exec)
-                || has("filter-branch")
-        }
+        "git" => GitCall::of(words).names_program(),
         "sed" => texts.any(|text| text.lines().any(runs_in_sed)),
         "tar" | "bsdtar" => {
             texts.any(|text| TAR_RUNS.iter().any(|option| text.starts_with(option)))

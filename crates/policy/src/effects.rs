@@ -1,5 +1,7 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod git;
+
 use std::path::{Path, PathBuf};
 
 use ona_types::World;
@@ -9,6 +11,7 @@ use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::path::{self, PathError, Target};
 use crate::shell::{self, Direction, Script};
+use git::Line;
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
@@ -157,9 +160,10 @@ impl Effects {
         };
         effects.follow(world, &script);
         effects.redirect(world, &script)?;
+        let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            effects.touch(world, &with_values(command, &set));
+            effects.touch(world, &with_values(command, &set), line);
         }
         effects.feed(world, &script);
         effects.commands = script.commands;
@@ -249,9 +253,10 @@ impl Effects {
     }
 
     /// Notes the files that a command is known to take.
-    fn touch(&mut self, world: &dyn World, command: &shell::Command) {
+    fn touch(&mut self, world: &dyn World, command: &shell::Command, line: Line<'_>) {
         let touched = files::touched(&command.words);
-        let Touched { files, trees, tracked, given, unsure, scatters, .. } = touched;
+        let Touched { files, trees, given, unsure, scatters, .. } = touched;
+        self.touch_git(world, touched.in_git, line);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         for (access, operand) in files {
@@ -263,13 +268,6 @@ impl Effects {
         }
         for tree in trees {
             self.go_through(world, &tree);
-        }
-        for files::Tracked { access, below } in tracked {
-            for dir in &self.dirs {
-                let below =
-                    below.iter().filter_map(|path| Target::of(world, dir, path).ok()).collect();
-                self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
-            }
         }
         for (program, piece) in given {
             let found = self.dirs.iter().filter_map(|dir| Target::of(world, dir, &piece).ok());

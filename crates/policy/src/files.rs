@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
 use crate::shell::Word;
 
-pub(crate) use git::Tracked;
+pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::listed;
 pub(crate) use pattern::{expand, is_glob};
 use tables::{HARMLESS, OUTPUTS, PLACERS, READERS, RECURSIVE, SCATTERERS, WRITERS};
@@ -37,8 +37,8 @@ pub(crate) struct Touched {
     pub(crate) files: Vec<(Access, Operand)>,
     /// Directories it goes through with all that is in them.
     pub(crate) trees: Vec<Tree>,
-    /// What git does with files that it tracks.
-    pub(crate) tracked: Vec<Tracked>,
+    /// What git does with files in ways of its own.
+    pub(crate) in_git: InGit,
     /// Arguments of an unknown program that could be files: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
     /// It takes the names of files from its input, and does this with them.
@@ -402,7 +402,10 @@ mod tests {
             ("diff --from-file=.env a", &["a", ".env"]),
             ("grep -f/etc/shadow a", &["a", "/etc/shadow"]),
             ("dd if=a of=b", &["a"]),
-            ("git show HEAD:.env", &["show", "HEAD:.env", ".env"]),
+            ("git show HEAD:.env", &["HEAD:.env", ".env"]),
+            ("git -C a/b show HEAD:./.env", &["a/b/./.env"]),
+            ("git -C a blame -- -x", &["a/-x"]),
+            ("git grep x -- ':(icase).env'", &[".env"]),
             ("echo a", &[]),
         ] {
             let found = files(source, Access::Reads);
@@ -458,7 +461,7 @@ mod tests {
         for source in ["cat a*", "echo $f", "grep x a", "diff <(sort a) b", "grep -r x ."] {
             assert!(of(source).unsure.is_none(), "{source}");
         }
-        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar", "git apply a.patch"] {
+        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar"] {
             assert!(of(source).scatters.is_some(), "{source}");
         }
     }
