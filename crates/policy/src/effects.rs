@@ -1,5 +1,6 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod git;
 mod packed;
 mod places;
 
@@ -209,7 +210,8 @@ impl Effects {
         effects.be_certain(world, &script, &certain);
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            let scene = Scene { world, home, dirs: &possible.commands[at], script: &script, at };
+            let dirs = &possible.commands[at];
+            let scene = Scene { world, home, dirs, source, script: &script, at };
             effects.touch(&scene, &with_values(command, &set));
         }
         effects.feed(&start, &script);
@@ -323,17 +325,9 @@ impl Effects {
     fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
         let touched = files::touched(&command.words);
         let Touched {
-            files,
-            trees,
-            tracked,
-            given,
-            chdirs,
-            copies,
-            unpacked,
-            unsure,
-            scatters,
-            ..
+            files, trees, in_git, given, chdirs, copies, unpacked, unsure, scatters, ..
         } = touched;
+        self.touch_git(scene, in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         let mut dirs = scene.dirs.to_vec();
@@ -359,15 +353,6 @@ impl Effects {
         }
         for tree in trees {
             self.go_through(scene, &tree);
-        }
-        for files::Tracked { access, below } in tracked {
-            for dir in scene.dirs {
-                let below = below
-                    .iter()
-                    .filter_map(|path| Target::of(scene.world, dir, path).ok())
-                    .collect();
-                self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
-            }
         }
         for (program, piece) in given {
             let written_so = piece.contains(['/', '.']);
@@ -406,7 +391,9 @@ impl Effects {
             return;
         };
         let dirs = self.dirs.clone();
-        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, script, at: 0 };
+        let (world, home) = (start.world, start.home);
+        // Only the directories are used.
+        let scene = Scene { world, home, dirs: &dirs, source: "", script, at: 0 };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
@@ -476,7 +463,9 @@ struct Scene<'a> {
     home: Option<&'a Path>,
     /// Where it may run.
     dirs: &'a [PathBuf],
-    /// What it is part of.
+    /// What it is part of, as written.
+    source: &'a str,
+    /// The same, taken apart.
     script: &'a Script,
     /// Which of the commands it is.
     at: usize,

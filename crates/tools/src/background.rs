@@ -16,7 +16,7 @@ use ona_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::bash::{bash, start_dir};
+use crate::bash::{bash, safe_git, start_dir};
 use crate::context::ToolContext;
 use crate::tool::Refusal;
 
@@ -38,6 +38,9 @@ pub struct TaskSpec {
     pub cwd: PathBuf,
     /// Sourced first.
     pub env_file: Option<PathBuf>,
+    /// What stands before git in it, if anything.
+    #[serde(default)]
+    pub safe_git: String,
     /// Where its output goes.
     pub output_path: PathBuf,
     /// When it has printed more than this it is killed.
@@ -99,6 +102,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         session: cx.session.clone(),
         call: cx.tool_use_id.clone(),
         command: command.to_owned(),
+        safe_git: safe_git(command, cx.place),
         cwd,
         env_file: cx.settings.bash_env_file.clone(),
         output_path,
@@ -136,10 +140,17 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
         Some(piece) => masked.borrow_mut().pass(piece),
         None => masked.borrow_mut().end(),
     };
+    let args = match spec.safe_git.as_str() {
+        "" => vec!["-c".into(), spec.command.clone().into()],
+        function => {
+            let script = format!("{function}eval \"$1\"");
+            vec!["-c".into(), script.into(), "bash".into(), spec.command.clone().into()]
+        }
+    };
     ona_sandbox::supervise(&Supervised {
         filter: &filter,
         program: &bash(),
-        args: vec!["-c".into(), spec.command.clone().into()],
+        args,
         cwd: &spec.cwd,
         env,
         marker: &task_marker(&spec.id),

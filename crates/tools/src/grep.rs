@@ -367,8 +367,8 @@ mod tests {
         let place = Place::at(root);
         let judged = <Grep as BuiltIn>::effects(&input, &place)
             .map_err(|error| Refusal::rejected(error.to_string()))?;
-        let root = &judged.reads[0].real;
-        let text = answer(&input, root, nothing_hidden(), &Redactor::default(), halt)?;
+        let judged = &judged.reads[0].real;
+        let text = answer(&input, judged, nothing_hidden(), &Redactor::default(), halt)?;
         Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 
