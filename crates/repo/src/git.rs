@@ -47,7 +47,7 @@ pub enum GitError {
     #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
     /// git would take a directory of the checkout for a repository.
-    #[error("{} looks like a git repository of its own: its files HEAD, objects, refs or commondir would make git use it", .0.display())]
+    #[error("{} looks like a git repository: git would use it instead of the repository of the checkout", .0.display())]
     LooksLikeRepository(PathBuf),
     /// The commit does not exist.
     #[error("commit `{rev}` not found in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]

@@ -143,7 +143,7 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
     let args = match spec.safe_git.as_str() {
         "" => vec!["-c".into(), spec.command.clone().into()],
         function => {
-            let script = format!("{function}eval \"$1\"");
+            let script = format!("{function}eval \"shift; $1\"");
             vec!["-c".into(), script.into(), "bash".into(), spec.command.clone().into()]
         }
     };

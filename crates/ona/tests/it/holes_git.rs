@@ -38,6 +38,11 @@ impl Trap {
         )
     }
 
+    /// The same for a directory that is its own work tree.
+    fn settings_of_layout(&self) -> String {
+        self.settings().replace("[core]\n", "[core]\n\tworktree = .\n")
+    }
+
     fn has_run(&self) -> bool {
         fs::remove_file(&self.ran).is_ok()
     }
@@ -81,7 +86,7 @@ fn cloned(files: &[(&str, &str)]) -> Project {
 fn a_clone_with_a_directory_that_looks_like_a_repository_runs_nothing() {
     let project = project();
     let trap = Trap::beside(&project);
-    let settings = trap.settings();
+    let settings = trap.settings_of_layout();
     let bare = [
         ("packages/HEAD", "ref: refs/heads/main\n"),
         ("packages/config", &settings),
@@ -98,7 +103,7 @@ fn a_clone_with_a_directory_that_looks_like_a_repository_runs_nothing() {
         ("packages/real/refs/keep", ""),
         ("packages/app/a.txt", "1\n"),
     ];
-    for files in [&bare[..], &linked] {
+    for (files, has_work_tree) in [(&bare[..], true), (&linked, false)] {
         let project = cloned(files);
         let app = project.path("packages/app");
         for command in ["git status", "git diff", "git log -p", "git show", "git -C . status"] {
@@ -112,9 +117,12 @@ fn a_clone_with_a_directory_that_looks_like_a_repository_runs_nothing() {
             assert!(!ran && !trap.has_run(), "{command}: {said}");
         }
         assert!(in_silence(&project, &project.dir(), "git status --short").0);
-        // The test can fail: git itself runs the program.
+        // The test can fail: git itself takes it for the repository, and runs the program where it has files.
+        let asked = ["rev-parse", "--absolute-git-dir"];
+        let found = run(project.command("git").args(asked).current_dir(&app)).stdout;
+        assert_eq!(found.trim(), project.path("packages").to_str().unwrap());
         run(project.command("git").arg("status").current_dir(&app));
-        assert!(trap.has_run(), "{files:?}");
+        assert_eq!(trap.has_run(), has_work_tree);
     }
 }
 
@@ -241,7 +249,7 @@ fn commands_of_ona_do_not_use_a_directory_that_looks_like_a_repository() {
     let project = governed();
     let trap = Trap::beside(&project);
     project.file("src/HEAD", "ref: refs/heads/main\n");
-    project.file("src/config", trap.settings());
+    project.file("src/config", trap.settings_of_layout());
     project.file("src/objects/keep", "");
     project.file("src/refs/keep", "");
     project.file("src/in/a.rs", "one\n");
