@@ -29,12 +29,24 @@ impl<'g> Stage<Judgement<'g>> for RulesStage {
                 return Ok(Answer::new(StageName::Rules, Verdict::Silent, why).into());
             }
             let mut answer = answer(call);
+            if mode == Mode::Foreign && answer.verdict != Verdict::Deny {
+                answer = unread(call).unwrap_or(answer);
+            }
             if mode == Mode::Explain {
                 answer = answer.remedied_by(steps(call.gate, &call.as_call()));
             }
             Ok(answer.into())
         })
     }
+}
+
+/// Rules that cannot be read might forbid a host's call, and its session has begun already: its user decides, or
+/// nobody does.
+fn unread(call: &Judgement<'_>) -> Option<Answer> {
+    let unread = &call.gate.governance.unread;
+    let verdict = if call.host_asks { Verdict::Ask } else { Verdict::Deny };
+    let reason = format!("what forbids or asks cannot be read: {}", unread.join("; "));
+    (!unread.is_empty()).then(|| Answer::new(StageName::Rules, verdict, reason))
 }
 
 fn answer(call: &Judgement<'_>) -> Answer {
