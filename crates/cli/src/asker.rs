@@ -48,6 +48,15 @@ pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
     matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
 }
 
+/// Asks on the terminal whether to go on without guards that cannot be read.
+pub fn goes_on(unread: &[String]) -> bool {
+    let question = format!(
+        "\nThis cannot be read, although it may forbid something:\n  {}\nGo on without it? [y/N] ",
+        unread.join("\n  ")
+    );
+    matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
+}
+
 /// Asks the user at the terminal, one question at a time. It runs on a thread of its own, so that an interrupt does not
 /// wait for the terminal.
 pub fn put(ask: u64, request: AskRequest, remote: &ClientHandle) {

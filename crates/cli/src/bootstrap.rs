@@ -9,7 +9,7 @@ use ona_config::settings::Settings;
 use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
 use ona_front::{ClientHandle, Op};
 use ona_gate::core::Core;
-use ona_gate::governance::GovernanceError;
+use ona_gate::governance::{GovernanceError, Unread};
 use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings, Web};
@@ -105,6 +105,14 @@ impl Starter for Operator<'_> {
         self.cli.ask && asker::agreed(folder, runs, also)
     }
 
+    fn goes_on_without(&self, unread: &[String]) -> bool {
+        match self.cli.eval.is_some() {
+            // The operator's own call goes on, with warnings.
+            true => started_by().is_none(),
+            false => self.cli.ask && asker::goes_on(unread),
+        }
+    }
+
     fn model_words(&self) -> Result<ModelWords, CliError> {
         model_words(&self.cli.agent)
     }
@@ -157,16 +165,18 @@ pub fn today() -> String {
 
 /// The session that `--eval` would join, to be asked about and not to be changed.
 pub fn look(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
-    Ok(try_look(engine, cli)??)
+    Ok(try_look(engine, cli, Unread::Stops)??)
 }
 
 /// The same; the inner error is that of the folder's settings.
 pub fn try_look(
     engine: &Engine,
     cli: &Options,
+    unread: Unread,
 ) -> Result<Result<Session, GovernanceError>, CliError> {
     let conversation = cli.conversation.clone().map(ConversationId::from_existing);
-    let looked = Session::read_only(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
+    let here = directory(cli.cwd.as_ref())?;
+    let looked = Session::read_only(engine, &here, conversation.as_ref(), unread);
     Ok(looked.inspect(warn_all))
 }
 

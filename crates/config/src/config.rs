@@ -9,6 +9,7 @@ use ona_types::PermissionMode;
 
 use crate::servers::GivenServers;
 use crate::settings::{Given, Roots};
+use crate::trust::RunTrust;
 
 /// How settings are found, and what the command line adds to them.
 #[derive(Clone)]
@@ -37,8 +38,8 @@ pub struct Config {
     pub skill_listing_room: Option<usize>,
     /// `--permission-mode`.
     pub mode: Option<PermissionMode>,
-    /// Trust the folder for this run.
-    pub trust: bool,
+    /// `--trust`: trust in the folder for this run.
+    pub trust: RunTrust,
     /// `SDLC_DISABLE_ALL_HOOKS`.
     pub hooks_disabled: bool,
     /// How long hooks may take.

@@ -19,7 +19,9 @@ use crate::which_session::new_seat;
 use ona_config::instructions;
 use ona_front::CoreEnd;
 use ona_gate::core::Core;
-use ona_gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
+use ona_gate::governance::{
+    AgentTerms, Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted,
+};
 use ona_gate::intents::metadata::with_metadata;
 use ona_gate::settle::settle;
 use ona_gate::{Gate, Record};
@@ -63,38 +65,46 @@ impl Session {
         engine: &Engine,
         cwd: &Path,
         conversation: Option<&ConversationId>,
+        unread: Unread,
     ) -> Result<Self, GovernanceError> {
         let join = Join { project_dir: &cwd.to_string_lossy(), conversation };
         let seat = engine.core.store.seat(&join)?.unwrap_or_else(|| {
             let new = new_seat(None, cwd);
             Seat { conversation: conversation.cloned().unwrap_or(new.conversation), ..new }
         });
-        Self::with_seat(engine, seat, cwd, Remember::Nothing)
+        Self::with_seat(engine, seat, cwd, (Remember::Nothing, unread))
     }
 
     /// The same for a new session.
     pub fn new_read_only(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
-        Self::with_seat(engine, new_seat(None, cwd), cwd, Remember::Nothing)
+        let seat = new_seat(None, cwd);
+        Self::with_seat(engine, seat, cwd, (Remember::Nothing, Unread::Stops))
     }
 
     /// Opens the session of a seat.
-    pub(crate) fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
+    pub(crate) fn open(
+        engine: &Engine,
+        seat: Seat,
+        cwd: &Path,
+        unread: Unread,
+    ) -> Result<Self, GovernanceError> {
         settle(&engine.core.store, &seat)?;
-        Self::with_seat(engine, seat, cwd, Remember::Settings)
+        Self::with_seat(engine, seat, cwd, (Remember::Settings, unread))
     }
 
     fn with_seat(
         engine: &Engine,
         seat: Seat,
         cwd: &Path,
-        remember: Remember,
+        (remember, unread): (Remember, Unread),
     ) -> Result<Self, GovernanceError> {
         let mut place = place(&seat, cwd);
         let lost = masks(&place.cwd.to_string_lossy()).next().is_some() && !place.cwd.is_dir();
         let left_in = lost.then(|| std::mem::replace(&mut place.cwd, place.project_dir.clone()));
         let goes_on_in = place.cwd.clone();
         let core = &engine.core;
-        let mut governance = Governance::load(core, &seat, place, remember, Untrusted::Stops)?;
+        let options = LoadOptions { remember, untrusted: Untrusted::Stops, unread };
+        let mut governance = Governance::load(core, &seat, place, options)?;
         governance.warnings.extend(left_in.map(|dir| {
             format!(
                 "the session's last directory {} has a secret in its name, which is not stored; it continues in {}",

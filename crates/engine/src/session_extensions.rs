@@ -32,12 +32,13 @@ impl Session {
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
-        let (plugins, warnings) = active_plugins(config, dir, &Settings::merged(&layers));
+        let active = active_plugins(config, dir, &Settings::merged(&layers));
+        let warnings = active.problems().cloned().collect();
         let found = Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &[],
             agents: config.agents.as_deref(),
-            plugins,
+            plugins: active.plugins,
             files: !config.is_bare(),
             project: false,
             skills: true,
@@ -71,10 +72,7 @@ impl SessionRef<'_> {
     pub(crate) fn read_extensions(self) -> Result<Extensions, StoreError> {
         let (config, place) = (&self.gate.record.core.config, self.gate.place());
         let roots = config.roots(&place.project_dir, &place.cwd);
-        let agreed = match config.trust {
-            true => Agreement::to_everything(),
-            false => Agreement::find(&roots, self.gate.store())?,
-        };
+        let agreed = Agreement::find(&roots, self.gate.store(), &config.trust)?;
         Ok(Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &place.additional_dirs,
@@ -114,13 +112,14 @@ mod tests {
     use crate::session::{Engine, Session};
     use crate::which_session::Which;
     use ona_extensions::{Piece, SWITCHED_OFF};
+    use ona_gate::governance::Unread;
     use ona_gate::testing::World;
 
     fn session(world: &World) -> Session {
         let (core, background) = (std::sync::Arc::clone(world.core()), Default::default());
         let engine = Engine { core, background };
         let (seat, _) = Which::Join(None).seat(&engine.core.store, world.project()).unwrap();
-        Session::open(&engine, seat, world.project()).unwrap()
+        Session::open(&engine, seat, world.project(), Unread::IsTold).unwrap()
     }
 
     fn rendered(settings: &Value) -> (Vec<Piece>, Vec<String>) {

@@ -41,7 +41,7 @@ fn difference(judged: &Effects, now: &Effects) -> String {
 fn targets(effects: &Effects) -> impl Iterator<Item = &Target> {
     let lists = [&effects.writes, &effects.reads, &effects.redirected, &effects.fed];
     let trees = effects.trees.iter().map(|tree| &tree.root);
-    let given = effects.given.iter().map(|(_, target)| target);
+    let given = effects.given.iter().map(|given| &given.target);
     let tracked = effects.tracked.iter().flat_map(|tracked| &tracked.below);
     lists.into_iter().flatten().chain(trees).chain(given).chain(tracked)
 }

@@ -46,8 +46,13 @@ impl HostHook<'_> {
     ) -> Result<Reply, HostError> {
         let tool = HostTool::named(&call.tool);
         let mut id = self.id_for(call)?;
-        let foreign =
-            Foreign { id: &id, tool: &tool, input: call.input.clone(), rules: options.rules };
+        let foreign = Foreign {
+            id: &id,
+            tool: &tool,
+            input: call.input.clone(),
+            rules: options.rules,
+            host_asks: self.host.asks(),
+        };
         let judged = self.gate.judge_foreign(foreign).await?;
         let redactor = self.gate.redactor();
         let denied = judged.denied.as_ref().map(|(_, reason)| redactor.mask(reason).into_owned());

@@ -1,7 +1,5 @@
 //! The tools of other hosts, as the gate sees them: what each does, and what a call of it would touch.
 
-use std::path::Path;
-
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
 use ona_tools::{Facts, InputError, PREFIX, Place, Running, Tool, ToolContext};

@@ -344,6 +344,17 @@ pub enum Config {
         #[arg(long)]
         force: bool,
     },
+    /// Remove one setting from a settings file; comments and everything else stay
+    #[command(
+        after_help = "Examples:\n  ona config unset agent\n  ona config unset permissions.defaultMode --scope user"
+    )]
+    Unset {
+        /// The key, such as permissions.defaultMode
+        key: String,
+        /// The settings file: user, project or local
+        #[arg(long, default_value = "local")]
+        scope: String,
+    },
     /// List the settings files in order of precedence
     Path,
     /// Print the JSON Schema of the settings

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ona_cli::output::{complain, print_line};
 use ona_cli::started_by::{StartedBy, started_by};
 use ona_cli::{CliError, Options, bootstrap, env, record};
+use ona_config::trust::RunTrust;
 use ona_hosts::{Host, HostOptions, Reply};
 
 /// Hosts send file contents along; what is larger than this is no hook's input.
@@ -61,8 +62,8 @@ fn answer(cli: &Options, host: Host, said: &str, here: &Path, options: HostOptio
         Ok(core) => core,
         Err(error) => return unheard(error.to_string()),
     };
-    // Nothing of the project's is run here, and the host has asked whether the folder is trusted.
-    core.config.trust = true;
+    // What a host's agent has written must not loosen anything: only what the record trusts counts.
+    core.config.trust = RunTrust::default();
     let core = Arc::new(core);
     if let Err(error) = core.store.leave_log() {
         return unheard(error.to_string());

@@ -33,7 +33,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use ona_cli::{CliError, agent_args, env, output};
+use ona_cli::{CliError, agent_args, output};
 
 use crate::args::{Cli, Command, Schema};
 
@@ -69,7 +69,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         .hint("see `ona --help`"));
     }
     let options = &cli.options;
-    governed::check(cli, env::trusts(options)?)?;
+    governed::check(cli)?;
     match &cli.command {
         Some(Command::Init(init)) => init::run(options, init),
         Some(Command::Serve(serve)) => serve::run(options, serve),

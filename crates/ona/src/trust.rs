@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ona_cli::bootstrap::directory;
-use ona_cli::output::{print, print_line, print_list};
+use ona_cli::output::{complain, print, print_line, print_list};
 use ona_cli::{CliError, Options, env, record};
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
@@ -36,6 +36,9 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
     let here = directory(cli.cwd.as_ref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
+    for problem in loaded.problems() {
+        complain(&format!("warning: {problem}\n"));
+    }
     let found = trust_request(&roots, &loaded.layers, true);
     found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());

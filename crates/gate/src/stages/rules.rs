@@ -29,12 +29,24 @@ impl<'g> Stage<Judgement<'g>> for RulesStage {
                 return Ok(Answer::new(StageName::Rules, Verdict::Silent, why).into());
             }
             let Ruled { mut answer, also } = rule(call, mode);
+            if mode == Mode::Foreign && answer.verdict != Verdict::Deny {
+                answer = unread(call).unwrap_or(answer);
+            }
             if mode == Mode::Explain {
                 answer = answer.clone().remedied_by(steps(call, &answer, also.as_ref()));
             }
             Ok(answer.into())
         })
     }
+}
+
+/// Rules that cannot be read might forbid a host's call, and its session has begun already: its user decides, or
+/// nobody does.
+fn unread(call: &Judgement<'_>) -> Option<Answer> {
+    let unread = &call.gate.governance.unread;
+    let verdict = if call.host_asks { Verdict::Ask } else { Verdict::Deny };
+    let reason = format!("what forbids or asks cannot be read: {}", unread.join("; "));
+    (!unread.is_empty()).then(|| Answer::new(StageName::Rules, verdict, reason))
 }
 
 /// The answer, and what it is about, if not the tool itself.

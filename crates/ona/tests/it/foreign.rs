@@ -160,6 +160,10 @@ fn commands_ask_unless_a_rule_approves_and_are_looked_at_afterwards() {
     let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_2", safe));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     project.file(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make *)"]}}"#);
+    // The agent could have written it: it counts if the operator has agreed.
+    let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_4", input.clone()));
+    assert!(ran.stdout.contains("\"ask\""), "{}", ran.stdout);
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
     let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_3", input.clone()));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
     project.file("kept.txt", "spoilt\n");
