@@ -12,7 +12,7 @@ impl Checkout {
     /// Whether nothing in the repository makes git run something, or look elsewhere, when it only reads.
     pub fn is_plain(&self) -> bool {
         let Some(dirs) = self.git() else { return false };
-        let plain = |file: PathBuf| match fs::read_to_string(file) {
+        let plain = |file: PathBuf| match ona_files::content_text(file) {
             Ok(text) => is_plain_config(&text),
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };

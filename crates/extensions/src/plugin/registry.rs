@@ -160,10 +160,13 @@ impl Registry {
 
     /// The record of a plugin.
     pub fn record(&self, id: &str) -> Result<Record, RegistryError> {
+        if !is_name(id) {
+            return Err(RegistryError::Unknown(id.to_owned()));
+        }
         let file = self.dir.join(id).join(RECORD);
-        let text = match fs::read(&file) {
+        let text = match ona_files::content(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound || !is_name(id) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(RegistryError::Unknown(id.to_owned()));
             }
             Err(error) => return Err(failed(&file)(error)),

@@ -94,7 +94,7 @@ fn same_everywhere(line: Option<&str>, effects: &Effects) -> Vec<Target> {
 }
 
 fn shown(command: &Command) -> String {
-    command.text().chars().take(80).collect()
+    ona_types::whole_words(&command.text(), 80).to_owned()
 }
 
 /// What a command writes, if that is certain.

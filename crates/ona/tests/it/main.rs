@@ -26,6 +26,7 @@ mod foreign;
 mod gate;
 mod headless;
 mod help;
+mod holes_secrets;
 mod hooks;
 mod init;
 mod intent_gate;

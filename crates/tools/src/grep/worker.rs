@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use super::{MAX_HEAP, OutputMode, Query};
 use crate::text::{self, LINE_BYTES};
 use crate::walk::{self, Halt, Haltable};
+use ona_files::Links;
 use ona_policy::secrets::Redactor;
 
 /// Lines of output: each entry is one, and ends in a line end.
@@ -67,7 +67,9 @@ impl<'a> Worker<'a> {
 
     pub(super) fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
         // Buffered, because the searcher reads the first three bytes on their own.
-        let reader = BufReader::new(Haltable::new(File::open(path)?, self.halt));
+        let open = ona_files::open(path, Links::Follow).map_err(io::Error::other)?;
+        let file = open.ok_or(io::ErrorKind::NotFound)?;
+        let reader = BufReader::new(Haltable::new(file, self.halt));
         let query = self.query;
         let mut hits = Hits { query, path, name: None, batch, count: 0, nul: None };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut hits);
