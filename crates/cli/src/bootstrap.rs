@@ -13,7 +13,7 @@ use ona_gate::governance::{GovernanceError, Unread};
 use ona_provider::Model;
 use ona_store::Store;
 use ona_tools::{Host, ToolSettings, Web};
-use ona_types::ConversationId;
+use ona_types::{ConversationId, SessionId};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -245,6 +245,16 @@ pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
         );
     }
     Ok(real)
+}
+
+/// Removes what a session's calls have left beside the record; says why if it cannot.
+pub fn remove_outputs(record: &Path, session: &SessionId) {
+    let outputs = outputs_beside(record).join(session.file_name());
+    if let Err(error) = std::fs::remove_dir_all(&outputs)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
+    }
 }
 
 /// Where the output of sessions' tools is put: beside the record.

@@ -7,6 +7,7 @@
 pub mod agent_args;
 pub mod asker;
 pub mod bootstrap;
+mod call_view;
 pub mod env;
 mod error;
 pub mod model;

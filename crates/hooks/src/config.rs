@@ -415,10 +415,9 @@ fn anywhere() -> Anchors {
 /// A text shortened for a message: the beginning of its first line.
 pub(crate) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < text.trim_end().len() => format!("{line}…"),
-        None => line.to_owned(),
+    match ona_types::whole_words(line, 200) {
+        shown if shown.len() < text.trim_end().len() => format!("{shown}…"),
+        shown => shown.to_owned(),
     }
 }
 

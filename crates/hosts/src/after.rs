@@ -1,7 +1,6 @@
 //! After a call: its changes are found and traced, and the record is completed.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,7 +119,8 @@ impl HostHook<'_> {
                         CallClass::Classified(Classified { class: Class::Destructive, reason });
                 }
                 refused = pending.refused;
-                let before = pending.before.as_deref().and_then(taken_down);
+                let outputs = self.gate.record.core.host.outputs_of(self.gate.record.session());
+                let before = pending.before.as_deref().and_then(|path| taken_down(path, &outputs));
                 let before =
                     before.unwrap_or_else(|| Before::unseen(workspace.root(), &effects.writes));
                 before.changes(workspace.root(), &vouched).await
@@ -196,7 +196,7 @@ impl HostHook<'_> {
             _ => effects.reads.into_iter().chain(effects.writes).collect(),
         };
         let view = |real: PathBuf| {
-            let bytes = std::fs::read(&real).ok()?;
+            let bytes = ona_files::content(&real).ok()?;
             let hash = ona_types::ContentHash::of(&bytes);
             Some(FileView { path: real, hash, seen: Seen::Whole })
         };
@@ -204,10 +204,13 @@ impl HostHook<'_> {
     }
 }
 
-/// What the first hook recorded; the file is removed.
-fn taken_down(path: &Path) -> Option<Before> {
-    let read = File::open(path).ok().map(io::BufReader::new);
-    let before = read.and_then(|file| serde_json::from_reader(file).ok());
+/// What the first hook recorded in a file of this directory; the file is removed.
+fn taken_down(path: &Path, outputs: &Path) -> Option<Before> {
+    if path.parent() != Some(outputs) {
+        return None;
+    }
+    let read = ona_files::content(path).ok();
+    let before = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     // A leftover is removed with the session.
     let _ = fs::remove_file(path);
     before

@@ -112,16 +112,26 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     }
 }
 
+/// The longest call on standard input.
+const MAX_CALL: u64 = 64 << 20;
+
 fn given(text: &str) -> Result<String, CliError> {
     if text != "-" {
         return Ok(text.to_owned());
     }
     let mut input = String::new();
-    std::io::stdin().read_to_string(&mut input).map_err(|error| {
-        CliError::usage(format!("cannot read standard input: {error}"))
+    let refused = |why: String| {
+        CliError::usage(format!("cannot read standard input: {why}"))
             .hint("`--eval -` expects the call as UTF-8 JSON")
-    })?;
-    Ok(input)
+    };
+    std::io::stdin()
+        .take(MAX_CALL + 1)
+        .read_to_string(&mut input)
+        .map_err(|error| refused(error.to_string()))?;
+    match input.len() as u64 > MAX_CALL {
+        true => Err(refused(ona_files::ReadError::TooLarge { limit: MAX_CALL }.to_string())),
+        false => Ok(input),
+    }
 }
 
 pub fn parse(text: &str) -> Result<Call, CliError> {

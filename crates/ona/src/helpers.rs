@@ -100,7 +100,7 @@ pub fn html_text() -> Result<ExitCode, CliError> {
 /// name of the credential's header and its value.
 pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
     let wrong = |error: String| CliError::usage(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = ona_files::content_text(file).map_err(|error| wrong(error.to_string()))?;
     let (mut replies, mut pages) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
@@ -162,6 +162,7 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
 fn standard_input() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     std::io::stdin()
+        .take(ona_files::MAX_WHOLE)
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::failed(format!("cannot read standard input: {error}")))?;
     Ok(bytes)

@@ -349,7 +349,7 @@ async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     if meta.len() > MAX_OUTPUT as u64 {
         return Err(GitError::TooLarge(path.to_owned()));
     }
-    fs::read(path).map(Some).map_err(unreadable)
+    ona_files::content(path).map(Some).map_err(unreadable)
 }
 
 fn submodule_line(commit: &str) -> Vec<u8> {

@@ -43,6 +43,9 @@ pub enum StoreError {
     /// Another process uses it, and the operation would block that process.
     #[error("{} is in use by {}", .0.display(), .1)]
     AtWork(PathBuf, String),
+    /// The system's clock shows a time that cannot be recorded.
+    #[error("the system's clock shows a time before 1970 or after 9999")]
+    Clock,
     /// The file is damaged.
     #[error("{} is damaged: {}", .0.display(), .1)]
     Corrupt(PathBuf, String),
@@ -133,6 +136,7 @@ impl StoreError {
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }
+            Self::Clock => "set the clock, then try again",
             Self::AtWork(..) => "wait until it has ended, or end it, then try again",
             Self::Corrupt(..) => {
                 "run `ona doctor`; keep a copy, then `sqlite3 FILE .recover` into a new file"

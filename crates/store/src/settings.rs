@@ -27,6 +27,8 @@ impl Store {
 
     /// Writes the snapshot `effective`, as imported from settings files.
     pub fn import_settings(&self, json: &str) -> Result<(), StoreError> {
+        // By these bytes ona knows its own snapshot again.
+        let json = &*self.read(|c| Ok(c.masked(json).into_owned()))?;
         if self.read(|c| snapshot(c, EFFECTIVE))?.as_deref() == Some(json) {
             return Ok(());
         }
@@ -47,6 +49,7 @@ impl Store {
 
     /// Keeps the snapshot a session runs on.
     pub fn keep_snapshot(&self, scope: &str, json: &str) -> Result<(), StoreError> {
+        let json = &*self.read(|c| Ok(c.masked(json).into_owned()))?;
         if self.snapshot(scope)?.as_deref() == Some(json) {
             return Ok(());
         }

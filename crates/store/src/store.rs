@@ -7,7 +7,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::rows::{Connection, Transaction};
 use ona_types::Mask;
@@ -48,6 +48,7 @@ impl Store {
     /// Opens the record, creates it with its directory if missing, and brings it up to the latest
     /// migration.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        check_clock(SystemTime::now())?;
         if let Some(parent) = path.parent() {
             DirBuilder::new()
                 .recursive(true)
@@ -81,6 +82,7 @@ impl Store {
 
     /// A record in memory only, if nothing is to be stored.
     pub fn in_memory() -> Result<Self, StoreError> {
+        check_clock(SystemTime::now())?;
         let path = PathBuf::from(":memory:");
         let sorted = |error| StoreError::sort(&path, error);
         let connection = Connection::open_in_memory().map_err(sorted)?;
@@ -179,6 +181,17 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// The first second that has no date of four digits for its year: 10000-01-01.
+const NO_MORE_DATES: u64 = 253_402_300_800;
+
+/// Refuses a clock whose time cannot be recorded: ids and dates are made from it.
+fn check_clock(now: SystemTime) -> Result<(), StoreError> {
+    match now.duration_since(UNIX_EPOCH) {
+        Ok(since) if since.as_secs() < NO_MORE_DATES => Ok(()),
+        _ => Err(StoreError::Clock),
+    }
+}
+
 /// Opens a connection. What the file is has yet to be found out, so nothing in it is touched.
 pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     match fs::metadata(path) {
@@ -257,6 +270,18 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_cannot_be_right_is_an_error() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        for fine in [at(0), at(NO_MORE_DATES - 1), SystemTime::now()] {
+            assert!(check_clock(fine).is_ok(), "{fine:?}");
+        }
+        let before = UNIX_EPOCH - Duration::from_nanos(1);
+        for wrong in [before, at(NO_MORE_DATES), at(1 << 40)] {
+            assert!(matches!(check_clock(wrong), Err(StoreError::Clock)), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn every_connection_has_the_pragmas() {

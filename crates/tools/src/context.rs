@@ -131,7 +131,7 @@ pub struct Host {
 impl Host {
     /// Where a session keeps such output; it may read there what it likes.
     pub fn outputs_of(&self, session: &SessionId) -> PathBuf {
-        self.outputs.join(session.as_str())
+        self.outputs.join(session.file_name())
     }
 
     /// A new file for such output, which others may not read.

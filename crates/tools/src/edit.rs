@@ -1,8 +1,6 @@
 //! Edit: replaces an exact string in a file.
 
-use std::io::Read as _;
-
-use ona_files::{ReplaceError, ReplaceOptions, replace};
+use ona_files::{MAX_WHOLE, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
@@ -15,9 +13,6 @@ use crate::input::{InputError, lenient_bool};
 use crate::text::{self, count, line_count};
 use crate::tool::{BuiltIn, Refusal};
 use crate::write::{existing, known, no_mask, refused, target, unreadable};
-
-/// Larger files are refused: they would be held in memory several times over.
-const MAX_FILE: u64 = 1 << 30;
 
 pub(crate) struct Edit;
 
@@ -75,7 +70,7 @@ impl BuiltIn for Edit {
     async fn run(input: EditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let path = cx.judged_path()?;
         let shown = path.display().to_string();
-        let Some(mut file) = existing(&path)? else {
+        let Some(file) = existing(&path)? else {
             if !input.old_string.is_empty() {
                 return Err(Refusal::rejected(format!(
                     "{shown} does not exist; to create it use Write, or Edit with an empty old_string"
@@ -90,13 +85,10 @@ impl BuiltIn for Edit {
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
-        if file.metadata().is_ok_and(|meta| meta.len() > MAX_FILE) {
-            return Err(Refusal::rejected(format!(
-                "{shown} is larger than 1 GiB: use Bash to edit it"
-            )));
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
+        let bytes = ona_files::read_open(&file, MAX_WHOLE).map_err(|error| match error {
+            ReadError::Io(error) => unreadable(&path, &error),
+            _ => Refusal::rejected(format!("{shown} is larger than 1 GiB: use Bash to edit it")),
+        })?;
         let old = String::from_utf8(bytes).map_err(|_| {
             Refusal::rejected(format!("{shown} is not UTF-8, Edit would damage it: use Bash"))
         })?;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
+use ona_files::MAX_WHOLE;
 use ona_mcp::Hints;
 use ona_policy::secrets::Redactor;
 use ona_policy::{Effects, RuleSubject};
@@ -103,7 +104,11 @@ impl BuiltIn for Read {
         check_tokens(&path, &shown.content, cx.settings.read_max_tokens)?;
         let mut output = ToolOutput::success(shown.content);
         output.attachments = shown.attachments;
-        Ok(output.with_view(FileView { path, hash, seen: shown.seen }))
+        Ok(match hash {
+            Some(hash) => output.with_view(FileView { path, hash, seen: shown.seen }),
+            // It is too large to be edited by a tool anyway.
+            None => output,
+        })
     }
 }
 
@@ -133,7 +138,7 @@ fn look(
     cwd: &Path,
     redactor: &Redactor,
     cancel: CancellationToken,
-) -> Result<(Looked, ContentHash), Refusal> {
+) -> Result<(Looked, Option<ContentHash>), Refusal> {
     if path.is_dir() {
         return Err(Refusal::rejected(format!(
             "{} is a directory: list it with Glob (pattern \"*\") or with Bash (ls)",
@@ -167,12 +172,14 @@ struct Reader {
     file: File,
     start: Vec<u8>,
     hasher: Hasher,
+    /// How many bytes are left of those that are read at all.
+    left: u64,
     cancel: CancellationToken,
 }
 
 impl Reader {
     fn new(file: File, cancel: CancellationToken) -> Self {
-        Self { file, start: Vec::new(), hasher: Hasher::new(), cancel }
+        Self { file, start: Vec::new(), hasher: Hasher::new(), left: MAX_WHOLE, cancel }
     }
 
     /// The first bytes, without consuming them.
@@ -181,7 +188,7 @@ impl Reader {
         Ok(&self.start)
     }
 
-    /// Passes the rest on in pieces.
+    /// Passes the rest on in pieces, up to the limit.
     fn each(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let start = std::mem::take(&mut self.start);
         let mut hasher = std::mem::take(&mut self.hasher).update(&start);
@@ -191,9 +198,11 @@ impl Reader {
             if self.cancel.is_cancelled() {
                 return Err(io::Error::other("interrupted"));
             }
-            match self.file.read(&mut buffer) {
+            let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+            match self.file.read(&mut buffer[..most]) {
                 Ok(0) => break,
                 Ok(count) => {
+                    self.left -= count as u64;
                     hasher = hasher.update(&buffer[..count]);
                     take(&buffer[..count]);
                 }
@@ -211,9 +220,11 @@ impl Reader {
         Ok(bytes)
     }
 
-    fn finish(mut self) -> io::Result<ContentHash> {
+    /// The hash of the file; nothing if not all of it was read.
+    fn finish(mut self) -> io::Result<Option<ContentHash>> {
         self.each(|_| {})?;
-        Ok(self.hasher.finish())
+        let is_whole = self.left > 0 || self.file.read(&mut [0])? == 0;
+        Ok(is_whole.then(|| self.hasher.finish()))
     }
 }
 
@@ -254,6 +265,10 @@ fn show_text(
                 name => format!(", decoded from {name}"),
             };
             let lines = window.finish();
+            let note = match size > MAX_WHOLE {
+                true => format!("{note}, counted in its first GiB"),
+                false => note,
+            };
             Ok(Shown::text(describe(path, &lines, &note), lines.seen()))
         }
         Kind::Binary => {

@@ -1,10 +1,10 @@
 //! Write: creates or overwrites a whole file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use ona_files::{Links, ReadError, ReplaceError, ReplaceOptions, replace};
+use ona_files::{Links, MAX_WHOLE, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::path::Target;
 use ona_policy::secrets;
@@ -72,7 +72,7 @@ impl BuiltIn for Write {
                 known.seen
             )));
         }
-        no_mask(&path, &input.content, || fs::read_to_string(&path).unwrap_or_default())?;
+        no_mask(&path, &input.content, || ona_files::content_text(&path).unwrap_or_default())?;
         let content = in_style_of(&old, input.content);
         let hash = ContentHash::of(content.as_bytes());
         let expected = ReplaceOptions::expecting(&known.hash).resolved();
@@ -177,11 +177,7 @@ pub(crate) fn refused(path: &Path, error: ReplaceError) -> Refusal {
 
 /// New content with the byte order mark and the line ends of the file it replaces.
 fn in_style_of(old: &File, content: String) -> String {
-    let mut bytes = Vec::new();
-    let mut old = old;
-    if io::Read::read_to_end(&mut old, &mut bytes).is_err() {
-        return content;
-    }
+    let Ok(bytes) = ona_files::read_open(old, MAX_WHOLE) else { return content };
     let Ok(old) = String::from_utf8(bytes) else { return content };
     let content = if text::is_crlf(&old) { text::to_crlf(&content) } else { content };
     if old.starts_with('\u{feff}') && !content.starts_with('\u{feff}') {

@@ -1,10 +1,11 @@
 //! Ids are newtypes, so that one cannot be passed where another is meant.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::hash::ContentHash;
 
@@ -31,6 +32,15 @@ macro_rules! ids {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The id as a name in a directory. Ids come from elsewhere too: one that is no plain name, such as `..` or
+            /// a path, is replaced by its hash.
+            pub fn file_name(&self) -> String {
+                match is_plain_name(&self.0) {
+                    true => self.0.clone(),
+                    false => hashed("id", &self.0),
+                }
+            }
         }
 
         impl fmt::Display for $name {
@@ -41,13 +51,35 @@ macro_rules! ids {
     )*};
 }
 
+/// The longest plain name, in bytes: a file name has at most 255.
+const MAX_NAME: usize = 200;
+
+/// Whether a text can be the name of a file as it is, and means nothing else to the file system.
+pub fn is_plain_name(text: &str) -> bool {
+    let is_odd = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.') && !text.contains(is_odd)
+}
+
+/// A plain name for a text that is none; equal texts have the same.
+pub fn hashed(prefix: &str, text: &str) -> String {
+    format!("{prefix}-{}", &ContentHash::of(text.as_bytes()).as_str()[..32])
+}
+
+/// A fresh UUID. A clock that is set to before 1970 while the program runs is no reason to panic.
+fn fresh() -> Uuid {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(_) => Uuid::now_v7(),
+        Err(_) => Uuid::new_v7(Timestamp::from_unix(NoContext, 0, 0)),
+    }
+}
+
 /// A fresh UUID as text, for ids without a type of their own.
 pub fn fresh_uuid() -> String {
-    Uuid::now_v7().to_string()
+    fresh().to_string()
 }
 
 fn prefixed(prefix: &str) -> String {
-    format!("{prefix}{}", Uuid::now_v7().simple())
+    format!("{prefix}{}", fresh().simple())
 }
 
 ids! {
@@ -124,5 +156,23 @@ mod tests {
             assert!(task.as_str().len() < 100 && task.as_str().bytes().all(plain), "{task}");
         }
         assert_eq!(tasks[1].as_str(), "task_a");
+    }
+
+    #[test]
+    fn an_id_is_one_component_of_a_path_whatever_it_says() {
+        let long = "x".repeat(5000);
+        let odd = [
+            "", ".", "..", "../..", "/", "/etc", "a/b", "a/../..", "a\\b", ".hidden", "a\0b",
+            "a\nb", &long,
+        ];
+        let mut names = std::collections::BTreeSet::new();
+        for id in odd {
+            let name = SessionId::from_existing(id).file_name();
+            assert!(is_plain_name(&name) && !name.contains(".."), "{id:?}: {name}");
+            assert!(names.insert(name), "{id:?}");
+        }
+        for plain in ["sess_1", "0197-uuid", "claude_code:x", "Grüße 1", "a..b"] {
+            assert_eq!(SessionId::from_existing(plain).file_name(), plain);
+        }
     }
 }

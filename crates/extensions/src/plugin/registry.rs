@@ -162,12 +162,14 @@ impl Registry {
 
     /// The record of a plugin.
     pub fn record(&self, id: &str) -> Result<Record, RegistryError> {
+        if !is_name(id) {
+            return Err(RegistryError::Unknown(id.to_owned()));
+        }
         let file = self.dir.join(id).join(RECORD);
         let wrong = |why: String| RegistryError::Record { file: file.clone(), why };
         let text = match ona_files::read_at_most(&file, MAX_RECORD) {
-            Ok(Some(text)) if is_name(id) => text,
-            Ok(_) => return Err(RegistryError::Unknown(id.to_owned())),
-            Err(_) if !is_name(id) => return Err(RegistryError::Unknown(id.to_owned())),
+            Ok(Some(text)) => text,
+            Ok(None) => return Err(RegistryError::Unknown(id.to_owned())),
             Err(error) => return Err(wrong(error.to_string())),
         };
         let record: Record =

@@ -133,7 +133,7 @@ pub fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects)
     };
     let Some(target) = certain.first() else { return };
     let Ok(path) = relative(governed.workspace.root(), &target.real) else { return };
-    let hash = std::fs::read(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
+    let hash = ona_files::content(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
     entry.file = Some(FileChange {
         relative_path: path,
         pre_hash: hash.clone(),

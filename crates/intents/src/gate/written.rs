@@ -73,7 +73,7 @@ pub fn written(effects: &Effects) -> (Vec<Target>, Option<String>) {
 }
 
 fn shown(command: &Command) -> String {
-    command.text().chars().take(80).collect()
+    ona_types::whole_words(&command.text(), 80).to_owned()
 }
 
 /// What a command writes, if that is certain: in this directory, if it is certain which one.

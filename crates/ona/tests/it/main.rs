@@ -30,6 +30,7 @@ mod holes_commands;
 mod holes_gate;
 mod holes_git;
 mod holes_record;
+mod holes_secrets;
 mod holes_trust;
 mod hooks;
 mod init;

@@ -1,7 +1,6 @@
 //! Worktrees that agents work in.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -91,9 +90,9 @@ fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
         Some((file, meta.len()))
     };
     match (plain(one), plain(other)) {
-        (Some((one, length)), Some((other, same))) if length == same => {
-            fs::read(one).ok().is_some_and(|bytes| fs::read(other).is_ok_and(|it| it == bytes))
-        }
+        (Some((one, length)), Some((other, same))) if length == same => ona_files::content(one)
+            .ok()
+            .is_some_and(|bytes| ona_files::content(other).is_ok_and(|it| it == bytes)),
         _ => false,
     }
 }

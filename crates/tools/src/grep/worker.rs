@@ -2,19 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use nix::fcntl::OFlag;
 
 use super::{MAX_HEAP, OutputMode, Query};
 use crate::text::{self, LINE_BYTES};
 use crate::walk::{self, Halt, Haltable};
+use ona_files::Links;
 use ona_policy::secrets::Redactor;
 
 /// Lines of output: each entry is one, and ends in a line end.
@@ -31,12 +29,6 @@ impl Batch {
         self.text.push('\n');
         self.entries += 1;
     }
-}
-
-/// Opens a file that the walk has found. A link that was put in its place since is not followed.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
 }
 
 /// One thread's tools, used for file after file.
@@ -74,8 +66,11 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
+        // A link that was put in the place of what the walk has found is not followed.
+        let open = ona_files::open(path, Links::Refuse).map_err(io::Error::other)?;
+        let file = open.ok_or(io::ErrorKind::NotFound)?;
         // Buffered, because the searcher reads the first three bytes on their own.
-        let reader = BufReader::new(Haltable::new(open(path)?, self.halt));
+        let reader = BufReader::new(Haltable::new(file, self.halt));
         let query = self.query;
         let mut hits = Hits { query, path, name: None, batch, count: 0, nul: None };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut hits);
