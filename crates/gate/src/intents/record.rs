@@ -128,7 +128,7 @@ pub fn failed(entry: &mut TraceEntry, error: &str) {
 pub fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects) {
     // For a command, only files that it would certainly write count.
     let certain = match governed.class {
-        CallClass::Classified(_) => written(None, effects).0,
+        CallClass::Classified(_) => written(effects).0,
         _ => effects.writes.clone(),
     };
     let Some(target) = certain.first() else { return };
