@@ -1,5 +1,6 @@
 //! Knowledge about particular commands: which run others, which touch the files they name.
 
+use crate::git_options::GitCall;
 use crate::programs;
 use crate::shell::{self, Command, Script, Step, Word};
 
@@ -192,6 +193,7 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
     name(words).is_some_and(|name| {
         NEVER_BY_PREFIX.contains(&name)
             || (is_finder(name) && acts(words))
+            || name == "git" && GitCall::of(&words[1..]).needs_exact_rule()
             || PACKAGE_MANAGERS.contains(&name) && has(&["config", "c"]) && has(&["set", "edit"])
     }) || !programs::runs(words).is_empty()
 }
@@ -431,24 +433,8 @@ fn given_line(all: &[&[Word]]) -> Option<Option<String>> {
 /// Whether one of the words is a command line, in a way of the program's own.
 fn runs_argument(name: &str, words: &[Word]) -> bool {
     let mut texts = words.iter().filter_map(|word| word.literal.as_deref());
-    let has = |wanted: &str| words.iter().any(|word| word.literal.as_deref() == Some(wanted));
     match name {
-        "git" => {
-            let exec = |text: &str| text.starts_with("--exec") || text.starts_with("-x");
-            let told = |text: &str| {
-                text.starts_with("alias.") && text.contains("=!")
-                    || text.starts_with("--config-env")
-                    || text.starts_with("--upload-pack")
-                    || text.starts_with("--receive-pack")
-            };
-            if texts.clone().any(told) {
-                return true;
-            }
-            has("bisect") && has("run")
-                || has("submodule") && has("foreach")
-                || has("rebase") && texts.any(exec)
-                || has("filter-branch")
-        }
+        "git" => GitCall::of(words).names_program(),
         "make" | "gmake" => {
             texts.any(|text| text.starts_with("SHELL=") || text.starts_with("MAKEFLAGS="))
         }

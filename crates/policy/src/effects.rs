@@ -1,5 +1,6 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod git;
 mod packed;
 mod places;
 
@@ -12,6 +13,7 @@ use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::path::{PathError, Target};
 use crate::shell::{self, Direction, Script, Step};
+use git::Line;
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
@@ -207,9 +209,10 @@ impl Effects {
         effects.doubt_commands(&script);
         effects.redirect(world, home, &script, &possible)?;
         effects.be_certain(world, &script, &certain);
+        let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            let scene = Scene { world, home, dirs: &possible.commands[at], script: &script, at };
+            let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
             effects.touch(&scene, &with_values(command, &set));
         }
         effects.feed(&start, &script);
@@ -322,18 +325,9 @@ impl Effects {
     /// Notes the files that a command is known to take.
     fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
         let touched = files::touched(&command.words);
-        let Touched {
-            files,
-            trees,
-            tracked,
-            given,
-            chdirs,
-            copies,
-            unpacked,
-            unsure,
-            scatters,
-            ..
-        } = touched;
+        let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
+            touched;
+        self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         let mut dirs = scene.dirs.to_vec();
@@ -359,15 +353,6 @@ impl Effects {
         }
         for tree in trees {
             self.go_through(scene, &tree);
-        }
-        for files::Tracked { access, below } in tracked {
-            for dir in scene.dirs {
-                let below = below
-                    .iter()
-                    .filter_map(|path| Target::of(scene.world, dir, path).ok())
-                    .collect();
-                self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
-            }
         }
         for (program, piece) in given {
             let written_so = piece.contains(['/', '.']);
@@ -406,7 +391,8 @@ impl Effects {
             return;
         };
         let dirs = self.dirs.clone();
-        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, script, at: 0 };
+        let line = Line { source: "", script };
+        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0 };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
@@ -477,7 +463,7 @@ struct Scene<'a> {
     /// Where it may run.
     dirs: &'a [PathBuf],
     /// What it is part of.
-    script: &'a Script,
+    line: Line<'a>,
     /// Which of the commands it is.
     at: usize,
 }

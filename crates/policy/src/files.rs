@@ -15,7 +15,7 @@ use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
 pub(crate) use archives::{Format, Unpacked, members};
-pub(crate) use git::Tracked;
+pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::listed;
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
@@ -38,8 +38,8 @@ pub(crate) struct Touched {
     pub(crate) files: Vec<(Access, Operand)>,
     /// Directories it goes through with all that is in them.
     pub(crate) trees: Vec<Tree>,
-    /// What git does with files that it tracks.
-    pub(crate) tracked: Vec<Tracked>,
+    /// What git does with files in ways of its own.
+    pub(crate) in_git: InGit,
     /// Arguments of an unknown program that could be files: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
     /// Directories it works in, apart from the one it starts in.
@@ -457,31 +457,6 @@ fn values(words: &[Word], touched: &mut Touched) {
     }
 }
 
-/// The values of one option, in its word or in the next.
-fn values_of(words: &[Word], letter: char, long: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let Some(text) = option(word) else { continue };
-        let next = || -> Vec<String> {
-            let Some(word) = words.get(at + 1) else { return Vec::new() };
-            word.literal.clone().map_or_else(|| fixed_parts(&word.source), |text| vec![text])
-        };
-        match text.strip_prefix("--") {
-            Some(_) => match text.split_once('=') {
-                Some((name, value)) if is_abbreviation(name, long) => found.push(value.to_owned()),
-                None if is_abbreviation(text, long) => found.extend(next()),
-                _ => {}
-            },
-            None => {
-                if let Some((_, value)) = text[1..].split_once(letter) {
-                    found.extend(if value.is_empty() { next() } else { vec![value.to_owned()] });
-                }
-            }
-        }
-    }
-    found
-}
-
 /// Long options may be cut short.
 pub(crate) fn is_abbreviation(given: &str, option: &str) -> bool {
     given.len() > 2 && option.starts_with(given)
@@ -553,7 +528,10 @@ mod tests {
             ("diff --from-file=.env a", &["a", ".env"]),
             ("grep -f/etc/shadow a", &["a", "/etc/shadow"]),
             ("dd if=a of=b", &["a"]),
-            ("git show HEAD:.env", &["show", "HEAD:.env", ".env"]),
+            ("git show HEAD:.env", &["HEAD:.env", ".env"]),
+            ("git -C a/b show HEAD:./.env", &["a/b/./.env"]),
+            ("git -C a blame -- -x", &["a/-x"]),
+            ("git grep x -- ':(icase).env'", &[".env"]),
             ("echo a", &[]),
         ] {
             let found = files(source, Access::Reads);
@@ -609,7 +587,7 @@ mod tests {
         for source in ["cat a*", "echo $f", "grep x a", "diff <(sort a) b", "grep -r x ."] {
             assert!(of(source).unsure.is_none(), "{source}");
         }
-        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar", "git apply a.patch"] {
+        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar"] {
             let touched = of(source);
             assert!(touched.scatters.is_some() || !touched.unpacked.is_empty(), "{source}");
         }

@@ -9,6 +9,7 @@ use ignore::WalkBuilder;
 use ona_types::world::{PathError, TrackedIn, Wanted, World};
 
 use crate::checkout::Checkout;
+use crate::plain;
 
 /// The disk of this machine, and the repositories on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl World for Disk {
         }
     }
 
-    fn is_plain_checkout(&self, top: &Path) -> bool {
-        Checkout::at(top).is_plain()
+    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool {
+        plain::git_is_plain(dir, project)
     }
 }

@@ -13,7 +13,7 @@ use ona_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::bash::{bash, start_dir};
+use crate::bash::{bash, safe_git, start_dir};
 use crate::context::ToolContext;
 use crate::tool::Refusal;
 
@@ -35,6 +35,9 @@ pub struct TaskSpec {
     pub cwd: PathBuf,
     /// Sourced first.
     pub env_file: Option<PathBuf>,
+    /// What stands before git in it, if anything.
+    #[serde(default)]
+    pub safe_git: String,
     /// Where its output goes.
     pub output_path: PathBuf,
     /// When it has printed more than this it is killed.
@@ -74,6 +77,7 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         session: cx.session.clone(),
         call: cx.tool_use_id.clone(),
         command: command.to_owned(),
+        safe_git: safe_git(command, cx.place),
         cwd,
         env_file: cx.settings.bash_env_file.clone(),
         output_path,
@@ -104,9 +108,16 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
     }
+    let args = match spec.safe_git.as_str() {
+        "" => vec!["-c".into(), spec.command.clone().into()],
+        function => {
+            let script = format!("{function}eval \"$1\"");
+            vec!["-c".into(), script.into(), "bash".into(), spec.command.clone().into()]
+        }
+    };
     ona_sandbox::supervise(&Supervised {
         program: &bash(),
-        args: vec!["-c".into(), spec.command.clone().into()],
+        args,
         cwd: &spec.cwd,
         env,
         marker: &task_marker(&spec.id),

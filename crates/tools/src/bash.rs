@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject, Start, shell};
+use ona_policy::{Effects, RuleSubject, Start, Surroundings, git_only_reads, shell};
 use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
@@ -189,7 +189,8 @@ impl Shell {
             None => "unset BASH_ENV\n".to_owned(),
         };
         let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
-        fs::write(&prelude, format!("{own}{env_file}trap -- {} EXIT\n", quote(&exit)))?;
+        let git = safe_git(command, cx.place);
+        fs::write(&prelude, format!("{own}{env_file}{git}trap -- {} EXIT\n", quote(&exit)))?;
         let args = if command.len() > MAX_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;
@@ -231,6 +232,31 @@ impl Shell {
 fn moves(command: &str) -> bool {
     let changes = |name: Option<&str>| matches!(name, Some("cd" | "pushd" | "popd"));
     shell::parse(command).commands.iter().any(|command| changes(command.name()))
+}
+
+/// What stands before git in a command line where it only reads: a repository that changed since it was judged still
+/// runs nothing. Empty for other command lines, so that a commit has its hooks.
+pub(crate) fn safe_git(command: &str, place: &Place) -> String {
+    if !command.contains("git") {
+        return String::new();
+    }
+    let start = Start { cwd: &place.cwd, home: place.home.as_deref() };
+    let Ok(effects) = Effects::of_shell(&Disk, command, start) else { return String::new() };
+    let mut working_dirs = vec![place.project_dir.clone()];
+    working_dirs.extend(place.additional_dirs.iter().cloned());
+    let around = Surroundings {
+        cwd: place.cwd.clone(),
+        project_dir: place.project_dir.clone(),
+        home: "/".into(),
+        working_dirs,
+        outputs: None,
+        protected: Vec::new(),
+        world: &Disk,
+    };
+    match git_only_reads(&effects, &around) {
+        true => ona_repo::git::shell_function(),
+        false => String::new(),
+    }
 }
 
 /// S0 §5.11's order of places.

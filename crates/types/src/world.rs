@@ -61,9 +61,9 @@ pub trait World: fmt::Debug + Send + Sync {
     /// The files that git tracks in the checkout that a directory belongs to.
     fn tracked(&self, dir: &Path) -> TrackedIn;
 
-    /// Whether nothing in the repository of the checkout with this top makes git run something, or look elsewhere,
-    /// when it only reads.
-    fn is_plain_checkout(&self, top: &Path) -> bool;
+    /// Whether git, started in `dir`, finds the repository of the checkout that `project` is in, or of a submodule of
+    /// it, or none at all, and nothing there makes it run something or look elsewhere when it only reads.
+    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool;
 }
 
 /// Whether an entry with this name is wanted; it may be a directory.

@@ -27,6 +27,7 @@ mod gate;
 mod headless;
 mod help;
 mod holes_commands;
+mod holes_git;
 mod hooks;
 mod init;
 mod intent_gate;

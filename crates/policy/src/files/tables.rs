@@ -30,7 +30,8 @@ pub(super) const SEARCHERS: &[&str] =
     &["ack", "ag", "bzgrep", "egrep", "fgrep", "grep", "rg", "zgrep"];
 
 /// What of git changes files that are named behind it.
-pub(super) const GIT_WRITERS: &[&str] = &["rm", "mv", "restore", "checkout", "clean", "apply"];
+pub(super) const GIT_WRITERS: &[&str] =
+    &["rm", "mv", "restore", "checkout", "clean", "merge-file", "mailinfo"];
 
 /// What of it changes the files of the checkout, whether they are named or not.
 #[rustfmt::skip]
@@ -40,5 +41,10 @@ pub(super) const GIT_CHANGERS: &[&str] = &[
 ];
 
 /// And what of it shows them.
-pub(super) const GIT_READERS: &[&str] =
-    &["diff", "show", "blame", "annotate", "grep", "cat-file", "archive", "log", "shortlog"];
+#[rustfmt::skip]
+pub(super) const GIT_READERS: &[&str] = &[
+    "am", "annotate", "apply", "archive", "blame", "bundle", "cat-file", "checkout-index", "diff", "diff-files",
+    "diff-index", "diff-tree", "difftool", "fast-export", "format-patch", "grep", "hash-object",
+    "interpret-trailers", "log", "ls-files", "ls-tree", "merge-tree", "range-diff", "rev-list", "shortlog", "show",
+    "whatchanged",
+];

@@ -8,6 +8,7 @@ use ona_testkit::Disk;
 use proptest::prelude::*;
 use serde_json::json;
 
+mod git;
 mod hostile;
 mod spellings;
 
