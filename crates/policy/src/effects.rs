@@ -355,10 +355,13 @@ impl Effects {
             self.go_through(scene, &tree);
         }
         for (program, piece) in given {
+            // What git is told besides files, such as a message, is seldom one.
+            let takes_files = program != "git";
             let written_so = piece.contains(['/', '.']);
             for target in named_from(scene.world, scene.home, scene.dirs, &piece) {
                 let is_dir = scene.world.is_dir(&target.real);
-                let is_file = !is_dir && (written_so || scene.world.exists(&target.real));
+                let is_there = || scene.world.exists(&target.real);
+                let is_file = takes_files && !is_dir && (written_so || is_there());
                 self.given.push(Given { program: program.clone(), target, is_file });
             }
         }
