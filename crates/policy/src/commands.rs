@@ -193,8 +193,8 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
     name(words).is_some_and(|name| {
         NEVER_BY_PREFIX.contains(&name)
             || (is_finder(name) && acts(words))
-            || PACKAGE_MANAGERS.contains(&name) && has(&["config", "c"]) && has(&["set", "edit"])
             || name == "git" && GitCall::of(&words[1..]).needs_exact_rule()
+            || PACKAGE_MANAGERS.contains(&name) && has(&["config", "c"]) && has(&["set", "edit"])
     }) || !programs::runs(words).is_empty()
 }
 

@@ -13,6 +13,7 @@ use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::path::{PathError, Target};
 use crate::shell::{self, Direction, Script, Step};
+use git::Line;
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
@@ -208,10 +209,10 @@ impl Effects {
         effects.doubt_commands(&script);
         effects.redirect(world, home, &script, &possible)?;
         effects.be_certain(world, &script, &certain);
+        let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            let dirs = &possible.commands[at];
-            let scene = Scene { world, home, dirs, source, script: &script, at };
+            let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
             effects.touch(&scene, &with_values(command, &set));
         }
         effects.feed(&start, &script);
@@ -324,10 +325,9 @@ impl Effects {
     /// Notes the files that a command is known to take.
     fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
         let touched = files::touched(&command.words);
-        let Touched {
-            files, trees, in_git, given, chdirs, copies, unpacked, unsure, scatters, ..
-        } = touched;
-        self.touch_git(scene, in_git);
+        let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
+            touched;
+        self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
         let mut dirs = scene.dirs.to_vec();
@@ -355,10 +355,13 @@ impl Effects {
             self.go_through(scene, &tree);
         }
         for (program, piece) in given {
+            // What git is told besides files, such as a message, is seldom one.
+            let takes_files = program != "git";
             let written_so = piece.contains(['/', '.']);
             for target in named_from(scene.world, scene.home, scene.dirs, &piece) {
                 let is_dir = scene.world.is_dir(&target.real);
-                let is_file = !is_dir && (written_so || scene.world.exists(&target.real));
+                let is_there = || scene.world.exists(&target.real);
+                let is_file = takes_files && !is_dir && (written_so || is_there());
                 self.given.push(Given { program: program.clone(), target, is_file });
             }
         }
@@ -391,9 +394,8 @@ impl Effects {
             return;
         };
         let dirs = self.dirs.clone();
-        let (world, home) = (start.world, start.home);
-        // Only the directories are used.
-        let scene = Scene { world, home, dirs: &dirs, source: "", script, at: 0 };
+        let line = Line { source: "", script };
+        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0 };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
@@ -463,10 +465,8 @@ struct Scene<'a> {
     home: Option<&'a Path>,
     /// Where it may run.
     dirs: &'a [PathBuf],
-    /// What it is part of, as written.
-    source: &'a str,
-    /// The same, taken apart.
-    script: &'a Script,
+    /// What it is part of.
+    line: Line<'a>,
     /// Which of the commands it is.
     at: usize,
 }

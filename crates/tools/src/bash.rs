@@ -241,7 +241,8 @@ pub(crate) fn safe_git(command: &str, place: &Place) -> String {
     if !command.contains("git") {
         return String::new();
     }
-    let Ok(effects) = Effects::of_shell(&Disk, command, &place.cwd) else { return String::new() };
+    let start = Start { cwd: &place.cwd, home: place.home.as_deref() };
+    let Ok(effects) = Effects::of_shell(&Disk, command, start) else { return String::new() };
     let mut working_dirs = vec![place.project_dir.clone()];
     working_dirs.extend(place.additional_dirs.iter().cloned());
     let around = Surroundings {

@@ -205,7 +205,7 @@ fn the_intent_gate_judges_a_write_where_the_command_has_gone() {
         }
         assert!(!elsewhere.join("f").exists());
         project.ok("Bash", json!({"command": "cd docs && echo x > z.md"}));
-        project.ok("Bash", json!({"command": "cd src; echo x > a.rs"}));
+        project.ok("Bash", json!({"command": "cd ../src; echo x > a.rs"}));
         let traced: Vec<String> =
             intent_gate::trace(&project).iter().map(ToString::to_string).collect();
         for file in ["docs/z.md", "src/a.rs"] {

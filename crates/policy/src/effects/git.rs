@@ -9,12 +9,21 @@ use super::{Access, Effects, Scene, TrackedFiles};
 use crate::files::{InGit, Patch};
 use crate::path::Target;
 use crate::read_only::READ_ONLY;
-use crate::shell::{Command, Direction};
+use crate::shell::{Command, Direction, Script};
 
 /// The limit for a patch, in bytes.
 const MAX_PATCH: u64 = 8 << 20;
 /// The limit for the files of a patch.
 const MAX_MEMBERS: usize = 2_000;
+
+/// A command line with its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    /// As written.
+    pub(super) source: &'a str,
+    /// Taken apart.
+    pub(super) script: &'a Script,
+}
 
 impl Effects {
     /// Notes what git does apart from the files that are named to it as to other programs.
@@ -49,7 +58,7 @@ impl Effects {
 
     /// Notes the files that a patch changes, or that they are not known.
     fn patch(&mut self, scene: &Scene<'_>, patch: &Patch) {
-        let world = scene.world;
+        let Scene { world, line, .. } = *scene;
         let mut writes = Vec::new();
         // Where the command is, the patch is too.
         let is_there =
@@ -59,7 +68,7 @@ impl Effects {
             return self.patch_is_unknown();
         }
         for dir in dirs {
-            let Some(text) = self.patch_text(scene, patch, &dir) else {
+            let Some(text) = self.patch_text(world, patch, &dir, line) else {
                 return self.patch_is_unknown();
             };
             let Some(names) = changed_files(&text, patch.strip) else {
@@ -83,8 +92,14 @@ impl Effects {
     }
 
     /// The text of a patch, if nothing else in the command line could change it.
-    fn patch_text(&self, scene: &Scene<'_>, patch: &Patch, dir: &Path) -> Option<String> {
-        let Scene { world, source, script, .. } = *scene;
+    fn patch_text(
+        &self,
+        world: &dyn World,
+        patch: &Patch,
+        dir: &Path,
+        line: Line<'_>,
+    ) -> Option<String> {
+        let Line { source, script } = line;
         let writes = script.redirects.iter().any(|redirect| {
             redirect.direction != Direction::Read
                 && redirect.target.literal.as_deref() != Some("/dev/null")

@@ -68,7 +68,7 @@ impl Effects {
             let name = commands::name(&command.words);
             name.is_some_and(|name| name == "mkdir" || files::only_reads(name))
         };
-        if !scene.script.commands[..scene.at].iter().all(tame) {
+        if !scene.line.script.commands[..scene.at].iter().all(tame) {
             return None;
         }
         let archives = match &unpacked.archive {
@@ -82,8 +82,8 @@ impl Effects {
             Some(archive) => self.targets(scene, archive),
             None => {
                 // What it is fed, if nothing else could be.
-                let [redirect] = &scene.script.redirects[..] else { return None };
-                let alone = scene.script.commands.len() == 1 && !scene.script.here;
+                let [redirect] = &scene.line.script.redirects[..] else { return None };
+                let alone = scene.line.script.commands.len() == 1 && !scene.line.script.here;
                 let file = redirect.target.literal.clone();
                 let file = file.filter(|_| alone && redirect.direction == Direction::Read)?;
                 self.targets(scene, &Operand::Fixed(file))

@@ -103,8 +103,8 @@ struct Walk<'a> {
     trail: Vec<Part>,
     /// What runs at a time that is not known.
     deferred: Vec<Part>,
-    /// Where `pushd` has come from.
-    pushed: Vec<Vec<PathBuf>>,
+    /// Where `pushd` has come from, where that is certain.
+    pushed: Vec<Option<Vec<PathBuf>>>,
     places: Places,
 }
 
@@ -238,9 +238,9 @@ impl<'a> Walk<'a> {
         match name {
             Some("cd" | "pushd") => self.change(command, name == Some("pushd"), all),
             Some("popd") => {
-                // Inside a condition it is not certain what was pushed.
-                let back = self.pushed.pop().filter(|_| self.frames.is_empty());
-                let back = back.filter(|_| self.trusts).unwrap_or_else(|| self.places.all.clone());
+                let back =
+                    self.pushed.pop().flatten().filter(|_| self.trusts && self.is_straight());
+                let back = back.unwrap_or_else(|| self.places.all.clone());
                 self.state = State { ok: back, bad: if self.trusts { Vec::new() } else { all } };
             }
             // A script of its own may go anywhere.
@@ -255,6 +255,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether what runs here runs in any case, unless something before it failed.
+    fn is_straight(&self) -> bool {
+        self.frames.iter().all(|frame| matches!(frame, Frame::Fork(Branch::And, _)))
+    }
+
     fn change(&mut self, command: &Command, pushes: bool, from: Vec<PathBuf>) {
         let Some((there, sure)) = self.destinations(command, &from, pushes) else {
             self.doubt(format!("where `{}` leads is only known at run time", command.text()));
@@ -264,7 +269,12 @@ impl<'a> Walk<'a> {
             self.doubt(format!("where `{}` leads is only known at run time", command.text()));
         }
         if pushes {
-            self.pushed.push(from.clone());
+            let straight = self.is_straight();
+            self.pushed.push(Some(from.clone()).filter(|_| straight));
+            // From here on it is not certain what lies on top.
+            if !straight {
+                self.pushed.clear();
+            }
         }
         let are_there = there.iter().all(|dir| self.start.world.is_dir(dir));
         let fails = if self.trusts && self.quiet && are_there { Vec::new() } else { from };
@@ -402,7 +412,8 @@ mod tests {
             ("eval 'cd a' && ls", &["a"], &["a"]),
             ("command cd a && ls", &["a"], &["a"]),
             ("pushd a && ls", &["a"], &["a"]),
-            ("pushd a && popd && ls", &["", "a"], &["", "a"]),
+            ("pushd a && popd && ls", &["", "a"], &[""]),
+            ("if true; then pushd a; fi; popd && ls", &["", "a"], &["", "a"]),
             ("if true; then cd a; fi; ls", &["", "a"], &["", "a"]),
             ("{ cd a; } && ls", &["a"], &["a"]),
             ("cd -- a && ls", &["a"], &["a"]),

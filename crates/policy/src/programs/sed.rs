@@ -162,7 +162,7 @@ impl<'s> Reader<'s> {
         loop {
             let line = self.line();
             let dashes = line.len() - line.trim_end_matches('\\').len();
-            if dashes % 2 == 0 || self.rest.is_empty() {
+            if dashes.is_multiple_of(2) || self.rest.is_empty() {
                 return;
             }
         }
