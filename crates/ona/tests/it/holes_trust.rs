@@ -56,8 +56,11 @@ const PLACES: [&str; 8] = [
     "project/.ona/settings.local.json",
 ];
 
+/// Puts something at a path.
+type Make = fn(&Path);
+
 /// Ways in which something that should be settings is none.
-const UNREADABLE: [(&str, fn(&Path)); 8] = [
+const UNREADABLE: [(&str, Make); 8] = [
     ("EOF while parsing", |file| put(file, r#"{"permissions": {"deny": ["Bash""#)),
     ("EOF while parsing", |file| put(file, "")),
     ("larger than 1 MiB", |file| {
@@ -76,7 +79,7 @@ const UNREADABLE: [(&str, fn(&Path)); 8] = [
     }),
 ];
 
-fn stops(place: &str, why: &str, make: fn(&Path)) {
+fn stops(place: &str, why: &str, make: Make) {
     let project = project();
     let file = project.dir().parent().unwrap().join(place);
     make(&file);
