@@ -316,6 +316,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}, 1]}, "x", {"hooks": 1}], "Nope": [], "Stop": {}}}),
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}}),
             vec![
+                "hooks.PreToolUse[0].hooks[0]: `command` is missing: the hook does not run",
                 "hooks.PreToolUse[0].hooks[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[2]: its hooks are not an array: no hook runs for it",

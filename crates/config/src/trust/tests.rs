@@ -267,3 +267,42 @@ fn paths_that_are_no_text_have_names_of_their_own() {
     assert_ne!(named(b"/\xff"), named(b"/\xfe"));
     assert_eq!(named(b"/\xff"), "//bytes:/\\xff");
 }
+
+#[test]
+fn what_was_in_force_stays_while_a_session_goes_on() {
+    let fixture = Fixture::new();
+    let file = "repo/.claude/settings.json";
+    let before = json!({
+        "hooks": hook("guard")["hooks"],
+        "permissions": {"allow": ["Read", "Bash(a)"], "deny": ["Bash(rm *)"], "defaultMode": "plan"},
+    });
+    fixture.put(file, before.clone());
+    let roots = fixture.roots("repo");
+    let layers = || load(&roots, &Given::default()).layers;
+    let earlier = layers();
+    let now = || {
+        let layers = layers();
+        let request = TrustRequest::new(&roots, &layers, &[]);
+        let trusted = fixture.store.trusted(&request.name()).unwrap();
+        let changed = request.changed(&earlier, &layers, &roots, &trusted, |_| false);
+        (Value::Object(changed.layers[0].json.clone()), changed.partly.len())
+    };
+    assert_eq!(now(), (before.clone(), 0), "nothing has changed");
+    let written = json!({
+        "hooks": hook("other")["hooks"],
+        "permissions": {"allow": ["Read", "Bash"], "deny": ["Edit"], "defaultMode": "bypassPermissions"},
+    });
+    fixture.put(file, written.clone());
+    let mut expected = before.clone();
+    expected["permissions"]["allow"] = json!(["Read"]);
+    expected["permissions"]["deny"] = json!(["Bash(rm *)", "Edit"]);
+    assert_eq!(now(), (expected.clone(), 1), "only what forbids is added");
+    fixture.trust("repo");
+    let mut agreed = written;
+    agreed["permissions"]["deny"] = json!(["Edit", "Bash(rm *)"]);
+    assert_eq!(now(), (agreed, 1), "what it no longer forbids stays forbidden");
+    fs::remove_file(fixture.at(file)).unwrap();
+    expected["permissions"]["allow"] = json!([]);
+    expected["permissions"]["deny"] = json!(["Bash(rm *)"]);
+    assert_eq!(now(), (expected, 1), "a guard cannot be removed");
+}

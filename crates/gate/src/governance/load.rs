@@ -91,8 +91,8 @@ impl Governance {
         let (imported, from_files) = loading.import()?;
         let Imported { mut layers, snapshot, mut warnings, mut unread, partly, agreements } =
             imported;
-        let (session_rules, odd) = session_rules_of(store, seat)?;
-        unread.extend(odd);
+        let session = session_rules_of(store, seat)?;
+        unread.extend(session.unread);
         let plugins = match earlier {
             Some(earlier) => earlier.plugins.clone(),
             None => {
@@ -112,7 +112,7 @@ impl Governance {
             }
             store.keep_snapshot(&session_settings(seat), &snapshot.to_string())?;
         }
-        if let Some(json) = session_rules {
+        if let Some(json) = session.rules {
             let source = Source::of(Scope::Session);
             layers.push(Layer { source, base: place.project_dir.clone(), json });
         }
@@ -186,7 +186,7 @@ impl Governance {
 
     /// Reads the permanent permissions of this session again.
     pub fn reload_session_rules(&mut self, seat: &Seat) -> Result<(), StoreError> {
-        if let (Some(json), _) = session_rules_of(&self.core.store, seat)? {
+        if let Some(json) = session_rules_of(&self.core.store, seat)?.rules {
             let source = Source::of(Scope::Session);
             self.basis.layers.retain(|layer| layer.source != source);
             let base = self.basis.roots.project_dir.clone();
@@ -339,15 +339,24 @@ pub(super) fn session_rules(seat: &Seat) -> String {
     format!("rules:{}", seat.session)
 }
 
-/// The rules that were added in a session, or why they cannot be read.
-fn session_rules_of(
-    store: &Store,
-    seat: &Seat,
-) -> Result<(Option<Map<String, Value>>, Option<String>), StoreError> {
-    let Some(rules) = store.snapshot(&session_rules(seat))? else { return Ok((None, None)) };
+/// The rules that were added in a session.
+#[derive(Default)]
+struct SessionRules {
+    rules: Option<Map<String, Value>>,
+    /// Why they cannot be read.
+    unread: Option<String>,
+}
+
+fn session_rules_of(store: &Store, seat: &Seat) -> Result<SessionRules, StoreError> {
+    let Some(rules) = store.snapshot(&session_rules(seat))? else {
+        return Ok(SessionRules::default());
+    };
     Ok(match serde_json::from_str(&rules) {
-        Ok(rules) => (Some(rules), None),
-        Err(why) => (None, Some(format!("the rules added in session {}: {why}", seat.session))),
+        Ok(rules) => SessionRules { rules: Some(rules), unread: None },
+        Err(why) => {
+            let why = format!("the rules added in session {}: {why}", seat.session);
+            SessionRules { rules: None, unread: Some(why) }
+        }
     })
 }
 

@@ -56,8 +56,11 @@ const PLACES: [&str; 8] = [
     "project/.ona/settings.local.json",
 ];
 
+/// Puts something at a path.
+type Make = fn(&Path);
+
 /// Ways in which something that should be settings is none.
-const UNREADABLE: [(&str, fn(&Path)); 8] = [
+const UNREADABLE: [(&str, Make); 8] = [
     ("EOF while parsing", |file| put(file, r#"{"permissions": {"deny": ["Bash""#)),
     ("EOF while parsing", |file| put(file, "")),
     ("larger than 1 MiB", |file| {
@@ -76,7 +79,7 @@ const UNREADABLE: [(&str, fn(&Path)); 8] = [
     }),
 ];
 
-fn stops(place: &str, why: &str, make: fn(&Path)) {
+fn stops(place: &str, why: &str, make: Make) {
     let project = project();
     let file = project.dir().parent().unwrap().join(place);
     make(&file);
@@ -586,4 +589,38 @@ fn a_setting_is_removed_and_an_unknown_agent_is_named() {
         assert!(ran.stderr.contains("`agent` is not set"), "{}", ran.stderr);
     }
     assert!(!project.home().join(".claude").exists(), "nothing is made by removing");
+}
+
+#[test]
+fn files_of_intents_that_cannot_be_read_do_not_open_the_gate() {
+    let project = crate::intents::governed();
+    crate::intents::done(&project, &["intent", "select", "INT-001"]);
+    let write = |name: &str| {
+        let report =
+            project.eval("Write", json!({"file_path": project.path(name), "content": "x"}));
+        assert!(report.is_error, "{name}: {}", report.content);
+        report.content
+    };
+    for (name, make) in [
+        (".orchestration/hook_policy.yaml", UNREADABLE[6].1),
+        (".orchestration/hook_policy.yaml", UNREADABLE[2].1),
+        (".orchestration/.intentignore", UNREADABLE[6].1),
+        (".orchestration/active_intents.yaml", UNREADABLE[6].1),
+    ] {
+        let file = project.path(name);
+        let before = fs::read(&file).ok();
+        let _ = fs::remove_file(&file);
+        make(&file);
+        write("lib/out-of-scope");
+        if !name.contains("policy") {
+            // What may be touched is not known.
+            let said = write("src/in-scope");
+            assert!(said.contains("not a regular file"), "{name}: {said}");
+        }
+        fs::remove_file(&file).unwrap();
+        if let Some(before) = before {
+            fs::write(&file, before).unwrap();
+        }
+    }
+    project.ok("Write", json!({"file_path": project.path("src/in-scope"), "content": "x"}));
 }
