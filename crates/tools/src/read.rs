@@ -271,7 +271,7 @@ fn show_text(
             };
             let lines = window.finish();
             let note = match size > MAX_WHOLE {
-                true => format!("{note}, counted in its first GiB"),
+                true => format!("{note}, counted in its first 64 MiB"),
                 false => note,
             };
             Ok(Shown::text(describe(path, &lines, &note), lines.seen()))
