@@ -420,6 +420,27 @@ async fn git(root: &Path, args: &[&str], stdin: &[u8]) -> Result<ChildOutcome, G
     git_with(root, &[], args, stdin).await
 }
 
+/// A file that git would wait for, in a repository that somebody else has made.
+fn odd_file(root: &Path) -> Option<PathBuf> {
+    const FILES: [&str; 8] = [
+        "config",
+        "config.worktree",
+        "HEAD",
+        "index",
+        "packed-refs",
+        "commondir",
+        "info/exclude",
+        "info/attributes",
+    ];
+    let checkout = Checkout::of(root)?;
+    let dirs = checkout.git().into_iter().flat_map(|git| [&git.own, &git.common]);
+    let own = dirs.flat_map(|dir| FILES.map(|name| dir.join(name)));
+    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules"];
+    let all = own.chain(top.map(|name| checkout.top().join(name)));
+    let is_odd = |meta: fs::Metadata| !meta.is_file() && !meta.is_dir();
+    all.into_iter().find(|path| fs::metadata(path).is_ok_and(is_odd))
+}
+
 /// The same, with further configuration.
 async fn git_with(
     root: &Path,
@@ -427,6 +448,10 @@ async fn git_with(
     args: &[&str],
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
+    if let Some(path) = odd_file(root) {
+        let source = io::Error::other("it is not a regular file");
+        return Err(GitError::Unreadable { path, source });
+    }
     // Only the parent can remove variables, hence `env`.
     let mut all: Vec<OsString> = Vec::new();
     for name in ELSEWHERE {

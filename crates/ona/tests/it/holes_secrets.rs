@@ -312,7 +312,7 @@ fn a_hosts_session_id_is_not_a_path() {
         let hook = |said: Value| {
             let file = project.file("said.json", said.to_string());
             run(project
-                .ona(["hook", "claude_code"])
+                .ona(["hook", "claude_code", "--rules"])
                 .stdin(fs::File::open(project.path(&file)).unwrap()))
         };
         let denied = hook(said("PreToolUse", "rm x"));
