@@ -105,7 +105,7 @@ impl Isolation {
         let root = self.path.join(below);
         let files = [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES);
         for file in files {
-            let Ok(content) = ona_files::content(&workspace.root().join(file)) else { continue };
+            let Ok(content) = ona_files::content(workspace.root().join(file)) else { continue };
             let there = root.join(file);
             write_if_changed(&there, &content)?;
         }

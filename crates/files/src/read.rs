@@ -206,7 +206,7 @@ mod tests {
         assert!(matches!(read_at_most(&path, MAX_WHOLE), Err(ReadError::TooLarge { .. })));
         assert!(content(&path).is_err());
         assert!(hash(&File::open(&path).unwrap()).is_err());
-        let missing = content(&dir.path().join("none")).unwrap_err();
+        let missing = content(dir.path().join("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 

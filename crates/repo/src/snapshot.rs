@@ -172,7 +172,7 @@ impl Tree {
                 Before::NotKept
             } else {
                 room -= meta.len();
-                ona_files::content(&root.join(&path)).map_or(Before::NotKept, Before::Content)
+                ona_files::content(root.join(&path)).map_or(Before::NotKept, Before::Content)
             };
             files.insert(path, Known { stamp: Stamp::of(&meta), before });
         }

@@ -4,6 +4,11 @@
 //! bound to a statement passes [`Connection::masked`], in a query too: who looks for what was stored finds it. So a new
 //! table or column needs no thought of its own. A test fails if another module uses those of `rusqlite`.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "called as `rusqlite` is: `execute(sql, (a, b))`"
+)]
+
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;

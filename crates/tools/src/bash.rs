@@ -209,7 +209,7 @@ impl Shell {
         if cx.settings.bash_keep_project_dir {
             return (None, None);
         }
-        let Ok(told) = ona_files::content_text(&self.scratch.path().join("cwd")) else {
+        let Ok(told) = ona_files::content_text(self.scratch.path().join("cwd")) else {
             // The command's own trap, or `exec`, replaced ours.
             let cwd = cx.place.cwd.display();
             let note =

@@ -147,7 +147,7 @@ fn look(
     }
     let Some(file) = existing(path)? else { return Err(missing(path, cwd)) };
     let size = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-    let mut reader = Reader::new(file, cancel);
+    let mut reader = Reader::new(file, size, cancel);
     let start = reader.start(64 * 1024).map_err(|error| unreadable(path, &error))?;
     let is_pdf = start.starts_with(b"%PDF-");
     if input.pages.is_some() && !is_pdf {
@@ -167,6 +167,9 @@ fn look(
     Ok((looked, hash))
 }
 
+/// As much of a file of more than [`MAX_WHOLE`] as is read.
+const MAX_LOOK: u64 = 64 << 20;
+
 /// A file read once from front to back, hashed on the way.
 struct Reader {
     file: File,
@@ -178,8 +181,10 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(file: File, cancel: CancellationToken) -> Self {
-        Self { file, start: Vec::new(), hasher: Hasher::new(), left: MAX_WHOLE, cancel }
+    fn new(file: File, size: u64, cancel: CancellationToken) -> Self {
+        // What cannot be read to its end is only looked into.
+        let left = if size > MAX_WHOLE { MAX_LOOK } else { MAX_WHOLE };
+        Self { file, start: Vec::new(), hasher: Hasher::new(), left, cancel }
     }
 
     /// The first bytes, without consuming them.
@@ -266,7 +271,7 @@ fn show_text(
             };
             let lines = window.finish();
             let note = match size > MAX_WHOLE {
-                true => format!("{note}, counted in its first GiB"),
+                true => format!("{note}, counted in its first 64 MiB"),
                 false => note,
             };
             Ok(Shown::text(describe(path, &lines, &note), lines.seen()))

@@ -31,7 +31,7 @@ pub struct Handling<'a> {
 
 /// Records that ona itself wrote the current intents file, for somebody who may change it.
 pub fn vouch(store: &Store, workspace: &Workspace) -> Result<(), StoreError> {
-    let bytes = ona_files::content(&workspace.root().join(INTENTS_FILE)).unwrap_or_default();
+    let bytes = ona_files::content(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
     store.keep_snapshot(&vouched(workspace.root()), ContentHash::of(&bytes).as_str())
 }
 

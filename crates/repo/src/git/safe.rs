@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ona_sandbox::{ChildOutcome, ChildSpec, Ending};
 use tokio_util::sync::CancellationToken;
@@ -114,6 +115,27 @@ pub(super) async fn git(
     git_with(root, Conditions::default(), args, stdin).await
 }
 
+/// A file that git would wait for, in a repository that somebody else has made.
+fn odd_file(root: &Path) -> Option<PathBuf> {
+    const FILES: [&str; 8] = [
+        "config",
+        "config.worktree",
+        "HEAD",
+        "index",
+        "packed-refs",
+        "commondir",
+        "info/exclude",
+        "info/attributes",
+    ];
+    let checkout = Checkout::of(root)?;
+    let dirs = checkout.git().into_iter().flat_map(|git| [&git.own, &git.common]);
+    let own = dirs.flat_map(|dir| FILES.map(|name| dir.join(name)));
+    let top = [".git", ".gitignore", ".gitattributes", ".gitmodules"];
+    let all = own.chain(top.map(|name| checkout.top().join(name)));
+    let is_odd = |meta: fs::Metadata| !meta.is_file() && !meta.is_dir();
+    all.into_iter().find(|path| fs::metadata(path).is_ok_and(is_odd))
+}
+
 /// The same, with further conditions.
 pub(super) async fn git_with(
     root: &Path,
@@ -121,6 +143,10 @@ pub(super) async fn git_with(
     args: &[&str],
     stdin: &[u8],
 ) -> Result<ChildOutcome, GitError> {
+    if let Some(path) = odd_file(root) {
+        let source = io::Error::other("it is not a regular file");
+        return Err(GitError::Unreadable { path, source });
+    }
     // An old git does not know the setting for this.
     if let Found::Bare(dir) = find(root) {
         return Err(match Checkout::top_of(&dir) {
