@@ -64,7 +64,9 @@ const TRIED: [&str; 9] = [
 
 /// Columns that hold what ona itself writes, or texts that pass the same function on their way.
 #[rustfmt::skip]
-const OTHERS: [&str; 140] = [
+const OTHERS: [&str; 142] = [
+    "call_ids.session_id",
+    "call_ids.tool_use_id",
     "agent_runs.agent_type",
     "agent_runs.ended_at",
     "agent_runs.ending",
