@@ -392,6 +392,17 @@ fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
     ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false, env: Vec::new() }]).1
 }
 
+/// Hooks of a text that the hook plane cannot read, besides those that were found already. Places are those in the text.
+fn lost_hooks(layer: &Layer, text: &str, found: &[check::Finding]) -> Vec<ona_hooks::HookWarning> {
+    if !layer.json.contains_key("hooks") {
+        return Vec::new();
+    }
+    let json = jsonc::parse(text).map(|(json, _)| json).unwrap_or_default();
+    let mut lost = hook_warnings(&Layer { json, ..layer.clone() });
+    lost.retain(|lost| lost.unreadable && found.iter().all(|finding| finding.key != lost.place));
+    lost
+}
+
 /// The settings in a text, with what was dropped or is suspicious.
 fn checked(
     scope: Scope,
@@ -479,11 +490,11 @@ impl Loader<'_> {
         match checked(scope, base, path, text, self.roots) {
             Err(bad) => self.skip(Path::new(&*name), &bad.into()),
             Ok((layer, found)) => {
+                let lost = lost_hooks(&layer, text, &found);
+                self.loaded.unread.extend(lost.iter().map(|lost| lost.diagnostic(&name)));
                 for finding in found {
                     self.loaded.add(&name, finding);
                 }
-                let lost = hook_warnings(&layer).into_iter().filter(|warning| warning.unreadable);
-                self.loaded.unread.extend(lost.map(|lost| lost.diagnostic(&name)));
                 self.loaded.layers.push(layer);
             }
         }

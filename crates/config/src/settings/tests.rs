@@ -331,6 +331,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
                 "hooks[1]: it is not an object: no hook runs for it",
                 "hooks[2]: unknown hook event `Nope`: no hook runs for it",
                 "hooks[3]: its hook_event_name is not a string: no hook runs for it",
+                "hooks[4]: `hook_event_name` is missing: the hook does not run",
             ],
         ),
         (

@@ -293,7 +293,7 @@ fn what_was_in_force_stays_while_a_session_goes_on() {
         "permissions": {"allow": ["Read", "Bash"], "deny": ["Edit"], "defaultMode": "bypassPermissions"},
     });
     fixture.put(file, written.clone());
-    let mut expected = before.clone();
+    let mut expected = before;
     expected["permissions"]["allow"] = json!(["Read"]);
     expected["permissions"]["deny"] = json!(["Bash(rm *)", "Edit"]);
     assert_eq!(now(), (expected.clone(), 1), "only what forbids is added");
