@@ -206,8 +206,8 @@ case $1 in
     select_intent INT-001
     printf 'echo "error: no"\nexit 3\n' > src/test.sh
     for _ in 1 2; do call Bash '{"command":"sh ./src/test.sh"}' > /dev/null; done
-    same "$(grep -c 'exit 3. error: no' CLAUDE.md)" 1
-    has "$(cat CLAUDE.md)" '## Lessons Learned'
+    same "$(grep -c 'exit 3. error: no' AGENT.md)" 1
+    has "$(cat AGENT.md)" '## Lessons Learned'
     ;;
   *) fail "there is no part «$1»" ;;
 esac

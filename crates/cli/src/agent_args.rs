@@ -156,8 +156,8 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ENTRY", requires = "fork_session", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
     pub at: Option<i64>,
 
-    /// Id of the new session, or of the copy with --fork-session
-    #[arg(long, value_name = "ID", conflicts_with_all = NOT_PRINT)]
+    /// Id of the new session, or of the copy with --fork-session: a UUID
+    #[arg(long, value_name = "UUID", conflicts_with_all = NOT_PRINT)]
     pub session_id: Option<String>,
 
     /// Name of the session
@@ -168,11 +168,17 @@ pub struct AgentArgs {
     #[arg(long, conflicts_with_all = NOT_PRINT)]
     pub no_session_persistence: bool,
 
+    /// Let background commands continue when ona has ended
+    ///
+    /// Without this option, they end with it.
+    #[arg(long, conflicts_with_all = NOT_PRINT)]
+    pub keep_background: bool,
+
     /// First run the Setup hooks (init)
     #[arg(long, conflicts_with_all = NOT_PRINT, conflicts_with = "init_only", conflicts_with = "maintenance")]
     pub init: bool,
 
-    /// Run only the Setup (init) and SessionStart hooks
+    /// Run only the Setup (init) and SessionStart hooks; neither -p nor a key is needed
     #[arg(long, conflicts_with = "maintenance", conflicts_with_all = NOT_PRINT)]
     pub init_only: bool,
 

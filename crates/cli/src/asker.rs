@@ -11,6 +11,7 @@ use ona_types::{Behavior, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::call_view::{self, rows};
 use crate::output::{complain, plain};
 
 /// Shows events until the core has no more.
@@ -37,13 +38,28 @@ pub fn agreed(root: &Path, what: &[String], also: &[String]) -> bool {
     let mut question = format!(
         "\n{} contains:\n  {}\nThey would run with your rights.",
         root.display(),
-        what.join("\n  "),
+        items(what),
     );
     if !also.is_empty() {
-        question.push_str(&format!("\nThese would also take effect:\n  {}", also.join("\n  ")));
+        question.push_str(&format!("\nThese would also take effect:\n  {}", items(also)));
     }
     question.push_str("\nDo you trust this folder? [y/N] ");
     matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
+}
+
+/// Asks on the terminal whether to go on without guards that cannot be read.
+pub fn goes_on(unread: &[String]) -> bool {
+    let question = format!(
+        "\nThis cannot be read, although it may forbid something:\n  {}\nGo on without it? [y/N] ",
+        items(unread)
+    );
+    matches!(line(&question).as_deref().map(str::trim), Ok("y" | "yes"))
+}
+
+/// A list, one item below the other; each in at most two rows.
+fn items(all: &[String]) -> String {
+    let shown: Vec<String> = all.iter().map(|item| rows(&item.replace('\n', " "), 2)).collect();
+    shown.join("\n  ")
 }
 
 /// Asks the user at the terminal, one question at a time. It runs on a thread of its own, so that an interrupt does not
@@ -85,13 +101,12 @@ fn permission(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let rules: Vec<String> = request.suggestions.iter().map(ToString::to_string).collect();
     let always = match rules.len() {
         0 => String::new(),
-        _ => format!("[a]lways ({} → {ALWAYS_IN}), ", rules.join(", ")),
+        _ => format!("[a]lways ({} → {ALWAYS_IN}), ", rows(&rules.join(", "), 4)),
     };
     let question = format!(
-        "\n{} {}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",
-        request.tool,
-        shown(&request.input),
-        request.reason,
+        "\n{}\n{}\n[y]es, [n]o, {always}or type what to tell the agent: ",
+        call_view::call(&request.tool, &request.input),
+        rows(&request.reason, 6),
     );
     loop {
         let line = line(&question)?;
@@ -123,11 +138,11 @@ fn answers(input: &Value) -> std::io::Result<HumanAnswer> {
         let text = question["question"].as_str().unwrap_or_default();
         let options: Vec<&Value> = question["options"].as_array().into_iter().flatten().collect();
         let several = question["multiSelect"] == true || question["multiSelect"] == "true";
-        let mut asked = format!("\n{text}\n");
+        let mut asked = format!("\n{}\n", rows(text, 20));
         for (number, option) in (1..).zip(&options) {
             let label = option["label"].as_str().unwrap_or_default();
             let about = option["description"].as_str().unwrap_or_default();
-            asked.push_str(&format!("  {number}. {label}  {about}\n"));
+            asked.push_str(&format!("  {number}. {}\n", rows(&format!("{label}  {about}"), 4)));
         }
         asked.push_str(match several {
             true => "Comma-separated numbers, or your own answer: ",
@@ -158,13 +173,16 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
     let input = &request.input;
     let no = || Ok(HumanAnswer::no(""));
     if let Some(url) = input["url"].as_str() {
-        let asked = format!("\n{}\nPlease visit {url}\n[y]es, done, or [n]o: ", request.reason);
+        let asked = {
+            let (reason, url) = (rows(&request.reason, 20), rows(url, 20));
+            format!("\n{reason}\nPlease visit {url}\n[y]es, done, or [n]o: ")
+        };
         return match line(&asked)?.trim() {
             "y" | "yes" => Ok(HumanAnswer::yes()),
             _ => no(),
         };
     }
-    let asked = format!("\n{}\nAnswer? [y]es or [n]o: ", request.reason);
+    let asked = format!("\n{}\nAnswer? [y]es or [n]o: ", rows(&request.reason, 40));
     if !matches!(line(&asked)?.trim(), "y" | "yes") {
         return no();
     }
@@ -182,7 +200,7 @@ fn elicited(request: &AskRequest) -> std::io::Result<HumanAnswer> {
             Value::String(text) => format!(", default {text}"),
             other => format!(", default {other}"),
         };
-        let mut asked = format!("{title} ({wanted}{usual})  {about}\n: ");
+        let mut asked = format!("{}\n: ", rows(&format!("{title} ({wanted}{usual})  {about}"), 20));
         loop {
             let said = line(&asked)?;
             if said.is_empty() {
@@ -280,23 +298,6 @@ fn chosen(line: &str, options: &[&Value], several: bool) -> Option<String> {
         return labels.map(|labels| labels.join(", "));
     }
     Some(line.to_owned())
-}
-
-/// The longest input that is shown. A command and a plan are always shown whole.
-const MAX_SHOWN: usize = 4000;
-
-fn shown(input: &Value) -> String {
-    let whole = ["command", "plan"].iter().find_map(|key| input.get(key)?.as_str());
-    if let Some(whole) = whole {
-        return plain(whole);
-    }
-    let text = plain(&input.to_string());
-    let length = text.chars().count();
-    if length <= MAX_SHOWN {
-        return text;
-    }
-    let cut: String = text.chars().take(MAX_SHOWN).collect();
-    format!("{cut}\n[{} more characters not shown]", length - MAX_SHOWN)
 }
 
 #[cfg(test)]

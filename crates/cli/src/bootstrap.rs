@@ -9,11 +9,11 @@ use ona_config::settings::Settings;
 use ona_engine::{AgentOptions, Engine, ModelHandle, ModelWords, ServerOptions, Session, Starter};
 use ona_front::{ClientHandle, Op};
 use ona_gate::core::Core;
-use ona_gate::governance::GovernanceError;
+use ona_gate::governance::{GovernanceError, Unread};
 use ona_provider::Model;
 use ona_store::Store;
-use ona_tools::{Host, Web};
-use ona_types::ConversationId;
+use ona_tools::{Host, ToolSettings, Web};
+use ona_types::{ConversationId, SessionId};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -25,6 +25,8 @@ use crate::error::CliError;
 use crate::model::{connect_model, model_words};
 use crate::options::Options;
 use crate::output::complain;
+use crate::record;
+use crate::started_by::{StartedBy, started_by};
 use crate::tokens;
 
 /// Everything a session needs, from command line and environment.
@@ -34,7 +36,7 @@ pub fn engine(cli: &Options) -> Result<Engine, CliError> {
 
 /// The same, with the record in another place.
 pub fn engine_at(cli: &Options, database: &Path) -> Result<Engine, CliError> {
-    engine_with(cli, Store::open(database)?)
+    engine_with(cli, record::open(database)?)
 }
 
 /// The same, with a record that is open already.
@@ -52,12 +54,25 @@ pub fn core_with(cli: &Options, store: Store) -> Result<Core, CliError> {
         // A record in memory is nobody else's.
         false => (std::env::temp_dir().join("ona-outputs"), Vec::new()),
     };
+    let config = env::config(cli)?;
+    // It also masks what becomes known later: settings are read in a moment.
+    let store = store.masking(Arc::new(config.redactor()));
     Ok(Core {
-        settings: env::tool_settings()?,
-        config: env::config(cli)?,
+        settings: ToolSettings {
+            background_stays: lets_background_stay(cli),
+            ..env::tool_settings()?
+        },
+        config,
         host: Host { program, child_env, outputs, web: Arc::new(Web::new(env::web_access()?)) },
         store,
     })
+}
+
+/// Whether background commands go on when this process has ended. A call of the operator's is over at once, and what it
+/// started is not meant to be. An agent cannot leave a command behind by a further ona.
+fn lets_background_stay(cli: &Options) -> bool {
+    let by_a_call = matches!(started_by(), Some(StartedBy::Call(_) | StartedBy::Ona(_)));
+    !by_a_call && (cli.eval.is_some() || cli.agent.keep_background)
 }
 
 /// An engine whose record is gone when the process is.
@@ -88,6 +103,14 @@ impl Starter for Operator<'_> {
 
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool {
         self.cli.ask && asker::agreed(folder, runs, also)
+    }
+
+    fn goes_on_without(&self, unread: &[String]) -> bool {
+        match self.cli.eval.is_some() {
+            // The operator's own call goes on, with warnings.
+            true => started_by().is_none(),
+            false => self.cli.ask && asker::goes_on(unread),
+        }
     }
 
     fn model_words(&self) -> Result<ModelWords, CliError> {
@@ -142,16 +165,18 @@ pub fn today() -> String {
 
 /// The session that `--eval` would join, to be asked about and not to be changed.
 pub fn look(engine: &Engine, cli: &Options) -> Result<Session, CliError> {
-    Ok(try_look(engine, cli)??)
+    Ok(try_look(engine, cli, Unread::Stops)??)
 }
 
 /// The same; the inner error is that of the folder's settings.
 pub fn try_look(
     engine: &Engine,
     cli: &Options,
+    unread: Unread,
 ) -> Result<Result<Session, GovernanceError>, CliError> {
     let conversation = cli.conversation.clone().map(ConversationId::from_existing);
-    let looked = Session::read_only(engine, &directory(cli.cwd.as_ref())?, conversation.as_ref());
+    let here = directory(cli.cwd.as_ref())?;
+    let looked = Session::read_only(engine, &here, conversation.as_ref(), unread);
     Ok(looked.inspect(warn_all))
 }
 
@@ -220,6 +245,16 @@ pub fn directory(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
         );
     }
     Ok(real)
+}
+
+/// Removes what a session's calls have left beside the record; says why if it cannot.
+pub fn remove_outputs(record: &Path, session: &SessionId) {
+    let outputs = outputs_beside(record).join(session.file_name());
+    if let Err(error) = std::fs::remove_dir_all(&outputs)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
+    }
 }
 
 /// Where the output of sessions' tools is put: beside the record.

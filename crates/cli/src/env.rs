@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use ona_config::Config;
 use ona_config::settings::{self, Given};
+use ona_config::trust::RunTrust;
 use ona_extensions::{Plugin, check_given};
 use ona_hooks::Timeouts;
 use ona_policy::Scope;
@@ -160,7 +161,7 @@ const TAVILY_KEY: Variable = Variable {
 const ONA_TRUST: Variable = Variable {
     name: "ONA_TRUST",
     default: "0",
-    meaning: "1: trust the folder's hooks, helpers and servers for this run.",
+    meaning: "1: trust the folder's hooks, helpers and servers for this run, as they are when it starts. A process that a call started ignores it.",
 };
 const NO_HOOKS: Variable = Variable {
     name: "SDLC_DISABLE_ALL_HOOKS",
@@ -466,7 +467,7 @@ pub fn config(cli: &Options) -> Result<Config, CliError> {
         skill_listing_room: number(&SKILL_ROOM)?
             .map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
         mode,
-        trust: trusts(cli)?,
+        trust: if trusts(cli)? { RunTrust::given() } else { RunTrust::default() },
         hooks_disabled: switch(&NO_HOOKS, false)?,
         hook_timeouts: Timeouts {
             general: millis(&HOOK_TIMEOUT, timeouts.general)?,
@@ -553,9 +554,9 @@ fn given_agents(cli: &Options) -> Result<Option<String>, CliError> {
     Ok(cli.agents.clone())
 }
 
-/// Whether the folder is trusted for this run.
-pub fn trusts(cli: &Options) -> Result<bool, CliError> {
-    Ok(cli.trust || switch(&ONA_TRUST, false)?)
+/// Whether the folder is trusted for this run. What a call started inherits the variable, but not the right to trust.
+fn trusts(cli: &Options) -> Result<bool, CliError> {
+    Ok(cli.trust || switch(&ONA_TRUST, false)? && started_by().is_none())
 }
 
 fn path(variable: &Variable) -> Option<PathBuf> {

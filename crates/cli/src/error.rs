@@ -99,6 +99,9 @@ impl From<GovernanceError> for CliError {
             GovernanceError::StartedByAgent { .. } => Self::usage(error.to_string())
                 .hint("run the command in your own terminal")
                 .hint("options that only forbid, such as permissions.deny, are allowed"),
+            GovernanceError::Unread { .. } => Self::usage(error.to_string())
+                .hint("fix or remove it: nothing starts without a guard that somebody set up")
+                .hint("`-p --ask` asks on the terminal whether to go on without it"),
             GovernanceError::Untrusted { .. } => Self::usage(error.to_string())
                 .hint("review them, then trust them with `ona trust`")
                 .hint("`--trust` or ONA_TRUST=1 trusts them for this run only"),

@@ -7,11 +7,13 @@
 pub mod agent_args;
 pub mod asker;
 pub mod bootstrap;
+mod call_view;
 pub mod env;
 mod error;
 pub mod model;
 mod options;
 pub mod output;
+pub mod record;
 pub mod started_by;
 pub mod tokens;
 

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
+use serde_json::Value;
+
 /// Prints a line on standard output. A closed pipe is not an error.
 pub fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// Prints text on standard output, as [`print_line`].
+/// Prints text on standard output, as [`print_line`]. Whatever it is, on a terminal it is only text.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { Cow::Owned(for_terminal(text)) } else { text.into() };
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -30,14 +33,48 @@ pub fn complain(text: &str) {
     let _ = io::stderr().write_all(plain(text).as_bytes());
 }
 
+/// The colours that ona itself uses.
+const STYLES: [&str; 5] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
+
+/// Text with no other sequences than ona's own colours.
+fn for_terminal(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        shown.push_str(&plain(&rest[..at]));
+        rest = &rest[at..];
+        let style = STYLES.into_iter().find(|style| rest.starts_with(style)).unwrap_or("");
+        match style {
+            "" => shown.push('\u{fffd}'),
+            style => shown.push_str(style),
+        }
+        rest = &rest[style.len().max(1)..];
+    }
+    shown + &plain(rest)
+}
+
+/// JSON in which no character acts on a terminal: those that JSON leaves as they are, are escaped.
+pub fn json_text(value: &Value) -> String {
+    let text = value.to_string();
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 /// Text without characters that could move the cursor, change colours or reverse the text:
 /// what a tool, a hook or a file said must not pass for what ona says.
 pub fn plain(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if hidden(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// A model's words on standard output: as they are for a program, plain for a terminal.
@@ -51,6 +88,23 @@ pub fn for_reader(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_gets_onas_own_colours_and_nothing_else() {
+        let said = "\u{1b}[31merror\u{1b}[0m\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[8mhidden\u{9b}1m";
+        assert_eq!(
+            for_terminal(said),
+            "\u{1b}[31merror\u{1b}[0m\u{fffd}]0;title\u{fffd}\u{fffd}[2J\u{fffd}[8mhidden\u{fffd}1m"
+        );
+    }
+
+    #[test]
+    fn json_says_the_same_without_control_characters() {
+        let value = serde_json::json!({"a": "x\u{1b}\u{7f}\u{9b}\u{202e}é\n"});
+        let text = json_text(&value);
+        assert!(!text.chars().any(is_hidden), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 
     #[test]
     fn nothing_moves_the_cursor_or_turns_the_text() {

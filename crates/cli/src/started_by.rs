@@ -72,7 +72,7 @@ struct Hidden;
 /// namespace.
 fn ancestors() -> impl Iterator<Item = Result<String, Hidden>> {
     let above = |pid: &str| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = ona_files::content_text(format!("/proc/{pid}/stat")).ok()?;
         Some(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned())
     };
     let mut last = Some("self".to_owned());
@@ -106,7 +106,7 @@ pub fn changed_guard() -> Option<&'static str> {
     let own = fs::metadata("/proc/self/exe").ok();
     let mut above = ancestors().map_while(Result::ok);
     let ona = above.find(|pid| is_ona(pid, own.as_ref()))?;
-    let environment = fs::read(format!("/proc/{ona}/environ")).ok()?;
+    let environment = ona_files::content(format!("/proc/{ona}/environ")).ok()?;
     let there = |name: &str| {
         let mut entries = environment.split(|byte| *byte == 0);
         entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
@@ -121,7 +121,7 @@ pub fn changed_guard() -> Option<&'static str> {
 
 /// What the environment of a process says.
 fn marked(pid: &str) -> Option<StartedBy> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = ona_files::content(format!("/proc/{pid}/environ")).ok()?;
     started_with(|name| {
         environment.split(|byte| *byte == 0).find_map(|entry| {
             let entry = std::str::from_utf8(entry).ok()?;
@@ -148,7 +148,9 @@ fn is_ona(pid: &str, own: Option<&Metadata>) -> bool {
     let named = match fs::read_link(&exe) {
         Ok(path) => is_called_ona(path.as_os_str().as_encoded_bytes()),
         // A process in a user namespace of its own may not read the link, but everybody may read the name.
-        Err(_) => fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n"),
+        Err(_) => {
+            ona_files::content(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"ona\n")
+        }
     };
     same || named
 }
@@ -158,7 +160,7 @@ fn host(pid: &str) -> Option<&'static str> {
     const PROGRAMS: [(&str, &str); 2] = [("claude", "Claude Code"), ("codex", "Codex")];
     const PACKAGES: [(&str, &str); 2] =
         [("@anthropic-ai/claude-code", "Claude Code"), ("@openai/codex", "Codex")];
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let line = ona_files::content(format!("/proc/{pid}/cmdline")).ok()?;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let exe = exe.map(|exe| exe.to_string_lossy().into_owned());
     // The program, and the script that it runs if it is an interpreter.

@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ona_hooks::Timeouts;
-use ona_policy::secrets::LearnedSecrets;
+use ona_policy::secrets::{LearnedSecrets, Redactor};
 use ona_types::PermissionMode;
 
 use crate::servers::GivenServers;
 use crate::settings::{Given, Roots};
+use crate::trust::RunTrust;
 
 /// How settings are found, and what the command line adds to them.
 #[derive(Clone)]
@@ -37,8 +38,8 @@ pub struct Config {
     pub skill_listing_room: Option<usize>,
     /// `--permission-mode`.
     pub mode: Option<PermissionMode>,
-    /// Trust the folder for this run.
-    pub trust: bool,
+    /// `--trust`: trust in the folder for this run.
+    pub trust: RunTrust,
     /// `SDLC_DISABLE_ALL_HOOKS`.
     pub hooks_disabled: bool,
     /// How long hooks may take.
@@ -64,6 +65,11 @@ impl Config {
     /// Whether only the command line counts (`--bare`).
     pub fn is_bare(&self) -> bool {
         self.given.sources.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Masks the secrets that are known, and those that will be.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::knowing(self.secrets.clone()).and_later(self.learned_secrets.clone())
     }
 
     /// Where settings are for a project.

@@ -1,7 +1,8 @@
 //! Settings: which files there are, how they are merged, and what is wrong in them.
 //!
 //! [`load`] reads every file once into [`Layer`]s, lowest rank first. A file that cannot be used is
-//! skipped and an invalid entry is dropped, each with a [`Diagnostic`]; the rest applies. [`merge`] makes one
+//! skipped and an invalid entry is dropped, each with a [`Diagnostic`]; the rest applies. Where something that forbids
+//! may be lost that way, it is in [`Loaded::unread`], and the caller decides whether to go on. [`merge`] makes one
 //! object of the layers, [`Settings::merged`] a typed view of it. [`snapshot`] is what a session stores and reads
 //! from then on: the merged settings with their layers, so that every rule and hook keeps its source. [`edit`]
 //! changes a file and keeps everything else in it.
@@ -28,11 +29,11 @@ pub use edit::EditError;
 pub use file::{BadFile, read, read_bytes, within};
 pub use jsonc::NotSettings;
 pub use known_keys::BadKey;
-pub(crate) use merge::managed_servers_only;
 pub use merge::{
     hooks_layers, is_managed, layers_of, managed_rules_only, merge, others_hooks_act, rules_layers,
     secrets, snapshot,
 };
+pub(crate) use merge::{managed_servers_only, merge_objects};
 pub use ona_repo::Repository;
 pub use schema::{Permissions, SearchBackend, Settings, schema};
 pub(crate) use schema::{is_permission, is_setting};
@@ -161,6 +162,21 @@ pub struct Loaded {
     pub layers: Vec<Layer>,
     /// The problems in them.
     pub warnings: Vec<Diagnostic>,
+    /// What cannot be read although it may forbid something: whole files, deny and ask rules, hooks.
+    pub unread: Vec<Diagnostic>,
+}
+
+impl Loaded {
+    /// All problems.
+    pub fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.unread.iter().chain(&self.warnings)
+    }
+
+    /// Adds a problem in an entry.
+    fn add(&mut self, name: &str, finding: check::Finding) {
+        let list = if finding.is_guard { &mut self.unread } else { &mut self.warnings };
+        list.push(Diagnostic::new(name, finding.why).in_key(finding.key));
+    }
 }
 
 /// Reads all settings.
@@ -198,8 +214,8 @@ pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded,
             continue;
         }
         let anchors = layer.anchors(&roots.cwd, &roots.home);
-        for (key, reason) in check::check(&mut layer, &anchors) {
-            loaded.warnings.push(Diagnostic::new(SNAPSHOT, reason).in_key(key));
+        for finding in check::check(&mut layer, &anchors) {
+            loaded.add(SNAPSHOT, finding);
         }
         loaded.layers.push(layer);
     }
@@ -207,6 +223,7 @@ pub fn operators(snapshot: &str, roots: &Roots, given: &Given) -> Result<Loaded,
     let above = load(roots, &no_files);
     loaded.layers.extend(above.layers);
     loaded.warnings.extend(above.warnings);
+    loaded.unread.extend(above.unread);
     Ok(loaded)
 }
 
@@ -322,8 +339,9 @@ pub fn set(
         let left = rest.iter().try_fold(layer.json.get(*first), |left, part| Some(left?.get(part)));
         let name = key.join(".");
         let about = |found: &str| is_in(found, &name) || is_in(&name, found);
+        let found = found.into_iter().map(|finding| (finding.key, finding.why));
         let missing = remarks::missing_directories(&layer);
-        let found = found.into_iter().chain(missing).filter(|(key, _)| about(key));
+        let found = found.chain(missing).filter(|(key, _)| about(key));
         let mut reasons: Vec<String> = found.map(|(key, why)| format!("{key}: {why}")).collect();
         let mut stays = left.flatten() == Some(value);
         // The hook plane checks hooks, as it does when they are read.
@@ -347,6 +365,21 @@ pub fn set(
     Ok((file, odd))
 }
 
+/// Removes a key from the file of the destination. Returns the file.
+pub fn unset(
+    destination: UpdateDestination,
+    key: &[&str],
+    roots: &Roots,
+) -> Result<PathBuf, EditError> {
+    let (_, file) = writable(destination, roots)?.ok_or(EditError::NoFile)?;
+    if file::is_missing(&file) {
+        let reason = Box::new(EditError::NotSet(key.join(".")));
+        return Err(EditError::In { file, reason });
+    }
+    edit::write(&file, |text| edit::unset(text, key))?;
+    Ok(file)
+}
+
 /// Whether a key is the other one, or inside it.
 fn is_in(key: &str, other: &str) -> bool {
     key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -357,6 +390,17 @@ fn hook_warnings(layer: &Layer) -> Vec<ona_hooks::HookWarning> {
     let Some(hooks) = layer.json.get("hooks") else { return Vec::new() };
     let (source, hooks) = (layer.source.clone(), hooks.clone());
     ona_hooks::collect(&[ona_hooks::HookLayer { source, hooks, off: false, env: Vec::new() }]).1
+}
+
+/// Hooks of a text that the hook plane cannot read, besides those that were found already. Places are those in the text.
+fn lost_hooks(layer: &Layer, text: &str, found: &[check::Finding]) -> Vec<ona_hooks::HookWarning> {
+    if !layer.json.contains_key("hooks") {
+        return Vec::new();
+    }
+    let json = jsonc::parse(text).map(|(json, _)| json).unwrap_or_default();
+    let mut lost = hook_warnings(&Layer { json, ..layer.clone() });
+    lost.retain(|lost| lost.unreadable && found.iter().all(|finding| finding.key != lost.place));
+    lost
 }
 
 /// The settings in a text, with what was dropped or is suspicious.
@@ -371,9 +415,8 @@ fn checked(
     let file = path.map(|path| PathBuf::from(&*path.to_string_lossy()));
     let mut layer = Layer { source: Source { scope, file }, base: base.to_owned(), json };
     let anchors = layer.anchors(&roots.cwd, &roots.home);
-    let mut found: check::Findings =
-        twice.into_iter().map(|key| (key, duplicates::REASON.to_owned())).collect();
-    found.extend(check::check(&mut layer, &anchors));
+    let twice = twice.into_iter().map(|key| check::Finding::new(key, duplicates::REASON));
+    let found = twice.chain(check::check(&mut layer, &anchors)).collect();
     Ok((layer, found))
 }
 
@@ -387,6 +430,8 @@ impl Loader<'_> {
     /// A file that need not exist.
     fn file(&mut self, scope: Scope, base: &Path, path: &Path) {
         match self.read(scope, path) {
+            // Whoever links to settings has some.
+            Ok(None) if path.is_symlink() => self.skip(path, &BadFile::LeadsNowhere),
             Ok(None) => {}
             Ok(Some(text)) => self.text(scope, base, Some(path), &text),
             Err(bad) => self.skip(path, &bad),
@@ -420,16 +465,20 @@ impl Loader<'_> {
         for dir in &self.roots.managed_dirs {
             let drop_ins = dir.join("managed-settings.d");
             let mut files = vec![dir.join("managed-settings.json")];
+            let mut has_settings = false;
             match file::list(&drop_ins) {
                 Ok(more) => files.extend(more),
-                Err(bad) => self.skip(&drop_ins, &bad),
+                Err(bad) => {
+                    self.skip(&drop_ins, &bad);
+                    has_settings = true;
+                }
             }
             // Even an unreadable file shows that this is the organisation's directory.
-            files.retain(|file| file.symlink_metadata().is_ok());
+            files.retain(|file| !file::is_missing(file));
             for file in &files {
                 self.file(Scope::Managed, Path::new("/"), file);
             }
-            if !files.is_empty() {
+            if has_settings || !files.is_empty() {
                 return;
             }
         }
@@ -441,8 +490,10 @@ impl Loader<'_> {
         match checked(scope, base, path, text, self.roots) {
             Err(bad) => self.skip(Path::new(&*name), &bad.into()),
             Ok((layer, found)) => {
-                for (key, reason) in found {
-                    self.loaded.warnings.push(Diagnostic::new(&*name, reason).in_key(key));
+                let lost = lost_hooks(&layer, text, &found);
+                self.loaded.unread.extend(lost.iter().map(|lost| lost.diagnostic(&name)));
+                for finding in found {
+                    self.loaded.add(&name, finding);
                 }
                 self.loaded.layers.push(layer);
             }
@@ -450,7 +501,7 @@ impl Loader<'_> {
     }
 
     fn skip(&mut self, path: &Path, bad: &BadFile) {
-        self.loaded.warnings.push(Diagnostic::new(path, bad.to_string()));
+        self.loaded.unread.push(Diagnostic::new(path, bad.to_string()));
     }
 }
 

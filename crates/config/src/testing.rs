@@ -24,7 +24,7 @@ pub fn config(home: &Path, settings: &Value) -> Config {
         skills_off: false,
         skill_listing_room: None,
         mode: None,
-        trust: false,
+        trust: Default::default(),
         hooks_disabled: false,
         hook_timeouts: Timeouts::default(),
         has_locale: true,

@@ -5,8 +5,10 @@
 //! directory are separate, and a worktree shares those of the main checkout. Two hashes are kept of each version: of
 //! what would run, and of everything. If only permissions have changed, what runs stays trusted.
 
+mod during;
 mod extension;
 mod request;
+mod this_run;
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,9 @@ use serde_json::{Map, Value};
 use crate::approvals::Approvals;
 use crate::own_server;
 use crate::settings::{self, Layer, Repository, Roots, Saved, is_projects};
+pub use during::Changed;
 pub use extension::{ExtensionEffects, Origin};
+pub use this_run::RunTrust;
 
 /// Settings that make something run.
 const RUNS: &[&str] = &[
@@ -229,18 +233,14 @@ fn server_names(bytes: &[u8]) -> Option<Vec<String>> {
 fn servers_in(bytes: Vec<u8>, file: &Path, checkout: &Path) -> Option<TrustItem> {
     let servers = server_names(&bytes).filter(|names| !names.is_empty());
     let hash = ContentHash::of(&without_own_server(bytes)?);
-    Some(TrustItem { servers, ..bringing_servers(file, checkout, hash, "") })
-}
-
-fn bringing_servers(file: &Path, checkout: &Path, hash: ContentHash, why: &str) -> TrustItem {
-    TrustItem {
+    Some(TrustItem {
         place: place_of(file, checkout),
-        runs: vec![format!("MCP servers in {}{why}", file.display())],
+        runs: vec![format!("MCP servers in {}", file.display())],
         permits: Vec::new(),
         runs_hash: hash.clone(),
         hash,
-        servers: None,
-    }
+        servers,
+    })
 }
 
 /// Whether a `.mcp.json` with these contents is trusted; one with nothing but ona's own server needs no trust.
@@ -330,35 +330,42 @@ impl TrustRequest {
 /// Which of a repository's agents, skills and commands are trusted.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
-    everything: bool,
     root: String,
     checkout: PathBuf,
     trusted: Vec<TrustedContent>,
+    /// In further working directories.
+    added: Vec<TrustedContent>,
 }
 
 impl Agreement {
-    /// Everything, for this run.
-    pub fn to_everything() -> Self {
-        Self { everything: true, ..Self::default() }
+    /// What the record says, and what is trusted for this run.
+    pub fn find<R: TrustRecord>(
+        roots: &Roots,
+        record: &R,
+        this_run: &RunTrust,
+    ) -> Result<Self, R::Error> {
+        let root = name_of(&Repository::of(&roots.project_dir).root);
+        Ok(Self::to(roots, record.trusted(&root)?, this_run))
     }
 
-    /// What the record says.
-    pub fn find<R: TrustRecord>(roots: &Roots, record: &R) -> Result<Self, R::Error> {
+    /// Agreement to this content, and to what is trusted for this run.
+    pub fn to(roots: &Roots, mut trusted: Vec<TrustedContent>, this_run: &RunTrust) -> Self {
         let Repository { checkout, root } = Repository::of(&roots.project_dir);
         let root = name_of(&root);
-        let trusted = record.trusted(&root)?;
-        Ok(Self { everything: false, root, checkout, trusted })
+        trusted.extend(this_run.covers(&root));
+        let added = this_run.covers_added(&root);
+        Self { root, checkout, trusted, added }
     }
 
-    /// How far a file is trusted, given its origin. A further working directory is never trusted.
+    /// How far a file is trusted, given its origin. The record never trusts a further working directory.
     pub fn of(&self, origin: &Origin, brings: &ExtensionEffects) -> Trusted {
+        let within = |trusted: &[TrustedContent]| {
+            TrustItem::of_extension(brings, &self.checkout).trusted(&self.root, trusted)
+        };
         match origin {
-            _ if self.everything || brings.is_nothing() => Trusted::Everything,
-            Origin::Project => {
-                let file = TrustItem::of_extension(brings, &self.checkout);
-                file.trusted(&self.root, &self.trusted)
-            }
-            Origin::Additional => Trusted::Nothing,
+            _ if brings.is_nothing() => Trusted::Everything,
+            Origin::Project => within(&self.trusted),
+            Origin::Additional => within(&self.added),
             _ => Trusted::Everything,
         }
     }

@@ -145,6 +145,10 @@ impl Starter for NoModel {
         false
     }
 
+    fn goes_on_without(&self, _: &[String]) -> bool {
+        false
+    }
+
     fn model_words(&self) -> Result<ModelWords, StartError> {
         Ok(ModelWords::default())
     }

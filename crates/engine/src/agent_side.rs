@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ona_extensions::Extensions;
 use ona_front::DeniedCall;
+use ona_tools::{AgentOrder, Calling, Waits};
+use ona_types::ToolOutput;
 
 use crate::background_agents::BackgroundAgents;
 use crate::identity::Identity;
@@ -27,6 +29,14 @@ pub(crate) struct AgentSide {
     pub(crate) identity: Option<Identity>,
     /// Whether the user asked for the skill that is applied.
     pub(crate) by_user: bool,
+    /// Starts the agents that are called here, if it is not this session.
+    pub(crate) starter: Option<Arc<dyn StartsAgents>>,
+}
+
+/// Starts agents for a call that the gate has permitted.
+pub(crate) trait StartsAgents: std::fmt::Debug + Send + Sync {
+    /// Starts one.
+    fn start<'a>(&'a self, order: AgentOrder, call: Calling<'a>) -> Waits<'a, ToolOutput>;
 }
 
 impl AgentSide {
@@ -40,6 +50,7 @@ impl AgentSide {
             denials: Arc::default(),
             identity: None,
             by_user: false,
+            starter: None,
         }
     }
 

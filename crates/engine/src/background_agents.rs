@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ona_front::Event;
+use ona_policy::secrets::Redactor;
 use ona_types::{SessionId, TRUNCATED_SUFFIX, TaskId};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -100,11 +101,12 @@ impl BackgroundAgents {
 pub(crate) struct AgentLog {
     file: Mutex<(File, u64)>,
     limit: u64,
+    redactor: Redactor,
 }
 
 impl AgentLog {
-    pub(crate) fn new(file: File, limit: u64) -> Self {
-        Self { file: Mutex::new((file, 0)), limit }
+    pub(crate) fn new(file: File, limit: u64, redactor: Redactor) -> Self {
+        Self { file: Mutex::new((file, 0)), limit, redactor }
     }
 
     pub(crate) fn log_event(&self, event: &Event) {
@@ -116,7 +118,7 @@ impl AgentLog {
                 }
             }
             Event::ToolStarted { tool, input, .. } => {
-                self.write(&format!("[{tool} {}]", short(input)))
+                self.write(&format!("[{tool} {}]", self.short(input)));
             }
             _ => {}
         }
@@ -124,6 +126,7 @@ impl AgentLog {
 
     /// Appends lines. A write error is ignored: nothing else depends on the log.
     pub(crate) fn write(&self, text: &str) {
+        let text = &*self.redactor.mask(text);
         let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, written) = &mut *kept;
         if *written >= self.limit {
@@ -136,13 +139,14 @@ impl AgentLog {
             false => writeln!(file, "{text}"),
         };
     }
-}
 
-fn short(input: &Value) -> String {
-    let text = input.to_string();
-    match text.char_indices().nth(200) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
+    fn short(&self, input: &Value) -> String {
+        const MOST: usize = 200;
+        let text = input.to_string();
+        match text.char_indices().nth(MOST) {
+            Some(_) => format!("{}…", self.redactor.first_chars(&text, MOST)),
+            None => text,
+        }
     }
 }
 
@@ -171,7 +175,7 @@ mod tests {
     fn a_log_ends_at_its_limit() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        let log = AgentLog::new(File::create(&path).unwrap(), 20);
+        let log = AgentLog::new(File::create(&path).unwrap(), 20, Redactor::default());
         for text in ["one", "two", "a line that is too long", "four"] {
             log.write(text);
         }

@@ -6,14 +6,15 @@ use std::time::Instant;
 use ona_front::Event;
 use ona_hooks::Fired;
 use ona_provider::{Answer, AskError, Message, StopReason, ToolChoice};
-use ona_store::{Steering, Step, StoreError};
+use ona_store::{Step, StoreError};
 use ona_types::hook::{CompactTrigger, HookDetail, StartSource};
-use ona_types::{Collapse, Entry, Todo, TodoStatus};
+use ona_types::{Collapse, Entry};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::context_limit::CompactionState;
+use crate::restored::{self, State};
 use crate::skills;
 use crate::usage::{millis, usage_of};
 use ona_config::instructions;
@@ -137,15 +138,22 @@ impl Agent {
         let store = self.session.gate.store();
         let steering = store.steering(self.session.gate.seat())?;
         let pre_tokens = self.context_tokens;
+        let intent = self.session.gate.intent_context()?;
+        let state = State {
+            steering: &steering,
+            intent: intent.as_deref(),
+            todos: &store.todos(self.session.gate.seat())?,
+            skills: skills::restored_skills(self.context.skills()),
+        };
+        let room = self.options.context_limit;
+        let room = room.restored_bytes(self.model_handle.model.context_window);
+        // At least a quarter of it is for instructions.
+        let restored = restored::state(state, room / 4 * 3, self.session.gate.redactor());
+        let room_left = room.saturating_sub(restored.len());
         let collapse = Collapse {
             trigger: trigger.to_owned(),
             summary: format!("Summary of the conversation so far:\n\n{summary}"),
-            restored: restored(
-                &steering,
-                self.session.gate.intent_context()?.as_deref(),
-                &self.session.gate.store().todos(self.session.gate.seat())?,
-                skills::restored_skills(self.context.skills()),
-            ),
+            restored,
             pre_tokens,
         };
         let detail = json!({"trigger": trigger, "pre_tokens": pre_tokens});
@@ -157,7 +165,7 @@ impl Agent {
         })?;
         self.context_tokens = 0;
         self.compaction = CompactionState::Done;
-        self.after_compaction(kind, &summary, cancel).await?;
+        self.after_compaction(kind, &summary, room_left, cancel).await?;
         self.session.gate.front.tell(Event::Compacted { trigger: trigger.to_owned(), pre_tokens });
         Ok(())
     }
@@ -196,11 +204,13 @@ impl Agent {
         }
     }
 
-    /// The order of S0 and of the public documentation: PostCompact, instructions, SessionStart.
+    /// The order of S0 and of the public documentation: PostCompact, instructions, SessionStart. What the model is told takes
+    /// at most `room` bytes.
     async fn after_compaction(
         &mut self,
         trigger: CompactTrigger,
         summary: &str,
+        room: usize,
         cancel: &CancellationToken,
     ) -> Result<(), StoreError> {
         let detail = HookDetail::PostCompact { trigger, compact_summary: summary.to_owned() };
@@ -227,45 +237,7 @@ impl Agent {
         entries.extend(self.skill_listing_entry());
         entries.extend(self.context_entries(&fired.contexts, "SessionStart hook"));
         self.take_watch_paths(&fired);
+        restored::fit_entries(&mut entries, room, self.session.gate.redactor());
         self.commit(&Step { entries: &entries, hooks: &hooks, ..Step::default() })
     }
-}
-
-/// The steering state as text.
-fn restored(
-    steering: &Steering,
-    intent: Option<&str>,
-    todos: &[Todo],
-    skills: Option<String>,
-) -> String {
-    let mut parts = vec![format!("The phase of the work is {}.", steering.phase)];
-    if let Some(goal) = &steering.first_prompt {
-        parts.push(format!("The user's first prompt:\n{goal}"));
-    }
-    if let Some(last) =
-        steering.last_prompt.as_ref().filter(|last| Some(*last) != steering.first_prompt.as_ref())
-    {
-        parts.push(format!("The user's latest prompt:\n{last}"));
-    }
-    if let Some((status, plan)) = &steering.plan {
-        parts.push(format!("The plan ({status}):\n{plan}"));
-    }
-    if let Some(intent) = intent {
-        parts.push(format!("The selected intent:\n{intent}"));
-    }
-    if !todos.is_empty() {
-        let list: Vec<String> = todos.iter().map(todo_line).collect();
-        parts.push(format!("The todo list:\n{}", list.join("\n")));
-    }
-    parts.extend(skills);
-    format!("The state of the work, from the record:\n\n{}", parts.join("\n\n"))
-}
-
-fn todo_line(todo: &Todo) -> String {
-    let mark = match todo.status {
-        TodoStatus::Pending => " ",
-        TodoStatus::InProgress => "~",
-        TodoStatus::Completed => "x",
-    };
-    format!("- [{mark}] {}", todo.content)
 }

@@ -21,7 +21,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<bool, StoreError> {
         let changes = self.gate.governance.changed_settings();
-        if changes.is_empty() {
+        if changes.is_empty() && !self.gate.governance.may_be_agreed()? {
             return Ok(false);
         }
         let mut refused = Vec::new();
@@ -51,7 +51,7 @@ impl Session {
             let step = Step { hooks: &fired.rows, event, ..Step::default() };
             self.gate.store().keep_step(self.gate.seat(), &step)?;
         }
-        if refused.len() == changes.len() {
+        if !changes.is_empty() && refused.len() == changes.len() {
             return Ok(false);
         }
         let seat = self.gate.seat().clone();
@@ -60,10 +60,14 @@ impl Session {
                 let files =
                     changes.iter().map(|(_, file)| file).filter(|file| !refused.contains(file));
                 for file in files {
-                    self.warn(format!(
-                        "{} has changed; the new settings apply now",
-                        file.display()
-                    ));
+                    let so = match self.gate.governance.acts_wholly(file) {
+                        true => "the new settings apply now",
+                        false => {
+                            "what it forbids applies now; what it permits, runs or no longer forbids waits for \
+                             `ona trust` or the next start"
+                        }
+                    };
+                    self.warn(format!("{} has changed; {so}", file.display()));
                 }
                 for warning in &self.gate.governance.warnings {
                     self.warn(warning.clone());

@@ -5,6 +5,11 @@ use ona_gate::servers::DEFAULT_CONTEXT_WINDOW;
 /// The default limit, in percent of the context window.
 const DEFAULT_PERCENT: f64 = 95.0;
 
+/// What is put back after a compaction takes at most this part of the window.
+const RESTORED_PART: u64 = 4;
+/// A token is seldom shorter than this, in bytes.
+const BYTES_PER_TOKEN: u64 = 3;
+
 /// When the context counts as full.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContextLimit {
@@ -17,9 +22,20 @@ pub struct ContextLimit {
 }
 
 impl ContextLimit {
+    /// The window in tokens, given the model's own.
+    fn window(&self, window: Option<u32>) -> u64 {
+        self.window.or(window.map(u64::from)).unwrap_or(DEFAULT_CONTEXT_WINDOW)
+    }
+
+    /// How many bytes may be put back after a compaction.
+    pub(crate) fn restored_bytes(&self, window: Option<u32>) -> usize {
+        let tokens = self.window(window) / RESTORED_PART;
+        usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
+    }
+
     /// The limit in tokens.
     pub(crate) fn max_tokens(&self, window: Option<u32>) -> u64 {
-        let window = self.window.or(window.map(u64::from)).unwrap_or(DEFAULT_CONTEXT_WINDOW);
+        let window = self.window(window);
         let percent = self
             .percent
             .filter(|percent| (1.0..=100.0).contains(percent))
@@ -62,6 +78,7 @@ mod tests {
         assert_eq!(room(None, None).max_tokens(Some(200_000)), 190_000);
         assert_eq!(room(None, None).max_tokens(None), 121_600);
         assert_eq!(room(Some(1000), Some(50.0)).max_tokens(Some(200_000)), 500);
+        assert_eq!(room(Some(40_000), None).restored_bytes(Some(200_000)), 30_000);
         assert_eq!(room(Some(1000), Some(500.0)).max_tokens(None), 950, "an invalid percentage");
     }
 }

@@ -105,7 +105,7 @@ impl Isolation {
         let root = self.path.join(below);
         let files = [INTENTS_FILE, POLICY_FILE].into_iter().chain(IGNORE_FILES);
         for file in files {
-            let Ok(content) = fs::read(workspace.root().join(file)) else { continue };
+            let Ok(content) = ona_files::content(workspace.root().join(file)) else { continue };
             let there = root.join(file);
             write_if_changed(&there, &content)?;
         }
@@ -254,7 +254,7 @@ fn write_if_changed(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     if let Some(dir) = file.parent().filter(|dir| is_link(dir)) {
         fs::remove_file(dir)?;
     }
-    if !is_link(file) && fs::read(file).is_ok_and(|there| there == content) {
+    if !is_link(file) && ona_files::content(file).is_ok_and(|there| there == content) {
         return Ok(());
     }
     replace(file, content, &ReplaceOptions::default())

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use ona_front::{Ending, Event};
-use ona_gate::governance::GovernanceError;
 use ona_hooks::{Judge, Judging, Question};
 use ona_provider::ModelError;
-use ona_store::{NewSession, StoreError};
+use ona_store::StoreError;
 use ona_tools::names;
 use ona_types::hook::SessionEndReason;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError};
+use crate::agent_side::AgentSide;
 use crate::model_handle::ModelHandle;
 use crate::options::AgentOptions;
 use crate::prompt::PromptOptions;
-use crate::session::{Engine, Session, SessionRef};
+use crate::session::SessionRef;
 use crate::side_queries::{SideQueryError, SideQuestion};
 use ona_front::{Human, channel};
 
@@ -38,8 +38,6 @@ enum JudgeError {
     Ask(#[from] SideQueryError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Session(#[from] GovernanceError),
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error("the hook's agent did not finish: {0:?}")]
@@ -83,18 +81,10 @@ impl ModelJudge<'_> {
         prompt: &str,
         model_handle: Arc<ModelHandle>,
     ) -> Result<String, JudgeError> {
-        let SessionRef { gate, side } = self.session;
-        let (core, background) = (Arc::clone(&gate.record.core), Arc::clone(&side.background));
-        let (engine, seat) = (Engine { core, background }, gate.seat());
-        let new = NewSession {
-            project_dir: &seat.project_dir,
-            conversation: Some(&seat.conversation),
-            id: None,
-            origin: "subagent",
-            name: None,
-        };
-        let seat = engine.core.store.new_session(&new)?;
-        let session = Session::open(&engine, seat, &gate.place().cwd)?;
+        // Not loaded again: a settings file that changes meanwhile must not keep the hook from judging.
+        let mut session = self.session.side_session()?;
+        let background = Arc::clone(&self.session.side.background);
+        session.change_side(|side| *side = AgentSide::new(background));
         let (front, _client, mut events) = channel(Human::Nobody);
         let options = AgentOptions {
             prompt: PromptOptions { replace: Some(TASK.to_owned()), append: None },

@@ -50,7 +50,10 @@ impl EngineServices for AgentSide {
         order: AgentOrder,
         call: Calling<'a>,
     ) -> Waits<'a, ToolOutput> {
-        Box::pin(SessionRef { gate, side: self }.start_agent(order, None, call))
+        match &self.starter {
+            Some(starter) => starter.start(order, call),
+            None => Box::pin(SessionRef { gate, side: self }.start_agent(order, None, call)),
+        }
     }
 
     fn stop_agent<'a>(
@@ -61,11 +64,16 @@ impl EngineServices for AgentSide {
         Box::pin(SessionRef { gate, side: self }.stop_agent(task))
     }
 
-    fn skill_view(&self, name: &str) -> Option<SkillView> {
+    fn may_start(&self, gate: &Gate, agent_type: &str) -> Result<(), ServiceError> {
+        let found = SessionRef { gate, side: self }.agent_type(agent_type);
+        found.map(drop).map_err(ServiceError::of)
+    }
+
+    fn skill_view(&self, name: &str) -> Result<SkillView, ServiceError> {
         let extensions = self.extensions();
-        let skill = extensions.skill(name).ok()?;
+        let skill = self.usable_skill(&extensions, name).map_err(ServiceError::of)?;
         let agent_type = || skill.agent.clone().unwrap_or_else(|| GENERAL.to_owned());
-        Some(SkillView {
+        Ok(SkillView {
             only_instructs: skill.allowed_tools.is_empty() && skill.hooks.is_none(),
             agent_type: skill.forks.then(agent_type),
         })

@@ -19,7 +19,9 @@ use crate::which_session::new_seat;
 use ona_config::instructions;
 use ona_front::CoreEnd;
 use ona_gate::core::Core;
-use ona_gate::governance::{AgentTerms, Governance, GovernanceError, Remember, Untrusted};
+use ona_gate::governance::{
+    AgentTerms, Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted,
+};
 use ona_gate::intents::metadata::with_metadata;
 use ona_gate::settle::settle;
 use ona_gate::{Gate, Record};
@@ -63,38 +65,46 @@ impl Session {
         engine: &Engine,
         cwd: &Path,
         conversation: Option<&ConversationId>,
+        unread: Unread,
     ) -> Result<Self, GovernanceError> {
         let join = Join { project_dir: &cwd.to_string_lossy(), conversation };
         let seat = engine.core.store.seat(&join)?.unwrap_or_else(|| {
             let new = new_seat(None, cwd);
             Seat { conversation: conversation.cloned().unwrap_or(new.conversation), ..new }
         });
-        Self::with_seat(engine, seat, cwd, Remember::Nothing)
+        Self::with_seat(engine, seat, cwd, (Remember::Nothing, unread))
     }
 
     /// The same for a new session.
     pub fn new_read_only(engine: &Engine, cwd: &Path) -> Result<Self, GovernanceError> {
-        Self::with_seat(engine, new_seat(None, cwd), cwd, Remember::Nothing)
+        let seat = new_seat(None, cwd);
+        Self::with_seat(engine, seat, cwd, (Remember::Nothing, Unread::Stops))
     }
 
     /// Opens the session of a seat.
-    pub(crate) fn open(engine: &Engine, seat: Seat, cwd: &Path) -> Result<Self, GovernanceError> {
+    pub(crate) fn open(
+        engine: &Engine,
+        seat: Seat,
+        cwd: &Path,
+        unread: Unread,
+    ) -> Result<Self, GovernanceError> {
         settle(&engine.core.store, &seat)?;
-        Self::with_seat(engine, seat, cwd, Remember::Settings)
+        Self::with_seat(engine, seat, cwd, (Remember::Settings, unread))
     }
 
     fn with_seat(
         engine: &Engine,
         seat: Seat,
         cwd: &Path,
-        remember: Remember,
+        (remember, unread): (Remember, Unread),
     ) -> Result<Self, GovernanceError> {
         let mut place = place(&seat, cwd);
         let lost = masks(&place.cwd.to_string_lossy()).next().is_some() && !place.cwd.is_dir();
         let left_in = lost.then(|| std::mem::replace(&mut place.cwd, place.project_dir.clone()));
         let goes_on_in = place.cwd.clone();
         let core = &engine.core;
-        let mut governance = Governance::load(core, &seat, place, remember, Untrusted::Stops)?;
+        let options = LoadOptions { remember, untrusted: Untrusted::Stops, unread };
+        let mut governance = Governance::load(core, &seat, place, options)?;
         governance.warnings.extend(left_in.map(|dir| {
             format!(
                 "the session's last directory {} has a secret in its name, which is not stored; it continues in {}",
@@ -220,7 +230,12 @@ impl SessionRef<'_> {
             name: None,
         })?;
         let terms = AgentTerms::at(self.gate.place().clone());
-        let side = Arc::new(AgentSide { options: None, identity: None, ..self.side.clone() });
+        let side = Arc::new(AgentSide {
+            options: None,
+            identity: None,
+            starter: None,
+            ..self.side.clone()
+        });
         let mut gate = self.gate.for_agent(seat, terms, self.gate.front.another())?;
         gate.engine = Arc::<AgentSide>::clone(&side);
         Ok(Session { gate, side })
@@ -253,5 +268,5 @@ fn place(seat: &Seat, here: &Path) -> Place {
     let project = project.canonicalize().ok().filter(|dir| dir.is_dir());
     let project_dir = project.unwrap_or_else(|| here.to_owned());
     let cwd = seat.cwd.as_ref().map_or_else(|| here.to_owned(), PathBuf::from);
-    Place { cwd, project_dir, additional_dirs: Vec::new() }
+    Place { cwd, project_dir, additional_dirs: Vec::new(), home: None }
 }

@@ -33,7 +33,7 @@ use crate::options::AgentOptions;
 use crate::session::{Engine, Session};
 use crate::which_session::{Fork, SeatError, Which};
 use ona_config::settings::Settings;
-use ona_gate::governance::GovernanceError;
+use ona_gate::governance::{GovernanceError, Unread};
 use ona_gate::servers::{Connecting, Deferral};
 
 /// What the program that starts a session provides.
@@ -49,6 +49,9 @@ pub trait Starter {
 
     /// Asks the user whether to trust a folder: what would run, and what else would take effect.
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool;
+
+    /// Whether to start although something cannot be read that may forbid or ask.
+    fn goes_on_without(&self, unread: &[String]) -> bool;
 
     /// What the operator says about the model.
     fn model_words(&self) -> Result<ModelWords, Self::Error>;
@@ -192,6 +195,8 @@ pub struct Prepared<'a, S> {
     builder: SessionBuilder<'a, S>,
     session: Session,
     source: StartSource,
+    /// What was decided about guards that cannot be read.
+    unread: Unread,
 }
 
 impl<'a, S: Starter> SessionBuilder<'a, S> {
@@ -199,27 +204,32 @@ impl<'a, S: Starter> SessionBuilder<'a, S> {
     pub fn prepare(self) -> Result<Prepared<'a, S>, S::Error> {
         let store = &self.engine.core.store;
         let (seat, source) = self.which.seat(store, self.cwd).map_err(StartError::from)?;
-        let session = self.open(&seat)?;
+        let (session, unread) = self.open(&seat)?;
         for warning in session.warnings() {
             self.starter.warn(warning);
         }
-        let mut prepared = Prepared { builder: self, session, source };
+        let mut prepared = Prepared { builder: self, session, source, unread };
         for warning in prepared.extend()? {
             prepared.builder.starter.warn(&warning);
         }
         Ok(prepared)
     }
 
-    /// Opens the session, if the repository's configuration is trusted.
-    fn open(&self, seat: &Seat) -> Result<Session, StartError> {
-        match Session::open(self.engine, seat.clone(), self.cwd) {
-            Err(GovernanceError::Untrusted { what, also, request })
-                if self.starter.trusts(&request.root, &what, &also) =>
-            {
-                request.trust(&self.engine.core.store)?;
-                Ok(Session::open(self.engine, seat.clone(), self.cwd)?)
+    /// Opens the session, if its guards can be read and the repository's configuration is trusted.
+    fn open(&self, seat: &Seat) -> Result<(Session, Unread), StartError> {
+        let mut unread = Unread::Stops;
+        loop {
+            match Session::open(self.engine, seat.clone(), self.cwd, unread) {
+                Err(GovernanceError::Unread { what }) if self.starter.goes_on_without(&what) => {
+                    unread = Unread::IsTold;
+                }
+                Err(GovernanceError::Untrusted { what, also, request })
+                    if self.starter.trusts(&request.root, &what, &also) =>
+                {
+                    request.trust(&self.engine.core.store)?;
+                }
+                opened => return Ok((opened?, unread)),
             }
-            opened => Ok(opened?),
         }
     }
 }
@@ -340,7 +350,8 @@ impl<S: Starter> Prepared<'_, S> {
             let new = NewFork { id: id.as_ref(), upto: *at, origin, name };
             let copied = engine.core.store.fork_session(self.session.seat(), &new);
             let seat = copied.map_err(StartError::from)?;
-            self.session = Session::open(engine, seat, cwd).map_err(StartError::from)?;
+            let opened = Session::open(engine, seat, cwd, self.unread);
+            self.session = opened.map_err(StartError::from)?;
             self.extend()?;
         } else {
             self.create_record().map_err(StartError::from)?;
@@ -390,7 +401,7 @@ impl<S: Starter> Prepared<'_, S> {
             return Err(StartError::AnswerDenied.into());
         }
         let model = self.model_for_turns()?;
-        let Self { builder, session, source } = self.recorded()?;
+        let Self { builder, session, source, .. } = self.recorded()?;
         let session = session.with_front(front);
         let named = matches!(builder.work, Work::Turns { model_named: true, .. });
         let model = session.role_model(model, named);

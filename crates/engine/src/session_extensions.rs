@@ -32,12 +32,13 @@ impl Session {
         let roots = config.roots(dir, dir);
         let mut layers = settings::load(&roots, &config.given).layers;
         layers.retain(|layer| !is_projects(layer));
-        let (plugins, warnings) = active_plugins(config, dir, &Settings::merged(&layers));
+        let active = active_plugins(config, dir, &Settings::merged(&layers));
+        let warnings = active.problems().cloned().collect();
         let found = Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &[],
             agents: config.agents.as_deref(),
-            plugins,
+            plugins: active.plugins,
             files: !config.is_bare(),
             project: false,
             skills: true,
@@ -51,10 +52,12 @@ impl Session {
     /// What the gate would decide about a call. A tool of a server that is configured but not connected is judged by its
     /// name; whether the server has it is not known.
     pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
-        let is_of = |server: &str| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
+        let is_of = |server: &String| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
+        let servers = self.servers()?.specs.into_iter();
+        self.gate.unconnected = servers.map(|server| server.name).collect();
         let unconnected = tool.starts_with(PREFIX)
             && self.gate.toolbox.find(tool).is_none()
-            && self.servers()?.specs.iter().any(|server| is_of(&server.name));
+            && self.gate.unconnected.iter().any(is_of);
         if !unconnected {
             return self.gate.explain(tool, input).await;
         }
@@ -69,10 +72,7 @@ impl SessionRef<'_> {
     pub(crate) fn read_extensions(self) -> Result<Extensions, StoreError> {
         let (config, place) = (&self.gate.record.core.config, self.gate.place());
         let roots = config.roots(&place.project_dir, &place.cwd);
-        let agreed = match config.trust {
-            true => Agreement::to_everything(),
-            false => Agreement::find(&roots, self.gate.store())?,
-        };
+        let agreed = Agreement::find(&roots, self.gate.store(), &config.trust)?;
         Ok(Extensions::load(Sources {
             roots: &roots,
             additional_dirs: &place.additional_dirs,
@@ -112,13 +112,14 @@ mod tests {
     use crate::session::{Engine, Session};
     use crate::which_session::Which;
     use ona_extensions::{Piece, SWITCHED_OFF};
+    use ona_gate::governance::Unread;
     use ona_gate::testing::World;
 
     fn session(world: &World) -> Session {
         let (core, background) = (std::sync::Arc::clone(world.core()), Default::default());
         let engine = Engine { core, background };
         let (seat, _) = Which::Join(None).seat(&engine.core.store, world.project()).unwrap();
-        Session::open(&engine, seat, world.project()).unwrap()
+        Session::open(&engine, seat, world.project(), Unread::IsTold).unwrap()
     }
 
     fn rendered(settings: &Value) -> (Vec<Piece>, Vec<String>) {

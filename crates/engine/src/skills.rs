@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use ona_front::DeniedCall;
 use ona_store::{Step, StoreError};
-use ona_tools::{AgentOrder, Calling, PREFIX, names};
+use ona_tools::{Calling, PREFIX, names};
 use ona_types::{Change, Diagnostic, Entry, SystemNote, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::identity::GENERAL;
+use crate::agent_side::AgentSide;
 use crate::model_handle::ModelHandle;
 use crate::server_prompts::PromptError;
 use crate::session::{Session, SessionRef};
@@ -128,6 +128,21 @@ impl Session {
     }
 }
 
+impl AgentSide {
+    /// A skill that may be applied here.
+    pub(crate) fn usable_skill<'e>(
+        &self,
+        extensions: &'e Extensions,
+        name: &str,
+    ) -> Result<&'e SkillDefinition, SkillError> {
+        let skill = extensions.skill(name)?;
+        match skill.model_invocable || self.by_user {
+            true => Ok(skill),
+            false => Err(SkillError::NotForModel(name.to_owned())),
+        }
+    }
+}
+
 impl SessionRef<'_> {
     /// Whether the operator turned skills and commands off.
     pub(crate) fn skills_off(self) -> bool {
@@ -136,12 +151,8 @@ impl SessionRef<'_> {
 
     /// Applies a skill for a call that the gate has permitted.
     pub(crate) async fn use_skill(self, order: SkillOrder<'_>, call: Calling<'_>) -> ToolOutput {
-        let found = self.side.extensions().skill(order.name).cloned();
+        let found = self.side.usable_skill(&self.side.extensions(), order.name).cloned();
         let skill = match found {
-            Ok(skill) if !skill.model_invocable && !self.side.by_user => {
-                let error = SkillError::NotForModel(order.name.to_owned());
-                return ToolOutput::rejected(error.to_string());
-            }
             Ok(skill) => skill,
             Err(error) => return ToolOutput::rejected(error.to_string()),
         };
@@ -151,8 +162,8 @@ impl SessionRef<'_> {
         };
         if skill.forks {
             // The subagent may use a skill that forks: boxed, because the future is recursive.
-            let started = self.start_agent(fork(&skill, text), Some(&skill), call);
-            return Box::pin(started).await;
+            let forked = Box::pin(self.fork_skill(&skill, text, call)).await;
+            return forked.unwrap_or_else(|error| ToolOutput::internal(error.to_string()));
         }
         let (name, content) = (skill.name.clone(), format!("Applied: {}", skill.name));
         ToolOutput::success(content).with_change(Change::SkillTold { name, text })
@@ -295,20 +306,6 @@ impl SessionRef<'_> {
     }
 }
 
-/// The order for a subagent that runs a skill.
-fn fork(skill: &SkillDefinition, prompt: String) -> AgentOrder {
-    AgentOrder {
-        description: format!("/{}", skill.name),
-        prompt,
-        subagent_type: skill.agent.clone().unwrap_or_else(|| GENERAL.to_owned()),
-        model: skill.model.clone(),
-        background: Some(false),
-        name: None,
-        worktree: false,
-        mode: None,
-    }
-}
-
 impl Agent {
     /// The list of skills for the model, if it may use any.
     pub(crate) fn skill_listing(&self) -> Option<String> {
@@ -384,7 +381,7 @@ impl Agent {
 }
 
 /// The active skills to restore after a compaction: the latest ones that fit, each truncated.
-pub(crate) fn restored_skills(skills: &[(String, String)]) -> Option<String> {
+pub(crate) fn restored_skills(skills: &[(String, String)]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut room = MAX_RESTORED_CHARS;
     for (name, text) in skills.iter().rev() {
@@ -397,7 +394,7 @@ pub(crate) fn restored_skills(skills: &[(String, String)]) -> Option<String> {
         kept.push(format!("The active skill {name}:\n{cut}{more}"));
     }
     kept.reverse();
-    (!kept.is_empty()).then(|| kept.join("\n\n"))
+    kept
 }
 
 #[cfg(test)]
@@ -415,12 +412,12 @@ mod tests {
             skill("d", 20_000),
             skill("e", 10),
         ];
-        let restored = restored_skills(&skills).unwrap();
+        let restored = restored_skills(&skills).join("\n\n");
         assert!(!restored.contains("skill old"));
         for name in ["a", "b", "c", "d", "e"] {
             assert!(restored.contains(&format!("The active skill {name}:")), "{name}");
         }
         assert_eq!(restored.matches("[cut]").count(), 1);
-        assert_eq!(restored_skills(&[]), None);
+        assert!(restored_skills(&[]).is_empty());
     }
 }

@@ -125,7 +125,8 @@ impl SessionRef<'_> {
                 return Ok(ToolOutput::internal(why));
             }
         };
-        let log = Arc::new(AgentLog::new(file, core.settings.background_output_limit));
+        let limit = core.settings.background_output_limit;
+        let log = Arc::new(AgentLog::new(file, limit, self.gate.redactor().clone()));
         let background = &self.side.background;
         let cancel = background.started(&id, &seat.session);
         let prepared = async {
@@ -247,10 +248,13 @@ impl SessionRef<'_> {
     /// Truncates a long answer; a file has the whole.
     fn truncated(self, text: String) -> String {
         let limit = self.gate.record.core.settings.agent_output_chars;
-        let Some((cut, _)) = text.char_indices().nth(limit) else { return text };
+        if text.char_indices().nth(limit).is_none() {
+            return text;
+        }
+        let shown = self.gate.redactor().first_chars(&text, limit);
         let name = format!("agent-{}.txt", ToolUseId::generate());
         let whole = self.gate.save_full_text(&name, &text);
-        format!("{}\n{TRUNCATED_SUFFIX} ({whole})", &text[..cut])
+        format!("{shown}\n{TRUNCATED_SUFFIX} ({whole})")
     }
 
     /// Stops an agent in the background, with the commands that it or its subagents started.

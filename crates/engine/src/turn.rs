@@ -439,12 +439,10 @@ impl Agent {
         let broken = broken.all(answer.is_ok());
         self.record_broken_streams(&broken, account)?;
         let mut answer = answer?;
-        self.make_ids_unique(&mut answer)?;
         let call = self.model_call(&answer, "turn", duration_ms);
         self.account(&call, account);
-        let entries = self.entries(&answer);
+        self.commit_answer(&mut answer, &call)?;
         self.inputs = inputs(&answer);
-        self.commit(&Step { entries: &entries, model_call: Some(&call), ..Step::default() })?;
         let redactor = self.session.gate.redactor();
         let mut message = answer.to_json();
         redactor.mask_live_value(&mut message);
@@ -504,17 +502,37 @@ impl Agent {
         ModelCall { turn: self.turn, ..call }
     }
 
-    /// A call's id is unique in the whole record. Some servers reuse ids in every answer.
-    fn make_ids_unique(&self, answer: &mut Answer) -> Result<(), StoreError> {
-        for block in &mut answer.content {
-            if let Block::ToolUse { id, .. } = block
-                && (self.session.gate.store().knows_call(id)?
-                    || self.session.gate.governance.redactor.mask_live(id.as_str()) != id.as_str())
-            {
-                *id = ToolUseId::generate();
+    /// Commits an answer. Its calls get other ids where theirs are taken, also if another process takes one meanwhile.
+    fn commit_answer(&mut self, answer: &mut Answer, call: &ModelCall) -> Result<(), StoreError> {
+        loop {
+            let calls = self.make_ids_unique(answer)?;
+            let entries = self.entries(answer);
+            let step = Step {
+                entries: &entries,
+                calls: &calls,
+                model_call: Some(call),
+                ..Step::default()
+            };
+            match self.commit(&step) {
+                Err(StoreError::CallExists(_)) => {}
+                other => return other,
             }
         }
-        Ok(())
+    }
+
+    /// A call's id is unique in the whole record. Some servers reuse ids in every answer, or within one. Returns the ids.
+    fn make_ids_unique(&self, answer: &mut Answer) -> Result<Vec<ToolUseId>, StoreError> {
+        let gate = &self.session.gate;
+        let mut ids = Vec::new();
+        for block in &mut answer.content {
+            let Block::ToolUse { id, .. } = block else { continue };
+            let secret = gate.governance.redactor.mask_live(id.as_str()) != id.as_str();
+            if secret || ids.contains(id) || gate.store().knows_call(id)? {
+                *id = ToolUseId::generate();
+            }
+            ids.push(id.clone());
+        }
+        Ok(ids)
     }
 
     /// The entries of an answer (Appendix C). Provider blocks come before it.

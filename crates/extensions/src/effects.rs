@@ -52,6 +52,13 @@ pub(crate) fn of_project(roots: &Roots, skills: bool) -> Vec<ExtensionEffects> {
     of_files(&paths, &mut files, &bound)
 }
 
+/// What the skills of a further working directory would do.
+pub(crate) fn of_added(dir: &Path) -> Vec<ExtensionEffects> {
+    let (mut files, bound) = (Files::default(), Bound::Within(dir.to_owned()));
+    let paths = files.in_each(&dir.join(".claude/skills"), SKILL_FILE, &bound);
+    of_files(&paths, &mut files, &bound)
+}
+
 /// What these files would do, without files that are only text.
 pub(crate) fn of_files(
     paths: &[PathBuf],

@@ -30,8 +30,8 @@ pub use extensions::{
 pub use names::is_name;
 pub use ona_config::trust::Origin;
 pub use plugin::Plugin;
-pub use plugin::registry::active_plugins;
+pub use plugin::registry::{ActivePlugins, active_plugins, is_switched_off};
 pub use render::{Piece, RenderContext, RenderError, Rendered, SWITCHED_OFF, render, words};
 pub use skill::{PluginPlace, SkillDefinition, SkillKind, SkillPaths};
 pub use slash::slash;
-pub use trust_request::trust_request;
+pub use trust_request::{added_effects, trust_request};

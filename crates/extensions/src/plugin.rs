@@ -306,7 +306,7 @@ fn tree(root: &Path, dir: &Path, files: &mut Vec<String>) -> io::Result<()> {
         }
         let place = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
         let runs = meta.permissions().mode() & 0o111 != 0;
-        let content = if meta.is_file() { fs::read(&path)? } else { Vec::new() };
+        let content = if meta.is_file() { ona_files::content(&path)? } else { Vec::new() };
         files.push(format!("{}{runs} {}", json!(place), ContentHash::of(&content)));
     }
     Ok(())

@@ -8,6 +8,8 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use ona_types::{ContentHash, Hasher};
 
+use crate::resolved::HeldDir;
+
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -47,6 +49,9 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// The limit for files that have no lower one of their own.
+pub const MAX_WHOLE: u64 = 1 << 30;
+
 /// What to do if the path is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
@@ -54,13 +59,21 @@ pub enum Links {
     Follow,
     /// Refuse it: the path was already resolved, so the link was put there afterwards.
     Refuse,
+    /// Refuse every link in the path, above the file too.
+    RefuseAll,
 }
 
 /// Opens a regular file to read it; `None` if it does not exist. Never waits for the writer of a pipe.
 pub fn open(path: &Path, links: Links) -> Result<Option<File>, ReadError> {
+    if let (Links::RefuseAll, Some(parent), Some(name)) = (links, path.parent(), path.file_name()) {
+        return match HeldDir::open(parent, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            held => open(&held?.path().join(name), Links::Refuse),
+        };
+    }
     let (look, no_follow): (fn(&Path) -> _, _) = match links {
         Links::Follow => (|path| fs::metadata(path), OFlag::empty()),
-        Links::Refuse => (|path| fs::symlink_metadata(path), OFlag::O_NOFOLLOW),
+        Links::Refuse | Links::RefuseAll => (|path| fs::symlink_metadata(path), OFlag::O_NOFOLLOW),
     };
     // Opening a device can have effects, so its type is checked first.
     match look(path) {
@@ -89,6 +102,10 @@ fn is_regular(meta: &fs::Metadata) -> Result<(), ReadError> {
 
 /// The rest of an open file.
 pub fn read_open(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
+    // A sparse file may be of any size.
+    if file.metadata()?.len() > limit {
+        return Err(ReadError::TooLarge { limit });
+    }
     let mut bytes = Vec::new();
     // It may grow while it is read.
     file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -101,6 +118,22 @@ pub fn read_open(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
 /// The content of a regular file; `None` if it does not exist. A symbolic link is followed.
 pub fn read_at_most(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
     open(path, Links::Follow)?.map(|file| read_open(&file, limit)).transpose()
+}
+
+/// The content of a regular file, as [`std::fs::read`] has it: but nothing else is opened or waited for, and more than
+/// [`MAX_WHOLE`] is an error.
+pub fn content(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let read = read_at_most(path.as_ref(), MAX_WHOLE).map_err(|error| match error {
+        ReadError::Io(error) => error,
+        other => io::Error::other(other.to_string()),
+    });
+    read?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The same, as [`std::fs::read_to_string`] has it.
+pub fn content_text(path: impl AsRef<Path>) -> io::Result<String> {
+    String::from_utf8(content(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// The same for a file that must be UTF-8 text.
@@ -120,12 +153,18 @@ fn text(bytes: Vec<u8>) -> Result<String, ReadError> {
         .map_err(|error| ReadError::NotUtf8 { at: error.utf8_error().valid_up_to() })
 }
 
-/// The hash of the rest of an open file.
-pub fn hash(mut file: &File) -> io::Result<ContentHash> {
+/// The hash of the rest of an open file; more than [`MAX_WHOLE`] is an error.
+pub fn hash(file: &File) -> io::Result<ContentHash> {
+    let too_large = || io::Error::other(ReadError::TooLarge { limit: MAX_WHOLE }.to_string());
+    if file.metadata()?.len() > MAX_WHOLE {
+        return Err(too_large());
+    }
+    let mut file = file.take(MAX_WHOLE + 1);
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match file.read(&mut buffer)? {
+            0 if file.limit() == 0 => return Err(too_large()),
             0 => return Ok(hasher.finish()),
             count => hasher = hasher.update(&buffer[..count]),
         }
@@ -157,6 +196,18 @@ mod tests {
         assert_eq!(said(3 << 10), "it is larger than 3 KiB");
         fs::write(&path, b"ab\xff").unwrap();
         assert!(matches!(read_text_at_most(&path, 9), Err(ReadError::NotUtf8 { at: 2 })));
+    }
+
+    #[test]
+    fn a_sparse_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(read_at_most(&path, MAX_WHOLE), Err(ReadError::TooLarge { .. })));
+        assert!(content(&path).is_err());
+        assert!(hash(&File::open(&path).unwrap()).is_err());
+        let missing = content(dir.path().join("none")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use ona_types::ContentHash;
 
 use crate::lock::{Lock, LockError};
 use crate::read;
+use crate::resolved::HeldDir;
 
 /// How long another process may hold its lock on the file.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,11 +77,13 @@ pub struct ReplaceOptions {
     pub mode: Mode,
     /// Whether missing directories are created. They are removed again if the file is not written.
     pub make_parents: bool,
+    /// Whether the path was resolved: a link above the file was put there since, and nothing is written behind it.
+    pub resolved: bool,
 }
 
 impl Default for ReplaceOptions {
     fn default() -> Self {
-        Self { expect: Expect::Anything, mode: Mode::Keep, make_parents: true }
+        Self { expect: Expect::Anything, mode: Mode::Keep, make_parents: true, resolved: false }
     }
 }
 
@@ -94,6 +97,12 @@ impl ReplaceOptions {
     pub fn expecting(content: &ContentHash) -> Self {
         Self { expect: Expect::Content(content.clone()), ..Self::default() }
     }
+
+    /// At a path that was resolved.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        Self { resolved: true, ..self }
+    }
 }
 
 /// Writes this content to the file at `path`. The path is not resolved: a symbolic link there is replaced, not
@@ -102,7 +111,14 @@ pub fn replace(path: &Path, bytes: &[u8], options: &ReplaceOptions) -> Result<()
     // A cheap early check, before anything is written.
     let held = Held::check(path, &options.expect)?;
     let staged = Staged::write(path, bytes, options)?;
-    staged.swap_in(held)
+    match options.resolved {
+        // What was checked may be elsewhere: only now is the directory held.
+        true => {
+            drop(held);
+            staged.commit()
+        }
+        false => staged.swap_in(held),
+    }
 }
 
 /// New content on the disk, beside the file it will replace. Dropping it removes it.
@@ -113,6 +129,8 @@ pub struct Staged {
     content: Content,
     expect: Expect,
     made: MadeDirs,
+    /// What `path` and `dir` lead through.
+    _held_dir: Option<HeldDir>,
 }
 
 impl Staged {
@@ -123,10 +141,20 @@ impl Staged {
         options: &ReplaceOptions,
     ) -> Result<Self, ReplaceError> {
         let dir = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-        let dir = dir.to_owned();
         let made = match options.make_parents {
-            true => MadeDirs::up_to(&dir)?,
+            true => MadeDirs::missing(dir),
             false => MadeDirs(Vec::new()),
+        };
+        let held_dir = match options.resolved {
+            true => Some(HeldDir::open(dir, options.make_parents)?),
+            false => {
+                made.make(dir)?;
+                None
+            }
+        };
+        let (path, dir) = match (&held_dir, path.file_name()) {
+            (Some(held), Some(name)) => (&held.path().join(name), held.path()),
+            _ => (&path.to_owned(), dir.to_owned()),
         };
         let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
         let new_mode = if options.mode == Mode::Keep { 0o666 } else { 0o600 };
@@ -138,7 +166,7 @@ impl Staged {
         }
         content.file().sync_all()?;
         let expect = options.expect.clone();
-        Ok(Self { path: path.to_owned(), dir, content, expect, made })
+        Ok(Self { path: path.clone(), dir, content, expect, made, _held_dir: held_dir })
     }
 
     /// Replaces the file, if its content is what was expected.
@@ -148,7 +176,7 @@ impl Staged {
     }
 
     fn swap_in(self, _held: Held) -> Result<(), ReplaceError> {
-        let Self { path, dir, content, expect, made } = self;
+        let Self { path, dir, content, expect, made, _held_dir } = self;
         if expect == Expect::Nothing {
             content.link(&path).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => ReplaceError::Exists,
@@ -200,11 +228,17 @@ impl Held {
 struct MadeDirs(Vec<PathBuf>);
 
 impl MadeDirs {
-    fn up_to(dir: &Path) -> io::Result<Self> {
+    /// Those that are not there yet.
+    fn missing(dir: &Path) -> Self {
         let missing = dir.ancestors().take_while(|dir| !dir.exists());
-        let made = Self(missing.map(Path::to_owned).collect());
-        fs::create_dir_all(dir)?;
-        Ok(made)
+        Self(missing.map(Path::to_owned).collect())
+    }
+
+    fn make(&self, dir: &Path) -> io::Result<()> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => fs::create_dir_all(dir),
+        }
     }
 
     fn keep(mut self) {
@@ -283,6 +317,8 @@ fn named(dir: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
         .suffix(".tmp")
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
+        // Without the temporary name, which tells nobody anything.
+        .map_err(|error| error.kind().into())
 }
 
 fn link_fd(file: &File, path: &Path) -> io::Result<()> {
@@ -399,6 +435,32 @@ mod tests {
         replace(&link, b"ours", &ReplaceOptions::default()).unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"theirs");
         assert!(!link.is_symlink());
+    }
+
+    #[test]
+    fn behind_a_link_that_was_put_above_a_resolved_path_nothing_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("elsewhere")).unwrap();
+        fs::write(top.join("elsewhere/x"), "same").unwrap();
+        symlink("elsewhere", top.join("sub")).unwrap();
+        let known = ReplaceOptions::expecting(&ContentHash::of(b"same"));
+        for (path, options) in [
+            ("sub/x", known.clone()),
+            ("sub/new", ReplaceOptions::new_file()),
+            ("sub/a/b/new", ReplaceOptions::new_file()),
+            ("sub/new", ReplaceOptions::default()),
+        ] {
+            assert!(replace(&top.join(path), b"ours", &options.resolved()).is_err(), "{path}");
+        }
+        assert_eq!(names(&top.join("elsewhere")), ["x"]);
+        assert_eq!(fs::read(top.join("elsewhere/x")).unwrap(), b"same");
+        let own = ReplaceOptions::new_file().resolved();
+        replace(&top.join("a/b/new"), b"ours", &own).unwrap();
+        assert_eq!(fs::read(top.join("a/b/new")).unwrap(), b"ours");
+        replace(&top.join("elsewhere/x"), b"ours", &known.resolved()).unwrap();
+        assert_eq!(fs::read(top.join("elsewhere/x")).unwrap(), b"ours");
+        assert_eq!(names(&top.join("elsewhere")), ["x"]);
     }
 
     #[test]

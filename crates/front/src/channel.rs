@@ -172,6 +172,12 @@ impl CoreEnd {
         Self { human: Human::Operator, ..self }
     }
 
+    /// The same end for a call that nobody asked for by name: its questions are those of an agent.
+    #[must_use]
+    pub fn for_agents_call(self) -> Self {
+        Self { human: self.agents_human, ..self }
+    }
+
     /// The next queued operation; `None` if there will be no more.
     pub async fn next(&mut self) -> Option<Op> {
         tokio::select! {

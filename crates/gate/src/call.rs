@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ona_sandbox::Owner;
 use ona_store::{CallStart, StoreError};
-use ona_tools::PREFIX;
+use ona_tools::{Outputs, PREFIX};
 use ona_types::gate::{End, Mode, StageName, Walked};
 use ona_types::hook::HookDetail;
 use ona_types::{Change, PermissionMode, Phase, ToolOutput, ToolUseId};
@@ -252,6 +252,10 @@ impl Judgement<'_> {
             End::Judged => return (ToolOutput::internal("the gate gave no permit"), None),
         };
         let mut before = self.observe().await;
+        if let Some(moved) = self.moved() {
+            self.answers.push(moved);
+            return (self.denied(StageName::Rules).await, Some(StageName::Rules));
+        }
         let mut output = self.run(permit).await;
         // Changes of a command are compared before hooks run, those of a tool after them.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {
@@ -262,11 +266,37 @@ impl Judgement<'_> {
         }
         // Hooks read it too, so it is masked before they run.
         mask_content(&mut output, self.gate.redactor());
-        self.tell(self.ended(&output)).await;
+        let fired = self.tell(self.ended(&output)).await;
+        if let Some(answer) = fired.updated_output {
+            self.answer_instead(&answer, &mut output);
+        }
         if let Some(before) = before {
             self.attribute(before, &mut output).await;
         }
         (output, None)
+    }
+
+    /// What the model sees where a PostToolUse hook answers in the place of a server's tool. It is limited and masked
+    /// like the tool's own answer.
+    fn answer_instead(&self, answer: &Value, output: &mut ToolOutput) {
+        let gate = &*self.gate;
+        let outputs = Outputs {
+            session: gate.record.session(),
+            redactor: gate.redactor(),
+            settings: &gate.record.core.settings,
+            host: &gate.governance.host,
+        };
+        let Some(instead) = self.tool.answered_instead(answer, &outputs) else {
+            gate.front.warn(format!(
+                "a PostToolUse hook gives `updatedMCPToolOutput` for {}, which is no tool of an MCP server: its result stays",
+                self.tool.name()
+            ));
+            return;
+        };
+        let ToolOutput { content, class, attachments, .. } = instead;
+        (output.content, output.class, output.attachments) = (content, class, attachments);
+        output.detail.insert("replaced_by_hook".to_owned(), Value::Bool(true));
+        mask_content(output, gate.redactor());
     }
 
     /// The event for a call that has run.

@@ -1,7 +1,8 @@
 //! What every session of a process shares.
 
-use ona_store::Store;
+use ona_store::{Store, StoreError};
 use ona_tools::{Host, ToolSettings};
+use ona_types::trust::{TrustRecord as _, TrustedContent};
 
 use ona_config::Config;
 
@@ -16,4 +17,13 @@ pub struct Core {
     pub host: Host,
     /// How settings are found.
     pub config: Config,
+}
+
+impl Core {
+    /// What is trusted in a repository: by the record, and for this run.
+    pub fn trusted(&self, root: &str) -> Result<Vec<TrustedContent>, StoreError> {
+        let mut trusted = self.store.trusted(root)?;
+        trusted.extend(self.config.trust.covers(root));
+        Ok(trusted)
+    }
 }

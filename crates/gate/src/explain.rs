@@ -2,7 +2,7 @@
 
 use ona_store::StoreError;
 use ona_tools::Tool;
-use ona_types::gate::{Answer, End, Mode, StageName, Verdict, Walked};
+use ona_types::gate::{Answer, End, Judged as _, Mode, StageName, Verdict, Walked};
 use ona_types::{Behavior, ToolUseId};
 use serde::Serialize;
 use serde_json::Value;
@@ -53,14 +53,33 @@ impl Gate {
         let (id, cancel) = (ToolUseId::from_existing("explain"), CancellationToken::new());
         let mut call = Judgement::new(self, &id, tool, input, &cancel);
         let walked = judge(&mut call, Mode::Explain).await;
-        match walked.end {
-            End::Failed(error) => Err(error),
-            _ => Ok(Explanation::of(&walked)),
-        }
+        let explained = match walked.end {
+            End::Failed(error) => return Err(error),
+            _ => Explanation::of(&walked),
+        };
+        // What passes the gate may still be certain to fail.
+        let refusal = match explained.verdict {
+            Behavior::Allow => tool.unusable(&call.input(), &call.gate.services()),
+            Behavior::Ask | Behavior::Deny => None,
+        };
+        Ok(match refusal {
+            Some(why) => Explanation { hooks: explained.hooks, ..Explanation::refused(why) },
+            None => explained,
+        })
     }
 }
 
 impl Explanation {
+    /// A call that the tool itself would refuse.
+    fn refused(why: String) -> Self {
+        Self {
+            verdict: Behavior::Deny,
+            because: vec![why],
+            hooks: Vec::new(),
+            to_change_it: vec!["name something that may be used here".to_owned()],
+        }
+    }
+
     fn of(walked: &Walked<StoreError>) -> Self {
         let of_stage = |stage| walked.answers.iter().find(|answer| answer.stage == stage);
         let (verdict, decisive) = match walked.verdict() {

@@ -23,6 +23,8 @@ pub struct ForeignCall<'a> {
     pub input: Value,
     /// Whether the permission rules apply too: the host has rules of its own.
     pub rules: bool,
+    /// Whether the host asks its user if a stage says so.
+    pub host_asks: bool,
 }
 
 /// The judgement on a call of another agent.
@@ -49,6 +51,7 @@ impl Gate {
         let cancel = CancellationToken::new();
         let mut call = Judgement::new(self, foreign.id, foreign.tool, foreign.input, &cancel);
         call.rules_wanted = foreign.rules;
+        call.host_asks = foreign.host_asks;
         let Walked { answers, end } = judge(&mut call, Mode::Foreign).await;
         call.answers = answers;
         let denied = match end {

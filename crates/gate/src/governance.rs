@@ -4,15 +4,14 @@ pub mod basis;
 mod load;
 mod update;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ona_hooks::{HookHost, HookLayer, HookPlane, collect};
+use ona_hooks::{HookHost, HookLayer, HookPlane, HookWarning, collect};
 use ona_policy::secrets::Redactor;
 use ona_policy::{Call, Permissions, Scope, Source};
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
-use ona_types::trust::TrustRecord as _;
 use ona_types::{PermissionMode, RuleValue};
 use serde_json::{Map, Value};
 
@@ -23,7 +22,7 @@ use ona_config::servers::{self, PluginServers, Servers};
 use ona_config::settings::{self, Layer, Settings};
 use ona_config::trust::{self, TrustRequest};
 use ona_config::watch::Watch;
-use ona_extensions::{Plugin, active_plugins};
+use ona_extensions::{Plugin, is_switched_off};
 pub use update::{Kept, UpdateError};
 
 /// Why a session cannot be governed.
@@ -41,6 +40,12 @@ pub enum GovernanceError {
         also: Vec<String>,
         /// The request for trust in it.
         request: TrustRequest,
+    },
+    /// Settings that may forbid something cannot be read.
+    #[error("what forbids or asks cannot be read:\n  {}", what.join("\n  "))]
+    Unread {
+        /// What: its file, its place there and the reason.
+        what: Vec<String>,
     },
     /// Settings on the command line do more than forbid, but an agent started this process.
     #[error(
@@ -71,6 +76,26 @@ pub enum Untrusted {
     Stops,
     /// They are ignored.
     IsHeldBack,
+}
+
+/// What happens if settings that may forbid something cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The session does not start.
+    Stops,
+    /// It goes on without them: somebody was told, or [`Governance::unread`] is looked at.
+    IsTold,
+}
+
+/// How settings are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// What is recorded.
+    pub remember: Remember,
+    /// What happens to settings that are not trusted.
+    pub untrusted: Untrusted,
+    /// What happens if guards cannot be read.
+    pub unread: Unread,
 }
 
 /// How the session of an agent is governed.
@@ -104,6 +129,8 @@ pub struct Governance {
     pub plugins: Vec<Plugin>,
     /// Warnings about the settings, for the user.
     pub warnings: Vec<String>,
+    /// What cannot be read although it may forbid something.
+    pub unread: Vec<String>,
     /// The host, with the settings' variables for child processes.
     pub host: Host,
     /// Masks secrets.
@@ -113,17 +140,27 @@ pub struct Governance {
     basis: Basis,
     /// The settings files.
     watch: Watch,
+    /// The files that act only partly since they have changed.
+    partly: Vec<PathBuf>,
+    /// How many versions of files were trusted when settings were loaded.
+    agreements: usize,
+}
+
+/// What was found when settings were loaded.
+#[derive(Debug, Default)]
+struct Found {
+    plugins: Vec<Plugin>,
+    warnings: Vec<String>,
+    unread: Vec<String>,
+    watch: Watch,
+    partly: Vec<PathBuf>,
+    agreements: usize,
 }
 
 impl Governance {
-    fn of(
-        core: &Arc<Core>,
-        place: Place,
-        basis: Basis,
-        mut warnings: Vec<String>,
-        watch: Watch,
-    ) -> Self {
+    fn of(core: &Arc<Core>, place: Place, basis: Basis, found: Found) -> Self {
         let Core { config, .. } = &**core;
+        let Found { mut plugins, mut warnings, unread, watch, partly, agreements } = found;
         let merged = Settings::merged(&basis.layers);
         let mut hook_layers: Vec<HookLayer> = settings::hooks_layers(&basis.layers)
             .into_iter()
@@ -133,13 +170,17 @@ impl Governance {
                 Some(HookLayer { source, hooks, off: !acts, env: Vec::new() })
             })
             .collect();
-        // S0 §5.2: plugins come behind the snapshot, by their ids.
-        let (plugins, odd) = active_plugins(config, &basis.roots.project_dir, &merged);
-        warnings.extend(odd.iter().map(ToString::to_string));
+        // S0 §5.2: plugins come behind the snapshot, by their ids. They stay as they were at the start.
+        let enabled = merged.enabled_plugins.clone().unwrap_or_default();
+        plugins.retain(|plugin| !is_switched_off(&enabled, &plugin.id));
         let act = settings::others_hooks_act(&basis.layers);
         hook_layers.extend(plugins.iter().flat_map(|plugin| plugin.hook_layers(act)));
         let (entries, refused) = collect(&hook_layers);
-        warnings.extend(refused.iter().map(ToString::to_string));
+        let told = |warning: &HookWarning| {
+            let file = warning.source.file.as_deref().unwrap_or(Path::new("")).to_string_lossy();
+            unread.contains(&warning.diagnostic(&file).to_string())
+        };
+        warnings.extend(refused.iter().filter(|one| !told(one)).map(ToString::to_string));
         let Derived { permissions, place, warnings: more } = basis.derive(place);
         warnings.extend(more);
         let redactor = redactor(config, &basis.secrets, &basis.layers);
@@ -148,7 +189,33 @@ impl Governance {
         let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
         let permissions = Arc::new(permissions);
         let core = Arc::clone(core);
-        Self { permissions, hooks, plugins, warnings, host, redactor, core, place, basis, watch }
+        Self {
+            permissions,
+            hooks,
+            plugins,
+            warnings,
+            unread,
+            host,
+            redactor,
+            core,
+            place,
+            basis,
+            watch,
+            partly,
+            agreements,
+        }
+    }
+
+    /// What stays as it was found at the start.
+    fn found(&mut self) -> Found {
+        Found {
+            plugins: self.plugins.clone(),
+            warnings: std::mem::take(&mut self.warnings),
+            unread: std::mem::take(&mut self.unread),
+            watch: std::mem::take(&mut self.watch),
+            partly: std::mem::take(&mut self.partly),
+            agreements: self.agreements,
+        }
     }
 
     /// The directories it applies to.
@@ -210,7 +277,8 @@ impl Governance {
         {
             store.keep_snapshot(&load::session_settings(theirs), &snapshot)?;
         }
-        Ok(Self::of(&self.core, place, basis, Vec::new(), Watch::default()))
+        let found = Found { plugins: self.plugins.clone(), ..Found::default() };
+        Ok(Self::of(&self.core, place, basis, found))
     }
 
     /// Applies the terms of the main agent's role: its hooks stay in force as long as those of the command line.
@@ -250,9 +318,8 @@ impl Governance {
 
     /// Rebuilds rules and hooks from the settings.
     pub fn rebuild(&mut self) {
-        let (basis, watch) = (self.basis.clone(), std::mem::take(&mut self.watch));
-        let warnings = std::mem::take(&mut self.warnings);
-        *self = Self::of(&self.core, self.place.clone(), basis, warnings, watch);
+        let (basis, found) = (self.basis.clone(), self.found());
+        *self = Self::of(&self.core, self.place.clone(), basis, found);
     }
 
     /// Masks these too.
@@ -272,7 +339,7 @@ impl Governance {
     pub fn servers(&self, plugins: &[PluginServers]) -> Result<Servers, StoreError> {
         let Basis { roots, layers, .. } = &self.basis;
         let repository = trust::name_of(&trust::repository_root(&roots.project_dir));
-        let trusted = self.core.store.trusted(&repository)?;
+        let trusted = self.core.trusted(&repository)?;
         Ok(servers::find(&self.core.config, roots, layers, &trusted, plugins))
     }
 
@@ -313,11 +380,11 @@ fn hosts(
     (host, hook_host, warnings)
 }
 
-/// Masks the secrets of the process and of its settings, and those that become known later.
+/// Masks the secrets of the process, and those that become known later. That includes those of these settings: the
+/// record and the other sessions of the process must know them too.
 fn redactor(config: &Config, secrets: &[String], layers: &[Layer]) -> Redactor {
-    let known = config.secrets.iter().chain(secrets).cloned();
-    Redactor::knowing(known.chain(settings::secrets(layers)))
-        .and_later(config.learned_secrets.clone())
+    config.learned_secrets.learn(settings::secrets(layers).chain(secrets.iter().cloned()));
+    config.redactor()
 }
 
 #[cfg(test)]

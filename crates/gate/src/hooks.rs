@@ -60,17 +60,20 @@ impl Gate {
 
     /// A hook's text for the model, shortened; the full text goes to a file that the model may read.
     pub fn shortened(&self, text: String) -> String {
-        let Some((cut, _)) = text.char_indices().nth(MAX_CONTEXT_CHARS) else { return text };
+        if text.char_indices().nth(MAX_CONTEXT_CHARS).is_none() {
+            return text;
+        }
+        let shown = self.redactor().first_chars(&text, MAX_CONTEXT_CHARS);
         let name = format!("hook-{}.txt", ToolUseId::generate());
         let whole = self.save_full_text(&name, &text);
-        format!("{}\n[cut after {MAX_CONTEXT_CHARS} characters; {whole}]", &text[..cut])
+        format!("{shown}\n[cut after {MAX_CONTEXT_CHARS} characters; {whole}]")
     }
 
     /// Saves a text that is too long for the model to a file, and says where.
     pub fn save_full_text(&self, name: &str, text: &str) -> String {
         let kept = self.record.core.host.new_output(self.record.session(), name);
         let kept = kept.and_then(|(path, mut file)| {
-            file.write_all(text.as_bytes())?;
+            file.write_all(self.redactor().mask(text).as_bytes())?;
             Ok(path)
         });
         match kept {

@@ -193,7 +193,7 @@ pub fn check_call(workspace: &Arc<Workspace>, subject: &Subject<'_>) -> (Governe
         Decision::Allow(allowed) => {
             governed.scope = allowed.scope();
             let Allowed { files, approval, .. } = allowed;
-            let hash = |real: &Path| std::fs::read(real).ok().map(|bytes| prefixed_hash(&bytes));
+            let hash = |real: &Path| ona_files::content(real).ok().map(|bytes| prefixed_hash(&bytes));
             governed.seen =
                 files.into_iter().map(|file| (file.real.clone(), hash(&file.real))).collect();
             match mismatch(&governed, subject) {
@@ -217,7 +217,7 @@ pub fn stale(
         let known = store.last_view(session, &masked_path(redactor, &target.real))?;
         let Some(view) = known else { continue };
         // A file that no longer exists cannot be overwritten.
-        let now = std::fs::read(&target.real).ok();
+        let now = ona_files::content(&target.real).ok();
         if now.is_some_and(|bytes| ContentHash::of(&bytes) != view.hash) {
             stale.push(target.real.clone());
         }
@@ -238,7 +238,7 @@ fn mismatch(governed: &Governed, subject: &Subject<'_>) -> Option<Refusal> {
         return None;
     }
     let (real, _) = governed.seen.first()?;
-    let old = std::fs::read(real).ok();
+    let old = ona_files::content(real).ok();
     let bare = metadata::bare(subject.tool.facts().kind, subject.input);
     let new = subject.tool.preview(&bare, old.as_deref())?;
     let path = relative(governed.workspace.root(), real).ok()?;

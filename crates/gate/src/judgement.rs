@@ -81,6 +81,8 @@ pub struct Judgement<'g> {
     pub cancel: &'g CancellationToken,
     /// Whether a foreign host wants the permission rules to apply.
     pub rules_wanted: bool,
+    /// Whether the host of a foreign call asks its user if a stage says so.
+    pub host_asks: bool,
     /// The answers of the stages, once all have been asked.
     pub answers: Vec<Answer>,
     /// What is recorded with it.
@@ -114,6 +116,7 @@ impl<'g> Judgement<'g> {
             effects: Effects::default(),
             cancel,
             rules_wanted: true,
+            host_asks: false,
             answers: Vec::new(),
             noted: Noted::default(),
             governed: None,

@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod intents;
 pub mod judgement;
 mod masked_path;
+mod moved;
 pub mod outcome;
 pub mod phase;
 pub mod rule_words;
@@ -89,6 +90,8 @@ pub struct Gate {
     pub workspace: Option<Arc<Workspace>>,
     /// The engine's services for calls: models, agents, skills.
     pub engine: Arc<dyn EngineServices>,
+    /// The names of MCP servers that are configured, where they are not connected.
+    pub unconnected: Vec<String>,
     /// One call at a time is judged, run and recorded, however many agents are running.
     turn: Arc<Semaphore>,
     /// The mode before planning.
@@ -113,6 +116,7 @@ impl Gate {
             front,
             workspace: None,
             engine,
+            unconnected: Vec::new(),
             turn: Arc::new(Semaphore::new(1)),
             mode_before_planning: None,
         };
@@ -136,6 +140,7 @@ impl Gate {
             front,
             workspace: None,
             engine: Arc::clone(&self.engine),
+            unconnected: Vec::new(),
             turn: Arc::new(Semaphore::new(1)),
             mode_before_planning: None,
         })
@@ -152,6 +157,7 @@ impl Gate {
             front: self.front.another(),
             workspace: self.workspace.clone(),
             engine: Arc::clone(&self.engine),
+            unconnected: Vec::new(),
             turn: Arc::clone(&self.turn),
             mode_before_planning: self.mode_before_planning,
         })

@@ -2,8 +2,8 @@
 
 use ona_policy::secrets::Redactor;
 use ona_store::{CallOutcome, GateRow};
-use ona_types::ToolOutput;
 use ona_types::gate::{Answer, StageName, Verdict};
+use ona_types::{Change, ToolOutput};
 use serde_json::Value;
 
 use super::judgement::Noted;
@@ -91,6 +91,9 @@ pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
     if let Some(task) = &mut output.task {
         redactor.mask_string(&mut task.command);
     }
+    for change in &mut output.changes {
+        mask_change(change, redactor);
+    }
     // The session uses the real path; only the record has the masked one.
     let views = output.views.iter_mut().map(|view| &mut view.path);
     for path in views.chain(&mut output.cwd) {
@@ -98,6 +101,27 @@ pub fn mask_output(output: &mut ToolOutput, redactor: &Redactor) {
     }
     for value in output.detail.values_mut() {
         redactor.mask_value(value);
+    }
+}
+
+/// Masks a change of the session's state.
+fn mask_change(change: &mut Change, redactor: &Redactor) {
+    match change {
+        Change::Todos(todos) => {
+            for todo in todos {
+                redactor.mask_string(&mut todo.content);
+                redactor.mask_string(&mut todo.active_form);
+            }
+        }
+        Change::PlanSubmitted(plan) | Change::PlanApproved(plan) => {
+            redactor.mask_string(plan);
+        }
+        Change::PlanRejected { plan, reason } => {
+            redactor.mask_string(plan);
+            redactor.mask_string(reason);
+        }
+        // What the user wrote, and names of tools.
+        Change::SkillTold { .. } | Change::ToolsLoaded(_) | Change::Planning => {}
     }
 }
 

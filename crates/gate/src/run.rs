@@ -34,6 +34,7 @@ impl Judgement<'_> {
             tool_use_id: self.id,
             session,
             place: gate.place(),
+            judged: &self.effects,
             views: &views,
             hides: &hides,
             services: &services,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use ona_front::{Event, Human};
 use ona_hooks::Judge;
 use ona_mcp::{OnProgress, Pool};
+use ona_policy::{By, Call, Effects};
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{
-    AgentOrder, AgentType, Calling, Deferred, ServiceError, SessionServices, SkillView, TaskView,
-    Waits, WebFetchSettings, WebFound, WebQuery, WebSearchSettings, Whose,
+    AgentOrder, AgentType, AlsoRuled, Calling, Deferred, ServiceError, SessionServices, SkillView,
+    TaskView, Waits, WebFetchSettings, WebFound, WebQuery, WebSearchSettings, Whose,
 };
-use ona_types::{Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
+use ona_types::{Behavior, Phase, TaskId, TaskKind, Todo, ToolOutput, ToolUseId};
 
 use super::Gate;
 
@@ -71,9 +72,14 @@ pub trait EngineServices: Send + Sync {
         })
     }
 
-    /// Information about a skill.
-    fn skill_view(&self, _name: &str) -> Option<SkillView> {
-        None
+    /// Information about a skill, or why it cannot be applied.
+    fn skill_view(&self, name: &str) -> Result<SkillView, ServiceError> {
+        Err(ServiceError(format!("unknown skill `{name}`")))
+    }
+
+    /// Whether an agent of this type can be started, or why not.
+    fn may_start(&self, _: &Gate, _agent_type: &str) -> Result<(), ServiceError> {
+        Ok(())
     }
 
     /// Applies a skill.
@@ -253,8 +259,12 @@ impl SessionServices for GateServices<'_> {
         self.0.engine.agent(self.0, order, call)
     }
 
-    fn skill_view(&self, name: &str) -> Option<SkillView> {
+    fn skill_view(&self, name: &str) -> Result<SkillView, ServiceError> {
         self.0.engine.skill_view(name)
+    }
+
+    fn may_start(&self, agent_type: &str) -> Result<(), ServiceError> {
+        self.0.engine.may_start(self.0, agent_type)
     }
 
     fn skill<'a>(
@@ -268,6 +278,22 @@ impl SessionServices for GateServices<'_> {
 
     fn servers(&self) -> Option<Arc<Pool>> {
         self.0.pool()
+    }
+
+    fn server_names(&self) -> Vec<String> {
+        match self.0.pool() {
+            Some(pool) => pool.statuses().into_iter().map(|status| status.name).collect(),
+            None => self.0.unconnected.clone(),
+        }
+    }
+
+    fn denies(&self, ruled: &AlsoRuled) -> bool {
+        // What it would touch is unknown: rules match the name.
+        let effects = Effects::default();
+        let (tool, facts, input) = (ruled.name.as_str(), ruled.facts, &ruled.input);
+        let ruling =
+            self.0.governance.permissions.judge(&Call { tool, facts, input, effects: &effects });
+        ruling.behavior == Behavior::Deny && matches!(ruling.by, By::Rules(_))
     }
 
     fn progress(&self, call: &ToolUseId) -> Option<OnProgress> {

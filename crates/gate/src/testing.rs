@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::core::Core;
-use crate::governance::{Governance, Remember, Untrusted};
+use crate::governance::{Governance, LoadOptions, Remember, Unread, Untrusted};
 use crate::services::NoEngine;
 use crate::{Gate, Record};
 
@@ -63,9 +63,14 @@ impl World {
             cwd: self.project.clone(),
             project_dir: self.project.clone(),
             additional_dirs: Vec::new(),
+            home: None,
         };
-        let (remember, untrusted) = (Remember::Settings, Untrusted::Stops);
-        let governance = Governance::load(&self.core, &seat, place, remember, untrusted).unwrap();
+        let options = LoadOptions {
+            remember: Remember::Settings,
+            untrusted: Untrusted::Stops,
+            unread: Unread::IsTold,
+        };
+        let governance = Governance::load(&self.core, &seat, place, options).unwrap();
         let record = Record { core: Arc::clone(&self.core), seat };
         Gate::new(record, governance, Arc::new(NoEngine))
     }

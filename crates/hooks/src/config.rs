@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use ona_policy::{Anchors, Rule, Source};
-use ona_types::Behavior;
 use ona_types::hook::HookEvent;
+use ona_types::{Behavior, Diagnostic};
 use serde_json::{Map, Value};
 
 use crate::http::{self, RequestError};
@@ -150,14 +150,28 @@ pub struct HookWarning {
     pub why: String,
     /// Whether it is left out for that.
     pub left_out: bool,
+    /// Whether it cannot be read, so that a guard may be missing. What only ona does not know, such as an event of
+    /// another product, is no guard here.
+    pub unreadable: bool,
+}
+
+impl HookWarning {
+    /// What is wrong, and what it means for the hook.
+    fn problem(&self) -> String {
+        // The author of a guard must learn that it does not run.
+        let so = if self.left_out { ": the hook does not run" } else { "" };
+        format!("{}{so}", self.why)
+    }
+
+    /// The same about a file.
+    pub fn diagnostic(&self, file: &str) -> Diagnostic {
+        Diagnostic::new(file, self.problem()).in_key(&*self.place)
+    }
 }
 
 impl fmt::Display for HookWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source, place, why, left_out } = self;
-        // The author of a guard must learn that it does not run.
-        let so = if *left_out { ": the hook does not run" } else { "" };
-        write!(f, "{source}: {place}: {why}{so}")
+        write!(f, "{}: {}: {}", self.source, self.place, self.problem())
     }
 }
 
@@ -188,16 +202,27 @@ struct Reader {
 
 impl Reader {
     fn warn(&mut self, source: &Source, place: &str, why: &str) {
-        self.say(source, place, why, false);
+        self.say(source, place, why, (false, false));
     }
 
     fn leave_out(&mut self, source: &Source, place: &str, why: &str) {
-        self.say(source, place, why, true);
+        self.say(source, place, why, (true, true));
     }
 
-    fn say(&mut self, source: &Source, place: &str, why: &str, left_out: bool) {
+    /// Leaves out what ona does not know.
+    fn leave_to_others(&mut self, source: &Source, place: &str, why: &str) {
+        self.say(source, place, why, (true, false));
+    }
+
+    fn say(
+        &mut self,
+        source: &Source,
+        place: &str,
+        why: &str,
+        (left_out, unreadable): (bool, bool),
+    ) {
         let (source, place, why) = (source.clone(), place.to_owned(), why.to_owned());
-        self.warnings.push(HookWarning { source, place, why, left_out });
+        self.warnings.push(HookWarning { source, place, why, left_out, unreadable });
     }
 
     fn layer(&mut self, source: &Source, hooks: &Value) {
@@ -207,7 +232,7 @@ impl Reader {
                 for (name, groups) in events {
                     let place = format!("hooks.{name}");
                     let Ok(event) = name.parse::<HookEvent>() else {
-                        self.leave_out(source, &place, "unknown event");
+                        self.leave_to_others(source, &place, "unknown event");
                         continue;
                     };
                     match groups {
@@ -243,7 +268,9 @@ impl Reader {
         let named = text(group, "hook_event_name").or_else(|| text(group, "event"));
         let event = match (event, named.map(str::parse::<HookEvent>)) {
             (Some(event), _) | (None, Some(Ok(event))) => event,
-            (None, Some(Err(error))) => return self.leave_out(source, place, &error.to_string()),
+            (None, Some(Err(error))) => {
+                return self.leave_to_others(source, place, &error.to_string());
+            }
             (None, None) => return self.leave_out(source, place, "`hook_event_name` is missing"),
         };
         let matcher = match group.get("matcher") {
@@ -284,6 +311,9 @@ impl Reader {
         };
         let handler = match read_handler(event, entry) {
             Ok(handler) => handler,
+            Err(why) if why.is_unknown_here() => {
+                return self.leave_to_others(source, place, &why.to_string());
+            }
             Err(why) => return self.leave_out(source, place, &why.to_string()),
         };
         if entry.get("async") == Some(&Value::Bool(true)) {
@@ -306,14 +336,13 @@ impl Reader {
         let condition = self.condition(source, place, event, entry);
         let compiled = Matcher::parse(matcher);
         match compiled {
-            Matcher::Nothing => self.warn(
-                source,
-                place,
-                &format!(
+            Matcher::Nothing => {
+                let why = format!(
                     "`{}` is not a valid pattern: it matches nothing, so the hook never runs",
                     shortened(matcher)
-                ),
-            ),
+                );
+                self.say(source, place, &why, (false, true));
+            }
             Matcher::Unjudged(why) => self.warn(
                 source,
                 place,
@@ -386,10 +415,9 @@ fn anywhere() -> Anchors {
 /// A text shortened for a message: the beginning of its first line.
 pub(crate) fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < text.trim_end().len() => format!("{line}…"),
-        None => line.to_owned(),
+    match ona_types::whole_words(line, 200) {
+        shown if shown.len() < text.trim_end().len() => format!("{shown}…"),
+        shown => shown.to_owned(),
     }
 }
 
@@ -418,6 +446,13 @@ enum HandlerError {
     NotAsked { event: HookEvent, kind: String },
     #[error("`type` must be command, http, prompt or agent, not `{0}`")]
     Type(String),
+}
+
+impl HandlerError {
+    /// Whether it is a kind of hook that ona does not have, or not for this event.
+    fn is_unknown_here(&self) -> bool {
+        matches!(self, Self::OnlyCommands(_) | Self::NotAsked { .. } | Self::Type(_))
+    }
 }
 
 fn read_handler(event: HookEvent, entry: &Map<String, Value>) -> Result<Handler, HandlerError> {

@@ -34,6 +34,8 @@ pub struct Fired {
     pub updated_input: Option<Map<String, Value>>,
     /// The hooks that have replaced it, the last of which has its way.
     pub updated_by: BTreeSet<i64>,
+    /// What the model sees instead of the result of a server's tool; of several the last.
+    pub updated_output: Option<Value>,
     /// Text for the model.
     pub contexts: Vec<String>,
     /// Text for the user.
@@ -254,8 +256,11 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
         }
         HookSpecificOutput::CwdChanged { watch_paths }
         | HookSpecificOutput::FileChanged { watch_paths } => watch(fired, watch_paths),
-        HookSpecificOutput::PostToolUse { additional_context, .. }
-        | HookSpecificOutput::PostToolUseFailure { additional_context }
+        HookSpecificOutput::PostToolUse { additional_context, updated_mcp_tool_output } => {
+            fired.contexts.extend(additional_context);
+            fired.updated_output = updated_mcp_tool_output.or(fired.updated_output.take());
+        }
+        HookSpecificOutput::PostToolUseFailure { additional_context }
         | HookSpecificOutput::UserPromptSubmit { additional_context }
         | HookSpecificOutput::Setup { additional_context }
         | HookSpecificOutput::SubagentStart { additional_context }

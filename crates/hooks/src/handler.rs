@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_policy::secrets::Redactor;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::ToolUseId;
 use tokio_util::sync::CancellationToken;
@@ -91,7 +92,7 @@ pub(crate) async fn run_command(
             cap: STREAM_CAP,
         };
         match ona_sandbox::run(spec, cancel).await {
-            Ok(outcome) => return ran(&outcome, limit),
+            Ok(outcome) => return ran(&outcome, limit, &host.redactor),
             Err(error) => last = error.to_string(),
         }
     }
@@ -101,10 +102,10 @@ pub(crate) async fn run_command(
 /// The hint for a hook that exited with a code that has no meaning.
 pub(crate) const DECIDES_NOTHING: &str = "it decides nothing: to block, a hook exits 2";
 
-fn ran(outcome: &ChildOutcome, limit: Duration) -> Ran {
+fn ran(outcome: &ChildOutcome, limit: Duration, redactor: &Redactor) -> Ran {
     let mut ran = Ran {
-        stdout: decoded(&outcome.stdout),
-        stderr: decoded(&outcome.stderr),
+        stdout: decoded(&outcome.stdout, redactor),
+        stderr: decoded(&outcome.stderr, redactor),
         stdout_cut: outcome.stdout.truncated,
         stderr_cut: outcome.stderr.truncated,
         ..Ran::default()
@@ -164,10 +165,10 @@ fn environment(
     env
 }
 
-fn decoded(stream: &Captured) -> String {
-    let mut text = String::from_utf8_lossy(&stream.bytes).into_owned();
-    if stream.truncated {
-        text.push_str(TRUNCATED);
+fn decoded(stream: &Captured, redactor: &Redactor) -> String {
+    let text = String::from_utf8_lossy(&stream.bytes);
+    match stream.truncated {
+        true => redactor.cut_after(&text) + TRUNCATED,
+        false => text.into_owned(),
     }
-    text
 }

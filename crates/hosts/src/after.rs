@@ -1,7 +1,6 @@
 //! After a call: its changes are found and traced, and the record is completed.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,17 +8,18 @@ use ona_intents::file::Found;
 use ona_intents::gate::CallClass;
 use ona_intents::hook_policy::{Class, Classified};
 use ona_policy::secrets::Redactor;
-use ona_store::{CallOutcome, CallStart, HeardHook};
+use ona_store::{CallOutcome, CallStart, HeardHook, StoreError};
 use ona_tools::Tool as _;
 use ona_trace::TraceEntry;
 use ona_trace::entry::ScopeValidation;
+use ona_types::hook::HookInvocation;
 use ona_types::{FileView, Seen, ToolKind, ToolOutput, ToolUseId};
 use serde_json::{Value, json};
 
 use super::before::Pending;
 use super::payload::HostCall;
 use super::tools::HostTool;
-use super::{HostError, HostHook, Reply, context, targets};
+use super::{HostError, HostHook, Reply, context};
 use ona_gate::intents::lesson::{self, Check};
 use ona_gate::intents::observe::Before;
 use ona_gate::intents::record::Who;
@@ -42,11 +42,20 @@ impl HostHook<'_> {
             Some(pending) => pending.tool_use_id.clone(),
             // The host did not ask before it ran.
             None => {
-                let (id, owner) = (self.id_for(call)?, self.owner());
+                let owner = self.owner();
                 let MaskedCall { tool, input } =
                     MaskedCall::new(&call.tool, &call.input, self.gate.redactor());
-                let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
-                store.start_call(self.gate.seat(), &start)?;
+                let id = loop {
+                    let id = self.id_for(call)?;
+                    let start = CallStart { id: &id, tool: &tool, input: &input, owner: &owner };
+                    match store.start_call(self.gate.seat(), &start) {
+                        // Another process has taken the id meanwhile.
+                        Err(StoreError::CallExists(_)) => {}
+                        started => break started.map(|()| id)?,
+                    }
+                };
+                let detail = json!({"tool_use_id": id, "host": self.host.as_str()});
+                self.events.push(("ran_without_judgement".to_owned(), detail));
                 id
             }
         };
@@ -62,7 +71,8 @@ impl HostHook<'_> {
         let outcome = CallOutcome::of(&output);
         // A refused call has its outcome already.
         let outcome = Some((&id, &outcome)).filter(|_| !was_refused);
-        let (hook, events) = (self.row(&reply), self.events());
+        let hook = HookInvocation { tool_use_id: Some(id.clone()), ..self.row(&reply) };
+        let events = self.events();
         let heard = HeardHook { hook: &hook, events: &events };
         self.gate.store().foreign_after(self.gate.seat(), &call.id, outcome, &heard)?;
         Ok(reply)
@@ -77,7 +87,7 @@ impl HostHook<'_> {
         output: &mut ToolOutput,
     ) -> Option<String> {
         let workspace = Arc::clone(self.gate.workspace.as_ref()?);
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, self.gate.place());
         let subject = Subject {
             tool,
             input: &call.input,
@@ -109,12 +119,16 @@ impl HostHook<'_> {
                         CallClass::Classified(Classified { class: Class::Destructive, reason });
                 }
                 refused = pending.refused;
-                let before = pending.before.as_deref().and_then(taken_down);
+                let outputs = self.gate.record.core.host.outputs_of(self.gate.record.session());
+                let before = pending.before.as_deref().and_then(|path| taken_down(path, &outputs));
                 let before =
                     before.unwrap_or_else(|| Before::unseen(workspace.root(), &effects.writes));
                 before.changes(workspace.root(), &vouched).await
             }
             None => {
+                // Nobody has judged it, so it was done for no intent.
+                governed.intent = None;
+                governed.scope = ScopeValidation::Fail;
                 warnings.push("not_asked_before".to_owned());
                 let unseen = Before::unseen(workspace.root(), &effects.writes);
                 unseen.changes(workspace.root(), &vouched).await
@@ -176,13 +190,13 @@ impl HostHook<'_> {
 
     /// The files that the agent has read or written.
     fn views(&self, tool: &HostTool, call: &HostCall) -> Vec<FileView> {
-        let effects = targets::effects(tool.kind(), &call.input, &self.gate.place().cwd);
+        let effects = tool.effects(&call.input, self.gate.place());
         let targets = match tool.kind() {
             ToolKind::Command => Vec::new(),
             _ => effects.reads.into_iter().chain(effects.writes).collect(),
         };
         let view = |real: PathBuf| {
-            let bytes = std::fs::read(&real).ok()?;
+            let bytes = ona_files::content(&real).ok()?;
             let hash = ona_types::ContentHash::of(&bytes);
             Some(FileView { path: real, hash, seen: Seen::Whole })
         };
@@ -190,10 +204,13 @@ impl HostHook<'_> {
     }
 }
 
-/// What the first hook recorded; the file is removed.
-fn taken_down(path: &Path) -> Option<Before> {
-    let read = File::open(path).ok().map(io::BufReader::new);
-    let before = read.and_then(|file| serde_json::from_reader(file).ok());
+/// What the first hook recorded in a file of this directory; the file is removed.
+fn taken_down(path: &Path, outputs: &Path) -> Option<Before> {
+    if path.parent() != Some(outputs) {
+        return None;
+    }
+    let read = ona_files::content(path).ok();
+    let before = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     // A leftover is removed with the session.
     let _ = fs::remove_file(path);
     before

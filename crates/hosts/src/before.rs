@@ -8,6 +8,7 @@ use ona_intents::hook_policy::Classified;
 use ona_store::{CallOutcome, CallStart, ForeignCall, HeardHook, StoreError};
 use ona_trace::entry::{MutationClass, ScopeValidation};
 use ona_types::gate::Answer;
+use ona_types::hook::HookInvocation;
 use ona_types::{ToolKind, ToolOutput, ToolUseId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -44,9 +45,14 @@ impl HostHook<'_> {
         options: &HostOptions,
     ) -> Result<Reply, HostError> {
         let tool = HostTool::named(&call.tool);
-        let id = self.id_for(call)?;
-        let foreign =
-            Foreign { id: &id, tool: &tool, input: call.input.clone(), rules: options.rules };
+        let mut id = self.id_for(call)?;
+        let foreign = Foreign {
+            id: &id,
+            tool: &tool,
+            input: call.input.clone(),
+            rules: options.rules,
+            host_asks: self.host.asks(),
+        };
         let judged = self.gate.judge_foreign(foreign).await?;
         let redactor = self.gate.redactor();
         let denied = judged.denied.as_ref().map(|(_, reason)| redactor.mask(reason).into_owned());
@@ -57,7 +63,7 @@ impl HostHook<'_> {
         if denied.is_none() && tool.kind() == ToolKind::SelectIntent {
             self.select(call)?;
         }
-        let pending = self.pending(&id, &judged).await;
+        let mut pending = self.pending(&id, &judged).await;
         let reply = match (denied, asked(&judged.answers)) {
             (Some(reason), _) => refusal(reason),
             (None, Some(reason)) if self.host.asks() => Reply {
@@ -78,21 +84,35 @@ impl HostHook<'_> {
         let masked = MaskedCall::new(&call.tool, &call.input, redactor);
         let mut gate = gate_rows(&judged.answers);
         mask_rows(&mut gate, redactor);
-        let foreign = ForeignCall {
-            call: CallStart {
+        loop {
+            let start = CallStart {
                 id: &id,
                 tool: &masked.tool,
                 input: &masked.input,
                 owner: &self.owner(),
-            },
-            host_id: &call.id,
-            gate: &gate,
-            found: &serde_json::to_value(&pending).unwrap_or_default(),
-            refused: outcome.as_ref(),
-        };
-        let (hook, events) = (self.row(&reply), self.events());
-        let heard = HeardHook { hook: &hook, events: &events };
-        self.gate.store().foreign_before(self.gate.seat(), &foreign, &heard)?;
+            };
+            let foreign = ForeignCall {
+                call: start,
+                host_id: &call.id,
+                gate: &gate,
+                found: &serde_json::to_value(&pending).unwrap_or_default(),
+                refused: outcome.as_ref(),
+            };
+            let hook = HookInvocation { tool_use_id: Some(id.clone()), ..self.row(&reply) };
+            let events = self.events();
+            let heard = HeardHook { hook: &hook, events: &events };
+            match self.gate.store().foreign_before(self.gate.seat(), &foreign, &heard) {
+                // Another process has taken the id meanwhile.
+                Err(StoreError::CallExists(_)) => id = self.id_for(call)?,
+                other => break other?,
+            }
+            for (_, event) in &mut self.events {
+                if event["tool_use_id"] == json!(pending.tool_use_id) {
+                    event["tool_use_id"] = json!(id);
+                }
+            }
+            pending.tool_use_id = id.clone();
+        }
         Ok(reply)
     }
 

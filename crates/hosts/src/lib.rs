@@ -34,7 +34,7 @@ use ona_types::hook::{HookEvent, HookInvocation};
 use serde_json::{Value, json};
 
 use ona_gate::core::Core;
-use ona_gate::governance::{Governance, GovernanceError, Remember, Untrusted};
+use ona_gate::governance::{Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted};
 use ona_gate::intents::record;
 use ona_gate::services::{AgentIdentity, EngineServices};
 use ona_gate::{Gate, Record};
@@ -242,9 +242,15 @@ impl<'e> HostHook<'e> {
         let began = options.project_dir.as_deref().and_then(around);
         let began = began.or_else(|| around(Path::new(&seat.project_dir)));
         let workspace = began.or(here).map(Arc::new);
-        let place = Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new() };
-        let (remember, untrusted) = (Remember::Nothing, Untrusted::IsHeldBack);
-        let mut governance = Governance::load(core, &seat, place, remember, untrusted)?;
+        let place =
+            Place { project_dir: cwd.clone(), cwd, additional_dirs: Vec::new(), home: None };
+        // What cannot be read is answered with each call that the rules judge.
+        let options = LoadOptions {
+            remember: Remember::Nothing,
+            untrusted: Untrusted::IsHeldBack,
+            unread: Unread::IsTold,
+        };
+        let mut governance = Governance::load(core, &seat, place, options)?;
         // The host names its mode, which may be one of ona's.
         let mode = payload.permission_mode.as_deref();
         let mode = mode.and_then(|mode| mode.parse::<PermissionMode>().ok());

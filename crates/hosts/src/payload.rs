@@ -1,15 +1,16 @@
 //! The input of a host's hook, in any version: missing fields get defaults, new ones are ignored.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use ona_types::hook::HookEvent;
-use ona_types::{ContentHash, SessionId, ToolUseId};
+use ona_types::{ContentHash, SessionId, ToolUseId, hashed, is_plain_name};
 use serde_json::Value;
 
 use super::Host;
 
-/// The limit for ids and names, in bytes.
-const MAX_ID: usize = 200;
+/// The limit for names of tools, in bytes.
+const MAX_NAME: usize = 200;
 
 /// The input of a host's hook.
 #[derive(Clone, Debug)]
@@ -61,8 +62,13 @@ impl Payload {
             HookEvent::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
         let event =
             event.ok_or_else(|| PayloadError::UnknownEvent(name.chars().take(80).collect()))?;
-        let session = text("session_id").map(str::trim).filter(|id| is_id(id));
+        let session = text("session_id").map(str::trim).filter(|id| !id.is_empty());
         let session = session.ok_or(PayloadError::Field("session_id"))?;
+        // An id is not a place in the file system, and the calls of an odd one are judged all the same.
+        let session = &*match is_plain_name(session) {
+            true => Cow::Borrowed(session),
+            false => Cow::Owned(hashed(host.as_str(), session)),
+        };
         let is_about_a_call = matches!(
             event,
             HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure
@@ -79,15 +85,15 @@ impl Payload {
     }
 }
 
-fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_ID && !text.chars().any(char::is_control)
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME && !text.chars().any(char::is_control)
 }
 
 fn call(host: Host, said: &Value, session: &str) -> Result<HostCall, PayloadError> {
-    let tool = said.get("tool_name").and_then(Value::as_str).filter(|name| is_id(name));
+    let tool = said.get("tool_name").and_then(Value::as_str).filter(|name| is_name(name));
     let tool = tool.ok_or(PayloadError::Field("tool_name"))?;
     let input = said.get("tool_input").cloned().unwrap_or(Value::Null);
-    let id = said.get("tool_use_id").and_then(Value::as_str).filter(|id| is_id(id));
+    let id = said.get("tool_use_id").and_then(Value::as_str).filter(|id| is_plain_name(id));
     // Older hosts give calls no id. Then equal calls get the same one.
     let id = id.map_or_else(
         || {

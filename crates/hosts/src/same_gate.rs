@@ -66,6 +66,7 @@ proptest! {
             let id = ToolUseId::generate();
             let foreign = ForeignCall {
                 id: &id, tool: &HostTool::named(tool), input: input.clone(), rules: true,
+                host_asks: true,
             };
             let theirs = runtime.block_on(world.gate().judge_foreign(foreign)).unwrap();
             let cancel = CancellationToken::new();

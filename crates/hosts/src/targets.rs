@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ona_policy::Effects;
 use ona_policy::path::Target;
+use ona_policy::{Effects, Start};
 use ona_repo::Disk;
+use ona_tools::Place;
 use ona_types::{ToolKind, WriteAction};
 use serde_json::Value;
 
@@ -20,7 +21,8 @@ const CONTENT: [&str; 8] =
     ["content", "contents", "new_string", "new_str", "file_text", "text", "patch", "code_edit"];
 
 /// What the call would touch, or why that is not known.
-pub(super) fn effects(kind: ToolKind, input: &Value, cwd: &Path) -> Effects {
+pub(super) fn effects(kind: ToolKind, input: &Value, place: &Place) -> Effects {
+    let cwd = place.cwd.as_path();
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let dir = text("workdir").map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
     let one = |path: Option<&str>| match path {
@@ -29,7 +31,8 @@ pub(super) fn effects(kind: ToolKind, input: &Value, cwd: &Path) -> Effects {
     };
     match kind {
         ToolKind::Command => {
-            match command_of(input).map(|line| Effects::of_shell(&Disk, &line, &dir)) {
+            let start = Start { cwd: &dir, home: place.home.as_deref() };
+            match command_of(input).map(|line| Effects::of_shell(&Disk, &line, start)) {
                 Some(Ok(effects)) => effects,
                 Some(Err(error)) => opaque(error.to_string()),
                 None => opaque("the call names no command".to_owned()),
@@ -106,13 +109,13 @@ mod tests {
             ("mcp__x__write", json!({"file_path": "a"}), &[]),
             ("Edit", json!({}), &[]),
         ] {
-            let effects = effects(kind_of(tool), &input, Path::new("/w"));
+            let effects = effects(kind_of(tool), &input, &Place::at("/w"));
             let found: Vec<_> =
                 effects.writes.iter().map(|target| target.named.display().to_string()).collect();
             assert_eq!(found, files, "{tool} {input}");
             assert_eq!(effects.opaque, None);
         }
         let (kind, input) = (kind_of("apply_patch"), json!({"command": "no patch"}));
-        assert!(effects(kind, &input, Path::new("/w")).opaque.is_some());
+        assert!(effects(kind, &input, &Place::at("/w")).opaque.is_some());
     }
 }

@@ -54,6 +54,48 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
     (ToolKind::SelectIntent, &["SelectActiveIntent", "select_active_intent", "SelectIntent"]),
 ];
 
+/// Tools of hosts that change no files: they plan, ask, wait, or start agents whose calls are judged themselves. ona's own
+/// tools of this kind count too.
+const HARMLESS: &[&str] = &[
+    // Claude Code
+    "BashOutput",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "ListMcpResourcesTool",
+    "NotebookRead",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "SlashCommand",
+    "StructuredOutput",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TodoRead",
+    // Codex
+    "list_dir",
+    "request_user_input",
+    "tool_search",
+    "update_plan",
+    "view_image",
+    "wait",
+    // Roo Code
+    "access_mcp_resource",
+    "ask_followup_question",
+    "attempt_completion",
+    "fetch_instructions",
+    "new_task",
+    "switch_mode",
+    "update_todo_list",
+];
+
+/// Whether a tool that has no other kind is known to change no files.
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || ona_tools::find(name).is_some()
+}
+
 /// The kind of a tool, by its name at any host.
 pub fn kind_of(name: &str) -> ToolKind {
     if name == SELECT {
@@ -85,6 +127,19 @@ impl HostTool {
     /// What it does.
     pub(super) fn kind(&self) -> ToolKind {
         self.kind
+    }
+
+    /// What a call would touch. A tool that ona does not know may change any file.
+    pub(super) fn effects(&self, input: &Value, place: &Place) -> Effects {
+        let mut effects = targets::effects(self.kind, input, place);
+        if self.kind == ToolKind::Other && effects.writes.is_empty() && !is_harmless(&self.name) {
+            effects.opaque = Some(format!(
+                "`{}` is not a tool that ona knows, so it may change files; `tools.readonly` in hook_policy.yaml lists \
+                 tools that only read",
+                self.name
+            ));
+        }
+        effects
     }
 }
 
@@ -119,7 +174,7 @@ impl Tool for HostTool {
     }
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {
-        Ok(targets::effects(self.kind, input, &place.cwd))
+        Ok(self.effects(input, place))
     }
 
     fn input_check(&self) -> &'static str {

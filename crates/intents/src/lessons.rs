@@ -15,8 +15,11 @@ use ona_trace::paths::{UnsafePath, inside};
 /// The heading above the lessons.
 pub const HEADING: &str = "## Lessons Learned";
 
-/// Files that lessons go to: the first one that exists, else the first.
-pub const FILES: [&str; 3] = ["CLAUDE.md", "AGENT.md", "AGENTS.md"];
+/// Files that lessons go to: the first one that exists, in the order in which a session reads them.
+pub const FILES: [&str; 4] = ["CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", NEW_FILE];
+
+/// The file for lessons where there is none of them (S4).
+const NEW_FILE: &str = "AGENT.md";
 
 /// Words that make a command a check (S4).
 pub const WORDS: [&str; 5] = ["test", "lint", "typecheck", "check-types", "ci"];
@@ -149,7 +152,7 @@ pub fn learn(
     }
     let (file, path, text) = match chosen {
         Some(chosen) => chosen,
-        None => (FILES[0], inside(workspace, FILES[0])?, String::new()),
+        None => (NEW_FILE, inside(workspace, NEW_FILE)?, String::new()),
     };
     let (command, output) = (redactor.mask(lesson.command), redactor.mask(lesson.output));
     let masked = Lesson { command: &command, output: &output, ..*lesson };

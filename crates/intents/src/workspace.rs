@@ -11,7 +11,7 @@ use ona_types::ToolKind;
 
 use crate::file::{self, Intents, LoadError, Loader, Stamp, stamp};
 use crate::gate::{CallClass, Decision, Request, Targets, judge, written};
-use crate::hook_policy::{HookPolicy, POLICY_FILE};
+use crate::hook_policy::{Class, Classified, HookPolicy, POLICY_FILE};
 use crate::ignore::{IGNORE_FILES, Ignore};
 
 /// A workspace and what its files say.
@@ -108,7 +108,7 @@ impl Workspace {
         let (intents, policy, ignore) = (self.intents(), self.policy(), self.ignore());
         let class = class_of(&policy, asked, &self.root);
         let (certain, unknown) = match class {
-            CallClass::Classified(_) => written(asked.command, asked.effects),
+            CallClass::Classified(_) => written(asked.effects),
             _ => (asked.effects.writes.clone(), asked.effects.opaque.clone()),
         };
         let request = Request {
@@ -146,6 +146,10 @@ fn class_of(policy: &HookPolicy, asked: &Asked<'_>, root: &Path) -> CallClass {
         ToolKind::Command | ToolKind::Server => by_command(),
         ToolKind::Other if asked.command.is_some() => by_command(),
         ToolKind::Other if !asked.effects.writes.is_empty() => CallClass::Write,
+        ToolKind::Other if asked.effects.opaque.is_some() => {
+            let reason = asked.effects.opaque.clone().unwrap_or_default();
+            CallClass::Classified(Classified { class: Class::Destructive, reason })
+        }
         ToolKind::Other => CallClass::Read,
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
-    ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::debug;
@@ -42,6 +43,24 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.tools.tools().into_iter().map(tool).collect()))
+    }
+
+    /// What the library cannot read as the method that it names ends up here too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        let why = match method.as_str() {
+            "tools/call" => wrong_call(request.params.as_ref()),
+            "initialize" | "ping" | "tools/list" => "its `params` do not fit",
+            _ => {
+                let unknown = format!("unknown method `{method}`");
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, unknown, None));
+            }
+        };
+        Err(ErrorData::invalid_params(format!("{method}: {why}"), None))
     }
 
     async fn call_tool(
@@ -110,6 +129,17 @@ impl Reporter {
         if let Some(sender) = &self.0 {
             let _ = sender.try_send(step);
         }
+    }
+}
+
+/// What is wrong with the parameters of a call.
+fn wrong_call(params: Option<&Value>) -> &'static str {
+    let field = |key: &str| params.and_then(|params| params.get(key));
+    match (field("name"), field("arguments")) {
+        (None, _) => "`name` is missing",
+        (Some(name), _) if !name.is_string() => "`name` must be a text",
+        (_, Some(arguments)) if !arguments.is_object() => "`arguments` must be an object",
+        _ => "its `params` do not fit",
     }
 }
 

@@ -15,7 +15,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ona_types::SessionId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::handler::Handler;
+use crate::message::fault;
 use crate::{MAX_MESSAGE, ServeError, ToolSet};
 
 /// Where clients post to.
@@ -158,8 +159,19 @@ async fn answer(
     let Ok(body) = tokio::time::timeout(MESSAGE_WITHIN, taken_in(body)).await else {
         return Ok(plain(StatusCode::REQUEST_TIMEOUT, "the message is incomplete\n"));
     };
+    let fault = fault(&body).filter(|_| parts.method == Method::POST);
     let Said { id, method, params } = serde_json::from_slice(&body).unwrap_or_default();
     let answering = service.handle(Request::from_parts(parts, Full::new(body)));
+    if let Some(fault) = fault {
+        // What the library refuses for another reason, such as its origin, gets no other answer.
+        let answer = answering.await;
+        return Ok(match answer.status() {
+            StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                json_answer(StatusCode::BAD_REQUEST, &fault)
+            }
+            _ => answer,
+        });
+    }
     Ok(match (method.as_str(), session, id) {
         ("initialize", ..) => {
             let mut answer = answering.await;
@@ -263,8 +275,11 @@ fn ending_with(call: Underway, answer: Answered) -> Answered {
 /// The error in place of an answer that was cancelled.
 fn taken_back(id: &Value) -> Answered {
     let error = json!({"code": -32_800, "message": "the call was cancelled"});
-    let said = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-    let mut answer = plain(StatusCode::OK, said);
+    json_answer(StatusCode::OK, &json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+fn json_answer(status: StatusCode, said: &Value) -> Answered {
+    let mut answer = plain(status, said.to_string());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }

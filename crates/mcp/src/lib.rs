@@ -8,6 +8,8 @@
 mod client;
 mod handler;
 mod http;
+mod lines;
+mod message;
 mod spec;
 mod stdio;
 

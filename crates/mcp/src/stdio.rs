@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::Handler;
-use crate::{MAX_MESSAGE, ServeError, ToolSet};
+use crate::lines::Lines;
+use crate::{ServeError, ToolSet};
 
 /// Serves until the client closes its end, or until it is cancelled. Both are a good end.
 pub async fn serve_stdio(
@@ -16,8 +16,8 @@ pub async fn serve_stdio(
     cancel: CancellationToken,
 ) -> Result<(), ServeError> {
     let (input, output) = stdio_pipes();
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
-    let running = match serve_server_with_ct(Handler { tools }, transport, cancel).await {
+    let lines = Lines::new(input, output);
+    let running = match serve_server_with_ct(Handler { tools }, lines, cancel).await {
         Ok(running) => running,
         // A client that goes away before it has said anything has done nothing wrong.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {

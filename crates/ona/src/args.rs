@@ -66,7 +66,7 @@ pub enum Command {
     /// The tools are select_active_intent, list_intents, check_scope, trace_recent and blame. The server stops with
     /// exit code 0 when the client disconnects, and on Ctrl-C.
     #[command(
-        after_help = "Examples:\n  ona serve --mcp\n  ona serve --mcp --port 0\n  ona --cwd ~/project serve --mcp --session sess_01a1…"
+        after_help = "Examples:\n  ona serve --mcp\n  ona serve --mcp --port 0\n  ona --cwd ~/project serve --mcp --session 019a8d5f…"
     )]
     Serve(Serve),
 
@@ -122,7 +122,7 @@ pub enum Command {
 
     /// Print the event log, newest last
     #[command(
-        after_help = "Examples:\n  ona log\n  ona log --follow\n  ona log --session sess_01a1… --json"
+        after_help = "Examples:\n  ona log\n  ona log --follow\n  ona log --session 019a8d5f… --json"
     )]
     Log {
         /// Only this session
@@ -269,9 +269,16 @@ pub enum Command {
     #[command(hide = true, name = ona_tools::TASK_HOST)]
     TaskHost,
 
-    /// Print the text of the PDF on standard input as a JSON array of pages (run by the Read tool)
+    /// Print the text of the PDF on standard input as JSON, page by page (run by the Read tool)
     #[command(hide = true, name = ona_tools::PDF_TEXT)]
-    PdfText,
+    PdfText {
+        /// Only these pages, such as 3 or 1-5
+        #[arg(long)]
+        pages: Option<String>,
+        /// From the beginning on, until the text has this many bytes
+        #[arg(long, conflicts_with = "pages")]
+        bytes: Option<usize>,
+    },
 
     /// Print the HTML on standard input as Markdown (run by the WebFetch tool)
     #[command(hide = true, name = ona_tools::HTML_TEXT)]
@@ -336,6 +343,17 @@ pub enum Config {
         /// Set the key even if ona does not know it
         #[arg(long)]
         force: bool,
+    },
+    /// Remove one setting from a settings file; comments and everything else stay
+    #[command(
+        after_help = "Examples:\n  ona config unset agent\n  ona config unset permissions.defaultMode --scope user"
+    )]
+    Unset {
+        /// The key, such as permissions.defaultMode
+        key: String,
+        /// The settings file: user, project or local
+        #[arg(long, default_value = "local")]
+        scope: String,
     },
     /// List the settings files in order of precedence
     Path,

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use ona_cli::bootstrap::directory;
 use ona_cli::model;
 use ona_cli::output::{complain, print_line};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_config::settings::{self, BadKey, EditError, Layer, Roots, Settings, UnknownKeys};
-use ona_config::trust::name_of;
-use ona_extensions::trust_request;
+use ona_config::trust::{Agreement, TrustRequest};
+use ona_extensions::{Extensions, Sources, active_plugins, trust_request};
 use ona_store::Store;
-use ona_types::trust::TrustRecord as _;
+use ona_types::trust::{TrustRecord as _, TrustedContent};
 use ona_types::{Diagnostic, UpdateDestination};
 use serde_json::{Value, json};
 
@@ -32,10 +32,11 @@ pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
         Config::Set { key, value, scope, force } => {
             set(cli, &roots, &Setting { key, value, scope, force: *force })?
         }
+        Config::Unset { key, scope } => unset(cli, &roots, key, scope)?,
         Config::Import => {
             let loaded =
                 settings::Loaded { layers: from_files(cli, &roots, None)?, ..Default::default() };
-            Store::open(&env::database()?)?
+            record::open(&env::database()?)?
                 .import_settings(&settings::snapshot(&loaded).to_string())?;
             "replaced the settings snapshot with the current files".to_owned()
         }
@@ -45,7 +46,7 @@ pub fn run(cli: &Options, command: &Config) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn warn(warnings: &[Diagnostic]) {
+fn warn<'a>(warnings: impl Iterator<Item = &'a Diagnostic>) {
     for warning in warnings {
         complain(&format!("warning: {warning}\n"));
     }
@@ -68,7 +69,7 @@ pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec
     let mut layers = match operators.map(|snapshot| settings::operators(&snapshot, roots, given)) {
         Some(Ok(loaded)) => {
             complain("note: the operator's snapshot in the database applies, not the files\n");
-            warn(&loaded.warnings);
+            warn(loaded.problems());
             loaded.layers
         }
         Some(Err(why)) => {
@@ -84,28 +85,36 @@ pub fn in_force(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec
 /// The record, if there is one: looking at settings makes none.
 pub fn existing_record() -> Result<Option<Store>, CliError> {
     let database = env::database()?;
-    Ok(if database.exists() { Some(Store::open(&database)?) } else { None })
+    Ok(if database.exists() { Some(record::open(&database)?) } else { None })
 }
 
 /// The settings of the files that take effect, or all settings of one scope. Names what is held back.
 fn from_files(cli: &Options, roots: &Roots, scope: Option<&str>) -> Result<Vec<Layer>, CliError> {
     let config = env::config(cli)?;
     let loaded = settings::load(roots, &config.given);
-    warn(&loaded.warnings);
-    if config.trust {
-        return Ok(loaded.layers);
-    }
+    warn(loaded.problems());
     let found = trust_request(roots, &loaded.layers, !config.skills_off);
-    let trusted = match existing_record()? {
-        Some(store) => store.trusted(&name_of(&found.root))?,
-        None => Vec::new(),
-    };
+    let trusted = trusted(&config, roots, &found)?;
     let judged = found.judge(&loaded.layers, roots, &trusted);
     let held_back = [judged.unagreed, judged.held_back].concat();
     if !held_back.is_empty() {
         complain(&format!("note: held back until `ona trust`: {}\n", held_back.join(", ")));
     }
     Ok(if scope.is_some() { loaded.layers } else { judged.layers })
+}
+
+/// What is trusted: by the record, and for this run.
+pub fn trusted(
+    config: &ona_config::Config,
+    roots: &Roots,
+    request: &TrustRequest,
+) -> Result<Vec<TrustedContent>, CliError> {
+    config.trust.begin(request, &[], roots);
+    let mut trusted = config.trust.covers(&request.name());
+    if let Some(store) = existing_record()? {
+        trusted.extend(store.trusted(&request.name())?);
+    }
+    Ok(trusted)
 }
 
 fn no_scope(scope: &str) -> CliError {
@@ -148,16 +157,51 @@ struct Setting<'a> {
     force: bool,
 }
 
-fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
-    let Setting { key, value, scope, force } = *setting;
-    let destination = destination(scope)?;
-    // What is not JSON is meant as text.
-    let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+/// The parts of a key.
+fn parts(key: &str) -> Result<Vec<&str>, CliError> {
     let parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Err(CliError::usage(format!("invalid key `{key}`"))
             .hint("for example permissions.defaultMode"));
     }
+    Ok(parts)
+}
+
+fn unset(cli: &Options, roots: &Roots, key: &str, scope: &str) -> Result<String, CliError> {
+    let file = settings::unset(destination(scope)?, &parts(key)?, roots).map_err(refused)?;
+    if scope != "user" {
+        // It says so where what is left does not act yet.
+        from_files(cli, roots, None)?;
+    }
+    Ok(format!("{}: {key} is no longer set", file.display()))
+}
+
+/// A remark about an agent that does not exist here.
+fn unknown_agent(cli: &Options, roots: &Roots, name: &str) -> Result<Option<String>, CliError> {
+    let config = env::config(cli)?;
+    let layers = settings::load(roots, &config.given).layers;
+    let active = active_plugins(&config, &roots.project_dir, &Settings::merged(&layers));
+    let found = Extensions::load(Sources {
+        roots,
+        additional_dirs: &[],
+        agents: config.agents.as_deref(),
+        plugins: active.plugins,
+        files: true,
+        project: true,
+        skills: false,
+        agreed: Agreement::default(),
+    });
+    let names: Vec<&str> = found.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let unknown = found.agent(name).is_err();
+    Ok(unknown.then(|| format!("there is no agent `{name}` here; there are {}", names.join(", "))))
+}
+
+fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, CliError> {
+    let Setting { key, value, scope, force } = *setting;
+    let destination = destination(scope)?;
+    // What is not JSON is meant as text.
+    let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+    let parts = parts(key)?;
     let clash = match model::check_setting(&with(cli, roots, &parts, &value)?, &parts) {
         // With --force the key may belong to another program.
         Err(_) if force => None,
@@ -168,6 +212,11 @@ fn set(cli: &Options, roots: &Roots, setting: &Setting<'_>) -> Result<String, Cl
         settings::set(destination, &parts, &value, roots, unknown).map_err(refused)?;
     for odd in odd {
         complain(&format!("warning: {}: {odd}\n", file.display()));
+    }
+    if let (["agent"], Some(name)) = (&parts[..], value.as_str())
+        && let Some(unknown) = unknown_agent(cli, roots, name)?
+    {
+        complain(&format!("warning: {unknown}: where there is none, ona -p does not start\n"));
     }
     if let Some(clash) = clash {
         complain(&format!("warning: with these settings, ona -p does not start: {clash}\n"));
@@ -207,6 +256,9 @@ fn refused(error: EditError) -> CliError {
             usage.hint(format!("for example: ona config set {list} '[\"first\", \"second\"]'"))
         }
         EditError::Key(BadKey::NoObject { .. }) => usage.hint("`ona config schema` lists all keys"),
+        EditError::In { reason, .. } if matches!(*reason, EditError::NotSet(_)) => {
+            CliError::failed(said).hint("`ona config list --scope SCOPE` lists what a scope sets")
+        }
         EditError::In { reason, .. } if matches!(*reason, EditError::Dropped(_)) => {
             usage.hint("the file is unchanged")
         }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use ona_cli::bootstrap::{self, Interrupts, Operator, today};
 use ona_cli::output::{plain, print};
-use ona_cli::{CliError, Options};
+use ona_cli::{CliError, Options, record};
 use ona_config::Config;
 use ona_config::settings::Settings;
+use ona_config::trust::RunTrust;
 use ona_engine::{
     AgentOptions, EffortSetting, Engine, ModelHandle, ModelWords, ServerOptions, SessionBuilder,
     Starter, Which, Work,
@@ -58,10 +59,10 @@ pub fn run(cli: &Options, live: bool) -> Result<ExitCode, CliError> {
         ))
     })?;
     let database = dir.join("agent.db");
-    let mut core = bootstrap::core_with(cli, Store::open(&database)?)?;
+    let mut core = bootstrap::core_with(cli, record::open(&database)?)?;
     // The scratch repository is ours, and nobody else's settings should change what is shown.
     core.config = Config {
-        trust: true,
+        trust: RunTrust::given(),
         claude_dir: dir.join("nobody"),
         ona_config: dir.join("nobody"),
         home: dir.join("nobody"),
@@ -139,6 +140,10 @@ impl Starter for DemoStarter<'_> {
 
     fn trusts(&self, folder: &Path, runs: &[String], also: &[String]) -> bool {
         self.operator.trusts(folder, runs, also)
+    }
+
+    fn goes_on_without(&self, unread: &[String]) -> bool {
+        self.operator.goes_on_without(unread)
     }
 
     fn model_words(&self) -> Result<ModelWords, CliError> {

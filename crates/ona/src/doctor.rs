@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ona_cli::output::print;
-use ona_cli::{CliError, env};
+use ona_cli::{CliError, env, record};
 use ona_gate::settle::is_gone;
-use ona_store::{Finding, Level, Progress, Store, StoreError, Watch};
+use ona_store::{Finding, Level, Progress, StoreError, Watch};
 use serde_json::json;
 
 /// A check that takes longer than this says how far it is.
@@ -48,7 +48,7 @@ pub fn compact(as_json: bool) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("{} does not exist", database.display()))
             .hint("`ona --init-db` or the first call creates it"));
     }
-    let sizes = Store::open(&database)?.compact(is_gone).map_err(|error| match error {
+    let sizes = record::open(&database)?.compact(is_gone).map_err(|error| match error {
         StoreError::Full(..) | StoreError::NotTaken(..) => {
             CliError::from(error).hint("no data was lost; compacting needs free space of up to twice the record's size, there and in TMPDIR (/var/tmp)")
         }

@@ -7,11 +7,11 @@ use ona_cli::bootstrap::{self, Interrupts, Operator, directory};
 use ona_cli::env::model::models;
 use ona_cli::output::print_line;
 use ona_cli::started_by::started_by;
-use ona_cli::{CliError, Options, asker, env};
+use ona_cli::{CliError, Options, asker, env, record};
 use ona_engine::{SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::phase::TransitionError;
-use ona_store::{Join, Store};
+use ona_store::Join;
 use ona_types::{ConversationId, Phase};
 use serde_json::{Map, Value};
 
@@ -73,7 +73,7 @@ pub fn run(text: &str, cli: &Options) -> Result<ExitCode, CliError> {
 }
 
 pub fn init_db() -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     print_line(&store.path().display().to_string())
         .map_err(|error| CliError::failed(format!("cannot print the path: {error}")))?;
     Ok(ExitCode::SUCCESS)
@@ -84,7 +84,7 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     let to: Phase = phase.parse().map_err(|error: ona_types::UnknownPhase| {
         CliError::usage(error.to_string()).hint("see `ona --help`")
     })?;
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let conversation = match &cli.conversation {
         Some(id) => ConversationId::from_existing(id.clone()),
         None => {
@@ -112,16 +112,26 @@ pub fn transition(phase: &str, cli: &Options) -> Result<ExitCode, CliError> {
     }
 }
 
+/// The longest call on standard input.
+const MAX_CALL: u64 = 64 << 20;
+
 fn given(text: &str) -> Result<String, CliError> {
     if text != "-" {
         return Ok(text.to_owned());
     }
     let mut input = String::new();
-    std::io::stdin().read_to_string(&mut input).map_err(|error| {
-        CliError::usage(format!("cannot read standard input: {error}"))
+    let refused = |why: String| {
+        CliError::usage(format!("cannot read standard input: {why}"))
             .hint("`--eval -` expects the call as UTF-8 JSON")
-    })?;
-    Ok(input)
+    };
+    std::io::stdin()
+        .take(MAX_CALL + 1)
+        .read_to_string(&mut input)
+        .map_err(|error| refused(error.to_string()))?;
+    match input.len() as u64 > MAX_CALL {
+        true => Err(refused(ona_files::ReadError::TooLarge { limit: MAX_CALL }.to_string())),
+        false => Ok(input),
+    }
 }
 
 pub fn parse(text: &str) -> Result<Call, CliError> {

@@ -8,7 +8,7 @@ use ona_cli::output::{complain, plain};
 use ona_cli::{CliError, Options, bootstrap};
 use ona_engine::Session;
 use ona_extensions::{Extensions, Kind, Origin, Shadowed, SkillKind};
-use ona_gate::governance::GovernanceError;
+use ona_gate::governance::{GovernanceError, Unread};
 use serde_json::{Value, json};
 
 use crate::workspace::printed;
@@ -17,7 +17,7 @@ use crate::workspace::printed;
 fn load(cli: &Options) -> Result<(Extensions, Vec<String>), CliError> {
     let engine = Arc::new(bootstrap::engine(cli)?);
     let mut said = Vec::new();
-    let (extensions, unmet) = match bootstrap::try_look(&engine, cli)? {
+    let (extensions, unmet) = match bootstrap::try_look(&engine, cli, Unread::IsTold)? {
         Ok(mut session) => {
             session.load_extensions()?;
             let settings = session.gate.settings();

@@ -6,7 +6,7 @@ use ona_cli::CliError;
 use ona_cli::started_by::{StartedBy, changed_guard, started_by};
 
 /// Refuses what only the operator may decide, if an agent has started this process.
-pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
+pub fn check(cli: &Cli) -> Result<(), CliError> {
     // What calls tools is governed by what the variables lead to.
     let calls = matches!(&cli.command, None | Some(Command::Mcp(Mcp::Serve(_))));
     if calls && let Some(name) = changed_guard() {
@@ -20,7 +20,9 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Trust { list: false, .. } | Command::Untrust) => "about trust",
         Some(Command::Init(init)) if !init.dry_run => "what governs a project",
         Some(Command::Plan(plan)) if plan.is_the_operators() => "about a plan",
-        Some(Command::Config(Config::Set { .. } | Config::Import)) => "about settings",
+        Some(Command::Config(Config::Set { .. } | Config::Unset { .. } | Config::Import)) => {
+            "about settings"
+        }
         Some(Command::Mcp(mcp)) if mcp.is_the_operators() => "which servers are used",
         Some(Command::Intent(intent)) if intent.is_the_operators() => "about an intent",
         Some(Command::Memory(memory)) if memory.is_the_operators() => {
@@ -32,7 +34,7 @@ pub fn check(cli: &Cli, trusts: bool) -> Result<(), CliError> {
         Some(Command::Doctor { compact: true, .. }) => "when the record is compacted",
         Some(Command::Trace(trace)) if trace.is_the_operators() => "who answers for a change",
         Some(Command::Plugin(plugin)) if plugin.is_the_operators() => "which plugins are used",
-        _ if trusts => "about trust",
+        _ if cli.options.trust => "about trust",
         _ if cli.options.transition.is_some() => "about the phase",
         _ if cli.options.eval.is_some() && cli.options.conversation.is_some() => {
             "which conversation is used"

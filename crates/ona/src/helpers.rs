@@ -5,11 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use ona_cli::output::{complain, print_line};
-use ona_cli::{CliError, env};
+use ona_cli::{CliError, env, record};
 use ona_provider::scripted::{Reply, Script, Server};
 use ona_sandbox::{Owner, SupervisedEnd};
-use ona_store::Store;
 use ona_tools::TaskSpec;
+use ona_tools::pdf::{self, Wanted};
 use ona_types::TaskEnd;
 use serde_json::{Value, json};
 
@@ -22,12 +22,13 @@ pub fn task_host() -> Result<ExitCode, CliError> {
     let spec: TaskSpec = serde_json::from_slice(&standard_input()?)
         .map_err(|error| CliError::usage(format!("the task's description: {error}")))?;
     let database = env::database()?;
+    let open = || record::open_masking(&database, spec.redactor());
     let owner = json!(Owner::current());
     // The task runs whether or not the record can be written just now.
-    let _ = Store::open(&database)
+    let _ = open()
         .and_then(|store| store.watch_task(&spec.session, &spec.call, &spec.started(), &owner));
     let wanted = || {
-        let ended = Store::open(&database).and_then(|store| store.task_has_ended(&spec.id));
+        let ended = open().and_then(|store| store.task_has_ended(&spec.id));
         !ended.unwrap_or(false)
     };
     let outcome = ona_tools::run_task(&spec, &wanted);
@@ -35,11 +36,12 @@ pub fn task_host() -> Result<ExitCode, CliError> {
         Ok(SupervisedEnd::Exited(code)) => (Some(*code), "exited"),
         Ok(SupervisedEnd::Signalled) => (None, "signalled"),
         Ok(SupervisedEnd::OutputLimit) => (None, "output_limit"),
+        Ok(SupervisedEnd::OwnerEnded) => (None, "session_ended"),
         Ok(SupervisedEnd::FailedToStart) => (None, "failed_to_start"),
         Err(_) => (None, "supervisor_failed"),
     };
     let end = TaskEnd { exit_code, reason: reason.to_owned() };
-    let recorded = Store::open(&database).and_then(|store| {
+    let recorded = open().and_then(|store| {
         store.watch_task(&spec.session, &spec.call, &spec.started(), &owner)?;
         store.finish_task(&spec.id, &end)
     });
@@ -53,11 +55,17 @@ pub fn task_host() -> Result<ExitCode, CliError> {
 }
 
 /// Prints a PDF's text, or says on stderr why it cannot.
-pub fn pdf_text() -> Result<ExitCode, CliError> {
+pub fn pdf_text(pages: Option<&str>, bytes: Option<usize>) -> Result<ExitCode, CliError> {
     ona_sandbox::bound_memory(MAX_MEMORY);
-    match ona_tools::pdf::extract(&standard_input()?) {
-        Ok(pages) => {
-            print_line(&json!(pages).to_string())
+    let wanted = match (pages, bytes) {
+        (Some(pages), _) => pdf::page_range(pages).map(Wanted::Pages),
+        (None, Some(bytes)) => Ok(Wanted::Bytes(bytes)),
+        (None, None) => Ok(Wanted::Whole),
+    };
+    let document = standard_input()?;
+    match wanted.and_then(|wanted| pdf::extract(&document, &wanted)) {
+        Ok(text) => {
+            print_line(&json!(text).to_string())
                 .map_err(|error| CliError::failed(format!("cannot print the text: {error}")))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -92,7 +100,7 @@ pub fn html_text() -> Result<ExitCode, CliError> {
 /// name of the credential's header and its value.
 pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
     let wrong = |error: String| CliError::usage(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = ona_files::content_text(file).map_err(|error| wrong(error.to_string()))?;
     let (mut replies, mut pages) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
@@ -154,6 +162,7 @@ pub fn scripted_model(file: &std::path::Path) -> Result<ExitCode, CliError> {
 fn standard_input() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     std::io::stdin()
+        .take(ona_files::MAX_WHOLE)
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::failed(format!("cannot read standard input: {error}")))?;
     Ok(bytes)

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use ona_cli::output::{complain, print_line};
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, bootstrap, env};
+use ona_cli::{CliError, Options, bootstrap, env, record};
+use ona_config::trust::RunTrust;
 use ona_hosts::{Host, HostOptions, Reply};
-
-use ona_store::Store;
 
 /// Hosts send file contents along; what is larger than this is no hook's input.
 const LONGEST_INPUT: u64 = 64 << 20;
@@ -57,14 +56,14 @@ pub fn run(cli: &Options, host: &str, rules: bool) -> Result<ExitCode, CliError>
 fn answer(cli: &Options, host: Host, said: &str, here: &Path, options: HostOptions) -> Reply {
     let unheard = |why: String| ona_hosts::unheard(said, here, why.trim_end());
     let core = env::database()
-        .and_then(|database| Ok(Store::open(&database)?))
+        .and_then(|database| Ok(record::open(&database)?))
         .and_then(|store| bootstrap::core_with(cli, store));
     let mut core = match core {
         Ok(core) => core,
         Err(error) => return unheard(error.to_string()),
     };
-    // Nothing of the project's is run here, and the host has asked whether the folder is trusted.
-    core.config.trust = true;
+    // What a host's agent has written must not loosen anything: only what the record trusts counts.
+    core.config.trust = RunTrust::default();
     let core = Arc::new(core);
     if let Err(error) = core.store.leave_log() {
         return unheard(error.to_string());

@@ -33,7 +33,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use ona_cli::{CliError, agent_args, env, output};
+use ona_cli::{CliError, agent_args, output};
 
 use crate::args::{Cli, Command, Schema};
 
@@ -69,7 +69,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         .hint("see `ona --help`"));
     }
     let options = &cli.options;
-    governed::check(cli, env::trusts(options)?)?;
+    governed::check(cli)?;
     match &cli.command {
         Some(Command::Init(init)) => init::run(options, init),
         Some(Command::Serve(serve)) => serve::run(options, serve),
@@ -100,10 +100,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Schema(Schema::Hooks { output, order })) => schema::hooks(*output, *order),
         Some(Command::Help { name, json }) => help::run(name, *json),
         Some(Command::TaskHost) => helpers::task_host(),
-        Some(Command::PdfText) => helpers::pdf_text(),
+        Some(Command::PdfText { pages, bytes }) => helpers::pdf_text(pages.as_deref(), *bytes),
         Some(Command::HtmlText) => helpers::html_text(),
         Some(Command::ScriptedModel { replies }) => helpers::scripted_model(replies),
-        None if cli.options.agent.print => print::run(options),
+        None if cli.options.agent.print || cli.options.agent.init_only => print::run(options),
         None if cli.options.init_db => eval::init_db(),
         None => match (&cli.options.eval, &cli.options.transition) {
             (Some(call), _) => eval::run(call, options),

@@ -13,9 +13,7 @@ use ona_cli::output::complain;
 use ona_cli::{CliError, Options, env};
 use ona_config::servers::{self, KeptIn, Servers};
 use ona_config::settings::{Roots, Settings};
-use ona_config::trust::{name_of, repository_root};
-use ona_extensions::{Plugin, active_plugins};
-use ona_types::trust::TrustRecord as _;
+use ona_extensions::{Plugin, active_plugins, trust_request};
 
 use crate::config;
 
@@ -153,15 +151,13 @@ fn roots(cli: &Options) -> Result<Roots, CliError> {
 fn found(cli: &Options) -> Result<Servers, CliError> {
     let (config, roots) = (env::config(cli)?, roots(cli)?);
     let layers = config::in_force(cli, &roots, None)?;
-    let trusted = match config::existing_record()? {
-        Some(store) => store.trusted(&name_of(&repository_root(&roots.project_dir)))?,
-        None => Vec::new(),
-    };
-    let (plugins, odd) = active_plugins(&config, &roots.project_dir, &Settings::merged(&layers));
-    for warning in odd {
+    let request = trust_request(&roots, &layers, !config.skills_off);
+    let trusted = config::trusted(&config, &roots, &request)?;
+    let active = active_plugins(&config, &roots.project_dir, &Settings::merged(&layers));
+    for warning in active.problems() {
         complain(&format!("warning: {warning}\n"));
     }
-    let brought: Vec<_> = plugins.iter().map(Plugin::mcp_servers).collect();
+    let brought: Vec<_> = active.plugins.iter().map(Plugin::mcp_servers).collect();
     Ok(servers::find(&config, &roots, &layers, &trusted, &brought))
 }
 

@@ -14,6 +14,7 @@ use ona_cli::Options;
 use ona_cli::bootstrap::directory;
 use ona_cli::env;
 use ona_cli::output::complain;
+use ona_cli::record;
 use ona_cli::started_by::{StartedBy, started_by};
 
 use ona_engine::memory::fields::{Fields, ID_PREFIX};
@@ -221,7 +222,7 @@ struct Caller {
 impl Caller {
     fn open(cli: &Options) -> Result<Self, CliError> {
         let here = directory(cli.cwd.as_ref())?;
-        let store = Store::open(&env::database()?)?;
+        let store = record::open(&env::database()?)?;
         let starter = started_by();
         let name = here.to_string_lossy();
         let seat = match (own_session(&store, starter.as_ref())?, &starter) {

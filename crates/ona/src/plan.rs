@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use ona_cli::bootstrap::directory;
 use ona_cli::output::{plain, print_list};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_store::{PlanMoved, PlanRow, Store};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ impl Plan {
 }
 
 pub fn run(cli: &Options, command: &Plan) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let here = directory(cli.cwd.as_ref())?;
     let here = here.to_string_lossy();
     let text = match command {

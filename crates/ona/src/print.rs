@@ -19,7 +19,6 @@ use ona_engine::{AgentOptions, Fork, SessionBuilder, Which, Work};
 use ona_front::{Human, channel};
 use ona_gate::servers::server_lines;
 use ona_policy::secrets::Redactor;
-use ona_types::SessionId;
 use ona_types::hook::{SessionEndReason, SetupTrigger};
 
 use crate::sessions;
@@ -127,13 +126,13 @@ fn which(args: &AgentArgs) -> Result<Which, CliError> {
         return Err(CliError::usage("--fork-session needs a session to copy")
             .hint("add --continue or --resume ID"));
     }
-    let id = args.session_id.clone().map(SessionId::from_existing);
-    if id.is_some() && goes_on && !args.fork_session {
+    if args.session_id.is_some() && goes_on && !args.fork_session {
         return Err(CliError::usage(
             "--session-id cannot be combined with --continue or --resume: the session keeps its id",
         )
         .hint("remove --session-id, or continue in a copy with --fork-session"));
     }
+    let id = args.session_id.as_deref().map(given::session_id).transpose()?;
     let fork = args.fork_session.then(|| Fork { id: id.clone(), at: args.at });
     Ok(match &args.resume {
         Some(word) => Which::Named(word.clone(), fork),

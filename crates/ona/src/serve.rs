@@ -8,13 +8,12 @@ use clap::Args;
 use ona_cli::bootstrap::directory;
 use ona_cli::output::complain;
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_hosts::ServedTools;
 use ona_intents::Workspace;
 use ona_intents::file::workspace;
 use ona_mcp::{ServeError, serve_http, serve_stdio};
 use ona_repo::Repository;
-use ona_store::Store;
 use ona_types::SessionId;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -67,7 +66,7 @@ fn tools(root: &Path, session: Option<&str>) -> Result<ServedTools, CliError> {
     let workspace = Workspace::at(root)
         .map_err(|error| CliError::failed(format!("{}: {error}", root.display())))?;
     let governed = matches!(started_by(), Some(StartedBy::Call(_) | StartedBy::Ona(_)));
-    Ok(ServedTools::new(Store::open(&env::database()?)?, workspace, session, governed))
+    Ok(ServedTools::new(record::open(&env::database()?)?, workspace, session, governed))
 }
 
 /// Why serving ended, and what to do about it.

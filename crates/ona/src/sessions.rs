@@ -1,16 +1,17 @@
 //! `ona sessions`: lists, shows, exports, renames, deletes and searches sessions.
 
+mod markdown;
 mod prune;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use ona_cli::bootstrap::{directory, outputs_beside};
-use ona_cli::output::{complain, plain, print_list};
-use ona_cli::{CliError, Options, env};
+use ona_cli::bootstrap::{directory, remove_outputs};
+use ona_cli::output::{complain, json_text, plain, print_list};
+use ona_cli::{CliError, Options, env, record};
 use ona_engine::find_session;
 use ona_gate::settle::is_gone;
-use ona_store::{SessionRow, Store, StoredEntry};
+use ona_store::{SessionRow, StoredEntry};
 use serde_json::{Value, json};
 
 use crate::print::session_name;
@@ -37,7 +38,7 @@ pub enum Sessions {
     },
     /// Show the transcript of a session
     #[command(
-        after_help = "Examples:\n  ona sessions show fix-login\n  ona sessions show sess_01a1… --json | jq .entry_type"
+        after_help = "Examples:\n  ona sessions show fix-login\n  ona sessions show 019a8d5f… --json | jq .entry_type"
     )]
     Show {
         /// Id of the session, its first characters, or its name
@@ -58,7 +59,7 @@ pub enum Sessions {
         json: bool,
     },
     /// Rename a session
-    #[command(after_help = "Examples:\n  ona sessions rename sess_01a1… fix-login")]
+    #[command(after_help = "Examples:\n  ona sessions rename 019a8d5f… fix-login")]
     Rename {
         /// Id of the session, its first characters, or its name
         session: String,
@@ -113,7 +114,7 @@ impl Sessions {
 }
 
 pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let cwd = directory(cli.cwd.as_ref())?;
     let here = cwd.to_string_lossy();
     let text = match command {
@@ -123,7 +124,7 @@ pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
             if limit.is_some_and(|limit| rows.len() == limit as usize) {
                 complain("note: there may be more; `ona sessions list --most 0` lists all\n");
             }
-            if *json { format!("{}\n", json!(rows)) } else { table(&rows, *all) }
+            if *json { format!("{}\n", json_text(&json!(rows))) } else { table(&rows, *all) }
         }
         Sessions::Show { session, json } => {
             let seat = find_session(&store, session, &cwd)?;
@@ -139,9 +140,10 @@ pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
                 (true, row) => {
                     let entries: Vec<Value> = rows.iter().map(entry).collect();
                     let spent = store.spent(&seat.session)?;
-                    format!("{}\n", json!({"session": row, "usage": spent, "entries": entries}))
+                    let whole = json!({"session": row, "usage": spent, "entries": entries});
+                    format!("{}\n", json_text(&whole))
                 }
-                (false, row) => markdown(row.as_ref(), &rows),
+                (false, row) => markdown::session(row.as_ref(), &rows),
             }
         }
         Sessions::Rename { session, name } => {
@@ -168,12 +170,7 @@ pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
             let mut text = String::new();
             for seat in &all {
                 store.delete_session(seat, is_gone)?;
-                let outputs = outputs_beside(store.path()).join(seat.session.as_str());
-                if let Err(error) = std::fs::remove_dir_all(&outputs)
-                    && error.kind() != std::io::ErrorKind::NotFound
-                {
-                    complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
-                }
+                remove_outputs(store.path(), &seat.session);
                 text.push_str(&format!("deleted {}\n", seat.session));
             }
             text
@@ -185,15 +182,15 @@ pub fn run(cli: &Options, command: &Sessions) -> Result<ExitCode, CliError> {
             }
             let hits = store.search(text, i64::from(*most))?;
             if *json {
-                format!("{}\n", json!(hits))
+                format!("{}\n", json_text(&json!(hits)))
             } else {
                 let line = |hit: &ona_store::Hit| {
                     format!(
                         "{}  {:>5}  {:<11}  {}\n",
-                        hit.session_id,
+                        plain(&hit.session_id),
                         hit.sequence,
                         hit.entry_type,
-                        plain(&hit.excerpt)
+                        plain(&hit.excerpt.replace('\n', " "))
                     )
                 };
                 hits.iter().map(line).collect()
@@ -210,13 +207,21 @@ fn table(rows: &[SessionRow], with_dir: bool) -> String {
         let what = row.name.as_deref().or(row.first_prompt.as_deref()).unwrap_or("–");
         let what: String =
             plain(what).lines().next().unwrap_or_default().chars().take(60).collect();
-        let dir = if with_dir { format!("  {}", row.project_dir) } else { String::new() };
+        let dir = if with_dir {
+            format!("  {}", plain(&row.project_dir.replace('\n', " ")))
+        } else {
+            String::new()
+        };
         let cost =
             if row.cost_usd > 0.0 { format!("${:.4}", row.cost_usd) } else { "–".to_owned() };
         let turns = if row.turns == 1 { "turn" } else { "turns" };
         format!(
             "{}  {}  {:<11}  {:>3} {turns:<5}  {:>8}  {what}{dir}\n",
-            row.session_id, row.started_at, row.origin, row.turns, cost
+            plain(&row.session_id),
+            plain(&row.started_at),
+            plain(&row.origin),
+            row.turns,
+            cost
         )
     };
     if rows.is_empty() {
@@ -233,7 +238,7 @@ fn entry(row: &StoredEntry) -> Value {
 }
 
 fn json_line(row: &StoredEntry) -> String {
-    format!("{}\n", entry(row))
+    format!("{}\n", json_text(&entry(row)))
 }
 
 /// An entry in words.
@@ -272,41 +277,4 @@ fn blocks(content: &Value) -> String {
         _ => None,
     });
     said.collect::<Vec<_>>().join("\n")
-}
-
-fn markdown(session: Option<&SessionRow>, rows: &[StoredEntry]) -> String {
-    let mut text = String::new();
-    if let Some(session) = session {
-        let name = session.name.as_deref().unwrap_or(&session.session_id);
-        text.push_str(&format!("# {name}\n\n{} in {}\n", session.started_at, session.project_dir));
-    }
-    for row in rows {
-        let payload: Value = serde_json::from_str(&row.payload_json).unwrap_or_default();
-        match row.entry_type.as_str() {
-            "user" => text.push_str(&format!("\n## User\n\n{}\n", blocks(&payload["content"]))),
-            "assistant" => text.push_str(&format!("\n## ona\n\n{}\n", blocks(&payload["content"]))),
-            "tool_use" => {
-                let name = payload["name"].as_str().unwrap_or_default();
-                text.push_str(&format!(
-                    "\n### {name}\n\n{}\n",
-                    fenced(&payload["input"].to_string())
-                ));
-            }
-            "tool_result" => {
-                let content = payload["content"].as_str().unwrap_or_default();
-                text.push_str(&format!("\n{}\n", fenced(content)));
-            }
-            _ => {}
-        }
-    }
-    text
-}
-
-/// In a fence that the text itself does not hold.
-fn fenced(text: &str) -> String {
-    let mut fence = "```".to_owned();
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}\n{}\n{fence}", text.trim_end())
 }

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use ona_cli::output::{self, plain, print_line};
-use ona_cli::{CliError, Options, bootstrap, env};
+use ona_cli::{CliError, Options, bootstrap, env, record};
 use ona_store::{CallStory, LogLine, Store};
-use ona_tools::{PREFIX, names};
+use ona_tools::names;
 use serde_json::{Value, json};
 
 use crate::eval;
@@ -20,7 +20,7 @@ fn printed(result: std::io::Result<()>) -> Result<ExitCode, CliError> {
 
 /// Tells the story of one call.
 pub fn why(id: Option<&str>, as_json: bool) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let id = id.unwrap_or_default();
     let unknown = || {
         match id {
@@ -164,10 +164,8 @@ pub fn explain(
     };
     let engine = bootstrap::engine_with(cli, Store::look(&env::database()?)?)?;
     let mut session = bootstrap::look(&engine, cli)?;
-    if tool.starts_with(PREFIX) {
-        // Plugins have servers too.
-        session.load_extensions()?;
-    }
+    // What a call starts or reads may be an extension's: skills, agents, servers of plugins.
+    session.load_extensions()?;
     let found = workspace::runtime()?.block_on(session.explain(&tool, &input))?;
     if as_json {
         return printed(print_line(&json!(found).to_string()));
@@ -193,7 +191,7 @@ pub fn log(
     as_json: bool,
     last: u32,
 ) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     // Events may name a session that nothing else on the record knows.
     let session = match session {
         Some(word) if word.trim().is_empty() || store.log(0, Some(word), 1)?.is_empty() => {

@@ -49,7 +49,9 @@ pub enum Trace {
         #[arg(long)]
         json: bool,
     },
-    /// Check that no entry was changed, removed or moved; exits with 1 and names the first bad line
+    /// Check that no entry was changed, removed, moved or repeated; exits with 1 and names the first bad line
+    ///
+    /// Warns if the record knows an entry that is missing: the trace is of another branch, or lines were removed.
     #[command(after_help = "Examples:\n  ona trace verify\n  ona trace verify --json | jq .head")]
     Verify {
         /// Print JSON
@@ -261,28 +263,35 @@ fn verify(location: &Location, as_json: bool) -> Result<ExitCode, CliError> {
     let ledger = location.ledger()?;
     let found = ledger.verify().map_err(no_trace)?;
     let clean = found.is_clean();
-    // What the record remembers cannot be cut off with the end of the file.
-    let known = env::database().ok().and_then(|database| Store::look(&database).ok());
-    let known = known.and_then(|store| store.trace_head(&location.name()).ok().flatten());
-    let missing = match known {
-        Some((seq, hash)) if !ledger.contains(&hash).map_err(no_trace)? => Some((seq, hash)),
-        _ => None,
-    };
+    // What the record remembers cannot be removed with a line of the file.
+    let known = env::database()
+        .and_then(|database| Ok(Store::look(&database)?.traced(&location.name())?))
+        .unwrap_or_else(|error| {
+            complain(&error.warning("entries that are gone from the trace cannot be noticed"));
+            Vec::new()
+        });
+    let lacks = ledger.lacks(known.iter().map(|(_, hash)| hash.as_str())).map_err(no_trace)?;
+    let missing: Vec<_> = known.iter().filter(|(_, hash)| lacks.contains(hash.as_str())).collect();
     let text = if as_json {
         let first = found.first_bad.as_ref().map(|bad| json!({"line": bad.line, "why": bad.why}));
         let value = json!({"clean": clean, "entries": found.entries, "foreign": found.foreign,
             "torn": found.torn, "torn_tail": found.torn_tail, "forks": found.forks, "roots": found.roots,
             "bad": found.bad, "first_bad": first, "head": found.head,
-            "missing": missing.as_ref().map(|(seq, hash)| json!({"seq": seq, "entry_hash": hash}))});
+            "missing": missing.iter()
+                .map(|(seq, hash)| json!({"seq": seq, "entry_hash": hash})).collect::<Vec<_>>()});
         format!("{value}\n")
     } else {
         verdict(&found)
     };
     printed(&text)?;
-    if let Some((seq, hash)) = missing {
+    if let Some((seq, hash)) = missing.first() {
+        let (more, are) = match missing.len() - 1 {
+            0 => (String::new(), "is"),
+            more => (format!(" and {more} more"), "are"),
+        };
         complain(&format!(
-            "warning: the record has entry #{seq} ({hash}), which is missing here: this is the trace of another branch, \
-             or its end was cut off\n"
+            "warning: the record has entry #{seq} ({hash}){more}, which {are} missing here: this is the trace of another \
+             branch, or lines were removed\n"
         ));
     }
     Ok(ExitCode::from(u8::from(!clean)))

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use ona_cli::bootstrap::directory;
-use ona_cli::output::{print, print_line, print_list};
-use ona_cli::{CliError, Options, env};
+use ona_cli::output::{complain, print, print_line, print_list};
+use ona_cli::{CliError, Options, env, record};
 use ona_config::settings;
 use ona_config::trust::{name_of, repository_root};
 use ona_extensions::trust_request;
-use ona_store::Store;
 use ona_types::trust::TrustedContent;
 use serde_json::json;
 
@@ -18,7 +17,7 @@ fn unprintable(error: std::io::Error) -> CliError {
 }
 
 pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     if list {
         let trusted = store.all_trusted()?;
         let text: String = if as_json {
@@ -37,6 +36,9 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
     let here = directory(cli.cwd.as_ref())?;
     let roots = env::config(cli)?.roots(&here, &here);
     let loaded = settings::load(&roots, &settings::Given::default());
+    for problem in loaded.problems() {
+        complain(&format!("warning: {problem}\n"));
+    }
     let found = trust_request(&roots, &loaded.layers, true);
     found.trust(&store)?;
     let mut text = format!("trusted {}\n", found.root.display());
@@ -51,7 +53,7 @@ pub fn run(cli: &Options, list: bool, as_json: bool) -> Result<ExitCode, CliErro
 }
 
 pub fn untrust(cli: &Options) -> Result<ExitCode, CliError> {
-    let store = Store::open(&env::database()?)?;
+    let store = record::open(&env::database()?)?;
     let root = repository_root(&directory(cli.cwd.as_ref())?);
     if !store.untrust(&name_of(&root))? {
         return Err(CliError::failed(format!("{} is not trusted", root.display()))

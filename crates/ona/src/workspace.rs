@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ona_cli::bootstrap::directory;
 use ona_cli::output::complain;
 use ona_cli::started_by::{StartedBy, started_by};
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_engine::find_session;
 use ona_intents::Workspace;
 use ona_intents::file::{
@@ -93,7 +93,7 @@ pub fn update(
 /// Remembers that the file of intents is as ona wrote it. Where there is no record, no agent is at work either.
 pub fn vouch(location: &Location) {
     let Some(database) = env::database().ok().filter(|path| path.exists()) else { return };
-    let vouched = Store::open(&database)
+    let vouched = record::open(&database)
         .and_then(|store| ona_gate::intents::vouch(&store, &location.workspace));
     if let Err(error) = vouched {
         complain(&format!("warning: {error}\n"));

@@ -1,6 +1,8 @@
 //! Knowledge about particular commands: which run others, which touch the files they name.
 
-use crate::shell::{self, Command, Script, Word};
+use crate::git_options::GitCall;
+use crate::programs;
+use crate::shell::{self, Command, Script, Step, Word};
 
 /// Commands that only change how another runs. They are looked through for every rule.
 const WRAPPERS: &[&str] =
@@ -68,8 +70,14 @@ const EXEC_WRAPPERS: &[&str] = &[
     "xvfb-run",
 ];
 
-/// Of those, the ones that only an exact rule allows.
-const NEVER_BY_PREFIX: &[&str] = &["watch", "setsid", "ionice", "flock"];
+/// Commands that only an exact rule allows: they run others, or take commands of their own that do.
+const NEVER_BY_PREFIX: &[&str] = &[
+    "watch", "setsid", "ionice", "flock", "at", "batch", "crontab", "ed", "emacs", "ex", "nvim",
+    "rename", "vi", "view", "vim",
+];
+
+/// Package managers, whose settings name programs.
+const PACKAGE_MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "pip", "pip3"];
 
 /// Options that make a searching command write or run something.
 const FIND_ACTIONS: &[&str] =
@@ -116,16 +124,51 @@ pub(crate) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
     words.get(next..).filter(|rest| !rest.is_empty())
 }
 
-/// Everything a command could be running in the end, for rules that forbid: the words from each
-/// position on, if it runs others in ways of its own.
-pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
-    let runs_others = name(words).is_some_and(|name| {
+/// Whether a command runs others in ways of its own.
+pub(crate) fn runs_others(words: &[Word]) -> bool {
+    name(words).is_some_and(|name| {
         EXEC_WRAPPERS.contains(&name) && (!is_finder(name) || acts(words))
             || WRAPPERS.contains(&name)
             || SHELLS.contains(&name)
             || matches!(name, "source" | ".")
-    });
-    if runs_others { (1..words.len()).map(|start| &words[start..]).collect() } else { Vec::new() }
+    })
+}
+
+/// Everything a command could be running in the end, for rules that forbid: the words from each
+/// position on, if it runs others in ways of its own.
+pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
+    match runs_others(words) {
+        true => (1..words.len()).map(|start| &words[start..]).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Whether a command makes a link, as such or by copying.
+pub(crate) fn makes_links(words: &[Word]) -> bool {
+    let all = std::iter::once(words).chain(suffixes(words));
+    all.into_iter().any(|words| {
+        let options = words.iter().filter_map(|word| word.literal.as_deref());
+        let links = |text: &str| match text.strip_prefix("--") {
+            Some(long) => ["symbolic-link", "link"]
+                .iter()
+                .any(|name| long.len() > 1 && name.starts_with(long)),
+            None => text.starts_with('-') && text.contains(['s', 'l']),
+        };
+        match name(words) {
+            Some("ln" | "link" | "mount") => true,
+            Some("cp") => options.skip(1).any(links),
+            _ => false,
+        }
+    })
+}
+
+/// Whether what a command does depends on where the names it is given lead.
+pub(crate) fn follows_links(name: &str) -> bool {
+    const NAMES_ONLY: &[&str] = &[
+        ":", "basename", "dirname", "echo", "exit", "export", "false", "ln", "ls", "printf", "pwd",
+        "readlink", "return", "set", "sleep", "true", "umask", "unset", "wait",
+    ];
+    !NAMES_ONLY.contains(&name)
 }
 
 pub(crate) fn is_finder(name: &str) -> bool {
@@ -144,8 +187,15 @@ pub(crate) fn acts(words: &[Word]) -> bool {
 
 /// Whether a prefix rule must not allow the command, because what it does lies in its arguments.
 pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
-    name(words)
-        .is_some_and(|name| NEVER_BY_PREFIX.contains(&name) || (is_finder(name) && acts(words)))
+    let has = |wanted: &[&str]| {
+        words.iter().filter_map(|word| word.literal.as_deref()).any(|text| wanted.contains(&text))
+    };
+    name(words).is_some_and(|name| {
+        NEVER_BY_PREFIX.contains(&name)
+            || (is_finder(name) && acts(words))
+            || name == "git" && GitCall::of(&words[1..]).needs_exact_rule()
+            || PACKAGE_MANAGERS.contains(&name) && has(&["config", "c"]) && has(&["set", "edit"])
+    }) || !programs::runs(words).is_empty()
 }
 
 /// git's options that take a value in the next word.
@@ -221,44 +271,108 @@ pub(crate) fn has_safe_assignments(command: &Command) -> bool {
 
 /// Adds the commands of nested command lines: `bash -c '…'` and `eval …`.
 pub(crate) fn expand(script: Script) -> Script {
-    let mut expanded = Script { commands: Vec::new(), ..script };
-    let mut pending: Vec<(Command, usize)> =
-        script.commands.into_iter().rev().map(|command| (command, 0)).collect();
-    while let Some((command, depth)) = pending.pop() {
-        if command.assignments.iter().any(|one| one.name.starts_with("GIT_CONFIG")) {
-            expanded.opaque.get_or_insert("it passes configuration to git".to_owned());
-        }
-        match inner(&command) {
-            None => {}
-            Some(Some(source)) if depth < MAX_DEPTH => {
-                let mut nested = shell::parse(&source);
-                // What it sets it sets for itself.
-                let assignments = nested.commands.iter_mut().flat_map(|one| &mut one.assignments);
-                assignments.for_each(|assignment| assignment.sure = false);
-                if nested.opaque.is_some() {
-                    expanded.opaque = expanded.opaque.or(nested.opaque);
-                }
-                expanded.redirects.extend(nested.redirects);
-                pending.extend(nested.commands.into_iter().rev().map(|c| (c, depth + 1)));
-            }
-            Some(_) => {
-                let name = command.name().unwrap_or_default();
-                expanded
-                    .opaque
-                    .get_or_insert(format!("what `{name}` runs is only known at run time"));
-            }
-        }
-        expanded.commands.push(command);
-    }
+    let mut expanded = Script {
+        commands: Vec::new(),
+        redirects: Vec::new(),
+        steps: Vec::new(),
+        ..Script::default()
+    };
+    add_expanded(script, 0, &mut expanded);
     expanded
+}
+
+fn add_expanded(script: Script, depth: usize, all: &mut Script) {
+    let Script { mut commands, redirects, steps, here, sets_otherwise, here_expands, opaque } =
+        script;
+    if depth == 0 {
+        (all.here, all.sets_otherwise, all.here_expands) = (here, sets_otherwise, here_expands);
+    } else {
+        // What it sets it sets for itself.
+        let assignments = commands.iter_mut().flat_map(|one| &mut one.assignments);
+        assignments.for_each(|assignment| assignment.sure = false);
+    }
+    all.opaque = all.opaque.take().or(opaque);
+    let first_redirect = all.redirects.len();
+    all.redirects.extend(redirects);
+    // Commands keep the order of the text, each with what it runs behind it.
+    let mut places = Vec::with_capacity(commands.len());
+    let mut nested = Vec::with_capacity(commands.len());
+    for command in commands {
+        if command.assignments.iter().any(|one| one.name.starts_with("GIT_CONFIG")) {
+            all.opaque.get_or_insert("it passes configuration to git".to_owned());
+        }
+        let lines = inner(&command);
+        let how = Nested::of(&command);
+        let name = command.name().unwrap_or_default().to_owned();
+        places.push(all.commands.len());
+        all.commands.push(command);
+        let own_steps = std::mem::take(&mut all.steps);
+        for line in lines {
+            let Some(line) = line.filter(|_| depth < MAX_DEPTH) else {
+                all.opaque.get_or_insert(format!("what `{name}` runs is only known at run time"));
+                continue;
+            };
+            let (open, close) = how.steps();
+            all.steps.extend(open);
+            add_expanded(shell::parse(&line), depth + 1, all);
+            all.steps.extend(close);
+        }
+        nested.push(std::mem::replace(&mut all.steps, own_steps));
+    }
+    for step in steps {
+        match step {
+            Step::Command(at) => {
+                all.steps.push(Step::Command(places[at]));
+                all.steps.append(&mut nested[at]);
+            }
+            Step::Redirect(at) => all.steps.push(Step::Redirect(first_redirect + at)),
+            step => all.steps.push(step),
+        }
+    }
+}
+
+/// How a command line within a command line runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nested {
+    /// In the same shell.
+    Here,
+    /// In the same shell, some time.
+    Later,
+    /// In a shell of its own.
+    Apart,
+}
+
+impl Nested {
+    fn of(command: &Command) -> Self {
+        match command.name() {
+            Some("eval") => Self::Here,
+            Some("trap") => Self::Later,
+            _ => Self::Apart,
+        }
+    }
+
+    fn steps(self) -> (Option<Step>, Option<Step>) {
+        match self {
+            Self::Here => (None, None),
+            Self::Later => (Some(Step::Later), Some(Step::Told)),
+            Self::Apart => (Some(Step::Enter), Some(Step::Leave)),
+        }
+    }
+}
+
+/// The command lines a command is given to run; `None` stands for one that the text does not fix.
+fn inner(command: &Command) -> Vec<Option<String>> {
+    let all: Vec<&[Word]> =
+        std::iter::once(command.words.as_slice()).chain(suffixes(&command.words)).collect();
+    let mut lines: Vec<Option<String>> = given_line(&all).into_iter().collect();
+    lines.extend(all.iter().flat_map(|words| programs::runs(words)));
+    lines
 }
 
 /// The command line a command is given to run: nothing if it is none of those, `Some(None)` if the text
 /// does not fix it.
-fn inner(command: &Command) -> Option<Option<String>> {
-    let all: Vec<&[Word]> =
-        std::iter::once(command.words.as_slice()).chain(suffixes(&command.words)).collect();
-    all.into_iter().find_map(|words| {
+fn given_line(all: &[&[Word]]) -> Option<Option<String>> {
+    all.iter().find_map(|words| {
         let name = name(words)?;
         let rest = &words[1..];
         let literal = |word: Option<&Word>| word.and_then(|word| word.literal.clone());
@@ -316,50 +430,14 @@ fn inner(command: &Command) -> Option<Option<String>> {
     })
 }
 
-/// Options of `tar` that name a program.
-const TAR_RUNS: &[&str] = &[
-    "--checkpoint-action",
-    "--to-command",
-    "--use-compress-program",
-    "--rsh-command",
-    "--info-script",
-    "--new-volume-script",
-    "-I",
-    "-F",
-];
-
 /// Whether one of the words is a command line, in a way of the program's own.
 fn runs_argument(name: &str, words: &[Word]) -> bool {
     let mut texts = words.iter().filter_map(|word| word.literal.as_deref());
-    let has = |wanted: &str| words.iter().any(|word| word.literal.as_deref() == Some(wanted));
     match name {
-        "git" => {
-            let exec = |text: &str| text.starts_with("--exec") || text.starts_with("-x");
-            let told = |text: &str| {
-                text.starts_with("alias.") && text.contains("=!")
-                    || text.starts_with("--config-env")
-                    || text.starts_with("--upload-pack")
-                    || text.starts_with("--receive-pack")
-            };
-            if texts.clone().any(told) {
-                return true;
-            }
-            has("bisect") && has("run")
-                || has("submodule") && has("foreach")
-                || has("rebase") && texts.any(exec)
-                || has("filter-branch")
-        }
-        "sed" => texts.any(|text| text.lines().any(runs_in_sed)),
-        "tar" | "bsdtar" => {
-            texts.any(|text| TAR_RUNS.iter().any(|option| text.starts_with(option)))
-        }
-        "split" => texts.any(|text| text.starts_with("--fi")),
-        "rg" => texts.any(|text| text.starts_with("--pre")),
+        "git" => GitCall::of(words).names_program(),
         "make" | "gmake" => {
-            texts.any(|text| text.starts_with("--eval") || text.starts_with("SHELL"))
+            texts.any(|text| text.starts_with("SHELL=") || text.starts_with("MAKEFLAGS="))
         }
-        "awk" | "gawk" | "mawk" | "nawk" => texts
-            .any(|text| text.contains("system") || text.contains('|') || text.contains("@load")),
         _ if is_finder(name) => {
             let runs = words.iter().position(|word| {
                 word.source.starts_with("-exec") || word.source.starts_with("-ok")
@@ -368,21 +446,6 @@ fn runs_argument(name: &str, words: &[Word]) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a line of a script for `sed` has its command `e`, or the flag of the same name.
-fn runs_in_sed(line: &str) -> bool {
-    let before = |at: usize| line[..at].trim_end().chars().next_back();
-    let command = line.match_indices('e').any(|(at, _)| {
-        let behind = line[at + 1..].chars().next();
-        before(at).is_none_or(|c| c.is_ascii_digit() || ";{}$/!,".contains(c))
-            && behind.is_none_or(|c| c.is_whitespace() || c == ';' || c == '}')
-    });
-    let flags = line.rsplit(['/', '|', ',', '#', '@']).next().unwrap_or_default();
-    let flagged = flags.len() < line.len()
-        && flags.contains('e')
-        && flags.chars().all(|c| c.is_ascii_digit() || "egpimIM".contains(c));
-    command || flagged
 }
 
 /// What a shell is given to run: the text behind `-c`; whatever comes on standard input if it is given

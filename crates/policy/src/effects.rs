@@ -1,5 +1,9 @@
 //! Effects: what a call would touch, in terms every gate understands.
 
+mod git;
+mod packed;
+mod places;
+
 use std::path::{Path, PathBuf};
 
 use ona_types::World;
@@ -7,13 +11,12 @@ use ona_types::World;
 use crate::commands;
 use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
-use crate::path::{self, PathError, Target};
-use crate::shell::{self, Direction, Script};
+use crate::path::{PathError, Target};
+use crate::shell::{self, Direction, Script, Step};
+use git::Line;
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
-/// The limit for the directories a command line may be in; beyond it, it is not followed.
-const MAX_DIRS: usize = 16;
 
 /// The effects a tool declares for one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,14 +35,22 @@ pub struct Effects {
     pub trees: Vec<Tree>,
     /// What git does with files that it tracks: in which checkouts, and below what.
     pub tracked: Vec<TrackedFiles>,
-    /// Arguments of unknown programs that could be files: the program, and the file.
-    pub given: Vec<(String, Target)>,
+    /// Arguments of unknown programs that could be files.
+    pub given: Vec<Given>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
     /// Directories its commands may run in: where it starts, and wherever it changes to.
     pub dirs: Vec<PathBuf>,
+    /// For each command, the directory it runs in, where that is certain.
+    pub command_dirs: Vec<Option<PathBuf>>,
+    /// Of the redirections that write, those whose file is certain.
+    pub certainly_redirected: Vec<Target>,
+    /// Why the files of others are not.
+    pub wanders: Option<String>,
     /// What a command reads from the text depends on variables.
     pub here_expands: bool,
+    /// Set when the command line makes a link, and names further on may lead through it.
+    pub links: Option<String>,
     /// Set when a command may touch files that are not listed, with the reason. It matters where a rule
     /// forbids some files.
     pub unsure: Option<String>,
@@ -50,6 +61,38 @@ pub struct Effects {
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
+}
+
+/// A word for a program that is not known, which could be a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The program.
+    pub program: String,
+    /// The file.
+    pub target: Target,
+    /// It is one: it is there and no directory, or it is written like one.
+    pub is_file: bool,
+}
+
+/// Where a command line starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// The directory.
+    pub cwd: &'a Path,
+    /// The user's home, where it is known.
+    pub home: Option<&'a Path>,
+}
+
+impl<'a> From<&'a Path> for Start<'a> {
+    fn from(cwd: &'a Path) -> Self {
+        Self { cwd, home: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for Start<'a> {
+    fn from(cwd: &'a PathBuf) -> Self {
+        Self { cwd, home: None }
+    }
 }
 
 /// Variables that are certainly set before a command, once and to what.
@@ -137,47 +180,63 @@ impl Effects {
     /// What a shell command line started in `cwd` would touch, as far as its text tells: redirections,
     /// and the operands of commands that are known to take files. Command lines within it, as in
     /// `bash -c '…'`, are taken apart too.
-    pub fn of_shell(world: &dyn World, source: &str, cwd: &Path) -> Result<Self, PathError> {
+    pub fn of_shell<'a>(
+        world: &'a dyn World,
+        source: &str,
+        start: impl Into<Start<'a>>,
+    ) -> Result<Self, PathError> {
         if source.len() > MAX_COMMAND {
             return Ok(Self {
                 opaque: Some(format!("the command is longer than {MAX_COMMAND} bytes")),
                 ..Self::default()
             });
         }
+        let Start { cwd, home } = start.into();
+        let start = places::Start { world, cwd, home };
         let script = shell::parse(source);
         let outermost = script.commands.len();
         let script = commands::expand(script);
         // Loops and `read` set variables too, and a command line within the line has its own.
         let one_scope = !script.sets_otherwise && outermost == script.commands.len();
+        let possible = places::possible(&start, &script);
+        let certain = places::certain(&start, &script);
         let mut effects = Self {
-            opaque: script.opaque.clone(),
+            opaque: script.opaque.clone().or_else(|| possible.doubt.clone()),
             here_expands: script.here_expands,
-            dirs: vec![cwd.to_owned()],
+            dirs: possible.all.clone(),
             ..Self::default()
         };
-        effects.follow(world, &script);
-        effects.redirect(world, &script)?;
+        effects.doubt_commands(&script);
+        effects.redirect(world, home, &script, &possible)?;
+        effects.be_certain(world, &script, &certain);
+        let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            effects.touch(world, &with_values(command, &set));
+            let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
+            effects.touch(&scene, &with_values(command, &set));
         }
-        effects.feed(world, &script);
+        effects.feed(&start, &script);
+        effects.link(&script);
         effects.commands = script.commands;
         Ok(effects)
+    }
+
+    /// Whether it is seen to create, change or remove a file.
+    pub(crate) fn writes_something(&self) -> bool {
+        let writes = |access: Access| access == Access::Writes;
+        !self.writes.is_empty()
+            || self.trees.iter().any(|tree| writes(tree.access))
+            || self.tracked.iter().any(|tracked| writes(tracked.access))
+            || self.scatters.is_some()
+            || self.feeds_writer.is_some()
     }
 
     fn doubt(&mut self, why: String) {
         self.opaque.get_or_insert(why);
     }
 
-    /// The top of the one checkout that all the directories belong to.
-    fn checkout(&self, world: &dyn World) -> Option<String> {
-        let first = checkout(world, self.dirs.first()?)?;
-        self.dirs.iter().all(|dir| checkout(world, dir).as_ref() == Some(&first)).then_some(first)
-    }
-
-    /// Notes where the commands may run, and which of them the text does not fix.
-    fn follow(&mut self, world: &dyn World, script: &Script) {
+    /// Notes which commands the text does not fix.
+    fn doubt_commands(&mut self, script: &Script) {
         for command in &script.commands {
             let Some(first) = command.words.first() else { continue };
             let Some(name) = command.name() else {
@@ -187,59 +246,45 @@ impl Effects {
             if commands::runs_unknown(&command.words) {
                 self.doubt(format!("what `{name}` runs is only known at run time"));
             }
-            if !matches!(name, "cd" | "pushd" | "popd") {
-                continue;
-            }
-            let operand = command.words[1..].iter().find(|word| !word.source.starts_with('-'));
-            let to = operand.and_then(|word| match word.literal.as_deref() {
-                None if word.source == TOPLEVEL => self.checkout(world),
-                literal => literal.map(str::to_owned),
-            });
-            let to = to.filter(|to| name == "cd" && to != "-");
-            let Some(to) = to.filter(|_| self.dirs.len() < MAX_DIRS) else {
-                self.doubt(format!("where `{}` leads is only known at run time", command.text()));
-                continue;
-            };
-            // Bash takes `..` away in the text, before it follows links; `cd -P` after.
-            let there = self.dirs.iter().flat_map(|dir| {
-                [world.resolve(dir, Path::new(&to)).ok(), Some(path::in_words(&dir.join(&to)))]
-            });
-            let there: Vec<PathBuf> = there.flatten().collect();
-            for dir in there {
-                if !self.dirs.contains(&dir) {
-                    self.dirs.push(dir);
-                }
-            }
         }
     }
 
-    fn redirect(&mut self, world: &dyn World, script: &Script) -> Result<(), PathError> {
-        for redirect in &script.redirects {
-            let Some(target) = &redirect.target.literal else {
-                self.doubt(format!(
-                    "the redirection target {} is only known at run time",
-                    redirect.target.source
-                ));
-                continue;
-            };
-            if target == "/dev/null" {
-                continue;
+    fn redirect(
+        &mut self,
+        world: &dyn World,
+        home: Option<&Path>,
+        script: &Script,
+        places: &places::Places,
+    ) -> Result<(), PathError> {
+        for (redirect, dirs) in script.redirects.iter().zip(&places.redirects) {
+            let mut targets = Vec::new();
+            match &redirect.target.literal {
+                Some(target) if files::is_sink(target) && target != "-" => continue,
+                Some(target) => {
+                    if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
+                        self.doubt(format!("{target} opens a network connection"));
+                    }
+                    for dir in dirs {
+                        targets.push(Target::of(world, dir, target)?);
+                    }
+                }
+                None => {
+                    let source = &redirect.target.source;
+                    self.doubt(format!(
+                        "the redirection target {source} is only known at run time"
+                    ));
+                    // A part of it may be telling.
+                    for part in files::fixed_parts(source) {
+                        targets.extend(named_from(world, home, dirs, &part));
+                    }
+                }
             }
-            if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
-                self.doubt(format!("{target} opens a network connection"));
-            }
-            if self.dirs.len() > 1 && !target.starts_with('/') {
-                self.doubt(format!(
-                    "the redirection target {target} is relative and the command changes directory"
-                ));
-            }
-            let resolved = Target::of(world, &self.dirs[0], target)?;
-            match redirect.direction {
-                Direction::Read => self.fed.push(resolved),
-                Direction::Write => self.redirected.push(resolved),
-                Direction::ReadWrite => {
-                    self.fed.push(resolved.clone());
-                    self.redirected.push(resolved);
+            for target in targets {
+                if redirect.direction != Direction::Write && !self.fed.contains(&target) {
+                    self.fed.push(target.clone());
+                }
+                if redirect.direction != Direction::Read && !self.redirected.contains(&target) {
+                    self.redirected.push(target);
                 }
             }
         }
@@ -248,39 +293,89 @@ impl Effects {
         Ok(())
     }
 
+    /// Notes which directories are certain, and which of the written files.
+    fn be_certain(&mut self, world: &dyn World, script: &Script, places: &places::Places) {
+        let one = |dirs: &Vec<PathBuf>| match (&dirs[..], &places.doubt) {
+            ([dir], None) => Some(dir.clone()),
+            // Bash keeps the name of a link that it went through.
+            ([dir, other], None) if world.resolve(Path::new("/"), other).as_ref() == Ok(dir) => {
+                Some(dir.clone())
+            }
+            _ => None,
+        };
+        self.command_dirs = places.commands.iter().map(one).collect();
+        for (redirect, dirs) in script.redirects.iter().zip(&places.redirects) {
+            let Some(target) = &redirect.target.literal else { continue };
+            if redirect.direction == Direction::Read || files::is_sink(target) {
+                continue;
+            }
+            let dir = if target.starts_with('/') { dirs.first().cloned() } else { one(dirs) };
+            match dir.and_then(|dir| Target::of(world, &dir, target).ok()) {
+                Some(target) if self.certainly_redirected.contains(&target) => {}
+                Some(target) => self.certainly_redirected.push(target),
+                None => {
+                    self.wanders.get_or_insert(format!(
+                        "the redirection target {target} is relative and the command changes directory"
+                    ));
+                }
+            }
+        }
+    }
+
     /// Notes the files that a command is known to take.
-    fn touch(&mut self, world: &dyn World, command: &shell::Command) {
+    fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
         let touched = files::touched(&command.words);
-        let Touched { files, trees, tracked, given, unsure, scatters, .. } = touched;
+        let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
+            touched;
+        self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
+        let mut dirs = scene.dirs.to_vec();
+        for dir in &chdirs {
+            let there = self.targets(scene, dir);
+            for target in there.into_iter().flat_map(|target| [target.real, target.named]) {
+                if !dirs.contains(&target) {
+                    dirs.push(target);
+                }
+            }
+        }
+        if !chdirs.is_empty() && commands::runs_others(&command.words) {
+            self.unsure.get_or_insert("what it runs works in another directory".to_owned());
+        }
+        let start = scene;
+        let scene = &Scene { dirs: &dirs, ..*start };
         for (access, operand) in files {
-            let targets = self.targets(world, &operand);
+            let targets = self.targets(scene, &operand);
             match access {
                 Access::Reads => self.reads.extend(targets),
                 Access::Writes => self.writes.extend(targets),
             }
         }
         for tree in trees {
-            self.go_through(world, &tree);
-        }
-        for files::Tracked { access, below } in tracked {
-            for dir in &self.dirs {
-                let below =
-                    below.iter().filter_map(|path| Target::of(world, dir, path).ok()).collect();
-                self.tracked.push(TrackedFiles { access, dir: dir.clone(), below });
-            }
+            self.go_through(scene, &tree);
         }
         for (program, piece) in given {
-            let found = self.dirs.iter().filter_map(|dir| Target::of(world, dir, &piece).ok());
-            let found: Vec<Target> = found.collect();
-            self.given.extend(found.into_iter().map(|target| (program.clone(), target)));
+            // What git is told besides files, such as a message, is seldom one.
+            let takes_files = program != "git";
+            let written_so = piece.contains(['/', '.']);
+            for target in named_from(scene.world, scene.home, scene.dirs, &piece) {
+                let is_dir = scene.world.is_dir(&target.real);
+                let is_there = || scene.world.exists(&target.real);
+                let is_file = takes_files && !is_dir && (written_so || is_there());
+                self.given.push(Given { program: program.clone(), target, is_file });
+            }
+        }
+        for copied in &copies {
+            self.copy(scene, copied);
+        }
+        for unpacked in &unpacked {
+            self.unpack(start, unpacked);
         }
     }
 
     /// Notes which files `xargs` may be told of: those in the directories that are listed, if all the rest of
     /// the command line does is to list some.
-    fn feed(&mut self, world: &dyn World, script: &Script) {
+    fn feed(&mut self, start: &places::Start<'_>, script: &Script) {
         let fed = script.commands.iter().find_map(|command| files::touched(&command.words).fed);
         let Some(access) = fed else { return };
         let listed: Option<Vec<Vec<Option<Operand>>>> =
@@ -298,18 +393,40 @@ impl Effects {
             self.unsure.get_or_insert(why);
             return;
         };
+        let dirs = self.dirs.clone();
+        let line = Line { source: "", script };
+        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0 };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
                 let (root, skips) = (root.clone(), Skips::default());
-                self.go_through(world, &files::Tree { access, root, skips, by });
+                self.go_through(&scene, &files::Tree { access, root, skips, by });
             }
         }
     }
 
-    fn go_through(&mut self, world: &dyn World, tree: &files::Tree) {
+    /// A link that the line makes leads somewhere only once it runs: what is named behind it is not certain.
+    fn link(&mut self, script: &Script) {
+        let loops = script.steps.iter().any(|step| matches!(step, Step::Again | Step::Later));
+        let made = script.commands.iter().position(|command| commands::makes_links(&command.words));
+        let Some(made) = made else { return };
+        let uses = |(at, command): (usize, &shell::Command)| {
+            (at > made || loops && at != made)
+                && commands::name(&command.words).is_some_and(commands::follows_links)
+        };
+        let used = script.commands.iter().enumerate().any(uses);
+        let redirected = script
+            .redirects
+            .iter()
+            .any(|redirect| !redirect.target.literal.as_deref().is_some_and(files::is_sink));
+        if used || redirected {
+            self.links.get_or_insert("the command makes a link and then uses names".to_owned());
+        }
+    }
+
+    fn go_through(&mut self, scene: &Scene<'_>, tree: &files::Tree) {
         let here = Operand::Fixed(".".to_owned());
-        for root in self.targets(world, tree.root.as_ref().unwrap_or(&here)) {
+        for root in self.targets(scene, tree.root.as_ref().unwrap_or(&here)) {
             let files::Tree { access, skips, by, .. } = tree.clone();
             let tree = Tree { access, root, skips, by };
             if !self.trees.contains(&tree) {
@@ -319,25 +436,54 @@ impl Effects {
     }
 
     /// What an operand names, wherever the command may be.
-    fn targets(&mut self, world: &dyn World, operand: &Operand) -> Vec<Target> {
-        let mut targets = Vec::new();
-        for dir in &self.dirs {
-            match operand {
-                Operand::Fixed(file) => targets.extend(Target::of(world, dir, file)),
-                Operand::Glob(pattern) => match files::expand(world, dir, pattern) {
-                    Some(found) => {
-                        targets.extend(
+    fn targets(&mut self, scene: &Scene<'_>, operand: &Operand) -> Vec<Target> {
+        let Scene { world, home, dirs, .. } = *scene;
+        match operand {
+            Operand::Fixed(file) => named_from(world, home, dirs, file),
+            Operand::Glob(pattern) => {
+                let mut targets = Vec::new();
+                for dir in dirs {
+                    match files::expand(world, dir, pattern) {
+                        Some(found) => targets.extend(
                             found.iter().filter_map(|file| Target::of(world, dir, file).ok()),
-                        );
+                        ),
+                        None => {
+                            self.unsure.get_or_insert(format!("{pattern} matches too many files"));
+                        }
                     }
-                    None => {
-                        self.unsure.get_or_insert(format!("{pattern} matches too many files"));
-                    }
-                },
+                }
+                targets
             }
         }
-        targets
     }
+}
+
+/// Where a command is looked at.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    world: &'a dyn World,
+    home: Option<&'a Path>,
+    /// Where it may run.
+    dirs: &'a [PathBuf],
+    /// What it is part of.
+    line: Line<'a>,
+    /// Which of the commands it is.
+    at: usize,
+}
+
+/// What a text names, from any of these directories; with a `~` in front it may be below the user's home.
+fn named_from(world: &dyn World, home: Option<&Path>, dirs: &[PathBuf], text: &str) -> Vec<Target> {
+    let mut targets: Vec<Target> =
+        dirs.iter().filter_map(|dir| Target::of(world, dir, text).ok()).collect();
+    if let Some(path) = places::below_home(text, home) {
+        let found = match path.to_str().filter(|path| path.contains(['*', '?'])) {
+            Some(pattern) => files::expand(world, Path::new("/"), pattern).unwrap_or_default(),
+            None => vec![path],
+        };
+        let found = found.iter().filter_map(|path| Target::of(world, Path::new("/"), path).ok());
+        targets.extend(found);
+    }
+    targets
 }
 
 #[cfg(test)]
@@ -365,7 +511,11 @@ mod tests {
         let effects = of("cd /a && cd b && cat f");
         let reads: Vec<_> =
             effects.reads.iter().map(|target| target.named.display().to_string()).collect();
-        assert_eq!(reads, ["/f", "/a/f", "/b/f", "/a/b/f"]);
+        assert_eq!(reads, ["/a/b/f"]);
+        let effects = of("cd /a; cd b; cat f");
+        let reads: Vec<_> =
+            effects.reads.iter().map(|target| target.named.display().to_string()).collect();
+        assert_eq!(reads, ["/a/b/f", "/b/f", "/a/f", "/f"]);
         for source in [
             "c=rm; env $c -f x",
             "timeout 5 $c x",
@@ -382,7 +532,8 @@ mod tests {
     fn what_the_text_does_not_tell_is_opaque() {
         assert!(of("echo > $OUT").opaque.is_some());
         assert!(of("echo > ~/x").opaque.is_some());
-        assert!(of("cd sub && echo > x").opaque.is_some());
+        assert!(of("cd $SUB && echo > x").opaque.is_some());
+        assert!(of("cd sub && echo > x").opaque.is_none());
         assert!(of("$CMD && echo > x").opaque.is_some());
         assert!(of("echo 'unterminated").opaque.is_some());
         assert!(of(&"a".repeat(10_001)).opaque.is_some());

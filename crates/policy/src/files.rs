@@ -3,21 +3,22 @@
 //! This is for rules that forbid: rather one file too many than one too few. What a program does with files
 //! it is not known to take stays unknown.
 
+mod archives;
 mod git;
 mod lists;
 mod pattern;
 mod tables;
 mod trees;
 
-use std::path::Path;
-
 use crate::commands::{base_name, is_finder, name, suffixes, unwrapped};
+use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
-pub(crate) use git::Tracked;
+pub(crate) use archives::{Format, Unpacked, members};
+pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::listed;
 pub(crate) use pattern::{expand, is_glob};
-use tables::{HARMLESS, OUTPUTS, PLACERS, READERS, RECURSIVE, SCATTERERS, WRITERS};
+use tables::RECURSIVE;
 pub use trees::Skips;
 pub(crate) use trees::Tree;
 
@@ -37,16 +38,33 @@ pub(crate) struct Touched {
     pub(crate) files: Vec<(Access, Operand)>,
     /// Directories it goes through with all that is in them.
     pub(crate) trees: Vec<Tree>,
-    /// What git does with files that it tracks.
-    pub(crate) tracked: Vec<Tracked>,
+    /// What git does with files in ways of its own.
+    pub(crate) in_git: InGit,
     /// Arguments of an unknown program that could be files: the program, and the word.
     pub(crate) given: Vec<(String, String)>,
+    /// Directories it works in, apart from the one it starts in.
+    pub(crate) chdirs: Vec<Operand>,
+    /// What it copies, moves or links, and to where.
+    pub(crate) copies: Vec<Copied>,
+    /// Archives and patches that say which files it writes.
+    pub(crate) unpacked: Vec<Unpacked>,
     /// It takes the names of files from its input, and does this with them.
     pub(crate) fed: Option<Access>,
     /// Why there may be others.
     pub(crate) unsure: Option<String>,
     /// Why it may write others.
     pub(crate) scatters: Option<String>,
+}
+
+/// A file or directory that is put somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Copied {
+    /// What it is.
+    pub(crate) from: Operand,
+    /// Its new name, or the directory it goes to.
+    pub(crate) to: Operand,
+    /// A directory goes with all that is in it.
+    pub(crate) whole: bool,
 }
 
 /// A file as the command line names it.
@@ -88,94 +106,184 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     }
     if name == "dd" {
         for (prefix, access) in [("of=", Access::Writes), ("if=", Access::Reads)] {
-            let values =
-                words.iter().filter_map(|word| word.literal.as_deref()?.strip_prefix(prefix));
-            touched.files.extend(values.map(|value| (access, Operand::Fixed(value.to_owned()))));
+            let values = words.iter().filter_map(|word| {
+                let text = word.literal.as_deref().unwrap_or(&word.source);
+                let value = text.strip_prefix(prefix)?.to_owned();
+                Some(Word { literal: word.literal.is_some().then(|| value.clone()), source: value })
+            });
+            let values: Vec<Word> = values.collect();
+            files_named(&values, access, touched);
         }
         return;
     }
     if is_finder(name) {
         return trees::found(name, words, touched);
     }
-    let (reads, writes) = (READERS.contains(&name), writes(name, words));
+    let Some(program) = programs::known(name) else {
+        if matches!(name, "perl" | "ruby") && in_place(words) {
+            operands(words.iter(), Access::Writes, touched);
+        } else if outermost {
+            give(name, words, touched);
+        }
+        return;
+    };
+    let arguments = program.read(words);
+    of_options(name, &arguments, touched);
+    let files = arguments.files(program.operands);
+    let writes = matches!(program.operands, Operands::Write | Operands::Moved)
+        || matches!(name, "sed" | "awk" | "gawk" | "yq") && in_place(words);
+    let reads = matches!(
+        program.operands,
+        Operands::Read | Operands::ReadAfterText | Operands::LastWritten | Operands::Moved
+    );
     if reads {
-        operands(words.iter(), Access::Reads, touched);
-        values(words, touched);
+        files_named(files, Access::Reads, touched);
     }
     if writes {
-        operands(words.iter(), Access::Writes, touched);
+        files_named(files, Access::Writes, touched);
+    }
+    match program.operands {
+        Operands::LastWritten | Operands::Moved => {
+            placed(&arguments, goes_through(name, words), touched);
+        }
+        Operands::SecondWritten => {
+            let (first, others) = files.split_at(files.len().min(1));
+            files_named(first, Access::Reads, touched);
+            files_named(others, Access::Writes, touched);
+        }
+        Operands::Unknown if outermost => give(name, &arguments.operands, touched),
+        _ => {}
     }
     if goes_through(name, words) {
-        let access = if writes { Access::Writes } else { Access::Reads };
-        trees::through(name, words, access, touched);
+        // What is copied is read, and where it goes is written.
+        let both = matches!(program.operands, Operands::LastWritten | Operands::Moved);
+        for (access, applies) in
+            [(Access::Reads, !writes || both), (Access::Writes, writes || both)]
+        {
+            if applies {
+                trees::through(name, words, &arguments, files, access, touched);
+            }
+        }
     }
-    if PLACERS.contains(&name) {
-        placed(words, touched);
+    if program.is_script_taker() {
+        of_script(name, program, &arguments, touched);
     }
-    if name.ends_with("tar") {
-        archive(words, touched);
+    archives::unpacks(name, &arguments, touched);
+    downloads(name, words, &arguments, touched);
+}
+
+/// What the options of a program make it touch.
+fn of_options(name: &str, arguments: &Arguments, touched: &mut Touched) {
+    for (kind, value) in &arguments.options {
+        let value = std::slice::from_ref(value);
+        match kind {
+            Kind::Read | Kind::NamedRead | Kind::Patterns => {
+                files_named(value, Access::Reads, touched);
+            }
+            Kind::Script => files_named(value, Access::Reads, touched),
+            Kind::ReadWithin => {
+                let text = value[0].literal.as_deref().unwrap_or(&value[0].source);
+                let files =
+                    pieces(text).map(|piece| (Access::Reads, Operand::Fixed(piece.to_owned())));
+                touched.files.extend(files);
+            }
+            Kind::List => {
+                files_named(value, Access::Reads, touched);
+                touched.unsure.get_or_insert(format!("`{name}` takes names from a list"));
+            }
+            Kind::Lists => {
+                touched.unsure.get_or_insert(format!("`{name}` takes names from a list"));
+            }
+            Kind::Write | Kind::OptionalWrite | Kind::Into => {
+                files_named(value, Access::Writes, touched);
+            }
+            Kind::Chdir => {
+                let before = touched.files.len();
+                files_named(value, Access::Reads, touched);
+                let dirs: Vec<Operand> =
+                    touched.files.drain(before..).map(|(_, operand)| operand).collect();
+                touched.chdirs.extend(dirs);
+            }
+            _ => {}
+        }
     }
-    if SCATTERERS.contains(&name) && !packs(name, words) {
+    files_named(&arguments.guesses, Access::Reads, touched);
+}
+
+/// The files that a script for `sed` or `awk` reads and writes.
+fn of_script(name: &str, program: &Program, arguments: &Arguments, touched: &mut Touched) {
+    let texts = arguments.operands.iter().chain(arguments.values(Kind::Pattern));
+    let texts: Vec<&str> = texts.filter_map(|word| word.literal.as_deref()).collect();
+    // What stands in quotes may be a file too, however the script comes to it.
+    let quoted = texts.iter().flat_map(|text| text.split('"').skip(1).step_by(2).take(MAX_PIECES));
+    let given =
+        quoted.filter(|text| !text.is_empty()).map(|text| (name.to_owned(), text.to_owned()));
+    touched.given.extend(given);
+    let Some(script) = program.script(arguments) else {
+        touched.unsure.get_or_insert(format!("what the script for `{name}` does is not certain"));
+        return;
+    };
+    let reads = script.reads.into_iter().map(|file| (Access::Reads, Operand::Fixed(file)));
+    touched.files.extend(reads);
+    for file in script.writes.into_iter().filter(|file| !is_sink(file)) {
+        touched.files.push((Access::Writes, Operand::Fixed(file)));
+    }
+    if script.reads_more {
+        touched
+            .unsure
+            .get_or_insert(format!("which files the script for `{name}` reads is not fixed"));
+    }
+    if script.writes_more {
         touched
             .scatters
-            .get_or_insert(format!("which files `{name}` writes is not in the command"));
+            .get_or_insert(format!("which files the script for `{name}` writes is not fixed"));
     }
-    if name == "sed" {
-        // `s/a/b/w file` and `w file` in a script.
-        let scripts = words.iter().filter_map(|word| word.literal.as_deref());
-        for (_, file) in scripts.flat_map(str::lines).filter_map(|line| line.rsplit_once("w ")) {
-            touched.files.push((Access::Writes, Operand::Fixed(file.trim().to_owned())));
+}
+
+/// Files that are only a way to the terminal, or to nowhere.
+pub(crate) fn is_sink(file: &str) -> bool {
+    matches!(file, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "-")
+}
+
+/// What `curl` and `wget` call the files that they fetch without being told a name.
+fn downloads(name: &str, words: &[Word], arguments: &Arguments, touched: &mut Touched) {
+    let has = |letters: &[char], long: &str| {
+        words.iter().filter_map(option).any(|text| match text.strip_prefix("--") {
+            Some(given) => given.len() > 4 && given.starts_with(long),
+            None => text.contains(letters),
+        })
+    };
+    let named = match name {
+        "curl" => has(&['O'], "remote-name"),
+        "wget" => !arguments.has(Kind::Write) || !has(&['O'], "output-d"),
+        _ => return,
+    };
+    if has(&['J'], "remote-header") || has(&[], "content-disp") {
+        touched.scatters.get_or_insert(format!("the server says which file `{name}` writes"));
+    }
+    let bases = arguments.operands.iter().filter(|_| named).filter_map(|word| {
+        let text = word.literal.as_deref().unwrap_or(&word.source);
+        text.split(['?', '#']).next()?.rsplit('/').next().filter(|base| !base.is_empty())
+    });
+    let bases: Vec<String> = bases.map(str::to_owned).collect();
+    for base in bases {
+        for into in arguments.values(Kind::Into).filter_map(|word| word.literal.as_deref()) {
+            touched.files.push((Access::Writes, Operand::Fixed(format!("{into}/{base}"))));
         }
-    }
-    if matches!(name, "sed" | "awk" | "gawk" | "mawk" | "nawk") {
-        for file in words.iter().filter_map(|word| word.literal.as_deref()).flat_map(in_script) {
-            touched.given.push((name.to_owned(), file.to_owned()));
-        }
-    }
-    for (_, letter, long) in OUTPUTS.iter().filter(|(names, ..)| names.contains(&name)) {
-        for value in values_of(words, *letter, long) {
-            touched.files.push((Access::Writes, Operand::Fixed(value)));
-        }
-    }
-    if outermost && !reads && !writes && !HARMLESS.contains(&name) {
-        give(name, words, touched);
+        touched.files.push((Access::Writes, Operand::Fixed(base)));
     }
 }
 
 /// For an unknown program every word could be a file.
 fn give(name: &str, words: &[Word], touched: &mut Touched) {
     for word in words {
-        let text = word.literal.as_deref().unwrap_or(&word.source);
-        touched.given.extend(pieces(text).map(|piece| (name.to_owned(), piece.to_owned())));
+        let texts = match &word.literal {
+            Some(text) => vec![text.clone()],
+            None => fixed_parts(&word.source).into_iter().chain([word.source.clone()]).collect(),
+        };
+        let found = texts.iter().flat_map(|text| pieces(text));
+        touched.given.extend(found.map(|piece| (name.to_owned(), piece.to_owned())));
     }
-}
-
-/// The files that `tar` is given: the archive, which it may write; and lists of names.
-fn archive(words: &[Word], touched: &mut Touched) {
-    let first = words.first().and_then(|word| word.literal.as_deref()).unwrap_or_default();
-    let bundled = !first.starts_with('-') && first.contains('f');
-    let file = words.get(1).filter(|_| bundled);
-    let file = file.map(|word| {
-        word.literal.clone().map_or_else(|| fixed_parts(&word.source), |text| vec![text])
-    });
-    let files = file.into_iter().flatten().chain(values_of(words, 'f', "--file"));
-    let places = values_of(words, 'C', "--directory");
-    touched.files.extend(files.chain(places).map(|file| (Access::Writes, Operand::Fixed(file))));
-    let lists = |text: &str| {
-        text.starts_with("-T") || text.starts_with("--files") || text.starts_with("--remove")
-    };
-    if words.iter().filter_map(|word| word.literal.as_deref()).any(lists) {
-        touched
-            .unsure
-            .get_or_insert("`tar` takes names from a list, or removes what it packs".to_owned());
-    }
-}
-
-/// Whether `tar` puts files together or names them, and takes none out.
-fn packs(name: &str, words: &[Word]) -> bool {
-    let mut texts = words.iter().filter_map(|word| word.literal.as_deref());
-    let letters = texts.next().filter(|first| !first.starts_with("--")).unwrap_or_default();
-    name.ends_with("tar") && letters.contains(['c', 't']) && !letters.contains('x')
 }
 
 /// What `xargs` does with the files from its input.
@@ -185,28 +293,31 @@ fn fed(words: &[Word]) -> Access {
     if only_reads(run) { Access::Reads } else { Access::Writes }
 }
 
-fn only_reads(name: &str) -> bool {
-    (READERS.contains(&name) || HARMLESS.contains(&name)) && !WRITERS.contains(&name)
+/// Whether a program is known to change none of the files it is given.
+pub(crate) fn only_reads(name: &str) -> bool {
+    let reads = |program: &Program| {
+        matches!(program.operands, Operands::Nothing | Operands::Read | Operands::ReadAfterText)
+    };
+    programs::known(name).is_some_and(reads)
 }
 
 fn writes(name: &str, words: &[Word]) -> bool {
-    let in_place = matches!(name, "sed" | "perl" | "ruby" | "gawk" | "awk")
-        && words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-            Some(long) => long.starts_with("in-p"),
-            None => option.contains('i'),
-        });
-    WRITERS.contains(&name) || in_place
+    let changes = |program: &Program| {
+        matches!(
+            program.operands,
+            Operands::Write | Operands::LastWritten | Operands::Moved | Operands::SecondWritten
+        )
+    };
+    programs::known(name).is_some_and(changes)
+        || matches!(name, "sed" | "perl" | "ruby" | "gawk" | "awk") && in_place(words)
 }
 
-/// What in a script for `sed` or `awk` could be a file: behind a letter that reads or writes one, or in quotes.
-fn in_script(script: &str) -> impl Iterator<Item = &str> {
-    let behind = script.lines().flat_map(|line| {
-        let letters = line.match_indices(['w', 'W', 'r', 'R']).take(MAX_PIECES);
-        letters.map(|(at, _)| line[at + 1..].trim())
-    });
-    behind
-        .chain(script.split('"').skip(1).step_by(2).take(MAX_PIECES))
-        .filter(|file| !file.is_empty())
+/// Whether an option says that the files themselves are changed.
+fn in_place(words: &[Word]) -> bool {
+    words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
+        Some(long) => long.starts_with("in-p") || long.starts_with("inplace"),
+        None => option.contains('i'),
+    })
 }
 
 /// The limit for the parts of a word that are checked.
@@ -219,8 +330,12 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let separators = ['=', '@', ':', ',', ';'];
     let behind = text.match_indices(separators).take(MAX_PIECES).map(|(at, _)| &text[at + 1..]);
     let between = text.split(separators).take(MAX_PIECES);
-    let whole = std::iter::once(text).filter(|text| !text.starts_with('-'));
-    whole.chain(joined).chain(behind).chain(between).filter(|piece| !piece.is_empty())
+    // Even with a dash in front: behind `--` it is a file.
+    std::iter::once(text)
+        .chain(joined)
+        .chain(behind)
+        .chain(between)
+        .filter(|piece| !piece.is_empty())
 }
 
 fn option_text(text: &str) -> Option<&str> {
@@ -231,10 +346,25 @@ fn option(word: &Word) -> Option<&str> {
     word.literal.as_deref().filter(|text| text.len() > 1 && text.starts_with('-'))
 }
 
+/// The files among words of which some may be options.
 fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: &mut Touched) {
+    let mut dashes = false;
+    let named: Vec<Word> = words
+        .filter(|word| {
+            let is_option = !dashes && option(word).is_some();
+            dashes |= word.literal.as_deref() == Some("--");
+            !is_option
+        })
+        .cloned()
+        .collect();
+    files_named(&named, access, touched);
+}
+
+/// The files that words name, dashes in front or not.
+fn files_named(words: &[Word], access: Access, touched: &mut Touched) {
     for word in words {
         match &word.literal {
-            Some(text) if text.is_empty() || text.starts_with('-') => {}
+            Some(text) if text.is_empty() || is_sink(text) => {}
             Some(text) => touched.files.push((access, Operand::Fixed(text.clone()))),
             None if is_glob(&word.source) => {
                 touched.files.push((access, Operand::Glob(word.source.clone())));
@@ -256,9 +386,11 @@ fn operands<'w>(words: impl Iterator<Item = &'w Word>, access: Access, touched: 
     }
 }
 
-/// The paths that a word could end in, with what is not fixed taken away.
-fn fixed_parts(source: &str) -> Vec<String> {
+/// The paths that a word could end in, with what is not fixed taken away. What is below the user's home also stands
+/// there with a `~`.
+pub(crate) fn fixed_parts(source: &str) -> Vec<String> {
     let bare = source.replace(['"', '\''], "");
+    let home = home_part(&bare).map(|part| format!("~{part}"));
     let mut alternatives = vec![String::new()];
     let mut rest = bare.as_str();
     while let Some(next) = rest.chars().next() {
@@ -288,7 +420,20 @@ fn fixed_parts(source: &str) -> Vec<String> {
         rest = &rest[taken..];
     }
     let relative = |one: &String| one.trim_start_matches('/').to_owned();
-    alternatives.iter().map(relative).filter(|one| !one.is_empty()).collect()
+    let parts = alternatives.iter().map(relative).filter(|one| !one.is_empty());
+    parts.chain(home).collect()
+}
+
+/// What stands behind `~`, `$HOME` and the like, with the slash.
+fn home_part(bare: &str) -> Option<&str> {
+    if let Some(rest) = bare.strip_prefix('~') {
+        return Some(rest);
+    }
+    let rest = bare.strip_prefix("$HOME").or_else(|| {
+        let (_, behind) = bare.strip_prefix("${HOME")?.split_once('}')?;
+        Some(behind)
+    })?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// Values that stand in the same word as their option.
@@ -312,52 +457,29 @@ fn values(words: &[Word], touched: &mut Touched) {
     }
 }
 
-/// The values of one option, in its word or in the next.
-fn values_of(words: &[Word], letter: char, long: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let Some(text) = option(word) else { continue };
-        let next = || -> Vec<String> {
-            let Some(word) = words.get(at + 1) else { return Vec::new() };
-            word.literal.clone().map_or_else(|| fixed_parts(&word.source), |text| vec![text])
-        };
-        match text.strip_prefix("--") {
-            Some(_) => match text.split_once('=') {
-                Some((name, value)) if is_abbreviation(name, long) => found.push(value.to_owned()),
-                None if is_abbreviation(text, long) => found.extend(next()),
-                _ => {}
-            },
-            None => {
-                if let Some((_, value)) = text[1..].split_once(letter) {
-                    found.extend(if value.is_empty() { next() } else { vec![value.to_owned()] });
-                }
-            }
-        }
-    }
-    found
-}
-
 /// Long options may be cut short.
 pub(crate) fn is_abbreviation(given: &str, option: &str) -> bool {
     given.len() > 2 && option.starts_with(given)
 }
 
-/// `cp a b dir` writes `dir/a` and `dir/b`.
-fn placed(words: &[Word], touched: &mut Touched) {
-    let files: Vec<&str> = words
-        .iter()
-        .filter_map(|word| word.literal.as_deref())
-        .filter(|text| !text.starts_with('-') && !text.is_empty())
-        .collect();
-    let mut dirs = values_of(words, 't', "--target-directory");
-    dirs.extend(files.last().map(|last| (*last).to_owned()));
-    for dir in dirs {
-        for file in &files {
-            let base = Path::new(file).file_name().map(|base| base.to_string_lossy().into_owned());
-            let inside = base.map_or_else(|| dir.clone(), |base| format!("{dir}/{base}"));
-            touched.files.push((Access::Writes, Operand::Fixed(inside)));
+/// `cp a b dir` writes `dir/a` and `dir/b`; directories it takes with all that is in them, if it is told to.
+fn placed(arguments: &Arguments, whole: bool, touched: &mut Touched) {
+    let named = |words: &[Word]| -> Vec<Operand> {
+        let mut named = Touched::default();
+        files_named(words, Access::Reads, &mut named);
+        named.files.into_iter().map(|(_, operand)| operand).collect()
+    };
+    let operands = arguments.operands.as_slice();
+    let into: Vec<Word> = arguments.values(Kind::Into).cloned().collect();
+    let (sources, dirs) = match operands.split_last() {
+        Some((last, sources)) if into.is_empty() => (sources, vec![last.clone()]),
+        _ => (operands, into),
+    };
+    files_named(&dirs, Access::Writes, touched);
+    for to in named(&dirs) {
+        for from in named(sources) {
+            touched.copies.push(Copied { from, to: to.clone(), whole });
         }
-        touched.files.push((Access::Writes, Operand::Fixed(dir)));
     }
 }
 
@@ -382,12 +504,16 @@ mod tests {
     fn files(source: &str, access: Access) -> Vec<String> {
         let words = shell::parse(source).commands.remove(0).words;
         let touched = touched(&words);
+        let shown = |operand: Operand| match operand {
+            Operand::Fixed(file) | Operand::Glob(file) => file,
+        };
         let of_kind = touched.files.into_iter().filter(|(kind, _)| *kind == access);
-        of_kind
-            .map(|(_, operand)| match operand {
-                Operand::Fixed(file) | Operand::Glob(file) => file,
-            })
-            .collect()
+        let copied =
+            touched.copies.into_iter().filter(|_| access == Access::Writes).map(|copied| {
+                let (from, to) = (shown(copied.from), shown(copied.to));
+                format!("{to}/{}", base_name(&from))
+            });
+        of_kind.map(|(_, operand)| shown(operand)).chain(copied).collect()
     }
 
     #[test]
@@ -402,7 +528,10 @@ mod tests {
             ("diff --from-file=.env a", &["a", ".env"]),
             ("grep -f/etc/shadow a", &["a", "/etc/shadow"]),
             ("dd if=a of=b", &["a"]),
-            ("git show HEAD:.env", &["show", "HEAD:.env", ".env"]),
+            ("git show HEAD:.env", &["HEAD:.env", ".env"]),
+            ("git -C a/b show HEAD:./.env", &["a/b/./.env"]),
+            ("git -C a blame -- -x", &["a/-x"]),
+            ("git grep x -- ':(icase).env'", &[".env"]),
             ("echo a", &[]),
         ] {
             let found = files(source, Access::Reads);
@@ -458,8 +587,9 @@ mod tests {
         for source in ["cat a*", "echo $f", "grep x a", "diff <(sort a) b", "grep -r x ."] {
             assert!(of(source).unsure.is_none(), "{source}");
         }
-        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar", "git apply a.patch"] {
-            assert!(of(source).scatters.is_some(), "{source}");
+        for source in ["patch -p1", "unzip a.zip", "tar xf a.tar"] {
+            let touched = of(source);
+            assert!(touched.scatters.is_some() || !touched.unpacked.is_empty(), "{source}");
         }
     }
 
@@ -467,9 +597,9 @@ mod tests {
     fn directories_that_commands_go_through() {
         let fixed = |file: &str| Some(Operand::Fixed(file.to_owned()));
         for (source, access, roots) in [
-            ("grep -rn x src", Access::Reads, vec![fixed("x"), fixed("src")]),
-            ("grep -r x", Access::Reads, vec![None, fixed("x")]),
-            ("rg x", Access::Reads, vec![None, fixed("x")]),
+            ("grep -rn x src", Access::Reads, vec![fixed("src")]),
+            ("grep -r x", Access::Reads, vec![None]),
+            ("rg x", Access::Reads, vec![None]),
             ("rm -rf src", Access::Writes, vec![fixed("src")]),
             ("chmod -R 600 .", Access::Writes, vec![fixed("600"), fixed(".")]),
             ("find src -exec cat {} +", Access::Reads, vec![fixed("src")]),
@@ -501,8 +631,11 @@ mod tests {
             ("awk '{ print > \"out\" }' f", "out"),
             ("git add .env", ".env"),
         ] {
-            let given = of(source).given;
-            assert!(given.iter().any(|(_, piece)| piece == file), "{source}: {given:?}");
+            let mut given: Vec<String> =
+                of(source).given.into_iter().map(|(_, piece)| piece).collect();
+            given.extend(files(source, Access::Reads));
+            given.extend(files(source, Access::Writes));
+            assert!(given.iter().any(|piece| piece == file), "{source}: {given:?}");
         }
         for source in ["echo .env", "test -f .env", "ls .env"] {
             assert!(of(source).given.is_empty(), "{source}");

@@ -21,8 +21,10 @@ mod builtin;
 mod commands;
 mod effects;
 mod files;
+mod git_options;
 pub mod path;
 mod permissions;
+mod programs;
 mod read_only;
 mod remedy;
 mod rule;
@@ -34,8 +36,9 @@ pub mod wildcard;
 
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Skips, TrackedFiles, Tree};
+pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
 pub use permissions::{By, Call, Permissions, Ruling, Surroundings};
+pub use read_only::git_only_reads;
 pub use remedy::Change;
 pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, split_rules, tool_named};
 pub use subject::{RuleFacts, RuleSubject};

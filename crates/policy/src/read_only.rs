@@ -6,9 +6,12 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use crate::commands;
 use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
+use crate::git_options::GitCall;
 use crate::permissions::Surroundings;
+use crate::programs;
 use crate::shell::{Assignment, Command, Word};
 
 use assigned::Assigned;
@@ -46,6 +49,17 @@ enum Operands {
     Any,
     /// These words and no others.
     Only(&'static [&'static str]),
+}
+
+/// What a word of a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Data, not a file.
+    Data,
+    /// A file, whatever it begins with: it stands behind `--`.
+    Operand,
+    /// An option or a file.
+    Either,
 }
 
 const fn free(command: &'static str) -> ReadOnly {
@@ -96,9 +110,21 @@ impl ReadOnly {
         if effects.here_expands || !command.assignments.iter().all(fixed) {
             return false;
         }
+        // Names may lead through a link that is not there yet, and options make it do more.
+        if effects.links.is_some() || programs::does_more(&command.words) {
+            return false;
+        }
         let after = effects.commands.iter().position(|one| std::ptr::eq(one, command));
         let assigned = Assigned { commands: &effects.commands[..after.unwrap_or_default()] };
         let Some(words) = self.arguments(&command.words, effects, around) else { return false };
+        // git takes names from where it is told to work.
+        let moved = self.command.starts_with("git ").then(|| GitCall::of(&command.words[1..]).dir);
+        let moved = moved.flatten().map(|below| {
+            let dirs = effects.dirs.iter();
+            let dirs = dirs.filter_map(|dir| around.world.resolve(dir, Path::new(&below)).ok());
+            Effects { dirs: dirs.collect(), ..effects.clone() }
+        });
+        let effects = moved.as_ref().unwrap_or(effects);
         // Without a directory, or with `-`, it leads elsewhere.
         if self.command == "cd" && (words.is_empty() || words.iter().any(|word| word.source == "-"))
         {
@@ -134,9 +160,14 @@ impl ReadOnly {
             Operands::Pattern if !dashes && !names_pattern(words) => first,
             _ => None,
         };
+        let end = words.iter().position(|word| word.literal.as_deref() == Some("--"));
         words.iter().enumerate().all(|(at, word)| {
-            let is_data = self.operands == Operands::Data || Some(at) == text;
-            self.is_harmless(word, is_data, &assigned, effects, around)
+            let role = match end {
+                _ if self.operands == Operands::Data || Some(at) == text => Role::Data,
+                Some(end) if at > end => Role::Operand,
+                _ => Role::Either,
+            };
+            self.is_harmless(word, role, &assigned, effects, around)
         })
     }
 
@@ -164,14 +195,11 @@ impl ReadOnly {
                 }
             }
             // A repository made by hand can make git run what it likes.
-            let own = |dir: &PathBuf| match below {
-                None => own_repository(dir, around),
-                Some(below) => {
-                    let dir = around.world.resolve(dir, Path::new(below));
-                    dir.is_ok_and(|dir| own_repository(&dir, around))
-                }
+            let plain = |dir: &PathBuf| {
+                let dir = around.world.resolve(dir, Path::new(below.unwrap_or(".")));
+                dir.is_ok_and(|dir| around.world.git_is_plain(&dir, &around.project_dir))
             };
-            if !effects.dirs.iter().all(own) {
+            if !effects.dirs.iter().all(plain) {
                 return None;
             }
         }
@@ -184,11 +212,12 @@ impl ReadOnly {
     fn is_harmless(
         &self,
         word: &Word,
-        is_data: bool,
+        role: Role,
         assigned: &Assigned<'_>,
         effects: &Effects,
         around: &Surroundings,
     ) -> bool {
+        let is_data = role == Role::Data;
         let Some(text) = word.literal.as_deref() else {
             if is_data {
                 return self.operands == Operands::Data && assigned.is_text(&word.source);
@@ -221,9 +250,9 @@ impl ReadOnly {
         if help || self.words.iter().any(|barred| text.starts_with(barred)) {
             return false;
         }
-        if !text.starts_with('-') || text == "-" {
+        if !text.starts_with('-') || text == "-" || role == Role::Operand {
             return is_data
-                || text == "-"
+                || text == "-" && role == Role::Either
                 || effects.dirs.iter().all(|dir| inside(dir, text, around));
         }
         let Some(long) = text.strip_prefix("--") else {
@@ -247,6 +276,18 @@ impl ReadOnly {
                 value.is_empty() || effects.dirs.iter().all(|dir| inside(dir, value, around))
             })
     }
+}
+
+/// Whether git is called, and every call is one that only reads, in a repository that makes it run nothing.
+pub fn git_only_reads(effects: &Effects, around: &Surroundings) -> bool {
+    let is_git = |command: &&Command| commands::name(&command.words) == Some("git");
+    let mut calls = effects.commands.iter().filter(is_git).peekable();
+    let known = |command: &Command| {
+        let reads = |entry: &&ReadOnly| entry.command.starts_with("git ");
+        let mut entries = READ_ONLY.iter().filter(reads);
+        entries.any(|entry| entry.arguments(&command.words, effects, around).is_some())
+    };
+    calls.peek().is_some() && calls.all(known)
 }
 
 /// Whether a test says nothing of what it compares: where it wants numbers and gets none, it would.
@@ -303,23 +344,4 @@ fn prints(word: &Word) -> bool {
 /// Whether what an operand names, if it names a file, is in a working directory.
 fn inside(dir: &Path, operand: impl AsRef<Path>, around: &Surroundings) -> bool {
     around.world.resolve(dir, operand.as_ref()).is_ok_and(|path| around.contains(&path))
-}
-
-/// Whether git, started in a directory, would use the project's own repository.
-fn own_repository(dir: &Path, around: &Surroundings) -> bool {
-    let world = around.world;
-    let bare =
-        |dir: &Path| ["HEAD", "objects", "refs"].iter().all(|name| world.exists(&dir.join(name)));
-    let mut dir = dir.to_owned();
-    loop {
-        if bare(&dir) {
-            return false;
-        }
-        if dir == around.project_dir {
-            return world.checkout(&dir).is_none_or(|top| world.is_plain_checkout(&top));
-        }
-        if world.exists(&dir.join(".git")) || !dir.pop() {
-            return false;
-        }
-    }
 }

@@ -13,6 +13,7 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::effects::Effects;
 use crate::path::Target;
 use crate::permissions::Call;
 use crate::read_only::ReadOnly;
@@ -83,6 +84,11 @@ impl Source {
     /// A source without a file.
     pub fn of(scope: Scope) -> Self {
         Self { scope, file: None }
+    }
+
+    /// Whether it is this file, or one in this directory.
+    pub fn is_below(&self, path: &Path) -> bool {
+        self.file.as_ref().is_some_and(|file| file.starts_with(path))
     }
 }
 
@@ -162,13 +168,27 @@ enum Spec {
     NameWithArguments(String),
 }
 
-/// Why a text is not a rule. It is dropped, with this as the warning.
+/// Why a text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RuleError(String);
+pub enum RuleError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Path rules about this tool are written with another name.
+    #[error("{tool} takes no path: write {instead}, which covers it")]
+    Covered {
+        /// The tool.
+        tool: String,
+        /// The rule that covers it.
+        instead: String,
+    },
+    /// It is about a tool that does not exist here, such as another product's: it would never match.
+    #[error("{0}")]
+    UnknownTool(String),
+}
 
 fn refuse<T>(why: impl Into<String>) -> Result<T, RuleError> {
-    Err(RuleError(why.into()))
+    Err(RuleError::Unreadable(why.into()))
 }
 
 /// Older and longer names of tools.
@@ -181,6 +201,17 @@ const ALIASES: &[(&str, &str)] = &[
     ("ListMcpResourcesTool", "ListMcpResources"),
     ("ReadMcpResourceTool", "ReadMcpResource"),
     ("SendUserMessage", "Brief"),
+];
+
+/// Tools whose path rules are written with the name of another tool, which covers them. The last three are retired.
+const COVERED: &[(&str, &str)] = &[
+    ("Write", "Edit"),
+    ("NotebookEdit", "Edit"),
+    ("Glob", "Read"),
+    ("Grep", "Read"),
+    ("MultiEdit", "Edit"),
+    ("NotebookRead", "Read"),
+    ("LS", "Read"),
 ];
 
 /// The name a tool has today, if this is one of its names.
@@ -250,6 +281,26 @@ fn with_small_server(name: &str) -> Cow<'_, str> {
 }
 
 impl Rule {
+    /// Reads a rule of settings, as [`Rule::parse`] does. A deny or ask rule whose meaning is plain although it is
+    /// written with another tool's name counts as the rule that it should be.
+    pub fn parse_or_mend(
+        text: &str,
+        behavior: Behavior,
+        source: Source,
+        anchors: &Anchors,
+    ) -> Result<(Self, Option<String>), RuleError> {
+        match Self::parse(text, behavior, source.clone(), anchors) {
+            // What such a rule forbids is plain; as an allow rule, the other would allow more than it says.
+            Err(RuleError::Covered { tool, instead }) if behavior != Behavior::Allow => {
+                let (rule, _) = Self::parse(&instead, behavior, source, anchors)?;
+                let rule = Self { text: text.trim().to_owned(), ..rule };
+                let odd = RuleError::Covered { tool, instead };
+                Ok((rule, Some(format!("{odd}; it counts as that"))))
+            }
+            parsed => parsed,
+        }
+    }
+
     /// Reads a rule. A second text is a warning about one that is kept.
     pub fn parse(
         text: &str,
@@ -265,6 +316,12 @@ impl Rule {
         let tool = ALIASES.iter().find(|(old, _)| *old == tool).map_or(tool, |(_, new)| new);
         let content = content.filter(|content| !matches!(*content, "" | "*"));
         let mut warning = None;
+        if let Some(content) = content
+            && let Some((_, covers)) = COVERED.iter().find(|(covered, _)| *covered == tool)
+        {
+            let instead = format!("{covers}({content})");
+            return Err(RuleError::Covered { tool: tool.to_owned(), instead });
+        }
         let spec = match (tool, content) {
             (_, None) => {
                 check_tool(tool, behavior)?;
@@ -276,16 +333,6 @@ impl Rule {
             ("Bash", Some(content)) => Spec::Command(CommandPattern::parse(content)?),
             ("Read" | "Edit", Some(content)) => {
                 Spec::Path(PathPattern::parse(content, behavior, anchors)?)
-            }
-            ("Write" | "NotebookEdit", Some(content)) => {
-                return refuse(format!(
-                    "{tool} takes no path: write Edit({content}), which covers it"
-                ));
-            }
-            ("Glob" | "Grep", Some(content)) => {
-                return refuse(format!(
-                    "{tool} takes no path: write Read({content}), which covers it"
-                ));
             }
             ("WebFetch", Some(content)) => Spec::Domain(DomainPattern::parse(content)?),
             ("Agent", Some(content)) => Spec::Name(content.to_owned()),
@@ -304,7 +351,7 @@ impl Rule {
             (tool, Some(_)) => {
                 let meant = ona_types::nearest(tool, TOOL_NAMES)
                     .map_or_else(String::new, |name| format!(": did you mean `{name}`?"));
-                return refuse(format!("unknown tool `{tool}`{meant}"));
+                return Err(RuleError::UnknownTool(format!("unknown tool `{tool}`{meant}")));
             }
         };
         let rule = Self {
@@ -352,14 +399,24 @@ impl Rule {
             let hit = |targets: &[Target]| {
                 targets.iter().any(|target| shape.hits(target) && !self.guard.leaves_out(target))
             };
-            // What may not be read may not be written either.
-            let (reads, writes) = (&call.effects.reads, &call.effects.writes);
+            // What may not be read may not be written either, nor given to a program nobody knows.
+            let Effects { reads, writes, given, .. } = call.effects;
+            let forbids = self.behavior == Behavior::Deny;
+            let given = || given.iter().any(|given| given.is_file && shape.hits(&given.target));
             return match tool {
-                "Read" => hit(reads) || (self.behavior == Behavior::Deny && hit(writes)),
+                "Read" => hit(reads) || forbids && (hit(writes) || given()),
                 _ => hit(writes),
             };
         }
-        self.matches_name(call)
+        self.forbids_writing(call) || self.matches_name(call)
+    }
+
+    /// Whether the rule is about all writing, and the call a command line that is seen to write.
+    fn forbids_writing(&self, call: &Call<'_>) -> bool {
+        self.is_bare()
+            && matches!(self.tool.as_str(), "Edit" | "Write")
+            && call.facts.subject == RuleSubject::Command
+            && call.effects.writes_something()
     }
 
     pub(crate) fn path(&self) -> Option<(&str, &PathPattern)> {

@@ -3,6 +3,9 @@
 //! A [`Redactor`] puts a mask such as `[REDACTED:github_token]` in a secret's place. The shapes are those whose
 //! form alone says what they are; a password in prose cannot be told from a word and stays.
 
+mod cut;
+mod stream;
+
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -12,8 +15,12 @@ use ona_types::World;
 use regex::Regex;
 use serde_json::Value;
 
+pub use stream::MaskedBytes;
+
 /// The minimum length of a secret value: a shorter one would match ordinary words.
 const MIN_LEN: usize = 8;
+/// How many JSON texts, one inside the other, a value is found in.
+const NESTED_JSON: usize = 3;
 /// What every mask begins with.
 pub const MASK: &str = "[REDACTED:";
 
@@ -73,12 +80,15 @@ impl LearnedSecrets {
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut all = known.as_ref().map_or_else(Vec::new, |known| known.values.to_vec());
+        let before = all.len();
         for value in values {
             if !all.contains(&value) {
                 all.push(value);
             }
         }
-        *known = Some(Arc::new(Redactor::knowing(all)));
+        if all.len() > before {
+            *known = Some(Arc::new(Redactor::knowing(all)));
+        }
     }
 
     fn known(&self) -> Option<Arc<Redactor>> {
@@ -91,13 +101,17 @@ impl Redactor {
     pub fn knowing(live: impl IntoIterator<Item = String>) -> Self {
         let mut values: Vec<String> = Vec::new();
         for value in live.into_iter().filter(|value| value.trim().len() >= MIN_LEN) {
-            // As it stands inside a JSON text.
-            let escaped = Value::from(value.as_str()).to_string();
-            let escaped = escaped[1..escaped.len() - 1].to_owned();
-            if escaped != value {
-                values.push(escaped);
+            // As it stands inside a JSON text, which may itself be a string of another one.
+            let mut written = value;
+            for _ in 0..=NESTED_JSON {
+                let quoted = Value::from(written.as_str()).to_string();
+                let escaped = quoted[1..quoted.len() - 1].to_owned();
+                let is_plain = escaped == written;
+                values.push(std::mem::replace(&mut written, escaped));
+                if is_plain {
+                    break;
+                }
             }
-            values.push(value);
         }
         if values.is_empty() {
             return Self::default();
@@ -126,9 +140,19 @@ impl Redactor {
                 .rev()
                 .find(|length| value.is_char_boundary(*length) && text.ends_with(&value[..*length]))
         };
-        let late = self.late();
-        let late = late.iter().flat_map(|late| late.values.iter());
-        self.values.iter().chain(late).filter_map(begins).max().unwrap_or(0)
+        self.every_value().iter().filter_map(begins).max().unwrap_or(0)
+    }
+
+    /// The live values, as they are looked for: for another process of ona that must mask them too.
+    pub fn live_values(&self) -> Vec<String> {
+        self.every_value().into_owned()
+    }
+
+    fn every_value(&self) -> Cow<'_, [String]> {
+        match self.late() {
+            None => Cow::Borrowed(&self.values),
+            Some(late) => Cow::Owned([&*self.values, &*late.values].concat()),
+        }
     }
 
     /// The text without values the process knows to be secret.
@@ -209,6 +233,25 @@ impl Redactor {
                 members.values_mut().for_each(|item| self.mask_live_value(item));
             }
             _ => {}
+        }
+    }
+
+    /// Masks live values in a JSON value in place, also in numbers and where a value spans several of them.
+    fn mask_scalars(&self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_scalars(item)),
+            Value::Object(members) => {
+                members.values_mut().for_each(|item| self.mask_scalars(item));
+            }
+            _ => {}
+        }
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Cow::Owned(masked) = self.mask_live(&text) {
+            let whole = || Value::from(format!("{MASK}live]"));
+            *value = match value {
+                Value::String(_) => Value::from(masked),
+                _ => serde_json::from_str(&masked).unwrap_or_else(|_| whole()),
+            };
         }
     }
 

@@ -7,8 +7,11 @@
 
 mod builtins;
 mod plain;
+mod steps;
 
 pub(crate) use plain::is_private_variable;
+
+pub(crate) use steps::{Branch, Step};
 
 use tree_sitter::{Node, Parser};
 
@@ -19,6 +22,8 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Every redirection from or to a file.
     pub redirects: Vec<Redirect>,
+    /// The way through it: what runs where, and on what condition.
+    pub(crate) steps: Vec<Step>,
     /// A here-document or here-string feeds a command.
     pub here: bool,
     /// Variables are set in other ways than by assignments.
@@ -122,17 +127,42 @@ pub fn parse(source: &str) -> Script {
     script
 }
 
+/// What is still to be looked at.
+enum Ahead<'t> {
+    /// A node, with its parent, which the tree would have to search for.
+    Node(Node<'t>, Option<Node<'t>>),
+    /// A step that is taken once what stands before it has been looked at.
+    Step(Step),
+}
+
 /// Depth first, so that commands come in the order of the text. With an explicit stack, because deep
-/// nesting must not overflow the thread's stack. Each node comes with its parent,
-/// which the tree would have to search for.
+/// nesting must not overflow the thread's stack.
 fn collect(root: Node<'_>, source: &str, script: &mut Script) {
-    let mut stack = vec![(root, None)];
-    while let Some((node, parent)) = stack.pop() {
+    let mut stack = vec![Ahead::Node(root, None)];
+    let mut opened = steps::Opened::default();
+    let mut places = Vec::new();
+    while let Some(ahead) = stack.pop() {
+        let (node, parent) = match ahead {
+            Ahead::Node(node, parent) => (node, parent),
+            Ahead::Step(step) => {
+                script.steps.push(step);
+                continue;
+            }
+        };
+        // A command runs once its words are made and its redirections are open.
+        let mut then = None;
         match node.kind() {
             "command" | "declaration_command" | "unset_command" | "test_command" => {
+                then = Some(Step::Command(script.commands.len()));
                 script.commands.push(command(node, parent, source));
             }
-            "file_redirect" => script.redirects.extend(redirect(node, source)),
+            "file_redirect" => {
+                if let Some(redirect) = redirect(node, source) {
+                    script.steps.push(Step::Redirect(script.redirects.len()));
+                    script.redirects.push(redirect);
+                    places.push(node.start_byte());
+                }
+            }
             "variable_assignment" if !is_command(parent) && !is_loop_head(parent) => {
                 let top = parent.is_some_and(|parent| parent.kind() == "program");
                 let mut assignment = assignment(node, source);
@@ -140,15 +170,20 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
                 let aside = node.next_sibling().is_some_and(|next| next.kind() == "&");
                 assignment.sure = top && !aside && !text(node, source).contains("+=");
                 let assignments = vec![assignment];
+                then = Some(Step::Command(script.commands.len()));
                 script.commands.push(Command { assignments, words: Vec::new() });
             }
             _ => {}
         }
-        let mut cursor = node.walk();
         let below = stack.len();
-        stack.extend(node.children(&mut cursor).map(|child| (child, Some(node))));
+        stack.extend(steps::around(node, &mut opened));
+        // Behind the children, and before what closes the node.
+        if let Some(step) = then {
+            stack.push(Ahead::Step(step));
+        }
         stack[below..].reverse();
     }
+    steps::in_order_of_text(script, &places);
 }
 
 fn is_command(node: Option<Node<'_>>) -> bool {

@@ -372,7 +372,7 @@ fn first_line(page: &str) -> Option<String> {
     }
     text.push_str(rest);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(200).collect())
+    Some(ona_types::whole_words(line, 200).to_owned())
 }
 
 fn short(status: StatusCode) -> String {

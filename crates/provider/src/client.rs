@@ -114,7 +114,7 @@ impl Client {
         Ok(answer.map_err(|mut trouble| {
             // Masked before it is cut: a secret cut in two would not be found.
             let message = line.masks.apply(trouble.failure.message);
-            trouble.failure.message = message.chars().take(MAX_MESSAGE).collect();
+            trouble.failure.message = ona_types::whole_words(&message, MAX_MESSAGE).to_owned();
             trouble
         }))
     }

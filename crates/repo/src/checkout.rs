@@ -78,9 +78,9 @@ impl Checkout {
             Ok(meta) if meta.len() > MAX_INDEX => return None,
             Ok(_) => {}
         }
-        let config = fs::read_to_string(git.common.join("config")).unwrap_or_default();
+        let config = ona_files::content_text(git.common.join("config")).unwrap_or_default();
         let hash = if config.to_ascii_lowercase().contains("sha256") { 32 } else { 20 };
-        read_index(&fs::read(index).ok()?, hash, &self.top)
+        read_index(&ona_files::content(&index).ok()?, hash, &self.top)
     }
 
     /// When the index was last written. A file that changed within that very moment may have changed again
@@ -92,17 +92,17 @@ impl Checkout {
     /// The commit that is checked out, if there is one and its name stands in a plain file.
     pub fn revision(&self) -> Option<String> {
         let git = self.git.as_ref()?;
-        let head = fs::read_to_string(git.own.join("HEAD")).ok()?;
+        let head = ona_files::content_text(git.own.join("HEAD")).ok()?;
         let Some(name) = head.trim().strip_prefix("ref: ") else { return revision(&head) };
         if name.split('/').any(|part| part == "..") {
             return None;
         }
         for dir in [&git.own, &git.common] {
-            if let Ok(text) = fs::read_to_string(dir.join(name)) {
+            if let Ok(text) = ona_files::content_text(dir.join(name)) {
                 return revision(&text);
             }
         }
-        let packed = fs::read_to_string(git.common.join("packed-refs")).ok()?;
+        let packed = ona_files::content_text(git.common.join("packed-refs")).ok()?;
         let named = |line: &&str| line.split_once(' ').is_some_and(|(_, of)| of == name);
         packed.lines().find(named).and_then(|line| revision(line.split(' ').next()?))
     }

@@ -9,6 +9,7 @@ use ignore::WalkBuilder;
 use ona_types::world::{PathError, TrackedIn, Wanted, World};
 
 use crate::checkout::Checkout;
+use crate::plain;
 
 /// The disk of this machine, and the repositories on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,10 @@ impl World for Disk {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         let names: Vec<OsString> = entries.take(most + 1).map(|entry| entry.file_name()).collect();
         (names.len() <= most).then_some(names)
+    }
+
+    fn content(&self, path: &Path, most: u64) -> Option<Vec<u8>> {
+        ona_files::read_at_most(path, most).ok().flatten()
     }
 
     fn walk(
@@ -69,7 +74,7 @@ impl World for Disk {
         }
     }
 
-    fn is_plain_checkout(&self, top: &Path) -> bool {
-        Checkout::at(top).is_plain()
+    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool {
+        plain::git_is_plain(dir, project)
     }
 }

@@ -1,11 +1,11 @@
 //! Queries to the real `git` about a checkout.
 //!
-//! Nothing is written, and nothing that the repository configures is run: no hook, no file system monitor, no external
-//! diff, no text conversion. Names come with NUL between them, so that none can pass for two. All paths are
+//! Nothing that the repository configures is run ([`safe`] is the one place that starts git). Names come with NUL between them, so that none can pass for two. All paths are
 //! relative to the directory that is asked about, which may lie below the checkout's top.
 
 mod fetch;
 mod history;
+mod safe;
 pub mod worktrees;
 
 use std::collections::BTreeMap;
@@ -16,47 +16,23 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ona_sandbox::{ChildOutcome, ChildSpec, Ending, SpawnError};
-use tokio_util::sync::CancellationToken;
+use ona_sandbox::{ChildOutcome, Ending, SpawnError};
 
 use crate::checkout::Checkout;
+
+use safe::{git, git_with};
 
 pub use fetch::fetch;
 pub use history::{
     Commit, changed_between, commits_since, describe, earlier_names, identity, line_commits, prefix,
 };
+pub use safe::shell_function;
 
 /// The limit for the output of one command, and for a file of the work tree, in bytes.
 const MAX_OUTPUT: usize = 256 << 20;
 
 /// The time limit for one command.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Variables that would lead git to another repository, or to other names; a git hook that runs ona has some set.
-const ELSEWHERE: [&str; 12] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_NAMESPACE",
-    "GIT_SHALLOW_FILE",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-];
-
-/// Configuration that makes git run programs, or follow names it was not asked for.
-const QUIET: [&str; 6] = [
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.quotePath=false",
-    "log.showSignature=false",
-    "blame.ignoreRevsFile=",
-    "diff.autoRefreshIndex=false",
-];
 
 /// The mode of a submodule in trees and in the index.
 const SUBMODULE: &str = "160000";
@@ -70,6 +46,9 @@ pub enum GitError {
     /// The directory is not in a checkout.
     #[error("{} is not in a git checkout", .0.display())]
     NoCheckout(PathBuf),
+    /// git would take a directory of the checkout for a repository.
+    #[error("{} looks like a git repository: git would use it instead of the repository of the checkout", .0.display())]
+    LooksLikeRepository(PathBuf),
     /// The commit does not exist.
     #[error("commit `{rev}` not found in this repository{}", if *.shallow { ", which is a shallow clone" } else { "" })]
     NoCommit {
@@ -370,7 +349,7 @@ async fn work_version(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     if meta.len() > MAX_OUTPUT as u64 {
         return Err(GitError::TooLarge(path.to_owned()));
     }
-    fs::read(path).map(Some).map_err(unreadable)
+    ona_files::content(path).map(Some).map_err(unreadable)
 }
 
 fn submodule_line(commit: &str) -> Vec<u8> {
@@ -405,7 +384,10 @@ fn whole(root: &Path, command: &str, outcome: ChildOutcome) -> Result<Vec<u8>, G
 
 fn failed(root: &Path, command: &str, outcome: &ChildOutcome) -> GitError {
     let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
-    if said.contains("not a git repository") || said.contains("must be run in a work tree") {
+    if said.contains("not a git repository")
+        || said.contains("cannot use bare repository")
+        || said.contains("must be run in a work tree")
+    {
         return GitError::NoCheckout(root.to_owned());
     }
     let said = match (outcome.ending, said.is_empty()) {
@@ -414,54 +396,6 @@ fn failed(root: &Path, command: &str, outcome: &ChildOutcome) -> GitError {
         (_, false) => said,
     };
     GitError::Failed { command: command.to_owned(), said }
-}
-
-async fn git(root: &Path, args: &[&str], stdin: &[u8]) -> Result<ChildOutcome, GitError> {
-    git_with(root, &[], args, stdin).await
-}
-
-/// The same, with further configuration.
-async fn git_with(
-    root: &Path,
-    settings: &[&str],
-    args: &[&str],
-    stdin: &[u8],
-) -> Result<ChildOutcome, GitError> {
-    // Only the parent can remove variables, hence `env`.
-    let mut all: Vec<OsString> = Vec::new();
-    for name in ELSEWHERE {
-        all.extend([OsString::from("-u"), name.into()]);
-    }
-    all.push("git".into());
-    for setting in QUIET.iter().chain(settings) {
-        all.extend([OsString::from("-c"), setting.into()]);
-    }
-    all.extend(args.iter().map(OsString::from));
-    let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-    let spec = ChildSpec {
-        program: Path::new("env"),
-        args: all,
-        cwd: root,
-        env: vec![
-            variable("GIT_OPTIONAL_LOCKS", "0"),
-            variable("GIT_LITERAL_PATHSPECS", "1"),
-            variable("GIT_TERMINAL_PROMPT", "0"),
-            variable("GIT_NO_LAZY_FETCH", "1"),
-            variable("LC_ALL", "C"),
-            variable("TZ", "UTC0"),
-        ],
-        marker: None,
-        stdin: stdin.to_vec(),
-        timeout: PATIENCE,
-        cap: MAX_OUTPUT,
-    };
-    let outcome = ona_sandbox::run(spec, &CancellationToken::new()).await?;
-    // `env` says so where there is no git.
-    if outcome.ending == Ending::Exited(127) {
-        let said = String::from_utf8_lossy(&outcome.stderr.bytes).trim().to_owned();
-        return Err(GitError::Failed { command: args[0].to_owned(), said });
-    }
-    Ok(outcome)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 //! ```
 
 mod checkout;
+mod discovery;
 mod disk;
 pub mod git;
 mod ignored;

@@ -3,32 +3,101 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
+
+use ona_files::{read_text_at_most, resolve};
 
 use crate::checkout::Checkout;
+use crate::discovery::{Found, find};
 use crate::index::Tracked;
+
+/// The limit for a configuration.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// How deep submodules within submodules are looked at.
+const MAX_DEPTH: usize = 5;
+
+/// Whether git, started in `dir`, finds the checkout that `project` is in, or a submodule of it, or nothing, and reading
+/// there runs nothing.
+pub(crate) fn git_is_plain(dir: &Path, project: &Path) -> bool {
+    let real = |path: &Path| resolve(Path::new("/"), path);
+    let inside = real(dir).is_ok_and(|dir| real(project).is_ok_and(|root| dir.starts_with(root)));
+    inside
+        && match (find(dir), find(project)) {
+            (Found::Nothing, Found::Nothing) => true,
+            (Found::Top(top), Found::Top(own)) => {
+                let checkout = Checkout::at(&own);
+                (top == own || checkout.has_submodule(&top)) && checkout.is_plain()
+            }
+            _ => false,
+        }
+}
 
 impl Checkout {
     /// Whether nothing in the repository makes git run something, or look elsewhere, when it only reads.
     pub fn is_plain(&self) -> bool {
+        self.is_plain_at(0)
+    }
+
+    fn is_plain_at(&self, depth: usize) -> bool {
         let Some(dirs) = self.git() else { return false };
-        let plain = |file: PathBuf| match fs::read_to_string(file) {
-            Ok(text) => is_plain_config(&text),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-        };
+        // Where it is no repository, git goes on to the next one above.
+        let is_repository = dirs.own.join("HEAD").symlink_metadata().is_ok()
+            && dirs.common.join("objects").is_dir()
+            && dirs.common.join("refs").is_dir();
         let hooks = ["post-index-change", "fsmonitor-watchman"];
         let hooked = hooks.iter().any(|hook| dirs.common.join("hooks").join(hook).exists());
-        let enters = self.tracked().is_none_or(|files| {
-            files.iter().any(|file| file.is_repository) || self.leads_out(&files)
-        });
         let elsewhere = dirs.common.join("objects/info/alternates").exists();
-        !hooked
-            && !elsewhere
-            && !has_links(&dirs.own)
-            && !has_links(&dirs.common)
-            && !enters
-            && plain(dirs.common.join("config"))
-            && plain(dirs.own.join("config.worktree"))
+        if !is_repository
+            || hooked
+            || elsewhere
+            || !self.has_plain_config()
+            || has_links(&dirs.own)
+            || has_links(&dirs.common)
+        {
+            return false;
+        }
+        // git obeys the configuration of the repositories within too.
+        let plain_within = |file: &Tracked| {
+            file.path.join(".git").symlink_metadata().is_err()
+                || depth < MAX_DEPTH && Self::at(&file.path).is_plain_at(depth + 1)
+        };
+        self.tracked().is_some_and(|files| {
+            !self.leads_out(&files)
+                && files.iter().filter(|file| file.is_repository).all(plain_within)
+        })
+    }
+
+    /// Whether its configuration has nothing but harmless keys.
+    pub(crate) fn has_plain_config(&self) -> bool {
+        let Some(dirs) = self.git() else { return false };
+        let plain = |dir: &Path, name: &str| match read_text_at_most(&dir.join(name), MAX_CONFIG) {
+            Ok(Some(text)) => is_plain_config(&text, &|value| self.is_its_worktree(dir, value)),
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        plain(&dirs.common, "config") && plain(&dirs.own, "config.worktree")
+    }
+
+    /// Whether a submodule's configuration leads back to the checkout itself.
+    fn is_its_worktree(&self, git_dir: &Path, value: &str) -> bool {
+        let named = resolve(Path::new("/"), git_dir).and_then(|dir| resolve(&dir, value));
+        named.is_ok_and(|named| resolve(Path::new("/"), self.top()).is_ok_and(|top| top == named))
+    }
+
+    /// Whether another checkout is the work tree of one of its submodules, or of one of theirs.
+    fn has_submodule(&self, top: &Path) -> bool {
+        let mut outer = self.clone();
+        for _ in 0..MAX_DEPTH {
+            let modules = outer.tracked().unwrap_or_default();
+            let around = |file: &&Tracked| file.is_repository && top.starts_with(&file.path);
+            match modules.iter().find(around) {
+                Some(module) if module.path == top => return true,
+                Some(module) => outer = Self::at(&module.path),
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Whether an index made by hand names files that are not below the top.
@@ -66,9 +135,11 @@ fn has_links(git_dir: &Path) -> bool {
             if seen > MAX_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
                 return true;
             }
-            let is_objects = entry.file_name() == "objects" && dir == git_dir;
-            if is_objects {
+            let name = entry.file_name();
+            if name == "objects" && dir == git_dir {
                 pending.push(entry.path().join("info"));
+            } else if name == "modules" && dir == git_dir {
+                // Repositories of submodules: each is looked at with its work tree.
             } else if kind.is_ok_and(|kind| kind.is_dir()) {
                 pending.push(entry.path());
             }
@@ -110,25 +181,30 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("user", &["name", "email", "signingkey", "useconfigonly"]),
 ];
 
-/// Whether a configuration contains only keys known to be harmless, in the plain form that git itself writes.
-fn is_plain_config(text: &str) -> bool {
+/// Whether a configuration contains only keys known to be harmless, in the plain form that git itself writes. `leads_back`
+/// says of a work tree it names whether that is the checkout's own.
+fn is_plain_config(text: &str, leads_back: &dyn Fn(&str) -> bool) -> bool {
     let mut section = String::new();
-    text.to_ascii_lowercase().lines().map(str::trim).all(|line| {
+    text.lines().map(str::trim).all(|line| {
         if line.is_empty() || line.starts_with(['#', ';']) {
             return true;
         }
         if let Some(head) = line.strip_prefix('[') {
             let Some(head) = head.strip_suffix(']') else { return false };
-            section = head.split([' ', '\t', '.']).next().unwrap_or_default().to_owned();
+            let name = head.split([' ', '\t', '.']).next().unwrap_or_default();
+            section = name.to_ascii_lowercase();
             return !head.contains(']');
         }
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        let (key, value) = (key.trim(), value.trim());
+        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+        if section == "core" && key == "worktree" {
+            return leads_back(value);
+        }
         let known = HARMLESS.iter().find(|(name, _)| *name == section);
-        let known = known.is_some_and(|(_, keys)| keys.contains(&"*") || keys.contains(&key));
+        let known = known.is_some_and(|(_, keys)| keys.contains(&"*") || keys.contains(&&*key));
         // `ext::…` names a program, and a bare repository has no files of its own.
-        let odd =
-            value.contains("::") || value.ends_with('\\') || key == "bare" && value != "false";
+        let bare = key == "bare" && !value.eq_ignore_ascii_case("false");
+        let odd = value.contains("::") || value.ends_with('\\') || bare;
         known && !odd
     })
 }
@@ -137,6 +213,42 @@ fn is_plain_config(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::testing::git;
+
+    /// The forms a committed repository can have: git would take each for one.
+    #[test]
+    fn what_only_looks_like_a_repository_ends_the_freedom() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        git(&top, &["init", "-q"]);
+        let app = top.join("packages/app");
+        fs::create_dir_all(app.join("src")).unwrap();
+        let free = |from: &Path| git_is_plain(from, &app);
+        assert!(free(&app) && free(&app.join("src")));
+        assert!(!free(&top), "above the project");
+        for place in ["packages", "packages/app", "packages/app/src"] {
+            for files in [["HEAD", "commondir"], ["HEAD", "objects"]] {
+                let paths = files.map(|name| top.join(place).join(name));
+                paths.iter().for_each(|path| fs::write(path, "refs").unwrap());
+                assert!(!free(&app.join("src")), "{place} {files:?}");
+                assert_eq!(free(&app), place == "packages/app/src", "{place} {files:?}");
+                paths.iter().for_each(|path| fs::remove_file(path).unwrap());
+            }
+            // A `.git` that is no repository: git goes on above it.
+            for content in ["", "gitdir: ../nowhere", "nonsense"] {
+                let file = top.join(place).join(".git");
+                fs::write(&file, content).unwrap();
+                assert!(!free(&app.join("src")), "{place} {content}");
+                fs::remove_file(file).unwrap();
+            }
+            let empty = top.join(place).join(".git");
+            fs::create_dir(&empty).unwrap();
+            assert!(!free(&app.join("src")), "{place}: an empty .git");
+            fs::remove_dir(empty).unwrap();
+        }
+        assert!(free(&app.join("src")));
+        let alone = tempfile::tempdir().unwrap();
+        assert!(git_is_plain(alone.path(), alone.path()), "without a repository git says so");
+    }
 
     #[test]
     fn what_could_make_git_run_something_is_not_plain() {
@@ -161,7 +273,7 @@ mod tests {
             ("[diff \"x\"]\n\ttextconv = evil\n", false),
             ("[user]\n\tname = x\\\n", false),
         ] {
-            assert_eq!(is_plain_config(text), plain, "{text}");
+            assert_eq!(is_plain_config(text, &|_| false), plain, "{text}");
         }
         let dir = tempfile::tempdir().unwrap();
         let (top, other) = (dir.path().join("top"), dir.path().join("other"));
@@ -177,7 +289,20 @@ mod tests {
         fs::remove_file(&hook).unwrap();
         // Another repository inside: git would obey that one's configuration too.
         git(&top, &["submodule", "add", "-q", "../other", "inner"]);
-        assert!(!Checkout::of(&top).unwrap().is_plain());
+        let inner = top.join("inner");
+        assert!(git_is_plain(&top, &top) && git_is_plain(&inner, &inner));
+        assert!(git_is_plain(&inner, &top), "a submodule that the project's index knows");
+        let config = top.join(".git/modules/inner/config");
+        let before = fs::read_to_string(&config).unwrap();
+        fs::write(&config, format!("{before}[filter \"x\"]\n\tclean = ./evil\n")).unwrap();
+        for dir in [&top, &inner] {
+            assert!(!git_is_plain(dir, &top) && !git_is_plain(dir, dir), "{}", dir.display());
+        }
+        fs::write(&config, before.replace("../../../inner", "../../../..")).unwrap();
+        assert!(!git_is_plain(&inner, &inner), "its files are elsewhere");
+        fs::write(&config, before).unwrap();
+        git(&top, &["init", "-q", "nested"]);
+        assert!(!git_is_plain(&top.join("nested"), &top), "a repository nobody knows");
         // `.git` is a file that points elsewhere.
         let linked = dir.path().join("linked");
         fs::create_dir(&linked).unwrap();

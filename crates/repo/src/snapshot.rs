@@ -172,7 +172,7 @@ impl Tree {
                 Before::NotKept
             } else {
                 room -= meta.len();
-                fs::read(root.join(&path)).map_or(Before::NotKept, Before::Content)
+                ona_files::content(root.join(&path)).map_or(Before::NotKept, Before::Content)
             };
             files.insert(path, Known { stamp: Stamp::of(&meta), before });
         }
@@ -244,7 +244,7 @@ fn now(path: &Path, meta: &Metadata) -> Side {
     if !meta.is_file() || meta.len() > MAX_READ_FILE {
         return Side::Unknown;
     }
-    match fs::read(path) {
+    match ona_files::content(path) {
         Ok(bytes) => Side::Content(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Side::Absent,
         Err(_) => Side::Unknown,

@@ -2,13 +2,17 @@
 
 use nix::sys::resource::{Resource, setrlimit};
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::kill::{Known, Marker, kill_tree};
+use crate::owner::{Liveness, Owner};
 
 /// A command to supervise.
 #[derive(Clone)]
@@ -25,10 +29,14 @@ pub struct Supervised<'a> {
     pub marker: &'a Marker,
     /// The file both its streams are appended to, in the order they come.
     pub log: &'a Path,
+    /// What is written to the log for a piece of output; without a piece, what was held back.
+    pub filter: &'a dyn Fn(Option<&[u8]>) -> Vec<u8>,
     /// When it has printed more than this it is killed.
     pub limit: u64,
     /// The last line of the log in that case.
     pub truncated: &'a str,
+    /// The process with which it ends, if any.
+    pub ends_with: Option<&'a Owner>,
     /// Called once after the start: whether the task is still wanted.
     pub wanted: &'a dyn Fn() -> bool,
 }
@@ -42,6 +50,8 @@ pub enum SupervisedEnd {
     Signalled,
     /// Killed for printing too much.
     OutputLimit,
+    /// Killed because the process that it ends with has ended.
+    OwnerEnded,
     /// It never started; the log says why.
     FailedToStart,
 }
@@ -58,9 +68,12 @@ pub fn bound_memory(bytes: u64) {
     let _ = setrlimit(Resource::RLIMIT_AS, bytes, bytes);
 }
 
+/// How often a supervisor looks whether the process that its command ends with is there.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
 /// Runs the command to its end.
 pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
-    let (mut reader, writer) = io::pipe()?;
+    let (reader, writer) = io::pipe()?;
     let mut command = Command::new(task.program);
     command
         .args(&task.args)
@@ -72,7 +85,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
         .stderr(writer)
         .process_group(0);
     let mut log = OpenOptions::new().append(true).open(task.log)?;
-    let mut child = match command.spawn() {
+    let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             writeln!(log, "the command could not be started: {error}")?;
@@ -86,6 +99,36 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
     if !(task.wanted)() {
         kill_tree(Some(child.id()), Some(task.marker));
     }
+    let Some(owner) = task.ends_with else { return follow(task, child, reader, log) };
+    let (leader, marker, (done, is_done)) = (child.id(), task.marker, mpsc::channel::<()>());
+    thread::scope(|scope| {
+        // An owner cannot tell of its own end: it may be killed.
+        let watch = scope.spawn(move || {
+            while owner.liveness() != Liveness::Gone {
+                if is_done.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
+                    return false;
+                }
+            }
+            kill_tree(Some(leader), Some(marker));
+            true
+        });
+        let end = follow(task, child, reader, log);
+        drop(done);
+        let owner_ended = watch.join().unwrap_or(false);
+        Ok(match end? {
+            SupervisedEnd::Signalled if owner_ended => SupervisedEnd::OwnerEnded,
+            end => end,
+        })
+    })
+}
+
+/// Writes the command's output to its log until it ends.
+fn follow(
+    task: &Supervised<'_>,
+    mut child: Child,
+    mut reader: PipeReader,
+    mut log: File,
+) -> io::Result<SupervisedEnd> {
     let mut written = 0;
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -100,7 +143,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
             kill_tree(Some(child.id()), Some(task.marker));
             writeln!(log, "\n{}", task.truncated)
         } else {
-            log.write_all(&buffer[..count])
+            log.write_all(&(task.filter)(Some(&buffer[..count])))
         };
         // A log that cannot be written (a full disk) must not leave the command running unseen.
         if written > task.limit || kept.is_err() {
@@ -109,6 +152,7 @@ pub fn supervise(task: &Supervised<'_>) -> io::Result<SupervisedEnd> {
             return kept.map(|()| SupervisedEnd::OutputLimit);
         }
     }
+    log.write_all(&(task.filter)(None))?;
     Ok(child.wait()?.code().map_or(SupervisedEnd::Signalled, SupervisedEnd::Exited))
 }
 
@@ -131,7 +175,9 @@ mod tests {
             marker: &marker,
             log: &log,
             limit,
+            filter: &|piece| piece.unwrap_or_default().to_vec(),
             truncated: "[cut]",
+            ends_with: None,
             wanted: &|| command != "sleep 600",
         });
         (end.unwrap(), fs::read_to_string(&log).unwrap())
@@ -141,6 +187,37 @@ mod tests {
     fn what_nobody_wants_any_more_is_ended_when_it_has_begun() {
         let (end, _) = task("sleep 600", 1000, Path::new("/"));
         assert_eq!(end, SupervisedEnd::Signalled);
+    }
+
+    #[test]
+    fn it_ends_with_its_owner_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        fs::write(&log, "").unwrap();
+        let marker = Marker { name: "ONA_TEST_MARK", value: log.display().to_string() };
+        let run = |command: &str, owner: &Owner| {
+            supervise(&Supervised {
+                program: Path::new("/bin/bash"),
+                args: vec!["-c".into(), command.into()],
+                cwd: dir.path(),
+                env: Vec::new(),
+                marker: &marker,
+                log: &log,
+                limit: 1000,
+                truncated: "",
+                filter: &|piece| piece.unwrap_or_default().to_vec(),
+                ends_with: Some(owner),
+                wanted: &|| true,
+            })
+            .unwrap()
+        };
+        let mut gone = Command::new("true").spawn().unwrap();
+        let owner = Owner { pid: gone.id(), ..Owner::current() };
+        gone.wait().unwrap();
+        // Neither a signal that is ignored nor a process of another session keeps it.
+        let stubborn = "trap '' TERM INT HUP; setsid sleep 600 & sleep 600";
+        assert_eq!(run(stubborn, &owner), SupervisedEnd::OwnerEnded);
+        assert_eq!(run("exit 3", &Owner::current()), SupervisedEnd::Exited(3));
     }
 
     #[test]

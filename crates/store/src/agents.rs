@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::rows::Connection;
 use ona_types::{SessionId, TaskId, ToolUseId};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
 
 use crate::conversations::Seat;

@@ -1,7 +1,8 @@
 //! Changes that a call makes to the session (not to files): committed with its result.
 
+use crate::rows::Transaction;
 use ona_types::{Change, ContentHash, ConversationId, Entry, Phase, SessionId, SystemNote, Todo};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 use serde_json::json;
 
 use crate::conversations::Seat;
@@ -78,6 +79,7 @@ fn submit(
     conversation: &ConversationId,
     content: &str,
 ) -> Result<i64, Failure> {
+    let content = tx.masked(content);
     let hash = ContentHash::of(content.as_bytes());
     let known: Option<i64> = tx
         .query_row(
@@ -95,7 +97,7 @@ fn submit(
     )?;
     tx.execute(
         "INSERT INTO plans(conversation_id, content, hash) VALUES (?1, ?2, ?3)",
-        (conversation.as_str(), content, hash.as_str()),
+        (conversation.as_str(), &*content, hash.as_str()),
     )?;
     Ok(tx.last_insert_rowid())
 }

@@ -1,7 +1,8 @@
 //! Conversations and their sessions: finds or creates the place where a call is recorded.
 
+use crate::rows::{Connection, Transaction};
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -74,7 +75,7 @@ pub(crate) fn create(tx: &Transaction<'_>, project_dir: &str) -> Result<Conversa
 }
 
 fn conversation(
-    c: &rusqlite::Connection,
+    c: &Connection,
     join: &Join<'_>,
 ) -> Result<Option<(ConversationId, String)>, Failure> {
     let (sql, key) = match join.conversation {
@@ -97,7 +98,7 @@ fn conversation(
     }
 }
 
-fn find(c: &rusqlite::Connection, join: &Join<'_>) -> Result<Option<Seat>, Failure> {
+fn find(c: &Connection, join: &Join<'_>) -> Result<Option<Seat>, Failure> {
     let Some((conversation, project_dir)) = conversation(c, join)? else { return Ok(None) };
     let session: Option<String> = c
         .prepare_cached(

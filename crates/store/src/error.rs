@@ -43,6 +43,9 @@ pub enum StoreError {
     /// Another process uses it, and the operation would block that process.
     #[error("{} is in use by {}", .0.display(), .1)]
     AtWork(PathBuf, String),
+    /// The system's clock shows a time that cannot be recorded.
+    #[error("the system's clock shows a time before 1970 or after 9999")]
+    Clock,
     /// The file is damaged.
     #[error("{} is damaged: {}", .0.display(), .1)]
     Corrupt(PathBuf, String),
@@ -66,6 +69,9 @@ pub enum StoreError {
     /// A session has no entry with this number.
     #[error("session {1} has no entry {0}")]
     UnknownEntry(i64, String),
+    /// Another call has this id.
+    #[error("another call has the id `{0}`")]
+    CallExists(String),
     /// The call's result is already recorded, by the process that found it interrupted.
     #[error("the call {0} was already settled")]
     AlreadySettled(String),
@@ -130,6 +136,7 @@ impl StoreError {
             Self::Busy(..) => {
                 "find the process that holds it (`fuser` on the file), then try again"
             }
+            Self::Clock => "set the clock, then try again",
             Self::AtWork(..) => "wait until it has ended, or end it, then try again",
             Self::Corrupt(..) => {
                 "run `ona doctor`; keep a copy, then `sqlite3 FILE .recover` into a new file"
@@ -144,7 +151,9 @@ impl StoreError {
             Self::SessionInUse(_) => "end the ona process that uses it first",
             Self::UnknownEntry(..) => "`ona sessions show` lists the entries",
             Self::Exhausted(_) => "remove the row with the sqlite3 shell",
-            Self::AlreadySettled(_) | Self::Sqlite(..) => "run `ona doctor` for details",
+            Self::CallExists(_) | Self::AlreadySettled(_) | Self::Sqlite(..) => {
+                "run `ona doctor` for details"
+            }
         }
     }
 

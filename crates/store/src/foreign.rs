@@ -1,6 +1,7 @@
 //! Calls of other agents, which report to ona twice: before they run and after. The host waits for ona's answer, so
 //! each time everything goes into one commit.
 
+use crate::rows::Transaction;
 use ona_types::hook::HookInvocation;
 use ona_types::{ConversationId, SessionId, ToolUseId};
 use rusqlite::OptionalExtension;
@@ -98,22 +99,6 @@ impl Store {
         })
     }
 
-    /// How far the trace of a workspace went when ona last appended to it: the number and the hash of the entry.
-    pub fn trace_head(&self, workspace: &str) -> Result<Option<(u64, String)>, StoreError> {
-        self.read(|c| {
-            Ok(c.query_row(
-                "SELECT json_extract(detail, '$.what.seq'), json_extract(detail, '$.what.entry_hash')
-                 FROM events
-                 WHERE event_type = 'trace.appended' AND
-                     CASE WHEN json_valid(detail) THEN json_extract(detail, '$.what.workspace') END = ?1
-                 ORDER BY id DESC LIMIT 1",
-                [workspace],
-                |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)),
-            )
-            .optional()?)
-        })
-    }
-
     /// Commits what is known of a call before it runs, and the hook that told of it.
     pub fn foreign_before(
         &self,
@@ -186,7 +171,7 @@ impl Store {
 }
 
 fn hear(
-    tx: &rusqlite::Transaction<'_>,
+    tx: &Transaction<'_>,
     seat: &Seat,
     heard: &HeardHook<'_>,
 ) -> Result<(), crate::store::Failure> {

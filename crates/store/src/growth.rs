@@ -284,7 +284,7 @@ const WORK: &[Work] = &[
         assert!(!r.store.log(0, Some("own"), 10).unwrap().is_empty());
     }),
     ("the head of a trace and wishes for a scope", |r| {
-        assert!(r.store.trace_head("/w/own").unwrap().is_some());
+        assert!(!r.store.traced("/w/own").unwrap().is_empty());
         assert_eq!(r.store.scope_requests("/w/own").unwrap().len(), 1);
     }),
     ("a session is renamed", |r| r.store.rename_session(&r.seat, Some("new name")).unwrap()),

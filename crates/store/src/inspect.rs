@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use rusqlite::{Connection, OpenFlags};
+use crate::rows::Connection;
+use rusqlite::OpenFlags;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -442,6 +443,8 @@ fn running(c: &Connection) -> Result<Vec<RunningCall>, Failure> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use rusqlite::Connection;
 
     use super::*;
     use crate::{Join, Store};

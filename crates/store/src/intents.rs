@@ -1,7 +1,8 @@
 //! Which intent a session works for.
 
+use crate::rows::{Connection, Transaction};
 use ona_types::SessionId;
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::json;
 

@@ -20,6 +20,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the crate that sees SQLite")]
 
 mod agents;
+mod call_ids;
 mod changes;
 mod conversations;
 mod error;
@@ -32,6 +33,7 @@ mod phases;
 mod plans;
 mod prune;
 mod removal;
+mod rows;
 mod schema;
 mod sessions;
 mod settings;
@@ -39,6 +41,7 @@ mod store;
 mod story;
 mod tasks;
 mod tool_calls;
+mod trace;
 mod transcript;
 mod trust;
 mod turns;

@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
+use crate::rows::Connection;
+use rusqlite::OpenFlags;
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::schema::{self, LATEST_MIGRATION, Version};
@@ -49,6 +50,8 @@ mod tests {
     use std::fs;
 
     use ona_types::trust::TrustRecord as _;
+
+    use rusqlite::Connection;
 
     use super::*;
     use crate::conversations::Join;

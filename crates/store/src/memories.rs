@@ -6,8 +6,9 @@
 mod index;
 mod rank;
 
+use crate::rows::{Connection, Transaction};
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row, Transaction};
+use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -405,7 +406,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryRow> {
     })
 }
 
-fn find(c: &rusqlite::Connection, id: &str) -> Result<Option<MemoryRow>, Failure> {
+fn find(c: &Connection, id: &str) -> Result<Option<MemoryRow>, Failure> {
     let sql = format!("{ROW} WHERE m.id = ?1");
     Ok(c.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
 }

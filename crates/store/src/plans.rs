@@ -1,5 +1,6 @@
 //! Plans: submitted by an agent, approved or rejected by a human (S0 §8.2).
 
+use crate::rows::Connection;
 use ona_types::{ConversationId, Phase};
 use rusqlite::{OptionalExtension, Row};
 use serde::Serialize;
@@ -114,7 +115,7 @@ const PLANS: &str = "SELECT p.id, p.conversation_id, c.project_dir, p.status, p.
         p.created_at, p.approved_at, c.phase
     FROM plans p JOIN conversations c ON c.id = p.conversation_id";
 
-fn find(c: &rusqlite::Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
+fn find(c: &Connection, id: i64) -> Result<Option<PlanRow>, Failure> {
     Ok(c.query_row(&format!("{PLANS} WHERE p.id = ?1"), [id], plan_row).optional()?)
 }
 

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use crate::rows::{Connection, Transaction};
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use rusqlite::OptionalExtension as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 

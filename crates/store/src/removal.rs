@@ -1,15 +1,17 @@
 //! Deletes sessions permanently, with everything that belongs to them.
 
+use crate::rows::Transaction;
 use ona_types::{ConversationId, SessionId};
-use rusqlite::Transaction;
 use serde_json::{Value, json};
 
+use crate::call_ids;
 use crate::changes::todos_key;
 use crate::conversations::{Seat, cwd_key};
 use crate::error::StoreError;
 use crate::sessions::holder;
 use crate::store::{Failure, Store};
 use crate::tool_calls::event;
+use crate::trace;
 
 /// Tables whose rows belong to a session by `session_id`. What others point at comes last.
 const OF_SESSION: [&str; 13] = [
@@ -65,13 +67,14 @@ pub(crate) fn remove(
     conversation: &ConversationId,
 ) -> Result<usize, Failure> {
     let id = session.as_str();
+    call_ids::forget(tx, id)?;
     let mut entries = 0;
     for table in OF_SESSION {
         entries = tx
             .prepare_cached(&format!("DELETE FROM {table} WHERE session_id = ?1"))?
             .execute([id])?;
     }
-    keep_trace_heads(tx, id)?;
+    trace::keep_heads(tx, id)?;
     tx.prepare_cached("DELETE FROM events WHERE session_id = ?1")?.execute([id])?;
     tx.prepare_cached(
         "DELETE FROM settings_snapshot WHERE scope IN ('session:' || ?1, 'rules:' || ?1)",
@@ -81,26 +84,6 @@ pub(crate) fn remove(
         .execute((conversation.as_str(), cwd_key(session), todos_key(session)))?;
     tx.prepare_cached("DELETE FROM sessions WHERE session_id = ?1")?.execute([id])?;
     Ok(entries)
-}
-
-/// Keeps how far the trace of each workspace went, whichever session wrote there last: otherwise its end
-/// could be cut off unnoticed.
-fn keep_trace_heads(tx: &Transaction<'_>, session: &str) -> Result<(), Failure> {
-    let workspace = |of: &str| {
-        format!(
-            "CASE WHEN json_valid({of}.detail) THEN json_extract({of}.detail, '$.what.workspace') END"
-        )
-    };
-    tx.prepare_cached(&format!(
-        "UPDATE events SET conversation_id = '', session_id = NULL
-         WHERE session_id = ?1 AND event_type = 'trace.appended' AND NOT EXISTS (
-             SELECT 1 FROM events later WHERE later.event_type = 'trace.appended'
-               AND {} = {} AND later.id > events.id)",
-        workspace("later"),
-        workspace("events")
-    ))?
-    .execute([session])?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -136,8 +119,8 @@ mod tests {
     /// Every table with a `session_id` is cleared with its session, or named here.
     #[test]
     fn no_table_of_a_session_is_forgotten() {
-        // Triggers clear those behind `sessions`.
-        let others = ["events", "sessions", "main_sessions", "resumable_sessions"];
+        // Triggers clear those behind `sessions`; ids that copies have stay.
+        let others = ["call_ids", "events", "sessions", "main_sessions", "resumable_sessions"];
         let (_dir, store) = store();
         let seat = store.new_session(&new("/a", Some("x"))).unwrap();
         say(&store, &seat, "hello");
@@ -163,27 +146,5 @@ mod tests {
                 .unwrap();
             assert_eq!(left, 0, "{table}");
         }
-    }
-
-    #[test]
-    fn how_far_a_trace_went_is_known_when_its_session_is_gone() {
-        let (_dir, store) = store();
-        let [first, last] = ["first", "last"].map(|_| store.new_session(&new("/a", None)).unwrap());
-        let appended = |seat: &Seat, workspace: &str, seq: i64| {
-            let what = json!({"workspace": workspace, "seq": seq, "entry_hash": format!("h{seq}")});
-            let detail = json!({"tool_use_id": "t", "what": what});
-            store.write(|tx| event(tx, seat, "trace.appended", &detail)).unwrap();
-        };
-        appended(&first, "/w", 1);
-        appended(&first, "/other", 1);
-        appended(&last, "/w", 2);
-        for seat in [&first, &last] {
-            store.delete_session(seat, |_| false).unwrap();
-        }
-        assert_eq!(store.trace_head("/w").unwrap(), Some((2, "h2".into())));
-        assert_eq!(store.trace_head("/other").unwrap(), Some((1, "h1".into())));
-        let sql = "SELECT count(*) FROM events WHERE event_type = 'trace.appended'";
-        let kept: i64 = store.read(|c| Ok(c.query_row(sql, [], |row| row.get(0))?)).unwrap();
-        assert_eq!(kept, 2, "only the heads");
     }
 }

@@ -3,7 +3,8 @@
 //! `schema_meta.schema_version` names S0's DDL and stays `1`; the key `migration` counts the further
 //! tables. A file made with `schema.sql` and the `sqlite3` shell is taken as it is and completed.
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::rows::Connection;
+use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -23,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_agents.sql"),
     include_str!("../migrations/0006_memories.sql"),
     include_str!("../migrations/0007_growth.sql"),
+    include_str!("../migrations/0008_call_ids.sql"),
 ];
 
 /// The number of the latest migration.
@@ -169,6 +171,8 @@ pub(crate) fn bring_up_to_date(store: &Store) -> Result<(), StoreError> {
 mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
+
+    use rusqlite::Connection;
 
     use super::*;
 

@@ -1,7 +1,8 @@
 //! Sessions as the operator sees them: created, found, driven by one process at a time, forked, renamed.
 
+use crate::rows::Connection;
 use ona_types::{ConversationId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+use rusqlite::{OptionalExtension, Row, ToSql};
 use serde::Serialize;
 use serde_json::{Value, json};
 

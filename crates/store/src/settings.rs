@@ -1,7 +1,8 @@
 //! `settings_snapshot`: the settings of a session, and whether ona or the operator wrote them.
 
+use crate::rows::Connection;
 use ona_types::ContentHash;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -26,6 +27,8 @@ impl Store {
 
     /// Writes the snapshot `effective`, as imported from settings files.
     pub fn import_settings(&self, json: &str) -> Result<(), StoreError> {
+        // By these bytes ona knows its own snapshot again.
+        let json = &*self.read(|c| Ok(c.masked(json).into_owned()))?;
         if self.read(|c| snapshot(c, EFFECTIVE))?.as_deref() == Some(json) {
             return Ok(());
         }
@@ -46,6 +49,7 @@ impl Store {
 
     /// Keeps the snapshot a session runs on.
     pub fn keep_snapshot(&self, scope: &str, json: &str) -> Result<(), StoreError> {
+        let json = &*self.read(|c| Ok(c.masked(json).into_owned()))?;
         if self.snapshot(scope)?.as_deref() == Some(json) {
             return Ok(());
         }

@@ -5,12 +5,14 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::rows::{Connection, Transaction};
+use ona_types::Mask;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags};
 use tracing::debug;
 
 use crate::error::StoreError;
@@ -46,6 +48,7 @@ impl Store {
     /// Opens the record, creates it with its directory if missing, and brings it up to the latest
     /// migration.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        check_clock(SystemTime::now())?;
         if let Some(parent) = path.parent() {
             DirBuilder::new()
                 .recursive(true)
@@ -79,6 +82,7 @@ impl Store {
 
     /// A record in memory only, if nothing is to be stored.
     pub fn in_memory() -> Result<Self, StoreError> {
+        check_clock(SystemTime::now())?;
         let path = PathBuf::from(":memory:");
         let sorted = |error| StoreError::sort(&path, error);
         let connection = Connection::open_in_memory().map_err(sorted)?;
@@ -86,6 +90,13 @@ impl Store {
         let store = Self { connection: Mutex::new(connection), path: path.clone() };
         schema::bring_up_to_date(&store)?;
         Ok(store)
+    }
+
+    /// Masks secrets in every text from now on.
+    #[must_use]
+    pub fn masking(mut self, mask: Arc<dyn Mask>) -> Self {
+        self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).mask_with(mask);
+        self
     }
 
     /// Leaves commits in the write-ahead log when this process ends; the next process finds them there. A
@@ -115,8 +126,7 @@ impl Store {
         // waiting could deadlock, as during another process's recovery.
         let mut backoff = Backoff::new();
         let transaction = loop {
-            // "Unchecked" only means that the lock, not the borrow checker, keeps it the one transaction.
-            match Transaction::new_unchecked(&connection, TransactionBehavior::Immediate) {
+            match Transaction::begin(&connection) {
                 Ok(transaction) => break transaction,
                 Err(error) if is_busy(&error) && backoff.wait() => {}
                 Err(error) => return Err(StoreError::sort(&self.path, error)),
@@ -168,6 +178,17 @@ impl From<rusqlite::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+/// The first second that has no date of four digits for its year: 10000-01-01.
+const NO_MORE_DATES: u64 = 253_402_300_800;
+
+/// Refuses a clock whose time cannot be recorded: ids and dates are made from it.
+fn check_clock(now: SystemTime) -> Result<(), StoreError> {
+    match now.duration_since(UNIX_EPOCH) {
+        Ok(since) if since.as_secs() < NO_MORE_DATES => Ok(()),
+        _ => Err(StoreError::Clock),
     }
 }
 
@@ -249,6 +270,18 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_cannot_be_right_is_an_error() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        for fine in [at(0), at(NO_MORE_DATES - 1), SystemTime::now()] {
+            assert!(check_clock(fine).is_ok(), "{fine:?}");
+        }
+        let before = UNIX_EPOCH - Duration::from_nanos(1);
+        for wrong in [before, at(NO_MORE_DATES), at(1 << 40)] {
+            assert!(matches!(check_clock(wrong), Err(StoreError::Clock)), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn every_connection_has_the_pragmas() {

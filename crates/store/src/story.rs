@@ -1,9 +1,11 @@
 //! Reading the record back: the story of one call, and what happened lately.
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::rows::Connection;
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::call_ids;
 use crate::error::StoreError;
 use crate::store::{Failure, Store, behind_prefix};
 use crate::tool_calls::GateRow;
@@ -81,11 +83,13 @@ impl Store {
     /// Calls whose ids start with this text, the newest first.
     pub fn calls_like(&self, prefix: &str, most: i64) -> Result<Vec<String>, StoreError> {
         self.read(|c| {
-            // A fork has the calls of its origin as well.
+            // A fork has the calls of its origin as well, and they are not its own.
             let sql = match prefix {
                 "" => {
-                    "SELECT tool_use_id FROM transcript_entries
+                    "SELECT tool_use_id FROM transcript_entries t
                      WHERE entry_type = 'tool_use' AND tool_use_id >= ?1 AND +tool_use_id < ?2
+                       AND NOT EXISTS (SELECT 1 FROM call_ids i
+                         WHERE i.tool_use_id = t.tool_use_id AND i.session_id <> t.session_id)
                      ORDER BY id DESC LIMIT ?3"
                 }
                 _ => {
@@ -142,25 +146,30 @@ fn json_or_text(text: String) -> Value {
 }
 
 fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
+    let ran_in = call_ids::session_of(c, id)?;
     let asked: Option<(String, String, String)> = c
         .query_row(
-            // The first: forks have copies of it, without what hooks and the operator said.
+            // Forks have copies of it, without what hooks and the operator said. If its session was deleted, a copy is
+            // all there is.
             "SELECT session_id, payload_json, created_at FROM transcript_entries
-             WHERE tool_use_id = ?1 AND entry_type = 'tool_use' ORDER BY id LIMIT 1",
-            [id],
+             WHERE tool_use_id = ?1 AND entry_type = 'tool_use'
+             ORDER BY session_id IS NOT ?2, id LIMIT 1",
+            (id, &ran_in),
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .optional()?;
-    let Some((session_id, payload, started_at)) = asked else { return Ok(None) };
+    let Some((told_in, payload, started_at)) = asked else { return Ok(None) };
     let payload = json_or_text(payload);
     let result: Option<String> = c
         .query_row(
             "SELECT payload_json FROM transcript_entries
-             WHERE tool_use_id = ?1 AND entry_type = 'tool_result' ORDER BY id LIMIT 1",
-            [id],
+             WHERE tool_use_id = ?1 AND session_id = ?2 AND entry_type = 'tool_result'
+             ORDER BY id LIMIT 1",
+            [id, told_in.as_str()],
             |row| row.get(0),
         )
         .optional()?;
+    let session_id = ran_in.unwrap_or(told_in);
     let result = result.map(json_or_text).map(|result| {
         let content = result["content"].as_str().unwrap_or_default().to_owned();
         (content, result["is_error"].as_bool().unwrap_or(true))
@@ -179,7 +188,7 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
         tool: payload["name"].as_str().unwrap_or_default().to_owned(),
         input: payload["input"].clone(),
         started_at,
-        answers: answers(c, id)?,
+        answers: answers(c, &session_id, id)?,
         hooks: hooks(c, &session_id, id)?,
         decisions: decisions(c, &session_id, id)?,
         result,
@@ -188,11 +197,12 @@ fn story(c: &Connection, id: &str) -> Result<Option<CallStory>, Failure> {
     }))
 }
 
-fn answers(c: &Connection, id: &str) -> Result<Vec<GateRow>, Failure> {
+fn answers(c: &Connection, session: &str, id: &str) -> Result<Vec<GateRow>, Failure> {
     let mut statement = c.prepare(
-        "SELECT stage, verdict, reason, detail FROM gate_answers WHERE tool_use_id = ?1 ORDER BY id",
+        "SELECT stage, verdict, reason, detail FROM gate_answers
+         WHERE tool_use_id = ?1 AND session_id = ?2 ORDER BY id",
     )?;
-    let rows = statement.query_map([id], |row| {
+    let rows = statement.query_map([id, session], |row| {
         Ok(GateRow {
             stage: row.get(0)?,
             verdict: row.get(1)?,

@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
+use crate::rows::{Connection, Transaction};
 use ona_types::{ConversationId, SessionId, TaskEnd, TaskId, TaskKind, TaskStarted, ToolUseId};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
 
 use crate::error::StoreError;

@@ -5,14 +5,16 @@
 
 use std::path::Path;
 
+use crate::rows::{Connection, Transaction};
 use ona_types::hook::HookInvocation;
 use ona_types::{
     ContentHash, ConversationId, Entry, FileView, IntentSelected, Seen, SessionId, ToolOutput,
     ToolUseId,
 };
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 use serde_json::{Map, Value, json};
 
+use crate::call_ids;
 use crate::changes;
 use crate::conversations::{Seat, cwd_key};
 use crate::error::StoreError;
@@ -134,7 +136,7 @@ impl Store {
         seat: &Seat,
         is_gone: impl Fn(&Value) -> bool,
     ) -> Result<Vec<StartedCall>, StoreError> {
-        let left = |c: &rusqlite::Connection| -> Result<Vec<StartedCall>, Failure> {
+        let left = |c: &Connection| -> Result<Vec<StartedCall>, Failure> {
             let mut statement = c.prepare_cached(
                 "SELECT tool_use_id, tool_name, owner FROM running_calls WHERE session_id = ?1
                  ORDER BY entry_id",
@@ -188,6 +190,7 @@ pub(crate) fn start(
     seat: &Seat,
     call: &CallStart<'_>,
 ) -> Result<(), Failure> {
+    call_ids::start(tx, &seat.session, call.id)?;
     let entry = Entry::tool_use(call.id, call.tool, call.input);
     let entry_id = append(tx, &seat.session, None, &entry)?;
     tx.prepare_cached(
@@ -275,7 +278,7 @@ pub(crate) fn finish(
 }
 
 fn last_view(
-    c: &rusqlite::Connection,
+    c: &Connection,
     session: &SessionId,
     path: &Path,
 ) -> Result<Option<FileView>, Failure> {

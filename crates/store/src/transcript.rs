@@ -1,8 +1,9 @@
 //! `transcript_entries` (S0 §4.5): appended with the next sequence number, never changed.
 
+use crate::rows::{Connection, Transaction};
 use ona_types::{Entry, SessionId};
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Transaction};
 
 use crate::error::StoreError;
 use crate::store::{Failure, Store};

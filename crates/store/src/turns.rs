@@ -1,11 +1,13 @@
 //! The steps of a turn, each committed in one piece (S0 §4.8): a prompt, an answer, an end.
 
+use crate::rows::Connection;
 use ona_types::hook::HookInvocation;
 use ona_types::{Entry, SessionId, TaskId, ToolUseId, Usage};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::call_ids;
 use crate::conversations::Seat;
 use crate::error::StoreError;
 use crate::store::{Failure, Store};
@@ -56,6 +58,8 @@ pub struct Spent {
 pub struct Step<'a> {
     /// Transcript entries, in order.
     pub entries: &'a [Entry],
+    /// The calls of an answer, whose ids must be free.
+    pub calls: &'a [ToolUseId],
     /// Hooks that ran or were skipped.
     pub hooks: &'a [HookInvocation],
     /// The question that was answered.
@@ -67,9 +71,12 @@ pub struct Step<'a> {
 }
 
 impl Store {
-    /// Commits a step of a turn.
+    /// Commits a step of a turn. Nothing of it is kept if the id of a call is taken.
     pub fn keep_step(&self, seat: &Seat, step: &Step<'_>) -> Result<(), StoreError> {
         self.write(|tx| {
+            for call in step.calls {
+                call_ids::reserve(tx, &seat.session, call)?;
+            }
             for hook in step.hooks {
                 keep_hook(tx, seat, hook)?;
             }
@@ -199,23 +206,10 @@ impl Store {
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
-
-    /// Whether a call with this id is on the record already, in any session.
-    pub fn knows_call(&self, id: &ToolUseId) -> Result<bool, StoreError> {
-        self.read(|c| knows(c, id))
-    }
 }
 
 fn tokens(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
-fn knows(c: &Connection, id: &ToolUseId) -> Result<bool, Failure> {
-    let found: Option<i64> = c
-        .prepare_cached("SELECT 1 FROM transcript_entries WHERE tool_use_id = ?1 LIMIT 1")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
-    Ok(found.is_some())
 }
 
 /// A figure as the record takes it.

@@ -94,6 +94,11 @@ impl BuiltIn for Agent {
         Ok(Effects::default())
     }
 
+    fn unusable(input: &AgentInput, services: &dyn SessionServices) -> Option<String> {
+        let wanted = input.subagent_type.as_deref().unwrap_or(GENERAL);
+        services.may_start(wanted).err().map(|why| why.to_string())
+    }
+
     fn more_about(services: &dyn SessionServices) -> String {
         let mut text = "\nAgent types:".to_owned();
         for agent in services.agent_types() {

@@ -1,19 +1,22 @@
 //! Background tasks: commands that keep running after their call has returned.
 //!
-//! The command runs under a supervisor, which is this program started again: it outlives the session,
-//! keeps the output within its limit, and sees how the command ends.
+//! The command runs under a supervisor, which is this program started again: it keeps the output within its limit, sees
+//! how the command ends, and ends it when the process that started it has ended, unless it is to stay.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use ona_sandbox::{Marker, Supervised, SupervisedEnd};
+use ona_policy::secrets::{MaskedBytes, Redactor};
+use ona_sandbox::{Marker, Owner, Supervised, SupervisedEnd};
 use ona_types::{
     SessionId, TRUNCATED_SUFFIX, TaskId, TaskKind, TaskStarted, ToolOutput, ToolUseId,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::bash::{bash, start_dir};
+use crate::bash::{bash, safe_git, start_dir};
 use crate::context::ToolContext;
 use crate::tool::Refusal;
 
@@ -35,10 +38,35 @@ pub struct TaskSpec {
     pub cwd: PathBuf,
     /// Sourced first.
     pub env_file: Option<PathBuf>,
+    /// What stands before git in it, if anything.
+    #[serde(default)]
+    pub safe_git: String,
     /// Where its output goes.
     pub output_path: PathBuf,
     /// When it has printed more than this it is killed.
     pub output_limit: u64,
+    /// What its output must not show.
+    pub secrets: Secrets,
+    /// The process with which it ends, if it does not stay.
+    pub ends_with: Option<Owner>,
+}
+
+impl TaskSpec {
+    /// Masks what its output must not show.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::knowing(self.secrets.0.iter().cloned())
+    }
+}
+
+/// Live secrets, on their way to a supervisor.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
 }
 
 impl TaskSpec {
@@ -74,10 +102,13 @@ pub(crate) fn start(command: &str, cx: &ToolContext<'_>) -> Result<ToolOutput, R
         session: cx.session.clone(),
         call: cx.tool_use_id.clone(),
         command: command.to_owned(),
+        safe_git: safe_git(command, cx.place),
         cwd,
         env_file: cx.settings.bash_env_file.clone(),
         output_path,
         output_limit: cx.settings.background_output_limit,
+        secrets: Secrets(cx.redactor.live_values()),
+        ends_with: (!cx.settings.background_stays).then(Owner::current),
     };
     let message = serde_json::to_vec(&spec).map_err(|error| failed("its description", &error))?;
     let args = [OsString::from(TASK_HOST)];
@@ -104,14 +135,28 @@ pub fn run_task(spec: &TaskSpec, wanted: &dyn Fn() -> bool) -> io::Result<Superv
     if let Some(file) = spec.env_file.as_ref().filter(|file| file.is_file()) {
         env.push(("BASH_ENV".into(), file.into()));
     }
+    let masked = RefCell::new(MaskedBytes::new(spec.redactor()));
+    let filter = |piece: Option<&[u8]>| match piece {
+        Some(piece) => masked.borrow_mut().pass(piece),
+        None => masked.borrow_mut().end(),
+    };
+    let args = match spec.safe_git.as_str() {
+        "" => vec!["-c".into(), spec.command.clone().into()],
+        function => {
+            let script = format!("{function}eval \"shift; $1\"");
+            vec!["-c".into(), script.into(), "bash".into(), spec.command.clone().into()]
+        }
+    };
     ona_sandbox::supervise(&Supervised {
+        filter: &filter,
         program: &bash(),
-        args: vec!["-c".into(), spec.command.clone().into()],
+        args,
         cwd: &spec.cwd,
         env,
         marker: &task_marker(&spec.id),
         log: &spec.output_path,
         limit: spec.output_limit,
+        ends_with: spec.ends_with.as_ref(),
         truncated: TRUNCATED_SUFFIX,
         wanted,
     })

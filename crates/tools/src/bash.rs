@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject, shell};
+use ona_policy::secrets::Redactor;
+use ona_policy::{Effects, RuleSubject, Start, Surroundings, git_only_reads, shell};
 use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};
@@ -81,7 +82,8 @@ impl BuiltIn for Bash {
                 "`timeout` is 0: leave it out for the default",
             ));
         }
-        Effects::of_shell(&Disk, &input.command, &place.cwd)
+        let start = Start { cwd: &place.cwd, home: place.home.as_deref() };
+        Effects::of_shell(&Disk, &input.command, start)
             .map_err(|error| InputError::path(Self::NAME, "command", &error))
     }
 
@@ -130,7 +132,7 @@ impl BuiltIn for Bash {
             .map_err(|error| Refusal::Internal(error.to_string()))?;
         let (left_in, note) = shell.left_in(&input.command, cx);
         notes.extend(note);
-        let mut output = report(&outcome, limit, &notes);
+        let mut output = report(&outcome, limit, &notes, cx.redactor);
         output.cwd = left_in;
         if !output.is_error()
             && let Some(view) = look.and_then(|look| look.after(&outcome.stdout))
@@ -188,7 +190,8 @@ impl Shell {
             None => "unset BASH_ENV\n".to_owned(),
         };
         let env_file = settings.bash_env_file.as_deref().map(source).unwrap_or_default();
-        fs::write(&prelude, format!("{own}{env_file}trap -- {} EXIT\n", quote(&exit)))?;
+        let git = safe_git(command, cx.place);
+        fs::write(&prelude, format!("{own}{env_file}{git}trap -- {} EXIT\n", quote(&exit)))?;
         let args = if command.len() > MAX_ARGUMENT {
             let script = scratch.path().join("command");
             fs::write(&script, command)?;
@@ -206,7 +209,7 @@ impl Shell {
         if cx.settings.bash_keep_project_dir {
             return (None, None);
         }
-        let Ok(told) = fs::read_to_string(self.scratch.path().join("cwd")) else {
+        let Ok(told) = ona_files::content_text(self.scratch.path().join("cwd")) else {
             // The command's own trap, or `exec`, replaced ours.
             let cwd = cx.place.cwd.display();
             let note =
@@ -232,6 +235,31 @@ fn moves(command: &str) -> bool {
     shell::parse(command).commands.iter().any(|command| changes(command.name()))
 }
 
+/// What stands before git in a command line where it only reads: a repository that changed since it was judged still
+/// runs nothing. Empty for other command lines, so that a commit has its hooks.
+pub(crate) fn safe_git(command: &str, place: &Place) -> String {
+    if !command.contains("git") {
+        return String::new();
+    }
+    let start = Start { cwd: &place.cwd, home: place.home.as_deref() };
+    let Ok(effects) = Effects::of_shell(&Disk, command, start) else { return String::new() };
+    let mut working_dirs = vec![place.project_dir.clone()];
+    working_dirs.extend(place.additional_dirs.iter().cloned());
+    let around = Surroundings {
+        cwd: place.cwd.clone(),
+        project_dir: place.project_dir.clone(),
+        home: "/".into(),
+        working_dirs,
+        outputs: None,
+        protected: Vec::new(),
+        world: &Disk,
+    };
+    match git_only_reads(&effects, &around) {
+        true => ona_repo::git::shell_function(),
+        false => String::new(),
+    }
+}
+
 /// S0 §5.11's order of places.
 pub(crate) fn bash() -> PathBuf {
     let known = ["/bin/bash", "/usr/bin/bash"].map(Path::new);
@@ -244,8 +272,13 @@ fn quote(text: impl AsRef<std::ffi::OsStr>) -> String {
 }
 
 /// What the model sees (S0 §7.1).
-fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutput {
-    let text = joined(outcome, notes);
+fn report(
+    outcome: &ChildOutcome,
+    limit: Duration,
+    notes: &[String],
+    redactor: &Redactor,
+) -> ToolOutput {
+    let text = joined(outcome, notes, redactor);
     let or_else = |what: String| if text.is_empty() { what } else { text.clone() };
     match outcome.ending {
         Ending::Exited(0) => ToolOutput::success(text).with_detail("exit_code", 0),
@@ -267,8 +300,8 @@ fn report(outcome: &ChildOutcome, limit: Duration, notes: &[String]) -> ToolOutp
     }
 }
 
-fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
-    let mut stderr = decoded(&outcome.stderr);
+fn joined(outcome: &ChildOutcome, notes: &[String], redactor: &Redactor) -> String {
+    let mut stderr = decoded(&outcome.stderr, redactor);
     for note in notes {
         if !stderr.is_empty() && !stderr.ends_with('\n') {
             stderr.push('\n');
@@ -276,7 +309,7 @@ fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
         stderr.push_str(note);
         stderr.push('\n');
     }
-    let mut text = decoded(&outcome.stdout);
+    let mut text = decoded(&outcome.stdout, redactor);
     if !stderr.is_empty() {
         text.push_str("\n--- stderr ---\n");
         text.push_str(&stderr);
@@ -284,8 +317,8 @@ fn joined(outcome: &ChildOutcome, notes: &[String]) -> String {
     text
 }
 
-/// UTF-8 with replacement; a character that the cap cut in two is left out, not replaced.
-fn decoded(stream: &Captured) -> String {
+/// UTF-8 with replacement; a character or a secret that the cap cut in two is left out.
+fn decoded(stream: &Captured, redactor: &Redactor) -> String {
     let mut bytes = stream.bytes.as_slice();
     if stream.truncated
         && let Some(chunk) = bytes.utf8_chunks().last()
@@ -294,11 +327,11 @@ fn decoded(stream: &Captured) -> String {
     {
         bytes = &bytes[..bytes.len() - chunk.invalid().len()];
     }
-    let mut text = String::from_utf8_lossy(bytes).into_owned();
-    if stream.truncated {
-        text.push_str(TRUNCATED_SUFFIX);
+    let text = String::from_utf8_lossy(bytes);
+    match stream.truncated {
+        true => redactor.cut_after(&text) + TRUNCATED_SUFFIX,
+        false => text.into_owned(),
     }
-    text
 }
 
 #[cfg(test)]
@@ -311,22 +344,30 @@ mod tests {
 
     #[test]
     fn streams_are_joined_to_the_letter() {
+        let plain = Redactor::default();
         let outcome = |out: &str, err: &str| ChildOutcome {
             ending: Ending::Exited(0),
             stdout: captured(out.as_bytes(), false),
             stderr: captured(err.as_bytes(), false),
         };
-        assert_eq!(joined(&outcome("out\n", ""), &[]), "out\n");
-        assert_eq!(joined(&outcome("out\n", "err\n"), &[]), "out\n\n--- stderr ---\nerr\n");
-        assert_eq!(joined(&outcome("", "err"), &[]), "\n--- stderr ---\nerr");
-        assert_eq!(joined(&outcome("", "err"), &["note".into()]), "\n--- stderr ---\nerr\nnote\n");
+        assert_eq!(joined(&outcome("out\n", ""), &[], &plain), "out\n");
+        assert_eq!(joined(&outcome("out\n", "err\n"), &[], &plain), "out\n\n--- stderr ---\nerr\n");
+        assert_eq!(joined(&outcome("", "err"), &[], &plain), "\n--- stderr ---\nerr");
+        assert_eq!(
+            joined(&outcome("", "err"), &["note".into()], &plain),
+            "\n--- stderr ---\nerr\nnote\n"
+        );
     }
 
     #[test]
-    fn truncation_cuts_no_character_in_two() {
-        assert_eq!(decoded(&captured("aü".as_bytes(), false)), "aü");
-        assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true)), "a[SDLC_TRUNCATED]");
-        assert_eq!(decoded(&captured(b"a\xff", false)), "a\u{fffd}");
+    fn truncation_cuts_no_character_and_no_secret_in_two() {
+        let plain = Redactor::default();
+        let redactor = Redactor::knowing(["the-live-secret".to_owned()]);
+        assert_eq!(decoded(&captured(b"a the-live", true), &redactor), "a [SDLC_TRUNCATED]");
+        assert_eq!(decoded(&captured(b"a the-live", false), &redactor), "a the-live");
+        assert_eq!(decoded(&captured("aü".as_bytes(), false), &plain), "aü");
+        assert_eq!(decoded(&captured(&"aü".as_bytes()[..2], true), &plain), "a[SDLC_TRUNCATED]");
+        assert_eq!(decoded(&captured(b"a\xff", false), &plain), "a\u{fffd}");
     }
 
     #[test]

@@ -70,9 +70,8 @@ impl BuiltIn for Brief {
 
     async fn run(input: BriefInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let mut files = Vec::new();
-        for file in &input.attachments {
-            let path = ona_files::resolve(&cx.place.cwd, file)
-                .map_err(|error| Refusal::rejected(format!("`attachments`: {error}")))?;
+        for target in &cx.judged.reads {
+            let path = target.real.clone();
             if !path.is_file() {
                 let why = format!("{} is not a file: nothing was shown", path.display());
                 return Err(Refusal::rejected(why));

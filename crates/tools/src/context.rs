@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::geteuid;
+use ona_policy::Effects;
 use ona_policy::secrets::Redactor;
 use ona_types::gate::Permit;
 use ona_types::{BoxError, FileView, SessionId, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Calling, SessionServices};
+use crate::tool::Refusal;
 use crate::web::Web;
 
 /// Where a call happens.
@@ -28,13 +30,15 @@ pub struct Place {
     pub project_dir: PathBuf,
     /// Further working directories.
     pub additional_dirs: Vec<PathBuf>,
+    /// The user's home, where it is known: what `~` stands for in a shell command.
+    pub home: Option<PathBuf>,
 }
 
 impl Place {
     /// A place whose current and project directory are the same.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
-        Self { cwd: dir.clone(), project_dir: dir, additional_dirs: Vec::new() }
+        Self { cwd: dir.clone(), project_dir: dir, additional_dirs: Vec::new(), home: None }
     }
 
     /// Whether a resolved path lies in a working directory.
@@ -65,6 +69,8 @@ pub struct ToolSettings {
     pub bash_keep_project_dir: bool,
     /// Why `run_in_background` is refused, if it is.
     pub no_background: Option<&'static str>,
+    /// A background command goes on when this process has ended. Otherwise it ends with it, however that ends.
+    pub background_stays: bool,
     /// A background task is stopped when it has printed this much.
     pub background_output_limit: u64,
     /// The default limit for an MCP tool's result, in characters.
@@ -94,6 +100,7 @@ impl Default for ToolSettings {
             bash_max_timeout: Duration::from_millis(600_000),
             bash_keep_project_dir: false,
             no_background: None,
+            background_stays: false,
             background_output_limit: 5_000_000_000,
             mcp_output_chars: 100_000,
             agent_output_chars: 32_000,
@@ -124,14 +131,14 @@ pub struct Host {
 impl Host {
     /// Where a session keeps such output; it may read there what it likes.
     pub fn outputs_of(&self, session: &SessionId) -> PathBuf {
-        self.outputs.join(session.as_str())
+        self.outputs.join(session.file_name())
     }
 
     /// A new file for such output, which others may not read.
     pub fn new_output(&self, session: &SessionId, name: &str) -> io::Result<(PathBuf, File)> {
         let dir = self.outputs_of(session);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        // Such a file contains a command's output unmasked, including secrets.
+        // Such a file may contain what only looks like a secret, unmasked.
         for dir in [&self.outputs, &dir] {
             make_private(dir)?;
         }
@@ -168,6 +175,8 @@ pub struct ToolContext<'a> {
     pub session: &'a SessionId,
     /// Where it happens.
     pub place: &'a Place,
+    /// What it would touch, as the gate has judged it.
+    pub judged: &'a Effects,
     /// What the session knows of files.
     pub views: &'a dyn Views,
     /// What searches leave out.
@@ -184,7 +193,34 @@ pub struct ToolContext<'a> {
     pub cancel: &'a CancellationToken,
 }
 
+/// Where output goes that is too large for a result, or no text.
+#[derive(Clone, Copy)]
+pub struct Outputs<'a> {
+    /// The session it belongs to.
+    pub session: &'a SessionId,
+    /// Masks secrets.
+    pub redactor: &'a Redactor,
+    /// What the operator adjusted.
+    pub settings: &'a ToolSettings,
+    /// What the process provides.
+    pub host: &'a Host,
+}
+
 impl ToolContext<'_> {
+    /// Where its output goes.
+    pub(crate) fn outputs(&self) -> Outputs<'_> {
+        let Self { session, redactor, settings, host, .. } = *self;
+        Outputs { session, redactor, settings, host }
+    }
+
+    /// The file or directory that the gate has judged. The input's path is not resolved again: it may lead elsewhere
+    /// by now.
+    pub(crate) fn judged_path(&self) -> Result<PathBuf, Refusal> {
+        let judged = self.judged.reads.first().map(|target| target.real.clone());
+        judged
+            .ok_or_else(|| Refusal::Internal("no path was judged; this is a bug in ona".to_owned()))
+    }
+
     /// The call, for what the session starts on its behalf.
     pub fn calling(&self) -> Calling<'_> {
         Calling { permit: &self.permit, id: self.tool_use_id, cancel: self.cancel }

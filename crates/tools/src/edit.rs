@@ -1,8 +1,6 @@
 //! Edit: replaces an exact string in a file.
 
-use std::io::Read as _;
-
-use ona_files::{ReplaceError, ReplaceOptions, replace};
+use ona_files::{MAX_WHOLE, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
@@ -14,10 +12,7 @@ use crate::facts::Facts;
 use crate::input::{InputError, lenient_bool};
 use crate::text::{self, count, line_count};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
-
-/// Larger files are refused: they would be held in memory several times over.
-const MAX_FILE: u64 = 1 << 30;
+use crate::write::{existing, known, no_mask, refused, target, unreadable};
 
 pub(crate) struct Edit;
 
@@ -73,16 +68,16 @@ impl BuiltIn for Edit {
     }
 
     async fn run(input: EditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.file_path)?;
+        let path = cx.judged_path()?;
         let shown = path.display().to_string();
-        let Some(mut file) = existing(&path)? else {
+        let Some(file) = existing(&path)? else {
             if !input.old_string.is_empty() {
                 return Err(Refusal::rejected(format!(
                     "{shown} does not exist; to create it use Write, or Edit with an empty old_string"
                 )));
             }
             let hash = ContentHash::of(input.new_string.as_bytes());
-            let new_file = ReplaceOptions::new_file();
+            let new_file = ReplaceOptions::new_file().resolved();
             replace(&path, input.new_string.as_bytes(), &new_file)
                 .map_err(|e| refused(&path, e))?;
             let lines = count(line_count(&input.new_string), "line");
@@ -90,13 +85,10 @@ impl BuiltIn for Edit {
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
         };
         let known = known(cx, &path)?;
-        if file.metadata().is_ok_and(|meta| meta.len() > MAX_FILE) {
-            return Err(Refusal::rejected(format!(
-                "{shown} is larger than 1 GiB: use Bash to edit it"
-            )));
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
+        let bytes = ona_files::read_open(&file, MAX_WHOLE).map_err(|error| match error {
+            ReadError::Io(error) => unreadable(&path, &error),
+            _ => Refusal::rejected(format!("{shown} is larger than 1 GiB: use Bash to edit it")),
+        })?;
         let old = String::from_utf8(bytes).map_err(|_| {
             Refusal::rejected(format!("{shown} is not UTF-8, Edit would damage it: use Bash"))
         })?;
@@ -108,7 +100,7 @@ impl BuiltIn for Edit {
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let new = change.apply(&old);
         let hash = ContentHash::of(new.as_bytes());
-        let expected = ReplaceOptions::expecting(&known.hash);
+        let expected = ReplaceOptions::expecting(&known.hash).resolved();
         replace(&path, new.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let summary = format!(
             "Edited {shown}: {} from line {} on (now {})",
@@ -179,11 +171,14 @@ impl Change {
             // Mixed line ends: the place may be one where they are CR LF.
             crlf()
         };
-        let times = occurrences(old, &from);
         let first = old.find(&from).ok_or(PlanError::NotFound)?;
-        if times > 1 && input.replace_all != Some(true) {
-            return Err(PlanError::NotUnique(times));
-        }
+        let times = match input.replace_all {
+            Some(true) => old.matches(&from).count() as u64,
+            _ => match occurrences(old, &from) {
+                1 => 1,
+                times => return Err(PlanError::NotUnique(times)),
+            },
+        };
         Ok(Self {
             from,
             to,
@@ -231,6 +226,10 @@ mod tests {
         assert_eq!((new.as_str(), change.first_line), ("a\nB\nc\n", 2));
         assert_eq!(plan("x x", "x", "y", false).unwrap_err(), PlanError::NotUnique(2));
         assert_eq!(plan("x x", "x", "y", true).unwrap().0, "y y");
+        for (old, from, times) in [("aaa", "aa", 1), ("aaaa", "aa", 2), ("abababa", "aba", 2)] {
+            let (new, change) = plan(old, from, "-", true).unwrap();
+            assert_eq!((new.matches('-').count() as u64, change.times), (times, times), "{old}");
+        }
         assert_eq!(plan("aaa", "aa", "b", false).unwrap_err(), PlanError::NotUnique(2));
         assert_eq!(plan("abc", "d", "e", true).unwrap_err(), PlanError::NotFound);
         assert_eq!(plan("abc", "", "e", false).unwrap_err(), PlanError::Empty);

@@ -101,8 +101,21 @@ pub struct AlsoRuled {
     pub input: Value,
     /// How the call uses it, in words.
     pub used: &'static str,
-    /// Whether to ask even if only the permission mode asks.
-    pub asks_by_mode: bool,
+    /// How much a ruling on it counts.
+    pub counts: Counts,
+}
+
+/// How much a ruling on something that a call uses counts for the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// What a rule says of it counts.
+    Rules,
+    /// What a rule or the permission mode says.
+    RulesAndMode,
+    /// What a rule says. The call makes another one of it, which hooks and a human who is there judge themselves.
+    AsCall,
+    /// What a rule denies is left out, and the call goes on with the rest.
+    UnlessLeftOut,
 }
 
 /// A task that a call would create or complete; TaskCreated and TaskCompleted hooks run first.

@@ -16,6 +16,7 @@ use grep_searcher::BinaryDetection;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{TRUNCATED_SUFFIX, ToolKind, ToolOutput};
 use schemars::JsonSchema;
@@ -115,21 +116,21 @@ impl BuiltIn for Grep {
     }
 
     async fn run(input: GrepInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let (place, halt) = (cx.place.clone(), Halt::new(cx.cancel, cx.settings.search_timeout));
-        let hides = cx.hides.clone();
-        walk::search(halt, move |halt| answer(&input, &place, hides, halt)).await
+        let (root, halt) = (cx.judged_path()?, Halt::new(cx.cancel, cx.settings.search_timeout));
+        let (hides, redactor) = (cx.hides.clone(), cx.redactor.clone());
+        walk::search(halt, move |halt| answer(&input, &root, hides, &redactor, halt)).await
     }
 }
 
-fn answer(input: &GrepInput, place: &Place, hides: Hides, halt: &Halt) -> Result<String, Refusal> {
-    let root = root(input, place).map_err(|error| Refusal::rejected(error.to_string()))?;
-    let query = Query::new(input)?;
-    Ok(query.text(&query.search(&root, input, hides, halt)?))
-}
-
-fn root(input: &GrepInput, place: &Place) -> Result<PathBuf, InputError> {
-    walk::root(&place.cwd, input.path.as_deref())
-        .map_err(|error| InputError::path(Grep::NAME, "path", &error))
+fn answer(
+    input: &GrepInput,
+    root: &Path,
+    hides: Hides,
+    redactor: &Redactor,
+    halt: &Halt,
+) -> Result<String, Refusal> {
+    let query = Query::new(input, redactor)?;
+    Ok(query.text(&query.search(root, input, hides, halt)?))
 }
 
 /// What to look for and how to show it.
@@ -142,10 +143,11 @@ struct Query {
     after: usize,
     offset: usize,
     limit: usize,
+    redactor: Redactor,
 }
 
 impl Query {
-    fn new(input: &GrepInput) -> Result<Self, Refusal> {
+    fn new(input: &GrepInput, redactor: &Redactor) -> Result<Self, Refusal> {
         let mode = input.output_mode.unwrap_or_default();
         let multiline = input.multiline.unwrap_or(false);
         let count = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
@@ -155,6 +157,7 @@ impl Query {
         };
         Ok(Self {
             matcher: matcher(&input.pattern, input.ignore_case.unwrap_or(false), multiline)?,
+            redactor: redactor.clone(),
             mode,
             multiline,
             line_numbers: mode == OutputMode::Content && input.line_numbers.unwrap_or(true),
@@ -361,7 +364,11 @@ mod tests {
 
     fn grep_until(root: &Path, input: &Value, halt: &Halt) -> Result<String, Refusal> {
         let input = parse("Grep", input).map_err(|error| Refusal::rejected(error.to_string()))?;
-        let text = answer(&input, &Place::at(root), nothing_hidden(), halt)?;
+        let place = Place::at(root);
+        let judged = <Grep as BuiltIn>::effects(&input, &place)
+            .map_err(|error| Refusal::rejected(error.to_string()))?;
+        let judged = &judged.reads[0].real;
+        let text = answer(&input, judged, nothing_hidden(), &Redactor::default(), halt)?;
         Ok(text.replace(&format!("{}/", root.display()), ""))
     }
 
@@ -546,7 +553,9 @@ mod tests {
             assert!(reason(&refusal).contains(expected), "{refusal:?}");
         }
         // In a directory, what cannot be read is skipped.
-        let query = Query::new(&parse("Grep", &json!({"pattern": "x"})).unwrap()).unwrap();
+        let query =
+            Query::new(&parse("Grep", &json!({"pattern": "x"})).unwrap(), &Redactor::default())
+                .unwrap();
         let files = [PathBuf::from("/proc/self/mem"), root.join("gone"), root.join("a")];
         assert_eq!(query.search_files(&files, &patient()).unwrap().entries, 1);
     }

@@ -33,18 +33,18 @@ impl HelperError {
     }
 }
 
-/// Runs a hidden command of the program to read `document` within `limit`, since a hostile one may loop for
+/// Runs a hidden command of the program, with its arguments, to read `document` within `limit`, since a hostile one may loop for
 /// ever; keeps `cap` bytes of what it prints.
 pub(crate) async fn read_aside(
     cx: &ToolContext<'_>,
-    command: &str,
+    command: &[&str],
     document: Vec<u8>,
     cap: usize,
     limit: Duration,
 ) -> Result<Captured, HelperError> {
     let spec = ChildSpec {
         program: &cx.host.program,
-        args: vec![OsString::from(command)],
+        args: command.iter().map(OsString::from).collect(),
         cwd: Path::new("/"),
         env: cx.host.child_env.clone(),
         marker: None,

@@ -58,6 +58,8 @@ pub mod names {
     pub const GREP: &str = crate::grep::Grep::NAME;
     /// Runs commands.
     pub const BASH: &str = crate::bash::Bash::NAME;
+    /// Starts agents.
+    pub const AGENT: &str = crate::agent::Agent::NAME;
     /// Applies skills.
     pub const SKILL: &str = crate::skill::Skill::NAME;
 }
@@ -65,8 +67,8 @@ pub mod names {
 pub use attached::{AttachError, attach_pdf, attach_picture};
 pub use background::{TASK_HOST, TaskSpec, run_task, task_marker};
 pub use bash::marker;
-pub use context::{Hides, Host, Place, ToolContext, ToolSettings, Views};
-pub use facts::{AlsoRuled, Asks, Facts, ModelNeed, TaskChange, TaskEvent};
+pub use context::{Hides, Host, Outputs, Place, ToolContext, ToolSettings, Views};
+pub use facts::{AlsoRuled, Asks, Counts, Facts, ModelNeed, TaskChange, TaskEvent};
 pub use input::InputError;
 pub use mcp::{PREFIX, ServerTool, UnconnectedTool};
 pub use read::PDF_TEXT;

@@ -7,12 +7,12 @@ pub(crate) mod result;
 
 use std::sync::Arc;
 
-use ona_mcp::{CallOptions, Hints, McpError, McpTool, Pool};
+use ona_mcp::{CallOptions, CallOutcome, Hints, McpError, McpTool, Pool};
 use ona_policy::Effects;
 use ona_types::{ToolKind, ToolOutput};
 use serde_json::{Value, json};
 
-use crate::context::{Place, ToolContext};
+use crate::context::{Outputs, Place, ToolContext};
 use crate::facts::Facts;
 use crate::input::InputError;
 use crate::tool::{Running, Tool};
@@ -62,6 +62,10 @@ impl Tool for ServerTool {
         CHECKED_BY_SERVER
     }
 
+    fn answered_instead(&self, answer: &Value, outputs: &Outputs<'_>) -> Option<ToolOutput> {
+        Some(result::of_call(CallOutcome::given(answer), self.tool.max_result_chars, outputs))
+    }
+
     fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a> {
         Box::pin(async move {
             if let Err(wrong) = cx.permit.check(self.name(), input) {
@@ -72,7 +76,7 @@ impl Tool for ServerTool {
             let options = CallOptions { cancel: cx.cancel.clone(), progress };
             let McpTool { server, name, .. } = &self.tool;
             match self.pool.call(&cx.permit, server, name, arguments, options).await {
-                Ok(outcome) => result::of_call(outcome, self.tool.max_result_chars, cx),
+                Ok(outcome) => result::of_call(outcome, self.tool.max_result_chars, &cx.outputs()),
                 Err(error) => failed(&error),
             }
         })

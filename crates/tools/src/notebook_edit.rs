@@ -1,7 +1,5 @@
 //! NotebookEdit: one cell of a Jupyter notebook.
 
-use std::io::Read as _;
-
 use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::{Effects, RuleSubject};
@@ -15,9 +13,12 @@ use crate::facts::Facts;
 use crate::input::InputError;
 use crate::notebook::{self, CellType, Change, Mode};
 use crate::tool::{BuiltIn, Refusal};
-use crate::write::{existing, known, no_mask, refused, resolve, target, unreadable};
+use crate::write::{existing, known, no_mask, refused, target};
 
 pub(crate) struct NotebookEdit;
+
+/// A larger notebook is not edited.
+const MAX_NOTEBOOK: u64 = 256 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,14 +52,16 @@ impl BuiltIn for NotebookEdit {
     }
 
     async fn run(input: NotebookEditInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.notebook_path)?;
+        let path = cx.judged_path()?;
         let shown = path.display().to_string();
-        let Some(mut file) = existing(&path)? else {
+        let Some(file) = existing(&path)? else {
             return Err(Refusal::rejected(format!("{shown} does not exist")));
         };
         let known = known(cx, &path)?;
-        let mut old = String::new();
-        file.read_to_string(&mut old).map_err(|error| unreadable(&path, &error))?;
+        let bytes = ona_files::read_open(&file, MAX_NOTEBOOK)
+            .map_err(|error| Refusal::rejected(format!("{shown} was not changed: {error}")))?;
+        let old = String::from_utf8(bytes)
+            .map_err(|_| Refusal::rejected(format!("{shown} was not changed: it is not UTF-8")))?;
         if ContentHash::of(old.as_bytes()) != known.hash {
             return Err(refused(&path, ReplaceError::Changed));
         }
@@ -73,7 +76,7 @@ impl BuiltIn for NotebookEdit {
         let edited = notebook::edit(&old, &change)
             .map_err(|why| Refusal::rejected(format!("{shown} was not changed: {why}")))?;
         let hash = ContentHash::of(edited.text.as_bytes());
-        let expected = ReplaceOptions::expecting(&known.hash);
+        let expected = ReplaceOptions::expecting(&known.hash).resolved();
         replace(&path, edited.text.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         let done = match mode {
             Mode::Replace => "Replaced",

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_extract::{Document, Error, OutputError, PlainTextOutput, output_doc_page};
+use serde::{Deserialize, Serialize};
 
 /// The limit for the pages of one request.
 const MAX_RANGE: u32 = 20;
@@ -84,26 +85,45 @@ pub fn page_range(spec: &str) -> Result<RangeInclusive<u32>, PdfError> {
     }
 }
 
+/// What is wanted of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it, if it is short.
+    Whole,
+    /// These pages.
+    Pages(RangeInclusive<u32>),
+    /// From the beginning on, until the text has this many bytes.
+    Bytes(usize),
+}
+
+/// The text of some pages. Converting a page takes a while, and a document may have thousands: no other page is converted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extract {
+    /// How many pages the document has.
+    pub total: usize,
+    /// The number of the first page here.
+    pub first: u32,
+    /// The pages from there on.
+    pub pages: Vec<String>,
+}
+
 /// The pages to show of a document with `total` pages.
-pub fn choose(
-    total: usize,
-    asked: Option<RangeInclusive<u32>>,
-) -> Result<RangeInclusive<u32>, PdfError> {
+fn choose(total: usize, wanted: &Wanted) -> Result<RangeInclusive<u32>, PdfError> {
     let count = u32::try_from(total).unwrap_or(u32::MAX);
-    match asked {
+    match wanted {
         _ if count == 0 => Err(PdfError::NoPages),
-        None if count > MAX_WHOLE => Err(PdfError::NeedsRange(total)),
-        None => Ok(1..=count),
-        Some(range) if *range.start() > count => {
+        Wanted::Whole if count > MAX_WHOLE => Err(PdfError::NeedsRange(total)),
+        Wanted::Whole | Wanted::Bytes(_) => Ok(1..=count),
+        Wanted::Pages(range) if *range.start() > count => {
             Err(PdfError::BeyondEnd { first: *range.start(), total })
         }
-        Some(range) => Ok(*range.start()..=count.min(*range.end())),
+        Wanted::Pages(range) => Ok(*range.start()..=count.min(*range.end())),
     }
 }
 
-/// The text of every page. A page that cannot be read says so in its text; when none can, that is
-/// the error.
-pub fn extract(bytes: &[u8]) -> Result<Vec<String>, PdfError> {
+/// The text of the pages that are wanted. A page that cannot be read says so in its text; when no page of the document
+/// can, that is the error.
+pub fn extract(bytes: &[u8], wanted: &Wanted) -> Result<Extract, PdfError> {
     let broken = |panic: Panic| PdfError::Broken(panic.to_string());
     let loaded = guarded(|| Document::load_mem(bytes)).map_err(broken)?;
     let document = loaded.map_err(|error| explain(&error))?;
@@ -111,17 +131,30 @@ pub fn extract(bytes: &[u8]) -> Result<Vec<String>, PdfError> {
     if document.trailer.has(b"Encrypt") {
         return Err(PdfError::Encrypted);
     }
-    let numbers = guarded(|| document.get_pages()).map_err(broken)?.into_keys();
-    let pages: Vec<_> = numbers.map(|number| page_text(&document, number)).collect();
-    match pages.first() {
-        None => Err(PdfError::NoPages),
-        Some(Err(reason)) if pages.iter().all(Result::is_err) => {
-            Err(PdfError::Broken(reason.to_string()))
-        }
-        Some(_) => {
-            let told = |reason| format!("[this page cannot be read: {reason}]");
-            Ok(pages.into_iter().map(|page| page.unwrap_or_else(told)).collect())
-        }
+    let numbers: Vec<u32> = guarded(|| document.get_pages()).map_err(broken)?.into_keys().collect();
+    let total = numbers.len();
+    let range = choose(total, wanted)?;
+    let first = *range.start();
+    let mut room = match wanted {
+        Wanted::Bytes(most) => *most,
+        _ => usize::MAX,
+    };
+    let (mut pages, mut unreadable) = (Vec::new(), Vec::new());
+    for number in range {
+        let Some(number) = numbers.get(number as usize - 1) else { break };
+        let text = page_text(&document, *number).unwrap_or_else(|reason| {
+            let told = format!("[this page cannot be read: {reason}]");
+            unreadable.push(reason);
+            told
+        });
+        let rest = room.checked_sub(text.len());
+        pages.push(text);
+        let Some(rest) = rest else { break };
+        room = rest;
+    }
+    match unreadable.first() {
+        Some(reason) if unreadable.len() == total => Err(PdfError::Broken(reason.to_string())),
+        _ => Ok(Extract { total, first, pages }),
     }
 }
 
@@ -168,20 +201,24 @@ fn explain(error: &Error) -> PdfError {
     }
 }
 
-/// Shows the pages of a range, each under its number.
-pub fn render(pages: &[String], range: RangeInclusive<u32>) -> String {
-    let mut shown = String::new();
-    for number in range {
-        let Some(page) = (number as usize).checked_sub(1).and_then(|at| pages.get(at)) else {
-            continue;
-        };
-        let text = match page.trim() {
-            "" => "[no text on this page]",
-            text => text,
-        };
-        shown.push_str(&format!("--- page {number} ---\n{text}\n"));
+impl Extract {
+    /// Shows the pages, each under its number.
+    pub fn render(&self) -> String {
+        let mut shown = String::new();
+        for (number, page) in (self.first..).zip(&self.pages) {
+            let text = match page.trim() {
+                "" => "[no text on this page]",
+                text => text,
+            };
+            shown.push_str(&format!("--- page {number} ---\n{text}\n"));
+        }
+        shown
     }
-    shown
+
+    /// Whether it has every page of the document.
+    pub fn is_whole(&self) -> bool {
+        self.pages.len() == self.total
+    }
 }
 
 #[cfg(test)]
@@ -248,45 +285,73 @@ mod tests {
 
     #[test]
     fn pages_are_chosen() {
-        assert_eq!(choose(10, None), Ok(1..=10));
-        assert_eq!(choose(30, Some(5..=8)), Ok(5..=8));
-        assert_eq!(choose(6, Some(5..=8)), Ok(5..=6));
-        assert_eq!(choose(0, None), Err(PdfError::NoPages));
-        let long = choose(11, None).unwrap_err().to_string();
+        let pages = Wanted::Pages(5..=8);
+        assert_eq!(choose(10, &Wanted::Whole), Ok(1..=10));
+        assert_eq!(choose(30, &pages), Ok(5..=8));
+        assert_eq!(choose(6, &pages), Ok(5..=6));
+        assert_eq!(choose(0, &Wanted::Whole), Err(PdfError::NoPages));
+        let long = choose(11, &Wanted::Whole).unwrap_err().to_string();
         assert!(long.contains("11 pages") && long.contains("`pages`"), "{long}");
-        let beyond = choose(4, Some(5..=8)).unwrap_err().to_string();
+        let beyond = choose(4, &pages).unwrap_err().to_string();
         assert!(beyond.contains("page 5") && beyond.contains("4 page(s)"), "{beyond}");
     }
 
     #[test]
     fn text_comes_page_by_page() {
-        let pages = extract(&pdf(&["Hello one", "", "And three"], "")).unwrap();
+        let document = pdf(&["Hello one", "", "And three"], "");
+        let whole = extract(&document, &Wanted::Whole).unwrap();
         assert_eq!(
-            render(&pages, 1..=3),
+            whole.render(),
             "--- page 1 ---\nHello one\n--- page 2 ---\n[no text on this page]\n\
              --- page 3 ---\nAnd three\n"
         );
-        assert_eq!(render(&pages, 3..=9), "--- page 3 ---\nAnd three\n");
-        assert_eq!(render(&pages, 0..=0), "");
+        let last = extract(&document, &Wanted::Pages(3..=9)).unwrap();
+        assert_eq!(last.render(), "--- page 3 ---\nAnd three\n");
+        assert_eq!((whole.is_whole(), last.is_whole(), last.total), (true, false, 3));
+        let begin = extract(&document, &Wanted::Bytes(5)).unwrap();
+        assert_eq!((begin.pages.len(), begin.is_whole()), (1, false));
+    }
+
+    #[test]
+    fn only_the_pages_that_are_wanted_are_converted() {
+        let texts: Vec<String> = (1..=2_415).map(|page| format!("This is page {page}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        // The library panics at a page without a MediaBox: a trap on all pages but the first five and the last.
+        let document = String::from_utf8(pdf(&texts, "")).unwrap();
+        let mut page = 0;
+        let mut parts = document.split("/MediaBox");
+        let mut trapped = parts.next().unwrap().to_owned();
+        for part in parts {
+            page += 1;
+            trapped.push_str(if (6..2_415).contains(&page) { "/MadeaBox" } else { "/MediaBox" });
+            trapped.push_str(part);
+        }
+        let begin = extract(trapped.as_bytes(), &Wanted::Pages(1..=5)).unwrap();
+        assert_eq!((begin.total, begin.pages.len()), (2_415, 5));
+        assert!(begin.render().contains("--- page 5 ---\nThis is page 5\n"), "{}", begin.render());
+        let end = extract(trapped.as_bytes(), &Wanted::Pages(2_415..=2_420)).unwrap();
+        assert_eq!(end.render(), "--- page 2415 ---\nThis is page 2415\n");
+        let beginning = extract(trapped.as_bytes(), &Wanted::Bytes(40)).unwrap();
+        assert_eq!(beginning.pages.len(), 3);
     }
 
     #[test]
     fn a_broken_page_costs_no_other() {
         // Without a MediaBox the library panics.
         let broken = replaced(&pdf(&["one", "two"], ""), "/MediaBox", "/MadeaBox");
-        let pages = extract(&broken).unwrap();
+        let pages = extract(&broken, &Wanted::Whole).unwrap().pages;
         assert!(pages[0].starts_with("[this page cannot be read: "), "{}", pages[0]);
         assert_eq!(pages[1].trim(), "two");
         let alone = replaced(&pdf(&["one"], ""), "/MediaBox", "/MadeaBox");
-        assert!(matches!(extract(&alone), Err(PdfError::Broken(_))));
+        assert!(matches!(extract(&alone, &Wanted::Whole), Err(PdfError::Broken(_))));
     }
 
     #[test]
     fn what_is_no_readable_pdf_is_refused() {
         for bytes in [&b""[..], b"hello", b"%PDF-1.4\n%%EOF"] {
-            assert!(matches!(extract(bytes), Err(PdfError::Broken(_))));
+            assert!(matches!(extract(bytes, &Wanted::Whole), Err(PdfError::Broken(_))));
         }
-        assert_eq!(extract(&pdf(&[], "")), Err(PdfError::NoPages));
+        assert_eq!(extract(&pdf(&[], ""), &Wanted::Whole), Err(PdfError::NoPages));
     }
 
     #[test]
@@ -306,17 +371,18 @@ mod tests {
             document.save_to(&mut bytes).unwrap();
             bytes
         };
-        assert_eq!(extract(&encrypted("")).unwrap()[0].trim(), "secret");
-        assert_eq!(extract(&encrypted("password")), Err(PdfError::Encrypted));
+        let read = |bytes: &[u8]| extract(bytes, &Wanted::Whole);
+        assert_eq!(read(&encrypted("")).unwrap().pages[0].trim(), "secret");
+        assert_eq!(read(&encrypted("password")), Err(PdfError::Encrypted));
         let inline = pdf(&["secret"], "/Encrypt << /Filter /Standard /V 1 /R 2 >>");
-        assert_eq!(extract(&inline), Err(PdfError::Encrypted));
+        assert_eq!(read(&inline), Err(PdfError::Encrypted));
     }
 
     #[test]
     fn a_file_cut_anywhere_is_no_panic() {
         let whole = pdf(&["one", "two"], "");
         for cut in (0..whole.len()).step_by(5) {
-            let _ = extract(&whole[..cut]);
+            let _ = extract(&whole[..cut], &Wanted::Whole);
         }
     }
 }

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
+use ona_files::MAX_WHOLE;
 use ona_mcp::Hints;
+use ona_policy::secrets::Redactor;
 use ona_policy::{Effects, RuleSubject};
 use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolKind, ToolOutput};
 use schemars::JsonSchema;
@@ -23,7 +25,7 @@ use crate::helper::read_aside;
 use crate::input::{InputError, lenient_count};
 use crate::text::{self, Kind, Lines, Window, count};
 use crate::tool::{BuiltIn, Refusal, blocking};
-use crate::write::{existing, resolve, target, unreadable};
+use crate::write::{existing, target, unreadable};
 use crate::{notebook, pdf, picture};
 
 /// The default number of lines.
@@ -85,12 +87,13 @@ impl BuiltIn for Read {
     }
 
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.file_path)?;
+        let path = cx.judged_path()?;
         let (settings, cwd, pages) =
             (cx.settings.clone(), cx.place.cwd.clone(), input.pages.clone());
         let looked = blocking(cx.cancel, {
             let (path, cancel) = (path.clone(), cx.cancel.clone());
-            move || look(&path, &input, &settings, &cwd, cancel)
+            let redactor = cx.redactor.clone();
+            move || look(&path, &input, &settings, &cwd, &redactor, cancel)
         });
         let (shown, hash) = match looked.await? {
             (Looked::Shown(shown), hash) => (shown, hash),
@@ -101,7 +104,11 @@ impl BuiltIn for Read {
         check_tokens(&path, &shown.content, cx.settings.read_max_tokens)?;
         let mut output = ToolOutput::success(shown.content);
         output.attachments = shown.attachments;
-        Ok(output.with_view(FileView { path, hash, seen: shown.seen }))
+        Ok(match hash {
+            Some(hash) => output.with_view(FileView { path, hash, seen: shown.seen }),
+            // It is too large to be edited by a tool anyway.
+            None => output,
+        })
     }
 }
 
@@ -129,8 +136,9 @@ fn look(
     input: &ReadInput,
     settings: &ToolSettings,
     cwd: &Path,
+    redactor: &Redactor,
     cancel: CancellationToken,
-) -> Result<(Looked, ContentHash), Refusal> {
+) -> Result<(Looked, Option<ContentHash>), Refusal> {
     if path.is_dir() {
         return Err(Refusal::rejected(format!(
             "{} is a directory: list it with Glob (pattern \"*\") or with Bash (ls)",
@@ -139,7 +147,7 @@ fn look(
     }
     let Some(file) = existing(path)? else { return Err(missing(path, cwd)) };
     let size = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-    let mut reader = Reader::new(file, cancel);
+    let mut reader = Reader::new(file, size, cancel);
     let start = reader.start(64 * 1024).map_err(|error| unreadable(path, &error))?;
     let is_pdf = start.starts_with(b"%PDF-");
     if input.pages.is_some() && !is_pdf {
@@ -151,25 +159,32 @@ fn look(
         bounded(path, size)?;
         Looked::Pdf(reader.whole().map_err(|error| unreadable(path, &error))?)
     } else if path.extension().is_some_and(|extension| extension == "ipynb") {
-        Looked::Shown(show_notebook(path, &mut reader, size, input, settings)?)
+        Looked::Shown(show_notebook(path, &mut reader, size, input, settings, redactor)?)
     } else {
-        Looked::Shown(show_text(path, &mut reader, size, input, settings)?)
+        Looked::Shown(show_text(path, &mut reader, size, input, settings, redactor)?)
     };
     let hash = reader.finish().map_err(|error| unreadable(path, &error))?;
     Ok((looked, hash))
 }
+
+/// As much of a file of more than [`MAX_WHOLE`] as is read.
+const MAX_LOOK: u64 = 64 << 20;
 
 /// A file read once from front to back, hashed on the way.
 struct Reader {
     file: File,
     start: Vec<u8>,
     hasher: Hasher,
+    /// How many bytes are left of those that are read at all.
+    left: u64,
     cancel: CancellationToken,
 }
 
 impl Reader {
-    fn new(file: File, cancel: CancellationToken) -> Self {
-        Self { file, start: Vec::new(), hasher: Hasher::new(), cancel }
+    fn new(file: File, size: u64, cancel: CancellationToken) -> Self {
+        // What cannot be read to its end is only looked into.
+        let left = if size > MAX_WHOLE { MAX_LOOK } else { MAX_WHOLE };
+        Self { file, start: Vec::new(), hasher: Hasher::new(), left, cancel }
     }
 
     /// The first bytes, without consuming them.
@@ -178,7 +193,7 @@ impl Reader {
         Ok(&self.start)
     }
 
-    /// Passes the rest on in pieces.
+    /// Passes the rest on in pieces, up to the limit.
     fn each(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let start = std::mem::take(&mut self.start);
         let mut hasher = std::mem::take(&mut self.hasher).update(&start);
@@ -188,9 +203,11 @@ impl Reader {
             if self.cancel.is_cancelled() {
                 return Err(io::Error::other("interrupted"));
             }
-            match self.file.read(&mut buffer) {
+            let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+            match self.file.read(&mut buffer[..most]) {
                 Ok(0) => break,
                 Ok(count) => {
+                    self.left -= count as u64;
                     hasher = hasher.update(&buffer[..count]);
                     take(&buffer[..count]);
                 }
@@ -208,9 +225,11 @@ impl Reader {
         Ok(bytes)
     }
 
-    fn finish(mut self) -> io::Result<ContentHash> {
+    /// The hash of the file; nothing if not all of it was read.
+    fn finish(mut self) -> io::Result<Option<ContentHash>> {
         self.each(|_| {})?;
-        Ok(self.hasher.finish())
+        let is_whole = self.left > 0 || self.file.read(&mut [0])? == 0;
+        Ok(is_whole.then(|| self.hasher.finish()))
     }
 }
 
@@ -220,6 +239,7 @@ fn show_text(
     size: u64,
     input: &ReadInput,
     settings: &ToolSettings,
+    redactor: &Redactor,
 ) -> Result<Shown, Refusal> {
     let asked = input.offset.is_some() || input.limit.is_some();
     let first = input.offset.unwrap_or(1).max(1);
@@ -229,7 +249,8 @@ fn show_text(
             if !asked && size > settings.read_max_bytes {
                 return Err(too_large(path, size, settings.read_max_bytes));
             }
-            let mut window = Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding);
+            let count = input.limit.unwrap_or(DEFAULT_LINES);
+            let mut window = Window::new(first, count, encoding, redactor);
             let read = if text::is_bytewise(encoding) {
                 let mut skip = mark;
                 reader.each(|piece| {
@@ -239,8 +260,7 @@ fn show_text(
                 })
             } else {
                 // Its line ends cannot be found in the raw bytes.
-                window =
-                    Window::new(first, input.limit.unwrap_or(DEFAULT_LINES), encoding_rs::UTF_8);
+                window = Window::new(first, count, encoding_rs::UTF_8, redactor);
                 bounded(path, size)?;
                 reader.whole().map(|bytes| window.feed(encoding.decode(&bytes).0.as_bytes()))
             };
@@ -250,6 +270,10 @@ fn show_text(
                 name => format!(", decoded from {name}"),
             };
             let lines = window.finish();
+            let note = match size > MAX_WHOLE {
+                true => format!("{note}, counted in its first 64 MiB"),
+                false => note,
+            };
             Ok(Shown::text(describe(path, &lines, &note), lines.seen()))
         }
         Kind::Binary => {
@@ -367,6 +391,7 @@ fn show_notebook(
     size: u64,
     input: &ReadInput,
     settings: &ToolSettings,
+    redactor: &Redactor,
 ) -> Result<Shown, Refusal> {
     bounded(path, size)?;
     let bytes = reader.whole().map_err(|error| unreadable(path, &error))?;
@@ -386,7 +411,7 @@ fn show_notebook(
     };
     reader.start = bytes;
     let hasher = std::mem::take(&mut reader.hasher);
-    let mut shown = show_text(path, reader, size, input, settings)?;
+    let mut shown = show_text(path, reader, size, input, settings, redactor)?;
     reader.hasher = hasher;
     shown.content = format!("(not shown as a notebook: {why})\n{}", shown.content);
     Ok(shown)
@@ -400,19 +425,19 @@ async fn show_pdf(
     cx: &ToolContext<'_>,
 ) -> Result<Shown, Refusal> {
     let refuse = |why: String| Refusal::rejected(format!("{}: {why}", path.display()));
-    let asked = pages.map(pdf::page_range).transpose().map_err(|why| refuse(why.to_string()))?;
+    let mut command = vec![PDF_TEXT];
+    command.extend(pages.map(|pages| ["--pages", pages]).into_iter().flatten());
     // The bytes go back and forth: what was hashed is what is read.
-    let read = read_aside(cx, PDF_TEXT, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
+    let read = read_aside(cx, &command, bytes.clone(), MAX_DOCUMENT as usize, PDF_TIMEOUT).await;
     let read = read.map_err(|why| match why.is_internal() {
         true => Refusal::Internal(why.to_string()),
         false => refuse(why.to_string()),
     })?;
-    let texts: Vec<String> = serde_json::from_slice(&read.bytes)
+    let text: pdf::Extract = serde_json::from_slice(&read.bytes)
         .map_err(|_| refuse("its text is too long to be read".into()))?;
-    let range = pdf::choose(texts.len(), asked).map_err(|why| refuse(why.to_string()))?;
-    let whole = *range.start() == 1 && *range.end() as usize == texts.len();
-    let total = count(texts.len() as u64, "page");
-    let content = format!("{} (PDF, {total})\n{}", path.display(), pdf::render(&texts, range));
+    let whole = text.is_whole();
+    let total = count(text.total as u64, "page");
+    let content = format!("{} (PDF, {total})\n{}", path.display(), text.render());
     let attachments = if whole && bytes.len() <= MAX_ATTACHMENT {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         vec![Attachment::Document { media_type: "application/pdf".to_owned(), data }]

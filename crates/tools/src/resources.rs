@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::{Place, ToolContext};
-use crate::facts::{AlsoRuled, Facts};
+use crate::facts::{AlsoRuled, Counts, Facts};
 use crate::input::InputError;
 use crate::mcp::result::{bounded, of_resources};
 use crate::mcp::{PREFIX, failed};
@@ -34,21 +34,36 @@ impl BuiltIn for ListMcpResources {
         Ok(Effects::default())
     }
 
-    fn also_ruled_as(input: &ListInput, _: &dyn SessionServices) -> Vec<AlsoRuled> {
-        let ruled = |server: &String| server_rules(server, json!({ "server": server }), false);
-        input.server.iter().map(ruled).collect()
+    fn unusable(input: &ListInput, services: &dyn SessionServices) -> Option<String> {
+        unusable(input.server.as_deref(), services)
+    }
+
+    fn also_ruled_as(input: &ListInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
+        match &input.server {
+            Some(server) => vec![list_rules(server, Counts::Rules)],
+            None => {
+                let all = services.server_names().into_iter();
+                all.map(|server| list_rules(&server, Counts::UnlessLeftOut)).collect()
+            }
+        }
     }
 
     async fn run(input: ListInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let pool = cx.services.servers().ok_or_else(none)?;
         let server = input.server.as_deref();
         let refused = |error: McpError| Refusal::rejected(error.to_string());
-        let resources = pool.resources(server).map_err(refused)?;
-        let templates = pool.templates(server).map_err(refused)?;
+        let mut resources = pool.resources(server).map_err(refused)?;
+        let mut templates = pool.templates(server).map_err(refused)?;
+        // What a rule denies is not named either.
+        let is_denied =
+            |server: &str| cx.services.denies(&list_rules(server, Counts::UnlessLeftOut));
+        resources.retain(|one| !is_denied(&one.server));
+        templates.retain(|one| !is_denied(&one.server));
         // Their resources are unknown, which is not the same as none.
         let away = pool.statuses().into_iter().filter(|status| {
             server.is_none()
                 && !matches!(status.state, ServerState::Connected | ServerState::Disabled)
+                && !is_denied(&status.name)
         });
         let away: Vec<String> =
             away.map(|status| format!("The MCP server {} is not available", status.name)).collect();
@@ -69,7 +84,7 @@ impl BuiltIn for ListMcpResources {
         });
         let lines: Vec<String> =
             listed.chain(shapes).map(|line| line.to_string()).chain(away).collect();
-        let text = bounded(lines.join("\n"), cx.settings.mcp_output_chars, cx);
+        let text = bounded(lines.join("\n"), cx.settings.mcp_output_chars, &cx.outputs());
         Ok(ToolOutput::success(text).with_detail("resources", resources.len()))
     }
 }
@@ -100,37 +115,62 @@ impl BuiltIn for ReadMcpResource {
         Ok(Effects::default())
     }
 
-    /// A resource that the server has not listed is asked about like its tools: a URI can contain anything.
+    fn unusable(input: &ReadInput, services: &dyn SessionServices) -> Option<String> {
+        unusable(Some(&input.server), services)
+    }
+
+    /// A resource that the server has not listed is asked about like its tools: a URI can contain anything. So is one
+    /// of a server that is not connected, which cannot tell. What no server has says so itself.
     fn also_ruled_as(input: &ReadInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
-        let listed = services.servers().and_then(|pool| {
-            let resources = pool.resources(Some(&input.server)).ok()?;
-            Some(resources.iter().any(|one| one.uri == input.uri))
-        });
+        let listed = services.servers().and_then(|pool| pool.resources(Some(&input.server)).ok());
+        let is_listed = listed.is_some_and(|listed| listed.iter().any(|one| one.uri == input.uri));
+        let is_free = is_listed || unusable(Some(&input.server), services).is_some();
+        let counts = if is_free { Counts::Rules } else { Counts::RulesAndMode };
         let asked = json!({"server": input.server, "uri": input.uri});
-        vec![server_rules(&input.server, asked, listed == Some(false))]
+        vec![server_rules(&input.server, asked, counts)]
     }
 
     async fn run(input: ReadInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
         let pool = cx.services.servers().ok_or_else(none)?;
         let read = pool.read(&cx.permit, &input.server, &input.uri, cx.cancel.clone()).await;
         match read {
-            Ok(contents) => Ok(of_resources(&contents, cx)),
+            Ok(contents) => Ok(of_resources(&contents, &cx.outputs())),
             Err(error) => Ok(failed(&error)),
         }
     }
 }
 
+/// Why there are no resources of this server, or of any, in this session.
+fn unusable(server: Option<&str>, services: &dyn SessionServices) -> Option<String> {
+    let known = services.server_names();
+    match server {
+        _ if known.is_empty() => Some(NO_SERVER.to_owned()),
+        Some(name) if !known.iter().any(|known| known == name) => {
+            let (name, known) = (name.to_owned(), known.join(", "));
+            Some(McpError::UnknownServer { name, known }.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Rules about a server apply to the list of its resources.
+fn list_rules(server: &str, counts: Counts) -> AlsoRuled {
+    server_rules(server, json!({ "server": server }), counts)
+}
+
 /// Rules about a server apply to its resources.
-fn server_rules(server: &str, input: Value, asks_by_mode: bool) -> AlsoRuled {
+fn server_rules(server: &str, input: Value, counts: Counts) -> AlsoRuled {
     AlsoRuled {
         name: format!("{PREFIX}{}__resources", ona_mcp::slug(server)),
         facts: RuleFacts::default(),
         input,
         used: "it reads from an MCP server",
-        asks_by_mode,
+        counts,
     }
 }
 
+const NO_SERVER: &str = "this session has no MCP server";
+
 fn none() -> Refusal {
-    Refusal::rejected("this session has no MCP server")
+    Refusal::rejected(NO_SERVER)
 }

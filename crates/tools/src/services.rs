@@ -13,6 +13,8 @@ use ona_types::gate::Permit;
 use ona_types::{Phase, TaskEnd, TaskKind, Todo, ToolOutput, ToolUseId};
 use tokio_util::sync::CancellationToken;
 
+use crate::facts::AlsoRuled;
+
 /// An answer of the session's, to be awaited.
 pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -198,14 +200,17 @@ pub trait SessionServices: Send + Sync {
     /// The types of agents that can be started here.
     fn agent_types(&self) -> Vec<AgentType>;
 
+    /// Whether an agent of this type can be started here, or why not.
+    fn may_start(&self, agent_type: &str) -> Result<(), ServiceError>;
+
     /// The type of the agent that this session has given a name.
     fn type_of_agent(&self, name: &str) -> Option<String>;
 
     /// Has an agent do something.
     fn agent<'a>(&'a self, order: AgentOrder, call: Calling<'a>) -> Waits<'a, ToolOutput>;
 
-    /// What is known of a skill.
-    fn skill_view(&self, name: &str) -> Option<SkillView>;
+    /// What is known of a skill, or why it cannot be applied here.
+    fn skill_view(&self, name: &str) -> Result<SkillView, ServiceError>;
 
     /// Applies a skill.
     fn skill<'a>(
@@ -217,6 +222,12 @@ pub trait SessionServices: Send + Sync {
 
     /// The MCP servers of the session, if there are any.
     fn servers(&self) -> Option<Arc<Pool>>;
+
+    /// Their names, also where they are only configured and not connected.
+    fn server_names(&self) -> Vec<String>;
+
+    /// Whether a rule denies this.
+    fn denies(&self, ruled: &AlsoRuled) -> bool;
 
     /// Receives the progress of a call.
     fn progress(&self, call: &ToolUseId) -> Option<OnProgress>;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::agent::Agent;
 use crate::context::{Place, ToolContext};
-use crate::facts::{AlsoRuled, Facts, ModelNeed};
+use crate::facts::{AlsoRuled, Counts, Facts, ModelNeed};
 use crate::input::InputError;
 use crate::services::SessionServices;
 use crate::tool::{BuiltIn, Refusal};
@@ -50,26 +50,31 @@ impl BuiltIn for Skill {
         }
     }
 
+    fn unusable(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
+        services.skill_view(input.name()).err().map(|why| why.to_string())
+    }
+
     /// A skill that runs in an agent of its own starts one: rules about agents hold.
     fn also_ruled_as(input: &SkillInput, services: &dyn SessionServices) -> Vec<AlsoRuled> {
-        let agent_type = services.skill_view(input.name()).and_then(|skill| skill.agent_type);
+        let agent_type = services.skill_view(input.name()).ok().and_then(|skill| skill.agent_type);
         let ruled = |agent_type: String| AlsoRuled {
             name: Agent::NAME.to_owned(),
             facts: Agent::FACTS.for_rules(),
             input: json!({ "subagent_type": agent_type }),
             used: "it runs in an agent",
-            asks_by_mode: false,
+            counts: Counts::AsCall,
         };
         agent_type.map(ruled).into_iter().collect()
     }
 
-    /// Instructions alone do nothing: the calls that follow pass the gate. A skill that does not exist says
-    /// so itself.
+    /// Instructions alone do nothing: the calls that follow pass the gate. A skill that cannot be applied says so
+    /// itself.
     fn needs_no_question(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
-        let known = services.skill_view(input.name());
-        known
-            .is_none_or(|skill| skill.only_instructs)
-            .then(|| "the skill adds no permissions and no hooks".to_owned())
+        match services.skill_view(input.name()) {
+            Ok(skill) if !skill.only_instructs => None,
+            Ok(_) => Some("the skill adds no permissions and no hooks".to_owned()),
+            Err(_) => Some("the skill cannot be applied".to_owned()),
+        }
     }
 
     fn skill(input: &SkillInput) -> Option<String> {

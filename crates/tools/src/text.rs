@@ -3,10 +3,15 @@
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use ona_policy::secrets::Redactor;
 use ona_types::Seen;
 
 /// A line longer than this is cut.
 pub(crate) const MAX_LINE: usize = 2000;
+
+/// As much of a line as is looked at: the longest line shown in any encoding, and what tells whether a secret begins
+/// before its end.
+pub(crate) const LINE_BYTES: usize = 4 * (MAX_LINE + 2048);
 
 /// What the first bytes of a file say it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +51,8 @@ pub(crate) fn is_bytewise(encoding: &'static Encoding) -> bool {
 
 /// The lines of a window, gathered from a file that arrives in pieces. Whatever the file's size, no
 /// more than the window is kept.
-pub(crate) struct Window {
+pub(crate) struct Window<'r> {
+    redactor: &'r Redactor,
     first: u64,
     count: u64,
     encoding: &'static Encoding,
@@ -57,10 +63,16 @@ pub(crate) struct Window {
     cut_lines: u64,
 }
 
-impl Window {
+impl<'r> Window<'r> {
     /// `count` lines from line `first`, which counts from 1.
-    pub(crate) fn new(first: u64, count: u64, encoding: &'static Encoding) -> Self {
+    pub(crate) fn new(
+        first: u64,
+        count: u64,
+        encoding: &'static Encoding,
+        redactor: &'r Redactor,
+    ) -> Self {
         Self {
+            redactor,
             first,
             count,
             encoding,
@@ -80,8 +92,7 @@ impl Window {
             };
             self.in_line = true;
             if self.wanted() {
-                // Enough for the longest line shown in any encoding, and one byte to know of more.
-                let room = (MAX_LINE * 4 + 1).saturating_sub(self.pending.len());
+                let room = LINE_BYTES.saturating_sub(self.pending.len());
                 self.pending.extend_from_slice(&text[..text.len().min(room)]);
             }
             if ended {
@@ -100,7 +111,7 @@ impl Window {
             let bytes = std::mem::take(&mut self.pending);
             let bytes = bytes.strip_suffix(b"\r").unwrap_or(&bytes);
             let (text, _) = self.encoding.decode_without_bom_handling(bytes);
-            let (shown, cut) = cut_line(&text);
+            let (shown, cut) = cut_line(&text, self.redactor);
             self.cut_lines += u64::from(cut);
             self.lines.push(shown.into_owned());
         }
@@ -157,11 +168,12 @@ impl Lines {
 }
 
 /// A line as shown, and whether something was cut off.
-pub(crate) fn cut_line(line: &str) -> (Cow<'_, str>, bool) {
+pub(crate) fn cut_line<'l>(line: &'l str, redactor: &Redactor) -> (Cow<'l, str>, bool) {
     match line.char_indices().nth(MAX_LINE) {
         None => (Cow::Borrowed(line), false),
-        Some((end, _)) => {
-            (Cow::Owned(format!("{}… [line cut at {MAX_LINE} characters]", &line[..end])), true)
+        Some(_) => {
+            let shown = redactor.first_chars(line, MAX_LINE);
+            (Cow::Owned(format!("{shown}… [line cut at {MAX_LINE} characters]")), true)
         }
     }
 }
@@ -193,7 +205,8 @@ mod tests {
     use super::*;
 
     fn window(bytes: &[u8], first: u64, count: u64, piece: usize) -> Lines {
-        let mut window = Window::new(first, count, UTF_8);
+        let redactor = Redactor::default();
+        let mut window = Window::new(first, count, UTF_8, &redactor);
         for piece in bytes.chunks(piece.max(1)) {
             window.feed(piece);
         }

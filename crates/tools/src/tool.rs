@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Place, ToolContext};
+use crate::context::{Outputs, Place, ToolContext};
 use crate::facts::{AlsoRuled, Facts, ModelNeed, TaskChange};
 use crate::input::{self, InputError};
 use crate::services::{ServiceError, SessionServices};
@@ -50,6 +50,11 @@ pub trait Tool: Send + Sync {
 
     /// Validates an input and says what running it in `place` would touch. Changes nothing.
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError>;
+
+    /// Why the call cannot succeed in this session, if that is certain: what it names does not exist here.
+    fn unusable(&self, _input: &Value, _services: &dyn SessionServices) -> Option<String> {
+        None
+    }
 
     /// What else rules may be about in this call, beside the tool itself.
     fn also_ruled_as(&self, _input: &Value, _services: &dyn SessionServices) -> Vec<AlsoRuled> {
@@ -111,6 +116,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The result where a hook answers in the tool's place (`updatedMCPToolOutput`); nothing if that is not possible.
+    fn answered_instead(&self, _answer: &Value, _outputs: &Outputs<'_>) -> Option<ToolOutput> {
+        None
+    }
+
     /// Runs it. The context has the permit, which only the gate's walk creates; one for another call is refused.
     fn run<'a>(&'a self, input: &'a Value, cx: &'a ToolContext<'a>) -> Running<'a>;
 }
@@ -166,6 +176,10 @@ pub(crate) trait BuiltIn: Send + Sync + 'static {
     fn complete(_input: &mut Value, _services: &dyn SessionServices) {}
 
     fn effects(input: &Self::Input, place: &Place) -> Result<Effects, InputError>;
+
+    fn unusable(_input: &Self::Input, _services: &dyn SessionServices) -> Option<String> {
+        None
+    }
 
     fn also_ruled_as(_input: &Self::Input, _services: &dyn SessionServices) -> Vec<AlsoRuled> {
         Vec::new()
@@ -264,6 +278,10 @@ impl<T: BuiltIn> Tool for Adapter<T> {
 
     fn prepare(&self, input: &Value, place: &Place) -> Result<Effects, InputError> {
         T::effects(&input::parse::<T::Input>(T::NAME, input)?, place)
+    }
+
+    fn unusable(&self, input: &Value, services: &dyn SessionServices) -> Option<String> {
+        T::unusable(&Self::read(input)?, services)
     }
 
     fn also_ruled_as(&self, input: &Value, services: &dyn SessionServices) -> Vec<AlsoRuled> {

@@ -80,7 +80,7 @@ impl Web {
     /// The certificates to trust besides the system's.
     fn extra_ca(&self) -> Result<Vec<reqwest::Certificate>, ExtraCaError> {
         let Some(file) = &self.access.extra_ca else { return Ok(Vec::new()) };
-        let pem = std::fs::read(file)
+        let pem = ona_files::content(file)
             .map_err(|error| ExtraCaError::Unreadable { file: file.clone(), error })?;
         reqwest::Certificate::from_pem_bundle(&pem)
             .map_err(|error| ExtraCaError::Invalid { file: file.clone(), error })

@@ -1,10 +1,10 @@
 //! Write: creates or overwrites a whole file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ona_files::{Links, ReadError, ReplaceError, ReplaceOptions, replace};
+use ona_files::{Links, MAX_WHOLE, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
 use ona_policy::path::Target;
 use ona_policy::secrets;
@@ -54,12 +54,12 @@ impl BuiltIn for Write {
     }
 
     async fn run(input: WriteInput, cx: &ToolContext<'_>) -> Result<ToolOutput, Refusal> {
-        let path = resolve(cx, &input.file_path)?;
+        let path = cx.judged_path()?;
         let lines = text::count(text::line_count(&input.content), "line");
         let shown = path.display();
         let Some(old) = existing(&path)? else {
             let hash = ContentHash::of(input.content.as_bytes());
-            let new_file = ReplaceOptions::new_file();
+            let new_file = ReplaceOptions::new_file().resolved();
             replace(&path, input.content.as_bytes(), &new_file).map_err(|e| refused(&path, e))?;
             return Ok(ToolOutput::success(format!("Created {shown} ({lines})"))
                 .with_view(FileView { path, hash, seen: Seen::Whole }));
@@ -72,10 +72,10 @@ impl BuiltIn for Write {
                 known.seen
             )));
         }
-        no_mask(&path, &input.content, || fs::read_to_string(&path).unwrap_or_default())?;
+        no_mask(&path, &input.content, || ona_files::content_text(&path).unwrap_or_default())?;
         let content = in_style_of(&old, input.content);
         let hash = ContentHash::of(content.as_bytes());
-        let expected = ReplaceOptions::expecting(&known.hash);
+        let expected = ReplaceOptions::expecting(&known.hash).resolved();
         replace(&path, content.as_bytes(), &expected).map_err(|e| refused(&path, e))?;
         Ok(ToolOutput::success(format!("Updated {shown} ({lines})")).with_view(FileView {
             path,
@@ -94,16 +94,11 @@ pub(crate) fn target<T: BuiltIn>(
     Target::of(&Disk, &place.cwd, given).map_err(|error| InputError::path(T::NAME, key, &error))
 }
 
-/// The resolved path, for a run.
-pub(crate) fn resolve(cx: &ToolContext<'_>, given: &str) -> Result<PathBuf, Refusal> {
-    ona_files::resolve(&cx.place.cwd, given)
-        .map_err(|error| Refusal::rejected(format!("{given}: {error}")))
-}
-
-/// Opens the file if there is one; anything that is not a regular file is refused.
+/// Opens the file at a resolved path if there is one; anything that is not a regular file is refused, and so is a link
+/// that was put into the path since.
 pub(crate) fn existing(path: &Path) -> Result<Option<File>, Refusal> {
     let shown = path.display();
-    ona_files::open(path, Links::Follow).map_err(|error| match error {
+    ona_files::open(path, Links::RefuseAll).map_err(|error| match error {
         ReadError::Directory => {
             Refusal::rejected(format!("{shown} is a directory: name a file in it"))
         }
@@ -182,11 +177,7 @@ pub(crate) fn refused(path: &Path, error: ReplaceError) -> Refusal {
 
 /// New content with the byte order mark and the line ends of the file it replaces.
 fn in_style_of(old: &File, content: String) -> String {
-    let mut bytes = Vec::new();
-    let mut old = old;
-    if io::Read::read_to_end(&mut old, &mut bytes).is_err() {
-        return content;
-    }
+    let Ok(bytes) = ona_files::read_open(old, MAX_WHOLE) else { return content };
     let Ok(old) = String::from_utf8(bytes) else { return content };
     let content = if text::is_crlf(&old) { text::to_crlf(&content) } else { content };
     if old.starts_with('\u{feff}') && !content.starts_with('\u{feff}') {

@@ -17,6 +17,7 @@ pub mod gate;
 mod hash;
 pub mod hook;
 mod id;
+mod mask;
 mod misfit;
 mod near;
 mod outcome;
@@ -28,12 +29,14 @@ mod tool_kind;
 mod transcript;
 pub mod trust;
 mod usage;
+mod words;
 pub mod world;
 
 pub use diagnostic::Diagnostic;
 pub use effort::{Effort, UnknownEffort};
 pub use hash::{ContentHash, Hasher};
-pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid};
+pub use id::{ConversationId, SessionId, TaskId, ToolUseId, fresh_uuid, hashed, is_plain_name};
+pub use mask::Mask;
 pub use misfit::plain_misfit;
 pub use near::{nearest, shown};
 pub use outcome::{
@@ -49,6 +52,7 @@ pub use time::date;
 pub use tool_kind::{ToolKind, WriteAction};
 pub use transcript::{Collapse, ContentBlock, Entry, EntryType, SystemNote};
 pub use usage::Usage;
+pub use words::{whole_last_words, whole_words};
 pub use world::{PathError, World};
 
 /// An error of the other side of a trait: its implementor knows the cases, its caller only passes the message on.

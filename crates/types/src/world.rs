@@ -44,6 +44,9 @@ pub trait World: fmt::Debug + Send + Sync {
     /// The names in a directory; nothing if there are more than `most`.
     fn names(&self, dir: &Path, most: usize) -> Option<Vec<OsString>>;
 
+    /// The content of a regular file; nothing if it is none, cannot be read, or is longer than this many bytes.
+    fn content(&self, path: &Path, most: u64) -> Option<Vec<u8>>;
+
     /// Shows everything below a directory, without the directory itself, until `visit` has seen enough.
     fn walk(
         &self,
@@ -58,9 +61,9 @@ pub trait World: fmt::Debug + Send + Sync {
     /// The files that git tracks in the checkout that a directory belongs to.
     fn tracked(&self, dir: &Path) -> TrackedIn;
 
-    /// Whether nothing in the repository of the checkout with this top makes git run something, or look elsewhere,
-    /// when it only reads.
-    fn is_plain_checkout(&self, top: &Path) -> bool;
+    /// Whether git, started in `dir`, finds the repository of the checkout that `project` is in, or of a submodule of
+    /// it, or none at all, and nothing there makes it run something or look elsewhere when it only reads.
+    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool;
 }
 
 /// Whether an entry with this name is wanted; it may be a directory.

@@ -93,7 +93,9 @@ impl Reader {
                 out.extend(self.read(path, &find));
             }
         } else {
-            out.extend(self.read(&dir.join("AGENTS.md"), &find));
+            // `AGENT.md` has the lessons of a project without either.
+            let [agents, agent] = ["AGENTS.md", "AGENT.md"].map(|name| dir.join(name));
+            out.extend(self.read(if exists(&agents) { &agents } else { &agent }, &find));
         }
         for rule in self.projects_rules(dir) {
             out.extend(self.read(&rule, &find.rule()));

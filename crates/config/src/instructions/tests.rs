@@ -122,6 +122,9 @@ fn agents_md_stands_in_where_there_is_no_claude_md() {
     for (files, expected) in [
         (&["./AGENTS.md"][..], &["./AGENTS.md"][..]),
         (&["./AGENTS.md", "./CLAUDE.md"], &["./CLAUDE.md"]),
+        (&["./AGENT.md"], &["./AGENT.md"]),
+        (&["./AGENT.md", "./AGENTS.md"], &["./AGENTS.md"]),
+        (&["./AGENT.md", "./CLAUDE.md"], &["./CLAUDE.md"]),
         (&["./AGENTS.md", "./.claude/CLAUDE.md"], &["./.claude/CLAUDE.md"]),
         (&["./AGENTS.md", "./CLAUDE.local.md"], &["./AGENTS.md", "./CLAUDE.local.md"]),
         (&["./CLAUDE.md", "./.claude/CLAUDE.md"], &["./CLAUDE.md", "./.claude/CLAUDE.md"]),

@@ -257,7 +257,7 @@ impl Reading<'_> {
         if !self.places.reads(Scope::Project) {
             return;
         }
-        let Places { roots, trusted, config, .. } = self.places;
+        let Places { roots, trusted, .. } = self.places;
         let checkout = roots.checkout();
         for dir in roots.project_dirs() {
             let file = dir.join(".mcp.json");
@@ -267,8 +267,7 @@ impl Reading<'_> {
             let read = settings::within(&checkout, &file).and_then(|real| settings::read(&real));
             let agreed =
                 |text: &String| trust::agrees_to_servers(&file, text.as_bytes(), roots, trusted);
-            let approved =
-                config.trust || read.as_ref().is_ok_and(|text| text.as_ref().is_some_and(agreed));
+            let approved = read.as_ref().is_ok_and(|text| text.as_ref().is_some_and(agreed));
             let place =
                 Place { approved, mcp_json: true, ..Place::of(ServerScope::Project, &file, &dir) };
             self.file(&place, read);

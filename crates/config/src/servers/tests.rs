@@ -8,8 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::settings::{Given, load};
-use crate::trust::TrustRequest;
-use crate::trust::name_of;
+use crate::trust::{RunTrust, TrustRequest, name_of};
 use ona_testkit::Store;
 use ona_types::trust::TrustRecord as _;
 
@@ -85,10 +84,12 @@ impl Fixture {
 
     fn find(&self) -> Servers {
         let roots = self.roots();
-        let trusted = self.world.store.trusted(&name_of(self.world.project())).unwrap();
         let layers = load(&roots, &self.config.given).layers;
-        let layers =
-            TrustRequest::new(&roots, &layers, &[]).judge(&layers, &roots, &trusted).layers;
+        let request = TrustRequest::new(&roots, &layers, &[]);
+        self.config.trust.begin(&request, &[], &roots);
+        let mut trusted = self.world.store.trusted(&request.name()).unwrap();
+        trusted.extend(self.config.trust.covers(&request.name()));
+        let layers = request.judge(&layers, &roots, &trusted).layers;
         find(&self.config, &roots, &layers, &trusted, &self.plugins)
     }
 
@@ -203,8 +204,11 @@ fn what_a_project_brings_needs_agreement_to_the_file_as_it_is() {
     );
     assert_eq!(fixture.states(), ["a project denied", "a user ready", "b project ready"]);
     fixture.settings(json!({}));
-    fixture.config.trust = true;
+    fixture.config.trust = RunTrust::given();
     assert_eq!(fixture.started(), ["a a", "b another"], "--trust");
+    fixture.mcp_json(json!({"a": run("a"), "b": run("written later")}));
+    assert_eq!(fixture.started(), ["a mine"], "what is written later is not covered");
+    fixture.mcp_json(json!({"a": run("a"), "b": run("another")}));
     fixture.config.given.sources = Some(vec![Scope::User]);
     assert_eq!(fixture.started(), ["a mine"], "--setting-sources");
     fixture.config.given.sources = Some(Vec::new());
@@ -238,9 +242,12 @@ fn a_repositorys_servers_are_there_in_its_directories() {
     fixture.mcp_json(json!({"a": run("a"), "b": run("b")}));
     fixture.put(&root.join("sub/.mcp.json"), json!({"mcpServers": {"a": run("nearer")}}));
     fs::create_dir_all(root.join("sub/deep")).unwrap();
-    fixture.config.trust = true;
+    fixture.config.trust = RunTrust::given();
     let roots = fixture.config.roots(&root.join("sub/deep"), &root);
-    let found = find(&fixture.config, &roots, &[], &[], &[]);
+    let request = TrustRequest::new(&roots, &[], &[]);
+    fixture.config.trust.begin(&request, &[], &roots);
+    let found =
+        find(&fixture.config, &roots, &[], &fixture.config.trust.covers(&request.name()), &[]);
     let dirs: Vec<(&str, &Path)> = found
         .specs
         .iter()

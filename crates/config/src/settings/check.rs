@@ -16,10 +16,56 @@ use super::schema::Settings;
 /// A key with more invalid entries than this is dropped as a whole.
 const MAX_BAD_ENTRIES: usize = 100;
 
-/// An entry that was dropped or is suspicious: its key and the problem.
-pub(super) type Finding = (String, String);
+/// An entry that was dropped or is suspicious.
+pub(super) struct Finding {
+    pub(super) key: String,
+    /// The problem.
+    pub(super) why: String,
+    /// Whether it was meant to forbid something, and cannot be read.
+    pub(super) is_guard: bool,
+}
+
+impl Finding {
+    pub(super) fn new(key: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { key: key.into(), why: why.into(), is_guard: false }
+    }
+
+    /// The same about a setting that forbids something.
+    fn of_guard(self) -> Self {
+        Self { is_guard: true, ..self }
+    }
+}
 
 pub(super) type Findings = Vec<Finding>;
+
+/// Settings that forbid something: a value of the wrong type is a guard that is missing. Of the limits that only the
+/// organisation sets, its own count.
+const GUARDS: &[&str] = &[
+    "permissions",
+    "permissions.deny",
+    "permissions.ask",
+    "permissions.disableBypassPermissionsMode",
+    "hooks",
+    "deniedMcpServers",
+    "disabledMcpjsonServers",
+    "disableSkillShellExecution",
+];
+const MANAGED_GUARDS: &[&str] = &[
+    "permissions.defaultMode",
+    "permissions.allowManagedPermissionRulesOnly",
+    "allowManagedPermissionRulesOnly",
+    "allowManagedHooksOnly",
+    "allowManagedMcpServersOnly",
+    "allowedMcpServers",
+    "allowedHttpHookUrls",
+    "httpHookAllowedEnvVars",
+];
+
+/// Whether what was dropped there was meant to forbid something.
+fn is_guard(key: &str, scope: Scope) -> bool {
+    let key = key.split('[').next().unwrap_or(key);
+    GUARDS.contains(&key) || scope == Scope::Managed && MANAGED_GUARDS.contains(&key)
+}
 
 /// Which files may set a restricted key.
 #[derive(Clone, Copy)]
@@ -63,7 +109,9 @@ impl MaySet {
 pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     let mut found = limits(layer);
     let json = &mut layer.json;
-    found.extend(mode(json));
+    let scope = layer.source.scope;
+    let mode = mode(json);
+    found.extend(mode.map(|mode| if scope == Scope::Managed { mode.of_guard() } else { mode }));
     found.extend(rules(json, &layer.source, anchors));
     found.extend(model_config(json));
     found.extend(env(json));
@@ -72,12 +120,15 @@ pub(super) fn check(layer: &mut Layer, anchors: &Anchors) -> Findings {
     for (key, value) in std::mem::take(json) {
         let (fitting, misfits) = fitting(key, value);
         json.extend(fitting);
-        found.extend(misfits);
+        found.extend(misfits.into_iter().map(|misfit| match is_guard(&misfit.key, scope) {
+            true => misfit.of_guard(),
+            false => misfit,
+        }));
     }
     // A dropped limit of the organisation must not count as no limit.
     for limit in SERVER_LIMITS.iter().filter(|_| layer.source.scope == Scope::Managed) {
         let is_part = |rest: &str| rest.is_empty() || rest.starts_with('[');
-        if found.iter().any(|(key, _)| key.strip_prefix(limit).is_some_and(is_part)) {
+        if found.iter().any(|found| found.key.strip_prefix(limit).is_some_and(is_part)) {
             layer.json.insert((*limit).to_owned(), Value::Bool(false));
         }
     }
@@ -94,7 +145,7 @@ fn limits(layer: &mut Layer) -> Findings {
             object = object.and_then(|object| object.get_mut(*parent)?.as_object_mut());
         }
         if object.is_some_and(|object| object.shift_remove(*key).is_some()) {
-            found.push((path.join("."), reason.to_owned()));
+            found.push(Finding::new(path.join("."), reason));
         }
     }
     found
@@ -118,7 +169,7 @@ fn mode(json: &mut Map<String, Value>) -> Option<Finding> {
         Some(_) => "it is not a string".to_owned(),
     };
     permissions.shift_remove("defaultMode");
-    Some(("permissions.defaultMode".to_owned(), reason))
+    Some(Finding::new("permissions.defaultMode", reason))
 }
 
 fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors) -> Findings {
@@ -127,10 +178,13 @@ fn rules(json: &mut Map<String, Value>, source: &Source, anchors: &Anchors) -> F
     for behavior in [Behavior::Allow, Behavior::Ask, Behavior::Deny] {
         let Some(Value::Array(list)) = permissions.get_mut(behavior.as_str()) else { continue };
         let key = format!("permissions.{behavior}");
+        let forbids = behavior != Behavior::Allow;
         found.extend(sift(list, &key, |rule, key| {
-            let text = rule.as_str().ok_or(Unusable::NotAString)?;
-            let (_, odd) = Rule::parse(text, behavior, source.clone(), anchors)?;
-            Ok(odd.map(|odd| (key.to_owned(), odd)).into_iter().collect())
+            let unusable = |unusable: Unusable| unusable.in_guard(forbids);
+            let text = rule.as_str().ok_or(Unusable::NotAString).map_err(unusable)?;
+            let read = Rule::parse_or_mend(text, behavior, source.clone(), anchors);
+            let (_, odd) = read.map_err(|why| Unusable::from(why).in_guard(forbids))?;
+            Ok(odd.map(|odd| Finding::new(key, odd)).into_iter().collect())
         }));
     }
     found
@@ -143,8 +197,8 @@ fn model_config(json: &mut Map<String, Value>) -> Findings {
     config.retain(|key, _| {
         let known = matches!(key.as_str(), "provider" | "model_id");
         if !known {
-            let reason = "only provider and model_id are allowed".to_owned();
-            found.push((format!("model_config.{key}"), reason));
+            let reason = "only provider and model_id are allowed";
+            found.push(Finding::new(format!("model_config.{key}"), reason));
         }
         known
     });
@@ -166,7 +220,7 @@ fn env(json: &mut Map<String, Value>) -> Findings {
         } else {
             return true;
         };
-        found.push((format!("env.{name}"), reason.to_owned()));
+        found.push(Finding::new(format!("env.{name}"), reason));
         false
     });
     found
@@ -187,7 +241,7 @@ fn web(json: &mut Map<String, Value>) -> Findings {
     if let Some(Value::Object(search)) = json.get_mut("webSearch")
         && let Some(Err(why)) = search.get("url").and_then(Value::as_str).map(link::parse)
     {
-        found.push(("webSearch.url".to_owned(), why.to_string()));
+        found.push(Finding::new("webSearch.url", why.to_string()));
         search.shift_remove("url");
     }
     found
@@ -202,22 +256,23 @@ fn hooks(json: &mut Map<String, Value>) -> Findings {
     match json.get_mut("hooks") {
         Some(Value::Object(events)) => events.retain(|event, matchers| {
             let key = format!("hooks.{event}");
-            let reason = match (event.parse::<HookEvent>(), &mut *matchers) {
-                (Err(unknown), _) => format!("{unknown}: {NOT_RUN}"),
+            found.push(match (event.parse::<HookEvent>(), &mut *matchers) {
+                (Err(unknown), _) => Finding::new(key, format!("{unknown}: {NOT_RUN}")),
                 (Ok(_), Value::Array(list)) => {
                     found.extend(sift(list, &key, matcher));
                     return true;
                 }
-                (Ok(_), _) => format!("it is not an array: {NOT_RUN}"),
-            };
-            found.push((key, reason));
+                (Ok(_), _) => {
+                    Finding::new(key, format!("it is not an array: {NOT_RUN}")).of_guard()
+                }
+            });
             false
         }),
         Some(Value::Array(list)) => found.extend(sift(list, "hooks", matcher)),
         None | Some(Value::Null) => {}
         Some(_) => {
             let reason = format!("it is neither an object nor an array: {NOT_RUN}");
-            found.push(("hooks".to_owned(), reason));
+            found.push(Finding::new("hooks", reason).of_guard());
             json.shift_remove("hooks");
         }
     }
@@ -228,8 +283,10 @@ fn matcher(entry: &mut Value, key: &str) -> Verdict {
     usable(entry, key).map_err(not_run)
 }
 
+/// A hook that cannot be read is a guard; one for an event that ona does not know is none here.
 fn not_run(unusable: Unusable) -> Unusable {
-    Unusable::NotRun(Box::new(unusable))
+    let is_guard = !matches!(unusable, Unusable::Event(_));
+    Unusable::NotRun(Box::new(unusable)).in_guard(is_guard)
 }
 
 fn usable(entry: &mut Value, key: &str) -> Verdict {
@@ -265,6 +322,20 @@ enum Unusable {
     Host(#[from] PrivateHostError),
     #[error("{0}: {NOT_RUN}")]
     NotRun(Box<Unusable>),
+    /// It was meant to forbid something.
+    #[error(transparent)]
+    Guard(Box<Unusable>),
+}
+
+impl Unusable {
+    /// The same in something that forbids, if it does. A rule about a tool that does not exist here forbids nothing.
+    fn in_guard(self, forbids: bool) -> Self {
+        match self {
+            Self::Rule(RuleError::UnknownTool(_)) => self,
+            _ if forbids => Self::Guard(Box::new(self)),
+            _ => self,
+        }
+    }
 }
 
 /// An error is the reason to drop an entry; findings are remarks about one that is kept, or about its parts.
@@ -279,7 +350,11 @@ fn sift(list: &mut Vec<Value>, key: &str, test: impl Fn(&mut Value, &str) -> Ver
         index += 1;
         let verdict = test(entry, &key);
         let keep = verdict.is_ok();
-        found.extend(verdict.unwrap_or_else(|unusable| vec![(key, unusable.to_string())]));
+        found.extend(verdict.unwrap_or_else(|unusable| {
+            let finding = Finding::new(key, unusable.to_string());
+            let is_guard = matches!(unusable, Unusable::Guard(_));
+            vec![Finding { is_guard, ..finding }]
+        }));
         keep
     });
     found
@@ -294,11 +369,12 @@ pub(super) fn fitting(key: String, value: Value) -> (Map<String, Value>, Finding
         let known = |part: &&Segment| matches!(part, Segment::Seq { .. } | Segment::Map { .. });
         let path: Vec<Segment> = error.path().iter().take_while(known).cloned().collect();
         if gone.len() == MAX_BAD_ENTRIES || path.is_empty() {
-            found.push((key, format!("it has more than {MAX_BAD_ENTRIES} invalid entries")));
+            let why = format!("it has more than {MAX_BAD_ENTRIES} invalid entries");
+            found.push(Finding::new(key, why));
             return (Map::new(), found);
         }
         let name = name_in_file(&path, &gone);
-        found.push((name.clone(), ona_types::plain_misfit(&error.inner().to_string())));
+        found.push(Finding::new(&*name, ona_types::plain_misfit(&error.inner().to_string())));
         take_out(&mut alone, &path);
         gone.push(name);
     }

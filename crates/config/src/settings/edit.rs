@@ -4,7 +4,7 @@ mod write;
 
 use std::path::PathBuf;
 
-use ona_files::jsonc::{self, Step, exclude, include, put};
+use ona_files::jsonc::{self, Step, exclude, include, put, remove};
 use ona_files::{LockError, ReplaceError};
 use ona_types::PermissionUpdate;
 use serde_json::Value;
@@ -24,6 +24,9 @@ pub enum EditError {
     /// The key cannot be set.
     #[error(transparent)]
     Key(#[from] BadKey),
+    /// The key is not in the file.
+    #[error("`{0}` is not set there")]
+    NotSet(String),
     /// No file belongs to the destination.
     #[error("this scope has no settings file")]
     NoFile,
@@ -66,6 +69,15 @@ impl From<NotSettings> for EditError {
 pub fn set(text: &str, key: &[&str], value: &Value) -> Result<String, EditError> {
     let path: Vec<Step<'_>> = key.iter().copied().map(Step::Key).collect();
     Ok(put(text, &path, value)?)
+}
+
+/// The text without the key.
+pub fn unset(text: &str, key: &[&str]) -> Result<String, EditError> {
+    let path: Vec<Step<'_>> = key.iter().copied().map(Step::Key).collect();
+    match remove(text, &path)? {
+        same if same == text => Err(EditError::NotSet(key.join("."))),
+        new => Ok(new),
+    }
 }
 
 /// The text with the permissions changed.

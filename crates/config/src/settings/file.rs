@@ -18,6 +18,8 @@ pub(super) const MAX_BYTES: u64 = 1 << 20;
 pub enum BadFile {
     #[error("file not found")]
     Missing,
+    #[error("it is a link that leads nowhere")]
+    LeadsNowhere,
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("it leads out of the project, to {}", .0.display())]
@@ -46,10 +48,17 @@ pub fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
     if real.starts_with(resolve(dir, ".")?) { Ok(real) } else { Err(BadFile::Outside(real)) }
 }
 
+/// Whether nothing stands there. What cannot be looked at may be there.
+pub(super) fn is_missing(path: &Path) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let looked = path.symlink_metadata();
+    looked.is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
+}
+
 /// The `*.json` in a directory, sorted; none if there is no such directory.
 pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, BadFile> {
     let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(_) if is_missing(dir) => return Ok(Vec::new()),
         entries => entries.map_err(ReadError::Io)?,
     };
     let mut files = Vec::new();

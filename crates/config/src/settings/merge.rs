@@ -49,7 +49,7 @@ pub fn merge(layers: &[Layer]) -> Value {
     Value::Object(merged)
 }
 
-pub(super) fn merge_objects(into: &mut Map<String, Value>, from: Map<String, Value>) {
+pub(crate) fn merge_objects(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(_), Value::Null) => {}
@@ -299,7 +299,7 @@ mod tests {
     fn a_snapshot_knows_its_layers() {
         let layers =
             layers(&[(Scope::User, json!({"model": "a"})), (Scope::Cli, json!({"model": "b"}))]);
-        let loaded = Loaded { layers, warnings: Vec::new() };
+        let loaded = Loaded { layers, ..Loaded::default() };
         let written = snapshot(&loaded);
         assert_eq!(written["model"], "b");
         assert_eq!(written["ona:layers"][0]["source"], json!({"scope": "user"}));
@@ -338,7 +338,7 @@ mod tests {
         #[test]
         fn a_snapshot_comes_back(all in prop::collection::vec(json_object(), 0..3)) {
             let layers: Vec<Layer> = all.iter().map(|json| layer(Scope::User, json)).collect();
-            let loaded = Loaded { layers, warnings: Vec::new() };
+            let loaded = Loaded { layers, ..Loaded::default() };
             prop_assert_eq!(layers_of(&snapshot(&loaded), Path::new("/p")), loaded.layers);
         }
     }

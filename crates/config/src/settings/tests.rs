@@ -44,10 +44,19 @@ impl Fixture {
         load(&self.roots, &self.given)
     }
 
-    /// The warnings, with paths relative to the fixture's directory.
+    /// The problems, with paths relative to the fixture's directory.
     fn warnings(&self) -> Vec<String> {
+        self.told(&self.load().problems().cloned().collect::<Vec<_>>())
+    }
+
+    /// What cannot be read although it may forbid something.
+    fn unread(&self) -> Vec<String> {
+        self.told(&self.load().unread)
+    }
+
+    fn told(&self, problems: &[Diagnostic]) -> Vec<String> {
         let root = format!("{}/", self.at("").display()).replace("//", "/");
-        self.load().warnings.iter().map(|warning| warning.to_string().replace(&root, "")).collect()
+        problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect()
     }
 }
 
@@ -168,6 +177,7 @@ fn bad_files_are_skipped_with_one_warning_each() {
         make(&fixture);
         let warnings = fixture.warnings();
         assert_eq!(warnings[0], format!("{FILE}: {reason}"));
+        assert_eq!(fixture.unread(), warnings, "it may have forbidden something");
         // If the directory is the problem, the other file in it has it too.
         assert!(warnings.iter().skip(1).all(|more| more.contains("settings.local.json")));
         assert_eq!(fixture.load().layers, []);
@@ -306,6 +316,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}, 1]}, "x", {"hooks": 1}], "Nope": [], "Stop": {}}}),
             json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}}),
             vec![
+                "hooks.PreToolUse[0].hooks[0]: `command` is missing: the hook does not run",
                 "hooks.PreToolUse[0].hooks[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[1]: it is not an object: no hook runs for it",
                 "hooks.PreToolUse[2]: its hooks are not an array: no hook runs for it",
@@ -320,6 +331,7 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
                 "hooks[1]: it is not an object: no hook runs for it",
                 "hooks[2]: unknown hook event `Nope`: no hook runs for it",
                 "hooks[3]: its hook_event_name is not a string: no hook runs for it",
+                "hooks[4]: `hook_event_name` is missing: the hook does not run",
             ],
         ),
         (
@@ -355,8 +367,11 @@ fn bad_entries_are_dropped_and_the_rest_stays() {
         if warnings.len() > 100 {
             warnings.drain(..100);
         }
-        let said: Vec<String> =
+        let mut said: Vec<String> =
             said.iter().map(|what| format!("project/.claude/settings.json: {what}")).collect();
+        // What may forbid something comes first.
+        warnings.sort();
+        said.sort();
         assert_eq!(warnings, said);
     }
 }
@@ -466,12 +481,12 @@ fn an_operators_snapshot_is_checked_and_stands_below_command_line_and_organisati
         merged,
         json!({"language": "given", "permissions": {"deny": ["Read", "Bash(rm *)"]}})
     );
-    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[0].starts_with(
+    let (warnings, unread) = (&loaded.warnings, &loaded.unread);
+    assert_eq!((warnings.len(), unread.len()), (1, 1), "{warnings:?} {unread:?}");
+    assert!(warnings[0].to_string().starts_with(
         "settings_snapshot('effective'): permissions.defaultMode: unknown permission mode `yolo`"
     ));
-    assert!(warnings[1].contains("permissions.deny[0]: missing `)` at the end"), "{}", warnings[1]);
+    assert!(unread[0].to_string().contains("permissions.deny[0]: missing `)` at the end"));
     // The organisation's settings in a snapshot may be outdated.
     let mut old = fixture.load();
     old.layers.retain(|layer| layer.source.scope != Scope::Cli);

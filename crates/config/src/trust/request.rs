@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use ona_types::ContentHash;
-
-use super::{ExtensionEffects, TrustItem, TrustRequest, bringing_servers, servers_in};
+use super::{ExtensionEffects, TrustItem, TrustRequest, servers_in};
 use crate::approvals::Approvals;
 use crate::settings::{self, Layer, Repository, Roots, is_projects};
 
@@ -24,19 +22,13 @@ impl TrustRequest {
     }
 }
 
-/// What a directory's `.mcp.json` defines besides ona's own server. A file that cannot be read counts too: it may be
-/// readable later.
+/// What a directory's `.mcp.json` defines besides ona's own server. One that cannot be read starts nothing, so there is
+/// nothing to agree to; once it can be read, it is a file that nobody has agreed to.
 fn servers(dir: &Path, checkout: &Path, approvals: &Approvals) -> Option<TrustItem> {
     let file = dir.join(".mcp.json");
-    file.symlink_metadata().ok()?;
-    let read = settings::within(checkout, &file).and_then(|real| settings::read_bytes(&real));
-    let (hash, why) = match read {
-        Ok(Some(bytes)) => {
-            let brings = servers_in(bytes, &file, checkout)?;
-            return (!brings.settled(approvals)).then_some(brings);
-        }
-        Ok(None) => (ContentHash::of(b"it leads nowhere"), ": broken link".to_owned()),
-        Err(bad) => (ContentHash::of(bad.to_string().as_bytes()), format!(": {bad}")),
-    };
-    Some(bringing_servers(&file, checkout, hash, &why))
+    let real = settings::within(checkout, &file).ok()?;
+    let text = settings::read(&real).ok()??;
+    settings::object_in(&text).ok()?;
+    let brings = servers_in(text.into_bytes(), &file, checkout)?;
+    (!brings.settled(approvals)).then_some(brings)
 }

@@ -212,37 +212,28 @@ fn a_worktree_shares_trust_with_its_main_checkout() {
 }
 
 #[test]
-fn servers_count_even_if_they_cannot_be_read() {
+fn servers_that_cannot_be_read_need_no_trust_until_they_can() {
     type Make = fn(&Fixture);
-    let table: [(Make, &str); 7] = [
-        (|f| f.put("repo/.mcp.json", json!({"mcpServers": {}})), ""),
-        (|f| fs::write(f.at("repo/.mcp.json"), b"\xff").unwrap(), ""),
-        (
-            |f| fs::write(f.at("repo/.mcp.json"), vec![b' '; 2 << 20]).unwrap(),
-            ": it is larger than 1 MiB",
-        ),
-        (|f| fs::create_dir(f.at("repo/.mcp.json")).unwrap(), ": it is a directory"),
-        (
-            |f| symlink("/etc/passwd", f.at("repo/.mcp.json")).unwrap(),
-            ": it leads out of the project, to /etc/passwd",
-        ),
-        (|f| symlink("gone", f.at("repo/.mcp.json")).unwrap(), ": broken link"),
-        (|f| symlink(".mcp.json", f.at("repo/.mcp.json")).unwrap(), ": symlinks form a loop"),
+    let table: [Make; 7] = [
+        |f| fs::write(f.at("repo/.mcp.json"), b"\xff").unwrap(),
+        |f| fs::write(f.at("repo/.mcp.json"), r#"{"mcpServers": {"a": {"command": "x"}}"#).unwrap(),
+        |f| fs::write(f.at("repo/.mcp.json"), vec![b' '; 2 << 20]).unwrap(),
+        |f| fs::create_dir(f.at("repo/.mcp.json")).unwrap(),
+        |f| symlink("/etc/passwd", f.at("repo/.mcp.json")).unwrap(),
+        |f| symlink("gone", f.at("repo/.mcp.json")).unwrap(),
+        |f| symlink(".mcp.json", f.at("repo/.mcp.json")).unwrap(),
     ];
-    for (make, why) in table {
+    for make in table {
         let fixture = Fixture::new();
         make(&fixture);
-        let found = fixture.judge("repo/sub").unagreed.join("\n");
-        let expected = format!("MCP servers in {}{why}", fixture.at("repo/.mcp.json").display());
-        assert!(found.starts_with(&expected), "{found} {expected}");
+        assert_eq!(fixture.judge("repo/sub").unagreed, [""; 0]);
         fixture.trust("repo");
-        assert!(fixture.is_trusted("repo"));
+        let file = fixture.at("repo/.mcp.json");
+        let _ = fs::remove_file(&file).or_else(|_| fs::remove_dir(&file));
+        fixture.put("repo/.mcp.json", json!({"mcpServers": {"a": {"command": "x"}}}));
+        let expected = format!("MCP servers in {}", file.display());
+        assert_eq!(fixture.judge("repo/sub").unagreed, [expected]);
     }
-    let fixture = Fixture::new();
-    fs::write(fixture.at("repo/.mcp.json"), b"\xff").unwrap();
-    fixture.trust("repo");
-    fs::write(fixture.at("repo/.mcp.json"), b"\xfe").unwrap();
-    assert!(!fixture.is_trusted("repo"), "what is no text can change, too");
 }
 
 #[test]
@@ -275,4 +266,43 @@ fn paths_that_are_no_text_have_names_of_their_own() {
     assert_eq!(named(b"/r"), "/r");
     assert_ne!(named(b"/\xff"), named(b"/\xfe"));
     assert_eq!(named(b"/\xff"), "//bytes:/\\xff");
+}
+
+#[test]
+fn what_was_in_force_stays_while_a_session_goes_on() {
+    let fixture = Fixture::new();
+    let file = "repo/.claude/settings.json";
+    let before = json!({
+        "hooks": hook("guard")["hooks"],
+        "permissions": {"allow": ["Read", "Bash(a)"], "deny": ["Bash(rm *)"], "defaultMode": "plan"},
+    });
+    fixture.put(file, before.clone());
+    let roots = fixture.roots("repo");
+    let layers = || load(&roots, &Given::default()).layers;
+    let earlier = layers();
+    let now = || {
+        let layers = layers();
+        let request = TrustRequest::new(&roots, &layers, &[]);
+        let trusted = fixture.store.trusted(&request.name()).unwrap();
+        let changed = request.changed(&earlier, &layers, &roots, &trusted, |_| false);
+        (Value::Object(changed.layers[0].json.clone()), changed.partly.len())
+    };
+    assert_eq!(now(), (before.clone(), 0), "nothing has changed");
+    let written = json!({
+        "hooks": hook("other")["hooks"],
+        "permissions": {"allow": ["Read", "Bash"], "deny": ["Edit"], "defaultMode": "bypassPermissions"},
+    });
+    fixture.put(file, written.clone());
+    let mut expected = before;
+    expected["permissions"]["allow"] = json!(["Read"]);
+    expected["permissions"]["deny"] = json!(["Bash(rm *)", "Edit"]);
+    assert_eq!(now(), (expected.clone(), 1), "only what forbids is added");
+    fixture.trust("repo");
+    let mut agreed = written;
+    agreed["permissions"]["deny"] = json!(["Edit", "Bash(rm *)"]);
+    assert_eq!(now(), (agreed, 1), "what it no longer forbids stays forbidden");
+    fs::remove_file(fixture.at(file)).unwrap();
+    expected["permissions"]["allow"] = json!([]);
+    expected["permissions"]["deny"] = json!(["Bash(rm *)"]);
+    assert_eq!(now(), (expected, 1), "a guard cannot be removed");
 }

@@ -3,11 +3,11 @@
 use std::fs;
 
 use ona_config::settings::Roots;
-use ona_config::trust::Agreement;
+use ona_config::trust::{Agreement, RunTrust};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Piece, RenderContext, SkillKind, render, tools_for};
+use crate::{Piece, RenderContext, SkillKind, added_effects, render, tools_for, trust_request};
 
 struct World {
     dir: TempDir,
@@ -34,20 +34,36 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    fn load_with(
-        &self,
-        agents: Option<&str>,
-        plugins: Vec<Plugin>,
-        agreed: Agreement,
-    ) -> Extensions {
-        let roots = Roots {
+    fn roots(&self) -> Roots {
+        Roots {
             project_dir: self.at("repo/sub"),
             home: self.at("home"),
             claude_dir: self.at("home/.claude"),
             ona_config: self.at("home/.config/ona"),
             managed_dirs: vec![self.at("managed")],
             cwd: self.at("repo/sub"),
-        };
+        }
+    }
+
+    /// Trust for a run that begins now.
+    fn trust_now(&self) -> RunTrust {
+        let (run, roots) = (RunTrust::given(), self.roots());
+        let added = added_effects(&[self.at("added")]);
+        run.begin(&trust_request(&roots, &[], true), &added, &roots);
+        run
+    }
+
+    fn agreement(&self, run: &RunTrust) -> Agreement {
+        Agreement::to(&self.roots(), Vec::new(), run)
+    }
+
+    fn load_with(
+        &self,
+        agents: Option<&str>,
+        plugins: Vec<Plugin>,
+        agreed: Agreement,
+    ) -> Extensions {
+        let roots = self.roots();
         let additional_dirs = &[self.at("added")];
         Extensions::load(Sources {
             project: true,
@@ -62,7 +78,7 @@ impl World {
     }
 
     fn load(&self) -> Extensions {
-        self.load_with(None, Vec::new(), Agreement::to_everything())
+        self.load_with(None, Vec::new(), self.agreement(&self.trust_now()))
     }
 }
 
@@ -89,7 +105,7 @@ fn agents_win_in_their_order() {
     }
     let given = r#"{"same": {"description": "given", "prompt": "p"},
                     "Explore": {"description": "mine", "prompt": "p", "tools": ["Read"]}}"#;
-    let extensions = world.load_with(Some(given), Vec::new(), Agreement::to_everything());
+    let extensions = world.load_with(Some(given), Vec::new(), world.agreement(&world.trust_now()));
     assert_eq!(said(&extensions), [""; 0]);
     assert_eq!(extensions.agent("same").unwrap().description, "managed");
     for whose in ["near", "root", "user"] {
@@ -173,7 +189,7 @@ fn agents_that_are_given_are_checked() {
     let given = r#"{"a": {"description": "x"}, "b": 1, "c": {"description": "x", "prompt": "p", "tools": 5},
                     "D d": {}, "e": {"description": "x", "prompt": "p", "disallowedTools": ["Bash"], "maxTurns": 2}}"#;
     let world = World::new(&[]);
-    let extensions = world.load_with(Some(given), Vec::new(), Agreement::to_everything());
+    let extensions = world.load_with(Some(given), Vec::new(), world.agreement(&world.trust_now()));
     let said = said(&extensions);
     assert_eq!(said.len(), 4, "{said:?}");
     for (text, begins) in said.iter().zip([
@@ -186,7 +202,7 @@ fn agents_that_are_given_are_checked() {
     }
     let e = extensions.agent("e").unwrap();
     assert_eq!((e.disallowed_tools.as_slice(), e.path.as_ref()), (&["Bash".to_owned()][..], None));
-    let broken = world.load_with(Some("x"), Vec::new(), Agreement::to_everything());
+    let broken = world.load_with(Some("x"), Vec::new(), world.agreement(&world.trust_now()));
     assert_eq!(broken.warnings.len(), 1);
 }
 
@@ -273,9 +289,21 @@ fn what_a_repository_would_do_is_held_back() {
     assert!(s.allowed_tools.is_empty() && s.hooks.is_none());
     assert_eq!(held.skill("u").unwrap().allowed_tools, ["Bash"]);
     assert_eq!(held.skill("d").unwrap().held_back, ["allowed-tools"]);
-    let agreed = world.load();
+    let run = world.trust_now();
+    let agreed = world.load_with(None, Vec::new(), world.agreement(&run));
     assert!(agreed.agent("a").unwrap().held_back.is_empty());
     assert_eq!(agreed.skill("s").unwrap().allowed_tools, ["Bash"]);
+    assert_eq!(agreed.skill("d").unwrap().allowed_tools, ["Bash"]);
+    // What is written while the run goes on is not covered.
+    world
+        .put("repo/.claude/agents/a.md", "---\nname: a\ndescription: x\nhooks: {Stop: [1]}\n---\n");
+    world.put("added/.claude/skills/d/SKILL.md", "---\nallowed-tools: Bash, Write\n---\nx");
+    world.put("repo/.claude/skills/n/SKILL.md", "---\nallowed-tools: Bash\n---\nx");
+    let later = world.load_with(None, Vec::new(), world.agreement(&run));
+    assert_eq!(later.agent("a").unwrap().held_back, ["hooks"]);
+    assert_eq!(later.skill("d").unwrap().held_back, ["allowed-tools"]);
+    assert_eq!(later.skill("n").unwrap().held_back, ["allowed-tools"]);
+    assert_eq!(later.skill("s").unwrap().allowed_tools, ["Bash"]);
 }
 
 #[test]

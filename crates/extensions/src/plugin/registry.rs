@@ -24,6 +24,8 @@ use crate::names::is_name;
 pub use source::{FetchError, PluginSource, SourceError};
 
 const RECORD: &str = "record.json";
+/// The maximum size of a record.
+const MAX_RECORD: u64 = 16 << 20;
 /// Where a plugin keeps data.
 const DATA: &str = "data";
 /// The prefix of version directories.
@@ -160,15 +162,16 @@ impl Registry {
 
     /// The record of a plugin.
     pub fn record(&self, id: &str) -> Result<Record, RegistryError> {
+        if !is_name(id) {
+            return Err(RegistryError::Unknown(id.to_owned()));
+        }
         let file = self.dir.join(id).join(RECORD);
-        let text = match fs::read(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound || !is_name(id) => {
-                return Err(RegistryError::Unknown(id.to_owned()));
-            }
-            Err(error) => return Err(failed(&file)(error)),
-        };
         let wrong = |why: String| RegistryError::Record { file: file.clone(), why };
+        let text = match ona_files::read_at_most(&file, MAX_RECORD) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Err(RegistryError::Unknown(id.to_owned())),
+            Err(error) => return Err(wrong(error.to_string())),
+        };
         let record: Record =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match record.dir.strip_prefix(VERSION).is_some_and(is_name) {
@@ -317,12 +320,26 @@ pub(crate) struct PluginQuery<'a> {
     pub(crate) enabled: &'a BTreeMap<String, bool>,
 }
 
-/// The active plugins of a project with these settings, and their problems.
-pub fn active_plugins(
-    config: &Config,
-    project_dir: &Path,
-    settings: &Settings,
-) -> (Vec<Plugin>, Vec<Diagnostic>) {
+/// The active plugins of a project.
+#[derive(Debug, Default)]
+pub struct ActivePlugins {
+    /// The plugins, by id.
+    pub plugins: Vec<Plugin>,
+    /// Their problems.
+    pub warnings: Vec<Diagnostic>,
+    /// Plugins that cannot be read: their hooks, which may forbid something, do not run.
+    pub unread: Vec<Diagnostic>,
+}
+
+impl ActivePlugins {
+    /// All problems.
+    pub fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.unread.iter().chain(&self.warnings)
+    }
+}
+
+/// The active plugins of a project with these settings.
+pub fn active_plugins(config: &Config, project_dir: &Path, settings: &Settings) -> ActivePlugins {
     acting(&PluginQuery {
         ona_config: &config.ona_config,
         given: &config.plugin_dirs,
@@ -333,9 +350,9 @@ pub fn active_plugins(
 }
 
 /// The active plugins, by id. One that was given for this session replaces an added one of the same name.
-pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>) {
+pub(crate) fn acting(wanted: &PluginQuery<'_>) -> ActivePlugins {
     let registry = Registry::of(wanted.ona_config);
-    let mut warnings = Vec::new();
+    let (mut warnings, mut unread) = (Vec::new(), Vec::new());
     let mut plugins: Vec<Plugin> = Vec::new();
     for dir in wanted.given {
         // Its data directory depends on its name, which is known after reading.
@@ -345,11 +362,13 @@ pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>)
                 warnings.push(Diagnostic::new(dir, why).hint("give only one of them"));
             }
             Ok(plugin) => {
+                // The operator named it as it is now, not as it may become.
+                let agreed = AgreedParts::These(plugin.root.clone(), plugin.parts());
                 let data = registry.data(&plugin.id);
-                plugins.push(Plugin { data, ..plugin });
+                plugins.push(Plugin { data, agreed, ..plugin });
             }
             Err(error) => {
-                warnings.push(
+                unread.push(
                     Diagnostic::new(dir, error.to_string()).hint("see `ona plugin validate`"),
                 );
             }
@@ -357,8 +376,7 @@ pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>)
     }
     let (records, bad) = if wanted.added { registry.records() } else { Default::default() };
     for error in bad {
-        warnings
-            .push(Diagnostic::new(&registry.dir, error.to_string()).hint("add the plugin again"));
+        unread.push(Diagnostic::new(&registry.dir, error.to_string()).hint("add the plugin again"));
     }
     for (id, record) in records {
         let here = record.project.as_deref().is_none_or(|root| root == wanted.repository);
@@ -370,7 +388,7 @@ pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>)
             Ok(plugin) => plugins.push(plugin),
             Err(error) => {
                 let remedy = format!("`ona plugin update {id}`, or `ona plugin remove {id}`");
-                warnings
+                unread
                     .push(Diagnostic::new(registry.dir.join(&id), error.to_string()).hint(remedy));
             }
         }
@@ -380,7 +398,7 @@ pub(crate) fn acting(wanted: &PluginQuery<'_>) -> (Vec<Plugin>, Vec<Diagnostic>)
     for plugin in &plugins {
         warnings.extend(plugin.warnings.iter().cloned());
     }
-    (plugins, warnings)
+    ActivePlugins { plugins, warnings, unread }
 }
 
 /// Whether `enabledPlugins` switches a plugin off: by its name, or as `name@market`.

@@ -92,19 +92,8 @@ impl Basis {
         switched_off.then(|| format!("{mode} is disabled by the settings"))
     }
 
-    /// Additional working directories. Paths in a project's file are relative to its directory, all others to the
-    /// project.
     fn additional_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs = Vec::new();
-        for layer in &self.layers {
-            let base =
-                if settings::is_projects(layer) { &layer.base } else { &self.roots.project_dir };
-            let permissions = layer.settings().permissions.unwrap_or_default();
-            for dir in permissions.additional_directories.iter().flatten() {
-                dirs.extend(ona_files::resolve(base, dir).ok().filter(|d| !dirs.contains(d)));
-            }
-        }
-        dirs
+        additional_dirs(&self.layers, &self.roots)
     }
 
     /// The project directory that hooks are told: the one that defines them, because their scripts are there. With hooks
@@ -144,6 +133,7 @@ impl Basis {
             warnings.push(format!("{why}: {mode} is used"));
         }
         place.additional_dirs = self.additional_dirs();
+        place.home = Some(self.roots.home.clone());
         let around = Surroundings {
             cwd: place.cwd.clone(),
             project_dir: place.project_dir.clone(),
@@ -204,6 +194,20 @@ impl Basis {
     }
 }
 
+/// Additional working directories. Paths in a project's file are relative to its directory, all others to the
+/// project.
+pub(super) fn additional_dirs(layers: &[Layer], roots: &Roots) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    for layer in layers {
+        let base = if settings::is_projects(layer) { &layer.base } else { &roots.project_dir };
+        let permissions = layer.settings().permissions.unwrap_or_default();
+        for dir in permissions.additional_directories.iter().flatten() {
+            dirs.extend(ona_files::resolve(base, dir).ok().filter(|d| !dirs.contains(d)));
+        }
+    }
+    dirs
+}
+
 /// The rules of all layers that act, and what is wrong with the others.
 fn rules(layers: &[Layer], cwd: &Path, home: &Path) -> (Vec<Rule>, Vec<String>) {
     let (mut rules, mut warnings) = (Vec::new(), Vec::new());
@@ -233,7 +237,7 @@ fn rules_of(
         ("ask", &permissions.ask, Behavior::Ask),
     ] {
         for text in texts.iter().flatten() {
-            match Rule::parse(text, behavior, layer.source.clone(), &anchors) {
+            match Rule::parse_or_mend(text, behavior, layer.source.clone(), &anchors) {
                 Ok((rule, _)) => rules.push(rule),
                 // Files and snapshots were checked when they were loaded; the session's own settings were not.
                 Err(why) => {

@@ -1,32 +1,55 @@
 //! Loading the settings that govern a session: from the operator's snapshot or from files, and again when they change.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ona_policy::{Scope, Source};
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::Place;
-use ona_types::trust::TrustRecord as _;
-use serde_json::Value;
+use ona_types::Diagnostic;
+use serde_json::{Map, Value};
 use tracing::debug;
 
-use super::basis::{Basis, session_mode};
-use super::{Governance, GovernanceError, Remember, Untrusted, redactor};
+use super::basis::{Basis, additional_dirs, session_mode};
+use super::{
+    Found, Governance, GovernanceError, LoadOptions, Remember, Unread, Untrusted, redactor,
+};
 use crate::core::Core;
 use ona_config::Config;
-use ona_config::settings::{self, Layer, Roots};
+use ona_config::settings::{self, Layer, Loaded, Roots, Settings};
 use ona_config::trust::{self, Judged};
 use ona_config::watch::Watch;
+use ona_extensions::{Plugin, active_plugins, added_effects, trust_request};
 
-/// The earlier settings of a file, if it had any.
-type Held = (PathBuf, Option<Layer>);
+/// The settings in force when files change.
+#[derive(Default)]
+struct Earlier<'a> {
+    layers: &'a [Layer],
+    /// The files whose change was refused.
+    refused: &'a [PathBuf],
+    plugins: Vec<Plugin>,
+}
 
 /// The settings, and warnings about them.
+#[derive(Default)]
 struct Imported {
     layers: Vec<Layer>,
     /// Without secrets, for the record.
     snapshot: Value,
     warnings: Vec<String>,
+    unread: Vec<String>,
+    /// The files that act only partly since they have changed.
+    partly: Vec<PathBuf>,
+    /// How many versions of files are trusted.
+    agreements: usize,
+}
+
+impl Imported {
+    fn new(layers: Vec<Layer>, loaded: &Loaded) -> Self {
+        let texts = |found: &[Diagnostic]| found.iter().map(ToString::to_string).collect();
+        let (warnings, unread) = (texts(&loaded.warnings), texts(&loaded.unread));
+        Self { layers, warnings, unread, ..Self::default() }
+    }
 }
 
 /// How settings are loaded.
@@ -34,7 +57,9 @@ struct Loading<'a> {
     core: &'a Core,
     roots: &'a Roots,
     untrusted: Untrusted,
-    held: &'a [Held],
+    unread: Unread,
+    /// In a session that goes on.
+    earlier: Option<&'a Earlier<'a>>,
 }
 
 impl Governance {
@@ -44,34 +69,50 @@ impl Governance {
         core: &Arc<Core>,
         seat: &Seat,
         place: Place,
-        remember: Remember,
-        untrusted: Untrusted,
+        options: LoadOptions,
     ) -> Result<Self, GovernanceError> {
-        Self::load_over(core, seat, place, (remember, untrusted), &[])
+        Self::load_over(core, seat, place, options, None)
     }
 
-    /// The same, with given settings in place of some files.
+    /// The same in a session that goes on.
     fn load_over(
         core: &Arc<Core>,
         seat: &Seat,
         place: Place,
-        (remember, untrusted): (Remember, Untrusted),
-        held: &[Held],
+        options: LoadOptions,
+        earlier: Option<&Earlier<'_>>,
     ) -> Result<Self, GovernanceError> {
+        let LoadOptions { remember, untrusted, unread: on_unread } = options;
         let Core { config, store, host, .. } = &**core;
         let roots = config.roots(&place.project_dir, &place.cwd);
         let mut watch = Watch::default();
         watch.keep_to(roots.all_files().into_iter().map(|(_, file)| file));
-        let loading = Loading { core, roots: &roots, untrusted, held };
+        let loading = Loading { core, roots: &roots, untrusted, unread: on_unread, earlier };
         let (imported, from_files) = loading.import()?;
+        let Imported { mut layers, snapshot, mut warnings, mut unread, partly, agreements } =
+            imported;
+        let session = session_rules_of(store, seat)?;
+        unread.extend(session.unread);
+        let plugins = match earlier {
+            Some(earlier) => earlier.plugins.clone(),
+            None => {
+                let active = active_plugins(config, &roots.project_dir, &Settings::merged(&layers));
+                unread.extend(active.unread.iter().map(ToString::to_string));
+                warnings.extend(active.warnings.iter().map(ToString::to_string));
+                active.plugins
+            }
+        };
+        if !unread.is_empty() && on_unread == Unread::Stops {
+            return Err(GovernanceError::Unread { what: unread });
+        }
+        warnings.splice(0..0, unread.iter().cloned());
         if remember == Remember::Settings {
             if from_files {
-                store.import_settings(&imported.snapshot.to_string())?;
+                store.import_settings(&snapshot.to_string())?;
             }
-            store.keep_snapshot(&session_settings(seat), &imported.snapshot.to_string())?;
+            store.keep_snapshot(&session_settings(seat), &snapshot.to_string())?;
         }
-        let Imported { mut layers, warnings, .. } = imported;
-        if let Some(json) = session_rules_of(store, seat)? {
+        if let Some(json) = session.rules {
             let source = Source::of(Scope::Session);
             layers.push(Layer { source, base: place.project_dir.clone(), json });
         }
@@ -88,7 +129,8 @@ impl Governance {
             worktrees: Vec::new(),
             secrets: Vec::new(),
         };
-        let loaded = Self::of(core, place, basis, warnings, watch);
+        let found = Found { plugins, warnings, unread, watch, partly, agreements };
+        let loaded = Self::of(core, place, basis, found);
         debug!(
             target: "ona::settings", mode = %loaded.permissions.mode(),
             hooks = loaded.hooks.entries().len(), warnings = loaded.warnings.len(), "in force",
@@ -106,17 +148,30 @@ impl Governance {
         changes.map(|(file, _)| (scope(&file).unwrap_or(Scope::Managed), file)).collect()
     }
 
-    /// Loads everything again. Choices of this session stay; the files in `except` keep their earlier settings.
-    pub fn reload(&mut self, seat: &Seat, except: &[PathBuf]) -> Result<(), GovernanceError> {
-        let held: Vec<Held> = except
-            .iter()
-            .map(|file| {
-                let is_this = |layer: &&Layer| layer.source.file.as_ref() == Some(file);
-                (file.clone(), self.basis.layers.iter().find(is_this).cloned())
-            })
-            .collect();
-        let how = (Remember::Settings, Untrusted::Stops);
-        let mut new = Self::load_over(&self.core, seat, self.place.clone(), how, &held)?;
+    /// Whether the operator may have agreed to something that waits.
+    pub fn may_be_agreed(&self) -> Result<bool, StoreError> {
+        if self.partly.is_empty() {
+            return Ok(false);
+        }
+        let root = trust::name_of(&trust::repository_root(&self.basis.roots.project_dir));
+        Ok(self.core.trusted(&root)?.len() != self.agreements)
+    }
+
+    /// Whether all of a changed file takes effect.
+    pub fn acts_wholly(&self, file: &Path) -> bool {
+        !self.partly.iter().any(|partly| partly == file)
+    }
+
+    /// Loads everything again. Choices of this session stay; the files in `refused` keep their earlier settings.
+    pub fn reload(&mut self, seat: &Seat, refused: &[PathBuf]) -> Result<(), GovernanceError> {
+        let how = LoadOptions {
+            remember: Remember::Settings,
+            untrusted: Untrusted::IsHeldBack,
+            unread: Unread::IsTold,
+        };
+        let plugins = self.plugins.clone();
+        let earlier = Earlier { layers: &self.basis.layers, refused, plugins };
+        let mut new = Self::load_over(&self.core, seat, self.place.clone(), how, Some(&earlier))?;
         let is_cli = |layer: &Layer| layer.source.scope == Scope::Cli;
         let at =
             new.basis.layers.iter().take_while(|layer| layer.source.scope < Scope::Cli).count();
@@ -131,7 +186,7 @@ impl Governance {
 
     /// Reads the permanent permissions of this session again.
     pub fn reload_session_rules(&mut self, seat: &Seat) -> Result<(), StoreError> {
-        if let Some(json) = session_rules_of(&self.core.store, seat)? {
+        if let Some(json) = session_rules_of(&self.core.store, seat)?.rules {
             let source = Source::of(Scope::Session);
             self.basis.layers.retain(|layer| layer.source != source);
             let base = self.basis.roots.project_dir.clone();
@@ -153,22 +208,20 @@ impl Loading<'_> {
         match operators {
             Some(Ok(loaded)) => {
                 check_given(config, &loaded.layers)?;
-                let mut warnings = vec![
-                    "settings come from the database's own snapshot, not from files (`ona config \
-                     import` returns to files)"
-                        .to_owned(),
-                ];
-                warnings.extend(loaded.warnings.iter().map(ToString::to_string));
                 let snapshot = settings::snapshot(&loaded);
-                Ok((Imported { layers: loaded.layers, snapshot, warnings }, false))
+                let mut imported = Imported::new(loaded.layers.clone(), &loaded);
+                let from = "settings come from the database's own snapshot, not from files (`ona config import` \
+                            returns to files)";
+                imported.warnings.insert(0, from.to_owned());
+                Ok((Imported { snapshot, ..imported }, false))
             }
             Some(Err(why)) => {
                 let mut imported = self.import_files()?;
-                let warning = format!(
+                let unread = format!(
                     "{}: {why}: files are used instead; `ona config import` replaces it",
                     settings::SNAPSHOT
                 );
-                imported.warnings.insert(0, warning);
+                imported.unread.insert(0, unread);
                 Ok((imported, false))
             }
             None => Ok((self.import_files()?, true)),
@@ -177,36 +230,55 @@ impl Loading<'_> {
 
     /// The settings of the files.
     fn import_files(&self) -> Result<Imported, GovernanceError> {
-        let Core { config, store, .. } = self.core;
+        let Core { config, .. } = self.core;
         let mut loaded = settings::load(self.roots, &config.given);
         check_given(config, &loaded.layers)?;
-        hold(&mut loaded.layers, self.held);
-        let mut warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
-        if !config.trust {
-            let request =
-                ona_extensions::trust_request(self.roots, &loaded.layers, !config.skills_off);
-            let trusted = store.trusted(&request.name())?;
-            let Judged { layers, unagreed, held_back } =
-                request.judge(&loaded.layers, self.roots, &trusted);
-            if !unagreed.is_empty() && self.untrusted == Untrusted::Stops {
-                return Err(GovernanceError::Untrusted {
-                    what: unagreed,
-                    also: held_back,
-                    request,
-                });
-            }
-            if !held_back.is_empty() {
-                warnings.push(format!(
-                    "{} is not trusted; held back until `ona trust`: {}",
-                    request.root.display(),
-                    few(&held_back)
-                ));
-            }
-            loaded.layers = layers;
+        let mut imported = Imported::new(Vec::new(), &loaded);
+        if !loaded.unread.is_empty() && self.unread == Unread::Stops {
+            return Err(GovernanceError::Unread { what: imported.unread });
         }
-        let mut snapshot = settings::snapshot(&loaded);
-        redactor(config, &[], &loaded.layers).mask_value(&mut snapshot);
-        Ok(Imported { layers: loaded.layers, snapshot, warnings })
+        if let Some(earlier) = self.earlier {
+            hold(&mut loaded.layers, earlier);
+        }
+        let request = trust_request(self.roots, &loaded.layers, !config.skills_off);
+        if config.trust.is_given() {
+            let added = added_effects(&additional_dirs(&loaded.layers, self.roots));
+            config.trust.begin(&request, &added, self.roots);
+        }
+        let trusted = self.core.trusted(&request.name())?;
+        let Judged { layers, unagreed, held_back } =
+            request.judge(&loaded.layers, self.roots, &trusted);
+        if !unagreed.is_empty() && self.untrusted == Untrusted::Stops {
+            return Err(GovernanceError::Untrusted { what: unagreed, also: held_back, request });
+        }
+        let waits = match self.earlier {
+            None => held_back,
+            Some(_) => [unagreed, held_back].concat(),
+        };
+        if !waits.is_empty() {
+            imported.warnings.push(format!(
+                "{} is not trusted; held back until `ona trust`: {}",
+                request.root.display(),
+                few(&waits)
+            ));
+        }
+        loaded.layers = match self.earlier {
+            None => layers,
+            Some(earlier) => {
+                let unread = |layer: &Layer| {
+                    let of = |bad: &Diagnostic| layer.source.is_below(&bad.file);
+                    loaded.unread.iter().any(of)
+                };
+                let changed =
+                    request.changed(earlier.layers, &loaded.layers, self.roots, &trusted, unread);
+                imported.partly = changed.partly;
+                changed.layers
+            }
+        };
+        imported.agreements = trusted.len();
+        imported.snapshot = settings::snapshot(&loaded);
+        redactor(config, &[], &loaded.layers).mask_value(&mut imported.snapshot);
+        Ok(Imported { layers: loaded.layers, ..imported })
     }
 }
 
@@ -232,10 +304,12 @@ fn few(all: &[String]) -> String {
     }
 }
 
-/// Replaces the settings of files by their earlier ones.
-fn hold(layers: &mut Vec<Layer>, held: &[Held]) {
-    for (file, before) in held {
-        let at = layers.iter().position(|layer| layer.source.file.as_ref() == Some(file));
+/// Replaces the settings of files whose change was refused by their earlier ones.
+fn hold(layers: &mut Vec<Layer>, earlier: &Earlier<'_>) {
+    for file in earlier.refused {
+        let is_this = |layer: &&Layer| layer.source.file.as_ref() == Some(file);
+        let before = earlier.layers.iter().find(is_this);
+        let at = layers.iter().position(|layer| is_this(&layer));
         match (at, before) {
             (Some(at), Some(before)) => layers[at].clone_from(before),
             (Some(at), None) => drop(layers.remove(at)),
@@ -266,12 +340,24 @@ pub(super) fn session_rules(seat: &Seat) -> String {
 }
 
 /// The rules that were added in a session.
-fn session_rules_of(
-    store: &Store,
-    seat: &Seat,
-) -> Result<Option<serde_json::Map<String, Value>>, StoreError> {
-    let rules = store.snapshot(&session_rules(seat))?;
-    Ok(rules.and_then(|rules| serde_json::from_str(&rules).ok()))
+#[derive(Default)]
+struct SessionRules {
+    rules: Option<Map<String, Value>>,
+    /// Why they cannot be read.
+    unread: Option<String>,
+}
+
+fn session_rules_of(store: &Store, seat: &Seat) -> Result<SessionRules, StoreError> {
+    let Some(rules) = store.snapshot(&session_rules(seat))? else {
+        return Ok(SessionRules::default());
+    };
+    Ok(match serde_json::from_str(&rules) {
+        Ok(rules) => SessionRules { rules: Some(rules), unread: None },
+        Err(why) => {
+            let why = format!("the rules added in session {}: {why}", seat.session);
+            SessionRules { rules: None, unread: Some(why) }
+        }
+    })
 }
 
 /// The scope of a session's settings.

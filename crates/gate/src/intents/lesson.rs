@@ -36,12 +36,12 @@ pub fn note(
         exit_code: i32::try_from(check.exit_code).unwrap_or(i32::MAX),
         output: check.output,
     };
-    let before = FILES.map(|name| (name, std::fs::read(root.join(name)).ok()));
+    let before = FILES.map(|name| (name, ona_files::content(root.join(name)).ok()));
     let learned = learn(root, &lesson, redactor)?;
     let Learned::Written(path) = learned else { return Ok(None) };
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let old = before.into_iter().find(|(known, _)| *known == name).and_then(|(_, old)| old);
-    let new = std::fs::read(&path).ok();
+    let new = ona_files::content(&path).ok();
     let mut entry = record::entry(governed, who);
     entry.tool_name = "lesson".to_owned();
     entry.actor = Some("ona".to_owned());

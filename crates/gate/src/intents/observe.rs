@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ona_intents::gate::CallClass;
@@ -50,7 +50,7 @@ enum Content {
 
 impl Content {
     fn of(path: &Path) -> Self {
-        match fs::read(path) {
+        match ona_files::content(path) {
             Ok(bytes) => Self::Bytes(bytes),
             Err(_) if fs::symlink_metadata(path).is_ok() => Self::Unknown,
             Err(_) => Self::Absent,
@@ -116,7 +116,7 @@ impl Before {
     /// Compares what a tool says it wrote with the files, right after it ran.
     pub fn compare_with(&mut self, written: &[FileView]) {
         let moved = |view: &FileView| {
-            fs::read(&view.path).is_ok_and(|bytes| ContentHash::of(&bytes) != view.hash)
+            ona_files::content(&view.path).is_ok_and(|bytes| ContentHash::of(&bytes) != view.hash)
         };
         if written.iter().any(moved) {
             self.warnings.push(CONCURRENT_MODIFICATION.to_owned());
@@ -169,9 +169,10 @@ fn written_since(
     since: u64,
     vouched: &(dyn Fn(&TraceEntry) -> bool + Sync),
 ) -> HashSet<(String, String)> {
-    let read = || -> std::io::Result<Vec<u8>> {
+    let read = || -> io::Result<Vec<u8>> {
         let ledger = Ledger::of(root).map_err(std::io::Error::other)?;
-        let mut file = fs::File::open(ledger.path())?;
+        let open = ona_files::open(ledger.path(), ona_files::Links::Follow);
+        let mut file = open.map_err(io::Error::other)?.ok_or(io::ErrorKind::NotFound)?;
         file.seek(SeekFrom::Start(since))?;
         let mut bytes = Vec::new();
         file.take(MAX_TRACE).read_to_end(&mut bytes)?;

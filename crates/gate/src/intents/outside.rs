@@ -31,7 +31,7 @@ pub struct Handling<'a> {
 
 /// Records that ona itself wrote the current intents file, for somebody who may change it.
 pub fn vouch(store: &Store, workspace: &Workspace) -> Result<(), StoreError> {
-    let bytes = std::fs::read(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
+    let bytes = ona_files::content(workspace.root().join(INTENTS_FILE)).unwrap_or_default();
     store.keep_snapshot(&vouched(workspace.root()), ContentHash::of(&bytes).as_str())
 }
 
@@ -43,7 +43,7 @@ impl<'a> Handling<'a> {
     /// For the changes of a call: those outside the scope, or all of them if it was refused.
     pub fn new(record: &'a Record, id: &ToolUseId, everything: bool) -> Self {
         let outputs = record.core.host.outputs_of(record.session());
-        let aside = outputs.join(format!("aside-{id}"));
+        let aside = outputs.join(format!("aside-{}", id.file_name()));
         Self { aside, store: record.store(), seat: &record.seat, everything }
     }
 

@@ -128,12 +128,12 @@ pub fn failed(entry: &mut TraceEntry, error: &str) {
 pub fn untouched(entry: &mut TraceEntry, governed: &Governed, effects: &Effects) {
     // For a command, only files that it would certainly write count.
     let certain = match governed.class {
-        CallClass::Classified(_) => written(None, effects).0,
+        CallClass::Classified(_) => written(effects).0,
         _ => effects.writes.clone(),
     };
     let Some(target) = certain.first() else { return };
     let Ok(path) = relative(governed.workspace.root(), &target.real) else { return };
-    let hash = std::fs::read(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
+    let hash = ona_files::content(&target.real).ok().map(|bytes| ranges::prefixed_hash(&bytes));
     entry.file = Some(FileChange {
         relative_path: path,
         pre_hash: hash.clone(),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ona_hooks::{Fired, HookEntry};
+use ona_hooks::{About, Fired, HookEntry};
 use ona_store::StoreError;
+use ona_tools::Counts;
 use ona_types::Behavior;
-use ona_types::gate::{Answer, Judging, Mode, Said, Stage, StageName, Verdict};
+use ona_types::gate::{Answer, Judged as _, Judging, Mode, Said, Stage, StageName, Verdict};
 use ona_types::hook::HookDetail;
 use serde_json::{Value, json};
 
@@ -111,7 +112,21 @@ fn foretell(call: &Judgement<'_>) -> Answer {
     let (plane, detail) = (&call.gate.governance.hooks, event(call));
     let words =
         |hook: &HookEntry| format!("{} {} ({})", hook.ordinal, hook.handler.label(), hook.source);
-    let matching = plane.matching(&detail, Some(call.about()));
+    let mut matching = plane.matching(&detail, Some(call.about()));
+    // And those about a call that this one makes.
+    let also = call.tool.also_ruled_as(&call.input(), &call.gate.services());
+    for made in also.into_iter().filter(|also| also.counts == Counts::AsCall) {
+        let about = About { facts: made.facts, ..call.about() };
+        let detail = HookDetail::PreToolUse {
+            tool_name: made.name,
+            tool_input: made.input,
+            tool_use_id: call.id.clone(),
+        };
+        let more = plane.matching(&detail, Some(about));
+        matching.extend(more);
+    }
+    matching.sort_by_key(|hook| hook.ordinal);
+    matching.dedup_by_key(|hook| hook.ordinal);
     let mut hooks: Vec<String> = matching.into_iter().map(words).collect();
     hooks.extend(
         plane.own_gates(&detail).into_iter().map(|hook| {

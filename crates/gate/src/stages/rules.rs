@@ -1,12 +1,12 @@
 //! The permission rules (S0 §5.12): deny over ask, ask over allow, then the mode.
 
+use ona_front::Human;
 use ona_policy::{By, Call, Change, Ruling};
 use ona_store::StoreError;
-use ona_tools::{AlsoRuled, Asks};
+use ona_tools::{AlsoRuled, Asks, Counts};
 use ona_types::Behavior;
-use ona_types::gate::{Answer, Judging, Mode, SettledBy, Stage, StageName, Verdict};
+use ona_types::gate::{Answer, Judged as _, Judging, Mode, SettledBy, Stage, StageName, Verdict};
 
-use crate::Gate;
 use crate::judgement::{Judgement, ReplacedBy};
 use crate::rule_words;
 
@@ -28,22 +28,53 @@ impl<'g> Stage<Judgement<'g>> for RulesStage {
                 let why = "the host has rules of its own; `--rules` adds ona's";
                 return Ok(Answer::new(StageName::Rules, Verdict::Silent, why).into());
             }
-            let mut answer = answer(call);
+            let Ruled { mut answer, also } = rule(call, mode);
+            if mode == Mode::Foreign && answer.verdict != Verdict::Deny {
+                answer = unread(call).unwrap_or(answer);
+            }
             if mode == Mode::Explain {
-                answer = answer.remedied_by(steps(call.gate, &call.as_call()));
+                answer = answer.clone().remedied_by(steps(call, &answer, also.as_ref()));
             }
             Ok(answer.into())
         })
     }
 }
 
-fn answer(call: &Judgement<'_>) -> Answer {
-    let services = call.gate.services();
-    for also in call.tool.also_ruled_as(&call.input, &services) {
-        if let Some(answer) = by_other_rules(call, &also) {
-            return answer;
-        }
+/// Rules that cannot be read might forbid a host's call, and its session has begun already: its user decides, or
+/// nobody does.
+fn unread(call: &Judgement<'_>) -> Option<Answer> {
+    let unread = &call.gate.governance.unread;
+    let verdict = if call.host_asks { Verdict::Ask } else { Verdict::Deny };
+    let reason = format!("what forbids or asks cannot be read: {}", unread.join("; "));
+    (!unread.is_empty()).then(|| Answer::new(StageName::Rules, verdict, reason))
+}
+
+/// The answer, and what it is about, if not the tool itself.
+struct Ruled {
+    answer: Answer,
+    also: Option<AlsoRuled>,
+}
+
+/// The strictest ruling on the tool and on what else the call uses.
+fn rule(call: &Judgement<'_>, mode: Mode) -> Ruled {
+    let own = Ruled { answer: own_answer(call), also: None };
+    let also = call.tool.also_ruled_as(&call.input(), &call.gate.services());
+    let others = also.into_iter().filter_map(|also| {
+        let answer = by_other_rules(call, &also, mode)?;
+        Some(Ruled { answer, also: Some(also) })
+    });
+    let mut all: Vec<Ruled> = others.collect();
+    let strictest = [Verdict::Deny, Verdict::Ask]
+        .into_iter()
+        .find_map(|verdict| all.iter().position(|ruled| ruled.answer.verdict == verdict));
+    match strictest {
+        Some(at) if own.answer.verdict != Verdict::Deny => all.swap_remove(at),
+        _ => own,
     }
+}
+
+fn own_answer(call: &Judgement<'_>) -> Answer {
+    let services = call.gate.services();
     let ruling = call.gate.governance.permissions.judge(&call.as_call());
     let (reason, detail) = rule_words::ruling(&ruling);
     let answer =
@@ -66,7 +97,8 @@ fn answer(call: &Judgement<'_>) -> Answer {
         (Behavior::Allow, _) => answer(Verdict::Allow, reason),
         // A hook's approval replaces the question of the mode, not that of a rule.
         (Behavior::Ask, By::Mode(_)) if call.allowed_by_hooks() => answer(Verdict::Allow, reason),
-        (Behavior::Ask, By::Mode(_)) => match call.tool.needs_no_question(&call.input, &services) {
+        (Behavior::Ask, By::Mode(_)) => match call.tool.needs_no_question(&call.input(), &services)
+        {
             Some(why) => answer(Verdict::Allow, why),
             None => answer(Verdict::Ask, reason).settled_by(SettledBy::AnyYes),
         },
@@ -81,19 +113,23 @@ fn is_answered(call: &Judgement<'_>) -> bool {
         Some(ReplacedBy::PreToolUse) => call.allowed_by_hooks(),
         Some(ReplacedBy::PermissionRequest | ReplacedBy::Human) => true,
     };
-    given && call.tool.is_answered(&call.input)
+    given && call.tool.is_answered(&call.input())
 }
 
-/// The ruling on other tools that the call uses; `None` if the rules for the tool itself decide.
-fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled) -> Option<Answer> {
-    let other =
-        Call { tool: &also.name, facts: also.facts, input: &also.input, effects: &call.effects };
-    let ruling: Ruling<'_> = call.gate.governance.permissions.judge(&other);
+/// The ruling on something else that the call uses; `None` if it does not count.
+fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled, mode: Mode) -> Option<Answer> {
+    let ruling: Ruling<'_> = call.gate.governance.permissions.judge(&other(call, also));
     let verdict = match (ruling.behavior, &ruling.by) {
         (Behavior::Allow, _) => return None,
+        (Behavior::Deny, By::Rules(_)) if also.counts == Counts::UnlessLeftOut => return None,
         (Behavior::Deny, By::Rules(_)) => Verdict::Deny,
+        (Behavior::Ask, By::Rules(_))
+            if also.counts == Counts::AsCall && is_asked_later(call, mode) =>
+        {
+            return None;
+        }
         (Behavior::Ask, By::Rules(_)) => Verdict::Ask,
-        _ if !also.asks_by_mode || call.allowed_by_hooks() => return None,
+        _ if also.counts != Counts::RulesAndMode || call.allowed_by_hooks() => return None,
         (Behavior::Deny, _) => Verdict::Deny,
         (Behavior::Ask, _) => Verdict::Ask,
     };
@@ -102,10 +138,41 @@ fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled) -> Option<Answer> {
     Some(Answer::new(StageName::Rules, verdict, reason).with(detail))
 }
 
-/// The steps that would change the ruling on a call; all are needed.
-fn steps(gate: &Gate, call: &Call<'_>) -> Vec<String> {
-    let governance = &gate.governance;
-    let changes = governance.permissions.remedy(call, |mode| governance.may_use(mode));
+/// Whether the human is asked about the call that this one makes, with its real input.
+fn is_asked_later(call: &Judgement<'_>, mode: Mode) -> bool {
+    mode == Mode::Run && call.gate.front.human() == Human::Present
+}
+
+fn other<'a>(call: &'a Judgement<'_>, also: &'a AlsoRuled) -> Call<'a> {
+    Call { tool: &also.name, facts: also.facts, input: &also.input, effects: &call.effects }
+}
+
+/// The steps that would change the answer; all are needed.
+fn steps(call: &Judgement<'_>, answer: &Answer, also: Option<&AlsoRuled>) -> Vec<String> {
+    let ruled = also.map_or_else(|| call.as_call(), |also| other(call, also));
+    let governance = &call.gate.governance;
+    let behavior = governance.permissions.judge(&ruled).behavior;
+    let changes = match (answer.verdict, call.tool.facts().asks) {
+        (Verdict::Ask, Asks::AHuman) => return vec!["approve it when asked".to_owned()],
+        (Verdict::Ask, Asks::AnAnswer) if behavior == Behavior::Allow => {
+            return vec![
+                "answer it when asked, or have a PreToolUse hook give the answers".to_owned(),
+            ];
+        }
+        // The tool itself needs no question, whatever the mode says.
+        (Verdict::Allow, _) if behavior != Behavior::Allow => {
+            vec![Change::Add(Behavior::Deny, call.tool.name().to_owned())]
+        }
+        _ => {
+            let mut changes =
+                governance.permissions.remedy(&ruled, |mode| governance.may_use(mode));
+            // Where the mode does not count, nothing has to be allowed.
+            if also.is_some_and(|also| also.counts != Counts::RulesAndMode) {
+                changes.retain(|change| !matches!(change, Change::Add(..) | Change::Mode(_)));
+            }
+            changes
+        }
+    };
     let whose = match governance.managed_rules_only() {
         true => "only managed settings can change it (allowManagedPermissionRulesOnly): ",
         false => "",

@@ -40,27 +40,27 @@ const COMMANDS: &[(&str, Written, &str)] = &[
     ("cat", Written::Nothing, ""),
     ("true", Written::Nothing, ""),
     (":", Written::Nothing, ""),
+    ("cd", Written::Nothing, ""),
+    ("exit", Written::Nothing, ""),
     ("ls", Written::Nothing, ""),
+    ("popd", Written::Nothing, ""),
+    ("pushd", Written::Nothing, ""),
     ("pwd", Written::Nothing, ""),
 ];
 
 /// The files that a command line with these effects is certain to write, and why there may be more.
-pub fn written(line: Option<&str>, effects: &Effects) -> (Vec<Target>, Option<String>) {
+pub fn written(effects: &Effects) -> (Vec<Target>, Option<String>) {
     let mut files: Vec<Target> = Vec::new();
     let mut add = |target: Target| {
         if !files.contains(&target) {
             files.push(target);
         }
     };
-    let mut unknown = effects.opaque.clone();
-    // With more than one, which of them a name is taken from depends on what fails.
-    let [dir] = &effects.dirs[..] else {
-        let why = "the command changes its directory".to_owned();
-        return (same_everywhere(line, effects), unknown.or(Some(why)));
-    };
-    effects.redirected.iter().cloned().for_each(&mut add);
-    for command in &effects.commands {
-        match operands(command, dir) {
+    let mut unknown = effects.opaque.clone().or_else(|| effects.wanders.clone());
+    effects.certainly_redirected.iter().cloned().for_each(&mut add);
+    let places = effects.command_dirs.iter().chain(std::iter::repeat(&None));
+    for (command, dir) in effects.commands.iter().zip(places) {
+        match operands(command, dir.as_deref()) {
             Some(targets) => targets.into_iter().for_each(&mut add),
             None => {
                 unknown.get_or_insert_with(|| {
@@ -72,39 +72,21 @@ pub fn written(line: Option<&str>, effects: &Effects) -> (Vec<Target>, Option<St
     (files, unknown)
 }
 
-/// The redirections that lead to the same file from whichever of its directories they are taken. The effects have
-/// them from where the line starts, and do not say which were relative; so the line is read from each of the others.
-fn same_everywhere(line: Option<&str>, effects: &Effects) -> Vec<Target> {
-    let Some(line) = line else { return Vec::new() };
-    let mut same: Vec<Target> = Vec::new();
-    for target in &effects.redirected {
-        if !same.contains(target) {
-            same.push(target.clone());
-        }
-    }
-    for dir in effects.dirs.iter().skip(1) {
-        if same.is_empty() {
-            break;
-        }
-        let there =
-            Effects::of_shell(&Disk, line, dir).map(|there| there.redirected).unwrap_or_default();
-        same.retain(|target| there.iter().any(|other| other.real == target.real));
-    }
-    same
-}
-
 fn shown(command: &Command) -> String {
-    command.text().chars().take(80).collect()
+    ona_types::whole_words(&command.text(), 80).to_owned()
 }
 
-/// What a command writes, if that is certain.
-fn operands(command: &Command, dir: &Path) -> Option<Vec<Target>> {
+/// What a command writes, if that is certain: in this directory, if it is certain which one.
+fn operands(command: &Command, dir: Option<&Path>) -> Option<Vec<Target>> {
     let name = command.name()?;
     let (_, written, valued) = COMMANDS.iter().find(|(known, ..)| *known == name)?;
     if *written == Written::Nothing {
         return Some(Vec::new());
     }
     let operands = plain_operands(&command.words[1..], valued)?;
+    // From wherever it runs, an absolute path is the same.
+    let absolute = operands.iter().all(|path| path.starts_with('/'));
+    let dir = dir.or_else(|| Some(Path::new("/")).filter(|_| absolute))?;
     let target = |path: &str| Target::of(&Disk, dir, path).ok();
     let (last, others) = operands.split_last()?;
     if *written == Written::Every {
@@ -187,18 +169,28 @@ mod tests {
             ("make > log", &["log"], false),
             ("sed -i s/a/b/ src/x", &[], false),
             ("rm a; make", &["a"], false),
-            ("cd d && rm a", &[], false),
-            ("cd d && echo hi > new.rs", &[], false),
-            ("cd d && echo hi > ../new.rs > $ROOT/lib", &["lib"], false),
+            ("cd d && rm a", &["d/a"], true),
+            ("cd d && echo hi > new.rs", &["d/new.rs"], true),
+            ("cd d; echo hi > new.rs", &["d/new.rs"], true),
+            ("pushd d && echo hi > new.rs && popd && echo > x", &["d/new.rs", "x"], true),
+            ("(cd d && echo hi > new.rs); echo > x", &["d/new.rs", "x"], true),
+            ("cd gone; echo hi > new.rs", &[], false),
+            ("cd gone && echo hi > new.rs", &["gone/new.rs"], true),
+            ("make; cd d; echo hi > new.rs", &[], false),
+            ("cd $X && echo hi > new.rs", &[], false),
+            ("cd gone; rm $ROOT/a b", &[], false),
+            ("cd gone; rm $ROOT/a", &["a"], true),
+            ("cd d && echo hi > ../new.rs > $ROOT/lib", &["new.rs", "lib"], true),
             ("cd d; (cd .. && make) > $ROOT/d/log", &["d/log"], false),
             ("bash -c 'cd d; echo > $ROOT/x; echo > y'", &["x"], false),
-            ("cd . && echo hi > new.rs", &["new.rs"], false),
+            ("bash -c 'cd d && echo > y'", &["d/y"], false),
+            ("cd . && echo hi > new.rs", &["new.rs"], true),
             ("bash -c 'rm a'", &["a"], false),
             ("echo 'open", &[], false),
         ] {
             let line = &line.replace("$ROOT", root.to_str().unwrap());
-            let effects = Effects::of_shell(&Disk, line, &root).unwrap();
-            let (found, unknown) = written(Some(line), &effects);
+            let effects = Effects::of_shell(&Disk, line, root.as_path()).unwrap();
+            let (found, unknown) = written(&effects);
             let names: Vec<_> = found
                 .iter()
                 .map(|target| target.real.strip_prefix(&root).unwrap().display().to_string())

@@ -105,7 +105,7 @@ impl HookPolicy {
         };
         match unlisted {
             Some(segment) => {
-                let segment: String = segment.chars().take(200).collect();
+                let segment = ona_types::whole_words(segment, 200);
                 Classified::destructive(format!(
                     "`{segment}` is not on the list of commands that only read"
                 ))

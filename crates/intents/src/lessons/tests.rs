@@ -87,6 +87,25 @@ fn the_failing_line_is_the_checks_own() {
 
 #[test]
 fn written_to_the_first_file_there_is() {
+    for (files, expected) in [
+        (&["CLAUDE.md", "AGENTS.md", "AGENT.md"][..], "CLAUDE.md"),
+        (&[".claude/CLAUDE.md", "AGENTS.md"], ".claude/CLAUDE.md"),
+        (&["AGENTS.md", "AGENT.md"], "AGENTS.md"),
+        (&["AGENT.md"], "AGENT.md"),
+        (&[], "AGENT.md"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".claude")).unwrap();
+        for file in files {
+            fs::write(dir.path().join(file), "# A\n").unwrap();
+        }
+        let failed = lesson("cargo test", "test a ... FAILED\n");
+        assert_eq!(
+            learn(dir.path(), &failed, &Redactor::default()).unwrap(),
+            Learned::Written(dir.path().canonicalize().unwrap().join(expected)),
+            "{files:?}"
+        );
+    }
     let dir = tempfile::tempdir().unwrap();
     let failed = lesson("cargo test", "running\ntest a ... FAILED\n");
     fs::write(dir.path().join("AGENTS.md"), "# A\n").unwrap();
@@ -102,7 +121,7 @@ fn written_to_the_first_file_there_is() {
 
     let empty = tempfile::tempdir().unwrap();
     learn(empty.path(), &failed, &Redactor::default()).unwrap();
-    let text = fs::read_to_string(empty.path().join("CLAUDE.md")).unwrap();
+    let text = fs::read_to_string(empty.path().join("AGENT.md")).unwrap();
     assert_eq!(text, format!("{HEADING}\n\n{LINE}"));
 }
 
@@ -161,7 +180,7 @@ fn secrets_are_not_noted() {
     let redactor = Redactor::knowing(["hunter2-hunter2".to_owned()]);
     let failed = lesson("cargo test --key hunter2-hunter2", "error: hunter2-hunter2 is wrong");
     learn(dir.path(), &failed, &redactor).unwrap();
-    assert!(!fs::read_to_string(dir.path().join("CLAUDE.md")).unwrap().contains("hunter2"));
+    assert!(!fs::read_to_string(dir.path().join("AGENT.md")).unwrap().contains("hunter2"));
 }
 
 #[test]

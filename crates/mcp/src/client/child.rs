@@ -111,7 +111,11 @@ impl Program {
     pub(crate) fn last_words(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = words.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+        let text = String::from_utf8_lossy(&bytes);
+        match bytes.len() == LAST_WORDS {
+            true => ona_types::whole_last_words(&text).trim().to_owned(),
+            false => text.trim().to_owned(),
+        }
     }
 
     /// How it ended, once its output has ended; `None` if it is still running.

@@ -3,7 +3,7 @@
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents, Role,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,30 @@ pub struct PromptMessage {
     pub part: ContentPart,
 }
 
+impl CallOutcome {
+    /// An answer that somebody else gives in the tool's place: a whole result, its content blocks, one of them, or a
+    /// text. Anything else is shown as the JSON that it is.
+    pub fn given(answer: &Value) -> Self {
+        let text = |text: String| Self {
+            parts: vec![ContentPart::Text(text)],
+            structured: None,
+            is_error: false,
+        };
+        let result = match answer {
+            Value::String(plain) => return text(plain.clone()),
+            Value::Array(_) => json!({"content": answer}),
+            Value::Object(fields) if fields.contains_key("type") => json!({"content": [answer]}),
+            other => other.clone(),
+        };
+        let is_result =
+            result.get("content").is_some() || result.get("structuredContent").is_some();
+        match serde_json::from_value::<CallToolResult>(result) {
+            Ok(result) if is_result => outcome(result),
+            _ => text(answer.to_string()),
+        }
+    }
+}
+
 pub(crate) fn outcome(result: CallToolResult) -> CallOutcome {
     CallOutcome {
         parts: result.content.into_iter().filter_map(part).collect(),
@@ -130,4 +154,32 @@ fn resource(contents: ResourceContents) -> Option<ResourceContent> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_in_the_tools_place_is_a_text_blocks_or_a_result() {
+        let block = json!({"type": "text", "text": "new"});
+        for (given, is_error) in [
+            (json!("new"), false),
+            (json!([block]), false),
+            (block.clone(), false),
+            (json!({"content": [block]}), false),
+            (json!({"content": [block], "isError": true}), true),
+        ] {
+            let outcome = CallOutcome::given(&given);
+            assert_eq!(outcome.parts, [ContentPart::Text("new".to_owned())], "{given}");
+            assert_eq!(outcome.is_error, is_error, "{given}");
+        }
+        for odd in [json!({"a": 1}), json!(3), json!([1]), json!({"type": "nonsense"})] {
+            let outcome = CallOutcome::given(&odd);
+            assert_eq!(outcome.parts, [ContentPart::Text(odd.to_string())], "{odd}");
+        }
+        let value = CallOutcome::given(&json!({"structuredContent": {"a": 1}, "content": []}));
+        assert_eq!((value.parts.len(), value.structured), (0, Some(json!({"a": 1}))));
+        assert!(CallOutcome::given(&json!([])).parts.is_empty(), "nothing is an answer too");
+    }
 }

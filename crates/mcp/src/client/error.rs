@@ -177,9 +177,9 @@ const MAX_ERROR_CHARS: usize = 300;
 /// A server's error message, on one line and shortened.
 pub(crate) fn brief(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_ERROR_CHARS) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
+    match ona_types::whole_words(&line, MAX_ERROR_CHARS) {
+        shown if shown.len() < line.len() => format!("{shown}…"),
+        _ => line,
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ona_cli::output::{complain, plain};
 use ona_cli::started_by::started_by;
-use ona_cli::{CliError, Options, env};
+use ona_cli::{CliError, Options, env, record};
 use ona_intents::file::{self, Found};
 use ona_intents::scope::Glob;
 use ona_intents::scope_check::{ScopeAnswer, ScopeCheck, ScopeCheckError};
@@ -104,7 +104,7 @@ pub fn request(
     let outcome = if known {
         "known"
     } else {
-        let store = Store::open(&env::database()?)?;
+        let store = record::open(&env::database()?)?;
         let seat = seat(&store, &location, session)?;
         if grant {
             update(&location, |text| file::widen(text, &intent.id, glob)).map_err(unchanged)?;

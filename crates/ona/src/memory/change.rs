@@ -116,7 +116,7 @@ fn in_editor(
         return Err(CliError::failed(format!("the editor `{editor}` failed; {id} is unchanged")));
     }
     // An editor may have put another file in its place.
-    let after = std::fs::read_to_string(file.path())
+    let after = ona_files::content_text(file.path())
         .map_err(|error| CliError::failed(format!("cannot read the edited file: {error}")))?;
     if after == before {
         return tell(caller, id, "nothing changed\n", as_json);

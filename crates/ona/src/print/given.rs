@@ -10,6 +10,7 @@ use ona_engine::{PromptOptions, Shape};
 use ona_files::ReadError;
 use ona_policy::secrets::Redactor;
 use ona_tools::StructuredOutput;
+use ona_types::SessionId;
 
 /// As much may stand in a file of first words; more would leave no room for the work.
 const MAX_WORDS: u64 = 1024 * 1024;
@@ -75,17 +76,17 @@ pub(super) fn shape(tool: Option<Arc<StructuredOutput>>, retries: u32) -> Option
     tool.map(|tool| Shape { tool, retries })
 }
 
-/// Refuses ids and directories that could not be used.
+/// `--session-id`. What was given may be a secret by mistake, so it is not repeated.
+pub(super) fn session_id(text: &str) -> Result<SessionId, CliError> {
+    let holds_secret = Redactor::knowing(env::secrets()).mask(text) != text;
+    SessionId::from_uuid(text).filter(|_| !holds_secret).ok_or_else(|| {
+        CliError::usage("invalid --session-id: it is not a UUID")
+            .hint("`uuidgen` makes one; --name gives a session a name of your own")
+    })
+}
+
+/// Refuses directories that could not be used.
 pub(super) fn check(args: &AgentArgs, cwd: &Path) -> Result<(), CliError> {
-    if let Some(id) = &args.session_id {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let holds_secret = Redactor::knowing(env::secrets()).mask(id) != id.as_str();
-        let fits = (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.');
-        if !fits || holds_secret {
-            return Err(CliError::usage("invalid --session-id")
-                .hint("expected 1 to 128 letters, digits, `-`, `_` and `.`, such as a UUID"));
-        }
-    }
     for dir in &args.add_dir {
         if !cwd.join(dir).is_dir() {
             let error =

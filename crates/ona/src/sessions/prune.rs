@@ -1,13 +1,12 @@
 //! `ona sessions prune`, and the automatic clean-up of the setting `cleanupPeriodDays`.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use ona_cli::CliError;
-use ona_cli::bootstrap::outputs_beside;
-use ona_cli::output::{complain, plain};
+use ona_cli::bootstrap;
+use ona_cli::output::plain;
 use ona_cli::started_by::started_by;
 use ona_config::settings::Settings;
 use ona_gate::settle::is_gone;
@@ -104,14 +103,7 @@ fn days(text: &str) -> Result<i64, CliError> {
 
 /// What a session's calls printed lies beside the record.
 fn remove_outputs(record: &Path, sessions: &[SessionId]) {
-    for session in sessions {
-        let outputs = outputs_beside(record).join(session.as_str());
-        if let Err(error) = std::fs::remove_dir_all(&outputs)
-            && error.kind() != ErrorKind::NotFound
-        {
-            complain(&format!("warning: cannot remove {}: {error}\n", outputs.display()));
-        }
-    }
+    sessions.iter().for_each(|session| bootstrap::remove_outputs(record, session));
 }
 
 fn entries(selected: &Selected) -> i64 {

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use ona_cli::CliError;
 use ona_cli::output::complain;
+use ona_cli::{CliError, env};
 use ona_intents::adopt::{AdoptError, Adopted, adopt};
 use ona_intents::refusal::Refusal;
+use ona_store::Store;
 use serde_json::json;
 
 use crate::workspace::{Location, find_intent, no_history, printed, runtime, unreadable};
@@ -20,11 +21,24 @@ pub fn run(
     let adopted = runtime()?
         .block_on(adopt(&location.workspace, since, id))
         .map_err(|error| not_adopted(error, id))?;
+    keep(location, &adopted).unwrap_or_else(|error| {
+        complain(&error.warning("the record does not know the new entries of the trace"));
+    });
     for error in &adopted.map_errors {
         complain(&format!("warning: {error}\n"));
     }
     printed(&report(&adopted, id, as_json))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the record know the entries, so that `ona trace verify` notices if one is removed.
+fn keep(location: &Location, adopted: &Adopted) -> Result<(), CliError> {
+    if adopted.entries.is_empty() {
+        return Ok(());
+    }
+    let entries: Vec<_> =
+        adopted.entries.iter().map(|(_, entry)| (entry.seq, entry.entry_hash.clone())).collect();
+    Ok(Store::open(&env::database()?)?.keep_traced(&location.name(), &entries)?)
 }
 
 fn report(adopted: &Adopted, id: &str, as_json: bool) -> String {

@@ -11,7 +11,7 @@ use crate::print::anthropic;
 use crate::project;
 
 /// A session of two prompts; what was asked and what was said on standard error.
-fn two_turns(project: &Project, args: &[&str], replies: Vec<Reply>) -> (Vec<Recorded>, String) {
+pub fn two_turns(project: &Project, args: &[&str], replies: Vec<Reply>) -> (Vec<Recorded>, String) {
     let server = Server::start(replies).unwrap();
     let stream = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
     let args: Vec<&str> = stream.iter().chain(args).copied().collect();
@@ -30,7 +30,7 @@ fn two_turns(project: &Project, args: &[&str], replies: Vec<Reply>) -> (Vec<Reco
     (server.requests(), said)
 }
 
-fn bash(id: &str, command: &str) -> Reply {
+pub fn bash(id: &str, command: &str) -> Reply {
     Reply::new().call(id, "Bash", json!({"command": command}))
 }
 
@@ -95,8 +95,7 @@ fn project_hooks_that_come_in_while_a_session_goes_on_are_not_run_untrusted() {
         vec![bash("a", write), Reply::say("written"), bash("b", "touch after"), Reply::say("done")];
     let (_, said) = two_turns(&project, &["--permission-mode", "bypassPermissions"], replies);
     assert!(project.path("after").exists() && !project.path("pwned").exists(), "{said}");
-    assert!(said.contains("settings have changed, but cannot be used"), "{said}");
-    assert!(said.contains("not trusted"), "{said}");
+    assert!(said.contains("is not trusted; held back until `ona trust`: hooks in"), "{said}");
 }
 
 #[test]

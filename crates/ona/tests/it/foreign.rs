@@ -30,13 +30,13 @@ fn told(command: &mut Command, said: &str) -> Ran {
     }
 }
 
-fn hook(project: &Project, said: &Value) -> Ran {
+pub fn hook(project: &Project, said: &Value) -> Ran {
     hook_of(project, "claude_code", &[], &said.to_string())
 }
 
 /// A payload as Claude Code sends it.
 #[allow(clippy::needless_pass_by_value, reason = "callers write json!(…)")]
-fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -> Value {
+pub fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -> Value {
     let mut said = json!({
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
@@ -53,7 +53,7 @@ fn payload(project: &Project, event: &str, tool: &str, id: &str, input: Value) -
     said
 }
 
-fn select(project: &Project) {
+pub fn select(project: &Project) {
     let input = json!({"intent_id": "INT-1"});
     let ran = hook(
         project,
@@ -63,7 +63,7 @@ fn select(project: &Project) {
 }
 
 /// What a denial says, which must be said in every way.
-fn denial(ran: &Ran) -> Value {
+pub fn denial(ran: &Ran) -> Value {
     assert_eq!(ran.code, Some(2), "{}{}", ran.stdout, ran.stderr);
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let decided = &said["hookSpecificOutput"];
@@ -160,6 +160,10 @@ fn commands_ask_unless_a_rule_approves_and_are_looked_at_afterwards() {
     let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_2", safe));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     project.file(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make *)"]}}"#);
+    // The agent could have written it: it counts if the operator has agreed.
+    let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_4", input.clone()));
+    assert!(ran.stdout.contains("\"ask\""), "{}", ran.stdout);
+    assert_eq!(run(&mut project.ona(["trust"])).code, Some(0));
     let ran = hook(&project, &payload(&project, "PreToolUse", "Bash", "toolu_3", input.clone()));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
     project.file("kept.txt", "spoilt\n");
@@ -183,7 +187,7 @@ fn a_check_that_failed_at_the_host_is_a_lesson() {
     let mut said = payload(&project, "PostToolUseFailure", "Bash", "toolu_1", input);
     said["error"] = json!("Exit code 7\n1 failing: it greets");
     assert_eq!(hook(&project, &said).code, Some(0));
-    let text = project.content("CLAUDE.md");
+    let text = project.content("AGENT.md");
     assert!(text.contains("[INT-1] npm test: exit 7. 1 failing: it greets"), "{text}");
     let entry = trace(&project).pop().unwrap();
     assert_eq!((&entry["tool_name"], &entry["host"]), (&json!("lesson"), &json!("claude_code")));

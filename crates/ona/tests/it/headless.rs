@@ -106,6 +106,8 @@ fn ids_and_directories_that_cannot_be_used_are_refused() {
         &["--session-id", ""][..],
         &["--session-id", "../../evil"],
         &["--session-id", "not an id"],
+        &["--session-id", "sess_019a8d5f00007000800000000000000a"],
+        &["--session-id", "019a8d5f00007000800000000000000a"],
         &["--add-dir", "nowhere"],
         &["--name", "two\nlines"],
     ] {
@@ -290,9 +292,10 @@ fn what_is_deleted_is_gone_for_good() {
         Reply::say("ZEBRA seen"),
     ])
     .unwrap();
-    let args = ["-p", "a ZEBRA", "--permission-mode", "bypassPermissions", "--session-id", "own"];
+    let own = "c0ffee00-0000-4000-8000-000000000001";
+    let args = ["-p", "a ZEBRA", "--permission-mode", "bypassPermissions", "--session-id", own];
     assert_eq!(run(&mut anthropic(&project, &server, &args)).code, Some(0));
-    let ran = run(&mut project.ona(["sessions", "delete", "own", "--yes"]));
+    let ran = run(&mut project.ona(["sessions", "delete", own, "--yes"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for file in ["", "-wal"] {
         let bytes =
@@ -300,7 +303,7 @@ fn what_is_deleted_is_gone_for_good() {
         assert!(!bytes.windows(5).any(|window| window == b"ZEBRA"), "{file}");
     }
     assert!(
-        !std::path::Path::new(&format!("{}-outputs/own", project.database().display())).exists()
+        !std::path::Path::new(&format!("{}-outputs/{own}", project.database().display())).exists()
     );
 }
 

@@ -426,7 +426,7 @@ fn the_intent_survives_a_compaction_and_a_fork() {
         Reply::say("done"),
     ])
     .unwrap();
-    let mut command = anthropic(&project, &server, &["-p", "x", "--session-id", "own"]);
+    let mut command = anthropic(&project, &server, &["-p", "x", "--name", "own"]);
     let ran = run(command
         .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "1000")
         .env("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "90"));

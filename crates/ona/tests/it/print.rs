@@ -159,7 +159,7 @@ fn a_session_is_continued_resumed_and_forked() {
         "first",
         "--fork-session",
         "--session-id",
-        "own",
+        "c0ffee00-0000-4000-8000-000000000001",
         "--at",
         &first[0],
     ];
@@ -167,7 +167,7 @@ fn a_session_is_continued_resumed_and_forked() {
     let said = messages.to_string();
     assert!(said.contains("one") && !said.contains("two") && said.contains("six"), "{said}");
     assert_eq!(
-        project.sql("SELECT forked_at FROM session_info WHERE session_id = 'own'"),
+        project.sql("SELECT forked_at FROM session_info WHERE session_id LIKE 'c0ffee00-%'"),
         [first[0].clone()]
     );
     for (args, why) in [

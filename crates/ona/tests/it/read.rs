@@ -109,7 +109,7 @@ fn a_picture_comes_as_an_attachment() {
 }
 
 /// A PDF with one line of text on each page.
-fn pdf(pages: &[&str]) -> Vec<u8> {
+pub fn pdf(pages: &[&str]) -> Vec<u8> {
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         format!(

@@ -74,7 +74,7 @@ fn a_secret_in_the_name_of_a_file_or_directory_is_masked_and_work_goes_on() {
 }
 
 #[test]
-fn output_of_a_background_task_is_its_owners_alone_and_masked_when_it_is_read() {
+fn output_of_a_background_task_is_its_owners_alone_and_masked() {
     let project = project();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     // As an older ona, or somebody by hand, may have left it.
@@ -91,7 +91,7 @@ fn output_of_a_background_task_is_its_owners_alone_and_masked_when_it_is_read() 
     let log = PathBuf::from(said.rsplit_once("goes to ").unwrap().1);
     assert_eq!((mode(&outputs), mode(log.parent().unwrap()), mode(&log)), (0o700, 0o700, 0o600));
     let start = Instant::now();
-    while fs::read_to_string(&log).unwrap() != format!("{LIVE}\n") {
+    while fs::read_to_string(&log).unwrap() != "[REDACTED:live]\n" {
         assert!(start.elapsed() < Duration::from_secs(60), "the task never printed");
         std::thread::yield_now();
     }

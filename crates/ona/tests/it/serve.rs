@@ -365,14 +365,15 @@ fn nonsense_does_not_end_it() {
     let mut server = Server::start(&mut project.ona(["serve", "--mcp"]));
     // Before the handshake: no JSON at all, and a request that comes too early.
     server.send("hello?");
+    assert_eq!(server.receive()["error"]["code"], -32700);
     let early = server.request("tools/list", &json!({}));
     assert!(early["error"].is_object(), "{early}");
     assert!(server.request("initialize", &hello())["result"].is_object());
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
     server.send("{\"jsonrpc\": \"2.0\", \"id\": ");
+    assert_eq!(server.receive()["error"]["code"], -32700);
     server.send("[1, 2, 3]");
-    let odd = server.receive();
-    assert!(odd["error"].is_object(), "{odd}");
+    assert_eq!(server.receive()["error"]["code"], -32600);
     let unknown = server.request("tools/call", &json!({"name": "rm", "arguments": {}}));
     assert!(
         unknown["error"]["message"].as_str().unwrap().contains("unknown tool `rm`"),

@@ -64,8 +64,10 @@ fn sessions_are_listed_shown_exported_renamed_searched_and_deleted() {
 #[test]
 fn a_word_names_one_session() {
     let project = project();
-    turn(&project, vec![Reply::say("1")], &["-p", "one", "--name", "fox", "--session-id", "own"]);
-    turn(&project, vec![Reply::say("2")], &["-p", "two", "--name", "hound"]);
+    let own = "c0ffee00-0000-4000-8000-000000000001";
+    let hound = "c0ffee00-0000-4000-8000-000000000002";
+    turn(&project, vec![Reply::say("1")], &["-p", "one", "--name", "fox", "--session-id", own]);
+    turn(&project, vec![Reply::say("2")], &["-p", "two", "--name", hound]);
     let server = Server::start([Reply::say("never")]).unwrap();
     let refused = |args: &[&str], word: &str| {
         let mut command = project.ona(args);
@@ -76,14 +78,14 @@ fn a_word_names_one_session() {
         assert!(ran.stderr.contains(&why) && ran.stderr.contains("--resume"), "{}", ran.stderr);
     };
     refused(&["-p", "x", "--name", "fox"], "fox");
-    refused(&["-p", "x", "--name", "own"], "own");
-    refused(&["-p", "x", "--session-id", "hound"], "hound");
-    refused(&["-p", "x", "--resume", "fox", "--name", "hound"], "hound");
-    refused(&["sessions", "rename", "hound", "fox"], "fox");
-    refused(&["sessions", "rename", "hound", "own"], "own");
+    refused(&["-p", "x", "--name", own], own);
+    refused(&["-p", "x", "--session-id", hound], hound);
+    refused(&["-p", "x", "--resume", "fox", "--name", hound], hound);
+    refused(&["sessions", "rename", hound, "fox"], "fox");
+    refused(&["sessions", "rename", hound, own], own);
     assert_eq!(project.sql("SELECT count(*) FROM sessions"), ["2"], "none is left behind");
     // Its own it may have, and another directory's.
-    assert_eq!(run(&mut project.ona(["sessions", "rename", "hound", "hound"])).code, Some(0));
+    assert_eq!(run(&mut project.ona(["sessions", "rename", hound, hound])).code, Some(0));
     std::fs::create_dir(project.path("sub")).unwrap();
     turn(&project, vec![Reply::say("3")], &["--cwd", "sub", "-p", "three", "--name", "fox"]);
 }

@@ -108,15 +108,6 @@ fn a_worktree_is_its_repositorys_and_a_forged_one_is_not() {
 }
 
 #[test]
-fn a_server_file_that_cannot_be_read_is_no_empty_one() {
-    let project = project();
-    project.file(".mcp.json", b"\xff\xfe");
-    let ran = run(&mut project.eval_command("Bash", &json!({"command": "true"})));
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("MCP servers in"), "{}", ran.stderr);
-}
-
-#[test]
 fn the_repositorys_guards_hold_below_its_root() {
     let project = repository();
     let mut settings = hook("touch \"$CLAUDE_PROJECT_DIR/hooked\"");

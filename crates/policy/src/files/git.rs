@@ -1,124 +1,445 @@
 //! What git touches.
+//!
+//! Names are taken from where git works: below the directory of `-C`, and from the top of the checkout in `HEAD:file`,
+//! `:/file` and `:(top)file`.
 
 use super::tables::{GIT_CHANGERS, GIT_READERS, GIT_WRITERS};
 use super::trees::{Skips, Tree};
-use super::{Access, Operand, Touched, operands, pieces, values, values_of};
+use super::{Access, Operand, Touched, operands, pieces, values};
+use crate::git_options::GitCall;
 use crate::shell::Word;
+
+/// What git does with files in ways that other programs have not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InGit {
+    /// With files that it tracks.
+    pub(crate) tracked: Vec<Tracked>,
+    /// With files that it is told of from the top of its checkout.
+    pub(crate) from_top: Vec<FromTop>,
+    /// Patches that it applies.
+    pub(crate) patches: Vec<Patch>,
+    /// Why it may write any file at all, protected ones too.
+    pub(crate) writes_unknown: Option<String>,
+}
 
 /// What git does with files it tracks, without naming them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tracked {
     /// What is done with them.
     pub(crate) access: Access,
+    /// Where git works, if not where the command runs.
+    pub(crate) dir: Option<String>,
     /// Only with those here, if it says so.
     pub(crate) below: Vec<String>,
 }
 
+/// A file named from the top of the checkout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FromTop {
+    /// What is done with it.
+    pub(crate) access: Access,
+    /// Where git works, if not where the command runs.
+    pub(crate) dir: Option<String>,
+    /// Its path from the top.
+    pub(crate) path: String,
+}
+
+/// A patch that is applied: it names the files that are changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// Where git works, if not where the command runs.
+    pub(crate) dir: Option<String>,
+    /// Where the patch is; standard input if nowhere.
+    pub(crate) file: Option<String>,
+    /// How many directories are taken off its names.
+    pub(crate) strip: usize,
+    /// The directory that is put before them.
+    pub(crate) below: Option<String>,
+}
+
 /// Subcommands that show what is in tracked files.
 const SHOWS: &[&str] = &[
-    "diff",
-    "show",
-    "format-patch",
-    "fast-export",
     "archive",
-    "grep",
-    "stash",
     "bundle",
+    "cat-file",
+    "checkout-index",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-pairs",
+    "diff-tree",
     "difftool",
+    "fast-export",
+    "format-patch",
+    "grep",
+    "merge-tree",
+    "pack-objects",
+    "range-diff",
+    "show",
+    "stash",
+    "unpack-file",
+    "upload-archive",
+    "whatchanged",
+];
+
+/// Options that make a history show the content of files.
+const PATCHES: &[&str] = &[
+    "--patch",
+    "--patch-with-stat",
+    "--patch-with-raw",
+    "--unified",
+    "--cc",
+    "--dd",
+    "--binary",
+    "--remerge-diff",
+    "--diff-merges",
+    "--word-diff",
+    "--color-words",
+    "--function-context",
+    "--ext-diff",
+    "--textconv",
 ];
 
 pub(super) fn git(words: &[Word], touched: &mut Touched) {
-    let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
+    let call = GitCall::of(words);
+    let mut own = Touched::default();
+    for setting in &call.settings {
+        give(&[setting], &mut own);
+    }
+    if call.is_elsewhere {
+        own.unsure.get_or_insert(
+            "where the repository of `git` is, or what it does, is not fixed".to_owned(),
+        );
+    }
+    match call.subcommand {
+        Some(name) => collect(&call, name, &mut own),
+        // What is not fixed could be a subcommand, and the rest its files.
+        None => {
+            let literals: Vec<&str> =
+                words.iter().filter_map(|word| word.literal.as_deref()).collect();
+            give(&literals, &mut own);
+        }
+    }
+    touched.add(own.below(call.dir.as_deref()));
+}
+
+fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
+    let literals = call.literals();
     let any = |of: &[&str]| literals.iter().any(|word| of.contains(word));
     let begins =
         |of: &[&str]| literals.iter().any(|word| of.iter().any(|one| word.starts_with(one)));
-    if any(&["apply", "am"]) {
-        touched
-            .scatters
-            .get_or_insert("which files a patch changes is not in the command".to_owned());
-    }
-    if begins(&["--batch"]) {
+    patches(call, name, touched);
+    if begins(&["--batch"]) || call.has(&["--stdin", "--pathspec-from-file"]) {
         touched.unsure.get_or_insert("`git` takes names from its input".to_owned());
     }
-    if any(&["config"]) && !begins(&["--get", "--list", "-l", "get", "list"]) {
-        // One of these names is the file, whatever the direction.
-        for file in [".git/config", ".gitconfig"] {
-            touched.files.push((Access::Writes, Operand::Fixed(file.to_owned())));
-        }
+    if name == "config" {
+        configuration(call, touched);
     }
-    if begins(&["--no-index", "--untracked", "--no-exclude-standard"]) {
+    outputs(call, name, touched);
+    let everything = call.has(&["--no-index", "--untracked", "--no-exclude-standard"]);
+    if everything && matches!(name, "diff" | "grep" | "difftool") {
         touched.trees.push(Tree::here(Access::Reads, "git"));
+        let dirs = literals.iter().filter(|word| !word.starts_with('-'));
+        touched.trees.extend(dirs.map(|dir| Tree {
+            root: Some(Operand::Fixed((*dir).to_owned())),
+            ..Tree::here(Access::Reads, "git")
+        }));
     }
-    if any(&["archive", "bundle", "format-patch"]) {
-        let named = values_of(words, 'o', "--output").into_iter().chain(values_of(
-            words,
-            '\0',
-            "--output-directory",
-        ));
-        touched.files.extend(named.map(|file| (Access::Writes, Operand::Fixed(file))));
-    }
-    let places = ["create", "clone", "read-tree", "checkout-index", "worktree", "init"];
-    if any(&places) {
-        let places = literals.iter().flat_map(|word| pieces(word));
-        touched.files.extend(places.map(|file| (Access::Writes, Operand::Fixed(file.to_owned()))));
-    }
-    if any(&["clean"]) || any(&["stash"]) && begins(&["-a", "--all"]) {
+    if name == "clean" || name == "stash" && begins(&["-a", "--all"]) {
         touched.trees.push(Tree::here(Access::Writes, "git"));
     }
-    let takes_all = any(&["add", "stage"]) && begins(&["-A", "--all", "-u", "."])
-        || any(&["commit", "stash"]) && begins(&["-a", "-u", "--all", "--include-untracked"]);
+    let takes_all = matches!(name, "add" | "stage") && begins(&["-A", "--all", "-u", "."])
+        || matches!(name, "commit" | "stash")
+            && begins(&["-a", "-u", "--all", "--include-untracked"]);
     if takes_all {
         let forced = begins(&["-f", "--force"]);
         let skips = Skips { ignored: !forced, ..Skips::default() };
         touched.trees.push(Tree { skips, ..Tree::here(Access::Reads, "git") });
     }
-    let verbose = begins(&["-v", "--verbose"]) && any(&["status", "commit"]);
-    let patches = any(&["log", "reflog", "whatchanged"])
-        && begins(&["-p", "-u", "--patch", "-c", "--cc", "-L", "-S", "-G", "-m"]);
-    if verbose || patches || any(SHOWS) {
-        touched.tracked.push(Tracked { access: Access::Reads, below: named(&literals) });
+    let verbose =
+        matches!(name, "status" | "commit") && (begins(&["-v"]) || call.has(&["--verbose"]));
+    let history = matches!(name, "log" | "reflog" | "rev-list" | "shortlog" | "notes")
+        && (begins(&["-p", "-u", "-U", "-c", "-L", "-S", "-G", "-m", "-W"]) || call.has(PATCHES));
+    if verbose || history || SHOWS.contains(&name) && !names_all(name, &literals) {
+        let below = named(&literals);
+        touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below });
     }
     // A new branch changes no file.
-    let begun = any(&["checkout", "switch"])
+    let begun = matches!(name, "checkout" | "switch")
         && any(&["-b", "-c", "-B", "-C", "--create"])
-        && literals.len() < 4;
-    if any(GIT_CHANGERS) && !any(&["clean"]) && !begun {
+        && literals.len() < 3;
+    if GIT_CHANGERS.contains(&name) && name != "clean" && !begun {
         let mut below = named(&literals);
-        if literals.first() == Some(&"restore") {
-            below = literals[1..]
-                .iter()
-                .filter(|word| !word.starts_with('-'))
-                .map(|word| (*word).to_owned())
-                .collect();
+        if name == "restore" {
+            let plain = literals.iter().filter(|word| !word.starts_with('-'));
+            below = plain.map(|word| (*word).to_owned()).collect();
         }
-        touched.tracked.push(Tracked { access: Access::Writes, below });
+        touched.in_git.tracked.push(Tracked { access: Access::Writes, dir: None, below });
     }
-    if !any(GIT_WRITERS) && !any(GIT_READERS) {
+    let access = match name {
+        _ if GIT_WRITERS.contains(&name) => Access::Writes,
+        _ if GIT_READERS.contains(&name) => Access::Reads,
         // What others are told, such as a message, is seldom a file, but it could be one.
-        let given = literals.iter().flat_map(|word| pieces(word));
-        touched.given.extend(given.map(|piece| ("git".to_owned(), piece.to_owned())));
+        _ => return give(&literals, touched),
+    };
+    operands(call.arguments.iter(), access, touched);
+    // Behind `--` a word is a name, whatever it begins with.
+    let behind = literals.iter().skip_while(|word| **word != "--").skip(1);
+    let dashed = behind.filter(|word| word.starts_with('-'));
+    touched.files.extend(dashed.map(|word| (access, Operand::Fixed((*word).to_owned()))));
+    values(call.arguments, touched);
+    literals.iter().for_each(|word| in_revision(word, access, touched));
+}
+
+/// What a word names behind a colon: `HEAD:file`, `:0:file`, `:(top)file`, `:/file`, `1,5:file`.
+fn in_revision(word: &str, access: Access, touched: &mut Touched) {
+    let mut from_top = |access: Access, path: &str| {
+        if !path.is_empty() {
+            touched.in_git.from_top.push(FromTop { access, dir: None, path: path.to_owned() });
+        }
+    };
+    if let Some((magic, path)) = word.strip_prefix(":(").and_then(|rest| rest.split_once(')')) {
+        if magic.split(',').any(|one| one == "exclude") {
+            return;
+        }
+        match magic.split(',').any(|one| one == "top") {
+            true => from_top(access, path),
+            false => touched.files.push((access, Operand::Fixed(path.to_owned()))),
+        }
         return;
     }
-    let access = if any(GIT_WRITERS) { Access::Writes } else { Access::Reads };
-    operands(words.iter(), access, touched);
-    values(words, touched);
-    for path in literals.iter().filter_map(|word| Some(word.split_once(':')?.1)) {
-        // `HEAD:file` shows a file as it was.
+    if let Some(path) = word.strip_prefix(":/") {
+        return from_top(access, path);
+    }
+    if word.starts_with(":!") || word.starts_with(":^") {
+        return;
+    }
+    for (at, _) in word.match_indices(':').take(MAX_COLONS) {
+        let path = &word[at + 1..];
+        if path.is_empty() {
+            continue;
+        }
+        // From the commit it is shown; a path that begins with a dot is taken from where git works.
+        if !path.starts_with("./") && !path.starts_with("../") {
+            touched.in_git.from_top.push(FromTop {
+                access: Access::Reads,
+                dir: None,
+                path: path.to_owned(),
+            });
+        }
         touched.files.push((Access::Reads, Operand::Fixed(path.to_owned())));
     }
-    for value in values_of(words, '\0', "--output") {
-        touched.files.push((Access::Writes, Operand::Fixed(value)));
+}
+
+/// The limit for the colons of a word.
+const MAX_COLONS: usize = 8;
+
+/// Whether every word of a command that shows objects names a file in a revision, and no other is shown.
+fn names_all(name: &str, literals: &[&str]) -> bool {
+    let mut words = literals.iter().filter(|word| !word.starts_with('-')).peekable();
+    let is_named = |word: &&str| {
+        let (revision, path) = word.split_once(':').unwrap_or_default();
+        !revision.is_empty() && !path.is_empty()
+    };
+    // `cat-file blob HEAD:file`.
+    let kinds = ["blob", "tree", "commit", "tag"];
+    let words_are_names = words.peek().is_some()
+        && words.all(|word| is_named(word) || name == "cat-file" && kinds.contains(word));
+    matches!(name, "show" | "cat-file")
+        && words_are_names
+        && !literals.iter().any(|word| word.starts_with("--batch"))
+}
+
+/// For what git is told that is no file as a rule, every word could be one.
+fn give(literals: &[&str], touched: &mut Touched) {
+    let given = literals.iter().flat_map(|word| pieces(word));
+    touched.given.extend(given.map(|piece| ("git".to_owned(), piece.to_owned())));
+}
+
+/// What `apply` and `am` change is in their patches.
+fn patches(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
+    let looks = call.has(&["--stat", "--numstat", "--summary", "--check"])
+        && !call.literals().contains(&"--apply");
+    let goes_on = call.has(&[
+        "--continue",
+        "--resolved",
+        "--skip",
+        "--abort",
+        "--quit",
+        "--retry",
+        "--show-current-patch",
+    ]);
+    match name {
+        "apply" if !looks => {}
+        "am" if !goes_on => {}
+        _ => return,
+    }
+    let strip = call.values("p", "", "C").pop().flatten().and_then(|value| value.parse().ok());
+    let below = call.values("", "--directory", "pC").pop().flatten();
+    let patch = |file: Option<String>| Patch {
+        dir: None,
+        file,
+        strip: strip.unwrap_or(1),
+        below: below.clone(),
+    };
+    let before = touched.in_git.patches.len();
+    for word in call.arguments {
+        match word.literal.as_deref() {
+            Some("-") => touched.in_git.patches.push(patch(None)),
+            Some(text) if text.starts_with('-') => {}
+            // A word that is not fixed is no file that could be looked at.
+            literal => touched.in_git.patches.push(patch(literal.map(str::to_owned))),
+        }
+    }
+    if touched.in_git.patches.len() == before {
+        touched.in_git.patches.push(patch(None));
+    }
+}
+
+/// The configuration files that are read or changed.
+fn configuration(call: &GitCall<'_>, touched: &mut Touched) {
+    let operands: Vec<&str> =
+        call.literals().into_iter().filter(|word| !word.starts_with('-')).collect();
+    let changes = call.has(&[
+        "--add",
+        "--replace-all",
+        "--unset",
+        "--unset-all",
+        "--rename-section",
+        "--remove-section",
+        "--edit",
+    ]) || call.has_letter("e", "f")
+        || matches!(
+            operands.first(),
+            Some(&("set" | "unset" | "edit" | "rename-section" | "remove-section"))
+        );
+    let looks = call.has(&["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list"])
+        || call.has(&["--get-color", "--get-colorbool"])
+        || call.has_letter("l", "f")
+        || matches!(operands.first(), Some(&("get" | "list")));
+    let files: Vec<String> = call.values("f", "--file", "").into_iter().flatten().collect();
+    // With its value, `--file x` leaves one word: a key, which is shown.
+    let one = operands.len() <= 1 + files.len() && call.arguments.iter().all(is_fixed);
+    let access = match !changes && (looks || one) {
+        true => Access::Reads,
+        false => Access::Writes,
+    };
+    let usual = [".git/config", ".gitconfig"].map(str::to_owned);
+    let named = files.is_empty() && access == Access::Writes;
+    let all = files.into_iter().chain(usual.into_iter().filter(|_| named));
+    touched.files.extend(all.map(|file| (access, Operand::Fixed(file))));
+}
+
+fn is_fixed(word: &Word) -> bool {
+    word.literal.is_some()
+}
+
+/// The files and directories that git makes where it is told to.
+fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
+    let written = |file: Option<String>, touched: &mut Touched| match file {
+        Some(file) => touched.files.push((Access::Writes, Operand::Fixed(file))),
+        None => {
+            let why = "where `git` writes is only known at run time";
+            touched.in_git.writes_unknown = Some(why.to_owned());
+        }
+    };
+    let letter = match name {
+        "archive" | "bundle" | "format-patch" | "bugreport" | "diagnose" | "mailsplit" => "o",
+        _ => "",
+    };
+    for long in ["--output", "--output-directory", "--export-marks", "--separate-git-dir"] {
+        let letter = if long == "--output" { letter } else { "" };
+        // `--output` is also the beginning of the longer one.
+        for file in call.values(letter, long, "") {
+            written(file, touched);
+        }
+    }
+    if name == "checkout-index" {
+        call.values("", "--prefix", "").into_iter().for_each(|file| written(file, touched));
+    }
+    // A new repository gets its hooks from a template.
+    if matches!(name, "init" | "clone") && call.has(&["--template"]) {
+        written(Some(".git/hooks".to_owned()), touched);
+    }
+    if name == "submodule" && call.literals().contains(&"add") {
+        written(Some(".gitmodules".to_owned()), touched);
+    }
+    let places =
+        ["bundle", "clone", "read-tree", "checkout-index", "worktree", "init", "submodule"];
+    let literals = call.literals();
+    let makes = match name {
+        "bundle" => literals.contains(&"create"),
+        "worktree" => literals.first().is_some_and(|word| matches!(*word, "add" | "move")),
+        "submodule" => literals.contains(&"add"),
+        _ => places.contains(&name),
+    };
+    if makes {
+        let places = literals.iter().flat_map(|word| pieces(word));
+        touched.files.extend(places.map(|file| (Access::Writes, Operand::Fixed(file.to_owned()))));
     }
 }
 
 /// The paths behind `--`, if all of them are plain.
 fn named(literals: &[&str]) -> Vec<String> {
     let at = literals.iter().position(|word| *word == "--");
-    let paths = at.map_or(&[][..], |at| &literals[at + 1..]);
+    let behind = at.map_or(&[][..], |at| &literals[at + 1..]);
+    // What is left out names nothing.
+    let leaves_out = |path: &&&str| path.starts_with(":!") || path.starts_with(":^");
+    let paths: Vec<&str> = behind.iter().filter(|path| !leaves_out(path)).copied().collect();
     let plain = |path: &&&str| !path.starts_with(':') && !path.contains(['*', '?', '[']);
     if paths.iter().all(|path| plain(&path)) {
         paths.iter().map(|path| (*path).to_owned()).collect()
     } else {
         Vec::new()
+    }
+}
+
+impl Touched {
+    /// The same, for a command that works in another directory.
+    fn below(mut self, dir: Option<&str>) -> Self {
+        let Some(dir) = dir else { return self };
+        let moved = |path: &str| match path.starts_with(['/', '~']) {
+            true => path.to_owned(),
+            false => format!("{dir}/{path}"),
+        };
+        let place = |operand: &Operand| match operand {
+            Operand::Fixed(path) => Operand::Fixed(moved(path)),
+            // The shell looks for files that fit where it is, git takes their names elsewhere.
+            Operand::Glob(pattern) => Operand::Glob(moved(pattern)),
+        };
+        if self.files.iter().any(|(_, operand)| matches!(operand, Operand::Glob(_))) {
+            self.unsure.get_or_insert("a pattern is expanded in another directory".to_owned());
+        }
+        for (_, operand) in &mut self.files {
+            *operand = place(operand);
+        }
+        for tree in &mut self.trees {
+            tree.root =
+                Some(tree.root.as_ref().map_or_else(|| Operand::Fixed(dir.to_owned()), place));
+        }
+        let here = || Some(dir.to_owned());
+        self.in_git.tracked.iter_mut().for_each(|tracked| {
+            tracked.dir = here();
+            tracked.below.iter_mut().for_each(|path| *path = moved(path));
+        });
+        self.in_git.from_top.iter_mut().for_each(|one| one.dir = here());
+        self.in_git.patches.iter_mut().for_each(|patch| {
+            patch.dir = here();
+            patch.file = patch.file.as_deref().map(moved);
+        });
+        self.given.iter_mut().for_each(|(_, piece)| *piece = moved(piece));
+        self
+    }
+
+    fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.trees.extend(other.trees);
+        self.given.extend(other.given);
+        self.unsure = self.unsure.take().or(other.unsure);
+        let (own, git) = (&mut self.in_git, other.in_git);
+        own.tracked.extend(git.tracked);
+        own.from_top.extend(git.from_top);
+        own.patches.extend(git.patches);
+        own.writes_unknown = own.writes_unknown.take().or(git.writes_unknown);
     }
 }

@@ -9,6 +9,10 @@ use crate::shell::Word;
 pub(crate) fn listed(words: &[Word]) -> Option<Vec<Option<Operand>>> {
     let name = name(words)?;
     let rest = &words[1..];
+    // Behind it a word with a dash is no option, which is easy to get wrong.
+    if rest.iter().any(|word| word.source == "--") {
+        return None;
+    }
     let has = |long: &str, letters: &[char]| {
         rest.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
             Some(_) => option.starts_with(long),

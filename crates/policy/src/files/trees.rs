@@ -1,8 +1,9 @@
 //! Directories that commands go through, with all that is in them.
 
 use super::tables::SEARCHERS;
-use super::{Access, Operand, Touched, only_reads, operands, option};
+use super::{Access, Operand, Touched, files_named, only_reads, operands, option};
 use crate::commands::{acts, base_name};
+use crate::programs::Arguments;
 use crate::shell::Word;
 
 /// A directory with all that is in it.
@@ -39,7 +40,14 @@ impl Tree {
 }
 
 /// The directories a command goes through.
-pub(super) fn through(name: &str, words: &[Word], access: Access, touched: &mut Touched) {
+pub(super) fn through(
+    name: &str,
+    words: &[Word],
+    arguments: &Arguments,
+    files: &[Word],
+    access: Access,
+    touched: &mut Touched,
+) {
     let any = |long: &[&str], letters: &[char]| {
         words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
             Some(given) => long.iter().any(|name| given.starts_with(name)),
@@ -63,10 +71,11 @@ pub(super) fn through(name: &str, words: &[Word], access: Access, touched: &mut 
         only: values(words, &["--include="]),
     };
     let mut named = Touched::default();
-    operands(words.iter(), access, &mut named);
+    files_named(files, access, &mut named);
     let tree = |root| Tree { root, skips: skips.clone(), ..Tree::here(access, name) };
-    // The first word is what is searched for: without another, the search is here.
-    if SEARCHERS.contains(&name) && named.files.len() < 2 {
+    // Without a directory the search is here; the first word may still be what is searched for.
+    let needed = if files.len() < arguments.operands.len() { 1 } else { 2 };
+    if SEARCHERS.contains(&name) && named.files.len() < needed {
         touched.trees.push(tree(None));
     }
     touched.trees.extend(named.files.into_iter().map(|(_, operand)| tree(Some(operand))));

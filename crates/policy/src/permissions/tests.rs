@@ -8,9 +8,12 @@ use ona_testkit::Disk;
 use proptest::prelude::*;
 use serde_json::json;
 
+mod git;
 mod hostile;
+mod spellings;
 
 use super::*;
+use crate::effects::Start;
 use crate::rule::{RuleError, Scope, Source};
 
 /// A call as the table writes it.

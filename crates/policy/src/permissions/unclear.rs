@@ -10,7 +10,7 @@ use ona_types::{Behavior, PermissionMode, World};
 
 use super::{Call, Permissions};
 use crate::commands;
-use crate::effects::{Access, TrackedFiles, Tree};
+use crate::effects::{Access, Given, TrackedFiles, Tree};
 use crate::path::Target;
 use crate::rule::{Rule, Scope};
 use crate::wildcard;
@@ -65,7 +65,9 @@ impl Permissions {
                 ));
             }
         }
-        if let Some(why) = call.effects.feeds_writer.as_ref().filter(|_| !bypassed) {
+        let effects = call.effects;
+        let writes_unknown = effects.feeds_writer.as_ref().or(effects.scatters.as_ref());
+        if let Some(why) = writes_unknown.filter(|_| !bypassed) {
             return Some(format!("{why}, and some paths are protected"));
         }
         let about_files: Vec<&Rule> =
@@ -80,14 +82,14 @@ fn unclear_files(world: &dyn World, call: &Call<'_>, rules: &[&Rule]) -> Option<
         return None;
     }
     let effects = call.effects;
-    if let Some(why) = &effects.unsure {
+    if let Some(why) = effects.unsure.as_ref().or(effects.links.as_ref()) {
         return Some(format!("{why}, and there are rules about files"));
     }
     let edits = |rule: &&&Rule| rule.path().is_some_and(|(tool, _)| tool == "Edit");
     if let Some(why) = effects.scatters.as_ref().filter(|_| rules.iter().any(|rule| edits(&rule))) {
         return Some(format!("{why}, and there are rules about files"));
     }
-    for (program, target) in &effects.given {
+    for Given { program, target, .. } in &effects.given {
         if let Some(rule) = rules.iter().find(|rule| is_about(rule, target)) {
             let (file, rule) = (target.named.display(), &rule.text);
             return Some(format!(

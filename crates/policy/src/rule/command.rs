@@ -60,10 +60,11 @@ impl CommandPattern {
         }
         let mut words = command.words.as_slice();
         loop {
-            let by_prefix = !commands::needs_exact_rule(words);
             let mut texts = commands::without_git_options(words, false);
             texts.push(text(words));
-            if texts.iter().any(|text| self.is_exactly(text) || (by_prefix && self.fits(text))) {
+            let fits =
+                texts.iter().any(|text| self.fits(text)) && !commands::needs_exact_rule(words);
+            if fits || texts.iter().any(|text| self.is_exactly(text)) {
                 return true;
             }
             match commands::unwrapped(words) {

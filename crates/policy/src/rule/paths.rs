@@ -143,7 +143,7 @@ fn shape(rest: &str, anchored: bool, behavior: Behavior) -> Result<Shape, RuleEr
         GlobBuilder::new(&text)
             .literal_separator(true)
             .build()
-            .map_err(|error| RuleError(error.kind().to_string()))
+            .map_err(|error| RuleError::Unreadable(error.kind().to_string()))
     });
     let globs = globs.into_iter().collect::<Result<_, _>>()?;
     Ok(Shape::Globs { globs, compiled: OnceLock::new() })

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
+use super::safe::Conditions;
 use super::{GitError, commit, git_with, whole};
 
 /// What a repository that is not ours must not make git do: speak another protocol, fetch others, run a filter. Objects
 /// are checked on the way in.
-const CAREFUL: [&str; 10] = [
-    "protocol.allow=never",
-    "protocol.https.allow=always",
-    "protocol.ssh.allow=always",
-    "protocol.file.allow=always",
-    "submodule.recurse=false",
+const CAREFUL: Conditions<'static> =
+    Conditions { settings: &CHECKED, protocols: Some("https:ssh:file") };
+
+const CHECKED: [&str; 5] = [
     "transfer.fsckObjects=true",
     "filter.lfs.smudge=",
     "filter.lfs.process=",
@@ -27,7 +26,7 @@ pub async fn fetch(url: &str, revision: Option<&str>, into: &Path) -> Result<Str
         &["fetch", "-q", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, revision],
         &["checkout", "-q", "--detach", "FETCH_HEAD"],
     ] {
-        let outcome = git_with(into, &CAREFUL, args, &[]).await?;
+        let outcome = git_with(into, CAREFUL, args, &[]).await?;
         whole(into, args[0], outcome)?;
     }
     commit(into, "HEAD").await

@@ -131,8 +131,19 @@ pub async fn changed_between(
         Some(old) => old.to_owned(),
         None => empty_tree(root).await?,
     };
-    let asked =
-        ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--relative", &old, new];
+    let asked = [
+        "diff-tree",
+        "-r",
+        "-z",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--relative",
+        &old,
+        new,
+    ];
     let entries: Vec<Entry> =
         raw(&said(root, &asked).await?).into_iter().filter(|entry| !entry.is_submodule).collect();
     let ids: Vec<&str> =

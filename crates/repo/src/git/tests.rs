@@ -284,3 +284,93 @@ async fn filters_of_the_repository_do_not_run_in_a_worktree_that_is_made() {
     let refused = worktrees::add(&repository.root(), &repository.root().join("w2"), "other").await;
     assert!(refused.unwrap_err().to_string().contains("cannot be switched off"));
 }
+
+/// Everything that ona asks git about the files of a work tree.
+async fn ask_about_files(root: &Path) {
+    listed(root, Some("HEAD")).await;
+    line_commits(root, "a.txt").await.unwrap();
+    worktrees::is_touched(root, root, "HEAD").await.unwrap();
+    files(root).await.unwrap();
+    worktrees::ignored_of(root, ".gitignore").await.unwrap();
+}
+
+#[tokio::test]
+async fn filters_of_the_repository_and_of_its_submodules_never_run() {
+    let (inner, outer) = (Repository::new(), Repository::new());
+    for repository in [&inner, &outer] {
+        repository.file(".gitattributes", "*.txt filter=odd\n");
+        repository.file(".gitignore", "*.log\n");
+        repository.file("a.txt", "1\n");
+        repository.commit("first");
+    }
+    let from = inner.root();
+    outer.git(&["submodule", "add", "-q", from.to_str().unwrap(), "module"]);
+    outer.commit("with a submodule");
+    let (root, module) = (outer.root(), outer.root().join("module"));
+    let ran = outer.dir.path().join("ran");
+    let set = |dir: &Path, key: &str| {
+        git_in(dir, &["config", key, &format!("touch {}; cat", ran.display())]);
+    };
+    // Through a file that the configuration includes, too.
+    let included = root.join(".git/more");
+    git_in(&root, &["config", "include.path", "more"]);
+    git_in(&root, &["config", "-f", included.to_str().unwrap(), "filter.odd.process", "false"]);
+    for kind in ["filter.odd.clean", "filter.odd.smudge"] {
+        set(&root, kind);
+        set(&module, kind);
+    }
+    for (file, content) in [("a.txt", "2\n"), ("module/a.txt", "2\n")] {
+        outer.file(file, content);
+    }
+    ask_about_files(&root).await;
+    assert!(!ran.exists(), "{}", fs::read_to_string(root.join(".git/config")).unwrap());
+    assert_eq!(listed(&root, Some("HEAD")).await.len(), 2);
+    // The test can fail: git itself runs it.
+    outer.git(&["config", "--unset", "include.path"]);
+    git_in(&root, &["status"]);
+    assert!(ran.exists());
+}
+
+#[tokio::test]
+async fn a_directory_that_only_looks_like_a_repository_is_not_used() {
+    let repository = Repository::new();
+    repository.file("packages/app/a.txt", "1\n");
+    let ran = repository.dir.path().join("ran");
+    let evil = format!("[core]\n\tfsmonitor = touch {}\n", ran.display());
+    for (place, common) in [("packages", "packages"), ("packages/app", "packages/app/common")] {
+        repository.file(&format!("{place}/HEAD"), "ref: refs/heads/main\n");
+        repository.file(&format!("{common}/config"), &evil);
+        repository.file(&format!("{common}/objects/keep"), "");
+        repository.file(&format!("{common}/refs/keep"), "");
+    }
+    repository.file("packages/app/commondir", "common\n");
+    repository.commit("first");
+    for dir in ["packages", "packages/app"] {
+        let dir = repository.root().join(dir);
+        for error in [
+            head(&dir).await.err(),
+            changed_since(&dir, None).await.err(),
+            line_commits(&dir, "a.txt").await.err(),
+            earlier_names(&dir, "a.txt").await.err(),
+            worktrees::branches(&dir).await.err(),
+        ] {
+            assert!(matches!(error, Some(GitError::LooksLikeRepository(_))), "{error:?}");
+        }
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
+fn the_function_for_shells_refuses_what_only_looks_like_a_repository() {
+    let dir = tempfile::tempdir().unwrap();
+    git_in(dir.path(), &["init", "-q", "--bare", "sub"]);
+    git_in(dir.path(), &["init", "-q", "real"]);
+    let said = |at: &str| {
+        let script = format!("{}git -C {at} rev-parse --git-dir", shell_function());
+        Command::new("bash").current_dir(dir.path()).args(["-c", &script]).output().unwrap()
+    };
+    assert!(said("real").status.success());
+    let refused = said("sub");
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("safe.bareRepository"));
+}

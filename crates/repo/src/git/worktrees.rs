@@ -1,13 +1,12 @@
 //! Worktrees that agents work in.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use ona_sandbox::Ending;
 
-use super::{GitError, git, git_with, head, said};
+use super::{GitError, git, head, said};
 
 /// Makes a worktree with a branch of its own, from the commit that is checked out. Returns that commit.
 pub async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitError> {
@@ -19,41 +18,8 @@ pub async fn add(root: &Path, path: &Path, branch: &str) -> Result<String, GitEr
     };
     let place = path.to_string_lossy();
     let add = ["worktree", "add", "-b", branch, &place, &base];
-    unfiltered(root, &add).await?;
+    said(root, &add).await?;
     Ok(base)
-}
-
-/// The output of a command that has to succeed, without the filter programs that the repository's own configuration would
-/// run on changed files: the user has not agreed to them. Filters in the user's own configuration run.
-async fn unfiltered(root: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
-    let keys = ["config", "--show-scope", "-z", "--name-only", "--get-regexp", "^filter\\."];
-    let outcome = git(root, &keys, &[]).await?;
-    let found = match outcome.ending {
-        // There are none.
-        Ending::Exited(1) => Vec::new(),
-        _ => super::whole(root, "config", outcome)?,
-    };
-    let mut settings = Vec::new();
-    // A scope and a key, in turn.
-    let mut words = found.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    while let (Some(scope), Some(key)) = (words.next(), words.next()) {
-        let Some((filter, _)) = key.rsplit_once('.') else { continue };
-        if !matches!(&*scope, "local" | "worktree") {
-            continue;
-        }
-        if filter.contains(['=', '\n']) {
-            let said =
-                format!("the repository has a filter that cannot be switched off: {filter:?}");
-            return Err(GitError::Failed { command: args[0].to_owned(), said });
-        }
-        settings.extend(
-            ["smudge=", "clean=", "process=", "required=false"]
-                .map(|key| format!("{filter}.{key}")),
-        );
-    }
-    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let outcome = git_with(root, &settings, args, &[]).await?;
-    super::whole(root, args[0], outcome)
 }
 
 /// The commit that a worktree was made at: where its HEAD has been first.
@@ -91,7 +57,7 @@ pub async fn ignored_of(root: &Path, patterns: &str) -> Result<Vec<Vec<u8>>, Git
 /// same.
 pub async fn is_touched(root: &Path, path: &Path, base: &str) -> Result<bool, GitError> {
     let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignored=traditional"];
-    let changed = unfiltered(path, &status).await?;
+    let changed = said(path, &status).await?;
     let own = |entry: &[u8]| {
         let name = entry.get(3..).unwrap_or_default();
         let copied = || is_same(root, path, Path::new(OsStr::from_bytes(name)));
@@ -124,9 +90,9 @@ fn is_same(one: &Path, other: &Path, name: &Path) -> bool {
         Some((file, meta.len()))
     };
     match (plain(one), plain(other)) {
-        (Some((one, length)), Some((other, same))) if length == same => {
-            fs::read(one).ok().is_some_and(|bytes| fs::read(other).is_ok_and(|it| it == bytes))
-        }
+        (Some((one, length)), Some((other, same))) if length == same => ona_files::content(one)
+            .ok()
+            .is_some_and(|bytes| ona_files::content(other).is_ok_and(|it| it == bytes)),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 //! joins by it, and one write touches one row of the index. Where a memory is forgotten the last one takes its number.
 //! What others did to the tables by hand is noticed by counting, and put right by the rebuild itself.
 
-use rusqlite::{Connection, Transaction};
+use crate::rows::{Connection, Transaction};
 
 use crate::store::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
+use crate::rows::Connection;
 use serde::Serialize;
 
 use super::{MemoryRow, ROW, Within, from_row, index};

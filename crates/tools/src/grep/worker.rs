@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -11,8 +10,10 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use super::{MAX_HEAP, OutputMode, Query};
-use crate::text::{self, MAX_LINE};
+use crate::text::{self, LINE_BYTES};
 use crate::walk::{self, Halt, Haltable};
+use ona_files::Links;
+use ona_policy::secrets::Redactor;
 
 /// Lines of output: each entry is one, and ends in a line end.
 #[derive(Default)]
@@ -65,8 +66,11 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn search(&mut self, path: &Path, batch: &mut Batch) -> io::Result<()> {
+        // A link that was put in the place of what the walk has found is not followed.
+        let open = ona_files::open(path, Links::Refuse).map_err(io::Error::other)?;
+        let file = open.ok_or(io::ErrorKind::NotFound)?;
         // Buffered, because the searcher reads the first three bytes on their own.
-        let reader = BufReader::new(Haltable::new(File::open(path)?, self.halt));
+        let reader = BufReader::new(Haltable::new(file, self.halt));
         let query = self.query;
         let mut hits = Hits { query, path, name: None, batch, count: 0, nul: None };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut hits);
@@ -146,7 +150,7 @@ impl Sink for Hits<'_> {
             (OutputMode::Content, None) => {
                 for (line, number) in found.lines().zip(0..) {
                     let number = found.line_number().map(|first| first + number);
-                    self.show(':', number, &shown(line));
+                    self.show(':', number, &shown(line, &self.query.redactor));
                     if self.is_full() {
                         return Ok(false);
                     }
@@ -158,7 +162,8 @@ impl Sink for Hits<'_> {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         if self.nul.is_none() {
-            self.show('-', context.line_number(), &shown(context.bytes()));
+            let line = shown(context.bytes(), &self.query.redactor);
+            self.show('-', context.line_number(), &line);
         }
         Ok(!self.is_full())
     }
@@ -175,10 +180,10 @@ impl Sink for Hits<'_> {
 }
 
 /// A line as shown: without its end, and cut if it is long.
-fn shown(line: &[u8]) -> String {
+fn shown(line: &[u8], redactor: &Redactor) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Enough bytes for one character too many, so that a huge line is not decoded as a whole.
-    let start = line.get(..4 * (MAX_LINE + 1)).unwrap_or(line);
-    text::cut_line(&String::from_utf8_lossy(start)).0.into_owned()
+    // A huge line is not decoded as a whole.
+    let start = line.get(..LINE_BYTES).unwrap_or(line);
+    text::cut_line(&String::from_utf8_lossy(start), redactor).0.into_owned()
 }

@@ -8,13 +8,13 @@ use ona_mcp::{Body, CallOutcome, ContentPart, ResourceContent};
 use ona_types::{OutcomeClass, TRUNCATED_SUFFIX, ToolOutput, ToolUseId};
 
 use crate::attached::attach_picture;
-use crate::context::ToolContext;
+use crate::context::Outputs;
 
 /// What a call answered.
 pub(crate) fn of_call(
     outcome: CallOutcome,
     own_limit: Option<usize>,
-    cx: &ToolContext<'_>,
+    cx: &Outputs<'_>,
 ) -> ToolOutput {
     let mut texts = Vec::new();
     let mut attachments = Vec::new();
@@ -57,13 +57,13 @@ pub(crate) fn of_call(
 }
 
 /// What a resource is, as a result.
-pub(crate) fn of_resources(contents: &[ResourceContent], cx: &ToolContext<'_>) -> ToolOutput {
+pub(crate) fn of_resources(contents: &[ResourceContent], cx: &Outputs<'_>) -> ToolOutput {
     let texts: Vec<String> = contents.iter().map(|one| of_resource(one, cx)).collect();
     ToolOutput::success(bounded(texts.join("\n"), cx.settings.mcp_output_chars, cx))
 }
 
 /// What is in a resource, in words: text as it is, bytes in a file.
-fn of_resource(resource: &ResourceContent, cx: &ToolContext<'_>) -> String {
+fn of_resource(resource: &ResourceContent, cx: &Outputs<'_>) -> String {
     match &resource.body {
         Body::Text(text) => format!("[{}]\n{text}", resource.uri),
         Body::Blob(data) => {
@@ -74,7 +74,7 @@ fn of_resource(resource: &ResourceContent, cx: &ToolContext<'_>) -> String {
 }
 
 /// Keeps bytes in a file, and says where.
-fn saved(data: &str, mime: &str, cx: &ToolContext<'_>) -> String {
+fn saved(data: &str, mime: &str, cx: &Outputs<'_>) -> String {
     let Ok(bytes) = STANDARD.decode(data) else {
         return format!("[{mime} left out: it is not valid base64]");
     };
@@ -123,7 +123,7 @@ fn ending(mime: &str) -> String {
 }
 
 /// Text up to a limit; the full text is in a file.
-pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> String {
+pub(crate) fn bounded(text: String, limit: usize, cx: &Outputs<'_>) -> String {
     if text.char_indices().nth(limit).is_none() {
         return text;
     }
@@ -138,7 +138,7 @@ pub(crate) fn bounded(text: String, limit: usize, cx: &ToolContext<'_>) -> Strin
     format!("{}\n{TRUNCATED_SUFFIX} (cut after {limit} characters; {whole})", &text[..cut])
 }
 
-fn keep(name: &str, bytes: &[u8], cx: &ToolContext<'_>) -> std::io::Result<String> {
+fn keep(name: &str, bytes: &[u8], cx: &Outputs<'_>) -> std::io::Result<String> {
     let (path, mut file) = cx.host.new_output(cx.session, name)?;
     file.write_all(bytes)?;
     Ok(path.display().to_string())

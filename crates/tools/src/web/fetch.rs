@@ -12,6 +12,7 @@ use url::Url;
 
 use super::capped;
 use super::get::{self, Body, Got};
+use super::names::check_literal;
 use super::page::{self, Page};
 use crate::context::{Place, ToolContext};
 use crate::facts::{Facts, ModelNeed};
@@ -57,6 +58,16 @@ impl BuiltIn for WebFetch {
             return Err(InputError::new(Self::NAME, why));
         }
         Ok(Effects { hosts: vec![link::host(&url)], ..Effects::default() })
+    }
+
+    /// What a name leads to is only known when it is looked up.
+    fn unusable(input: &WebFetchInput, services: &dyn SessionServices) -> Option<String> {
+        let url = link::parse(&input.url).ok()?;
+        let private = FetchSettings::of(&services.web_fetch()).private;
+        match private.iter().any(|host| host.covers(&url)) {
+            true => None,
+            false => check_literal(&url).err().map(|why| why.to_string()),
+        }
     }
 
     fn model_need(services: &dyn SessionServices) -> ModelNeed {

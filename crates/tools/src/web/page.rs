@@ -2,6 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use htmd::HtmlToMarkdown;
+use ona_policy::secrets::Redactor;
 
 use super::MAX_CONTENT;
 use crate::context::ToolContext;
@@ -212,33 +213,40 @@ pub(super) async fn read(
                 let why = "its server declares it as text, but it contains binary data";
                 return Err(HelperError::Refused(why.to_owned()));
             }
-            Ok(bounded(text, false))
+            Ok(bounded(text, false, cx.redactor))
         }
         Kind::Html => {
             let html = decode(&body, content_type, kind).into_bytes();
             if html.is_empty() {
                 return Ok((String::new(), false));
             }
-            let read = read_aside(cx, HTML_TEXT, html, MAX_CONTENT + 1, limit).await?;
+            let read = read_aside(cx, &[HTML_TEXT], html, MAX_CONTENT + 1, limit).await?;
             let text = String::from_utf8_lossy(&read.bytes);
             // The line end is the printer's.
-            Ok(bounded(text.strip_suffix('\n').unwrap_or(&text).to_owned(), read.truncated))
+            Ok(bounded(
+                text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+                read.truncated,
+                cx.redactor,
+            ))
         }
         Kind::Pdf => {
-            let read = read_aside(cx, PDF_TEXT, body, MAX_PDF_TEXT, limit).await?;
+            let most = MAX_CONTENT.to_string();
+            let command = [PDF_TEXT, "--bytes", &most];
+            let read = read_aside(cx, &command, body, MAX_PDF_TEXT, limit).await?;
             let too_long = |_| HelperError::Refused("its text is too long to be read".to_owned());
-            let pages: Vec<String> = serde_json::from_slice(&read.bytes).map_err(too_long)?;
-            let last = u32::try_from(pages.len()).unwrap_or(u32::MAX);
-            Ok(bounded(pdf::render(&pages, 1..=last), false))
+            let text: pdf::Extract = serde_json::from_slice(&read.bytes).map_err(too_long)?;
+            Ok(bounded(text.render(), !text.is_whole(), cx.redactor))
         }
     }
 }
 
 /// No more of a text than can be shown.
-fn bounded(mut text: String, cut: bool) -> (String, bool) {
-    let longer = text.len() > MAX_CONTENT;
-    text.truncate(text.floor_char_boundary(MAX_CONTENT));
-    (text, cut || longer)
+fn bounded(text: String, cut: bool, redactor: &Redactor) -> (String, bool) {
+    if !cut && text.len() <= MAX_CONTENT {
+        return (text, false);
+    }
+    let text = redactor.cut_after(&text[..text.floor_char_boundary(MAX_CONTENT)]);
+    (text, true)
 }
 
 #[cfg(test)]
@@ -318,8 +326,8 @@ mod tests {
     #[test]
     fn a_text_is_cut_where_it_is_too_long() {
         let long = "é".repeat(MAX_CONTENT);
-        let (text, cut) = bounded(long, false);
+        let (text, cut) = bounded(long, false, &Redactor::default());
         assert!(cut && text.len() == MAX_CONTENT);
-        assert_eq!(bounded("a".to_owned(), false), ("a".to_owned(), false));
+        assert_eq!(bounded("a".to_owned(), false, &Redactor::default()), ("a".to_owned(), false));
     }
 }

@@ -1,13 +1,13 @@
 //! Finding entries of the ledger.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 
 use ona_files::jsonl::Backward;
 use regex::bytes::Regex;
 
 use super::Ledger;
-use crate::entry::{TraceEntry, parse_line};
+use crate::entry::{Dialect, TraceEntry, parse_line};
 
 /// Entries that were read, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,20 +125,23 @@ impl Ledger {
         Ok(recent)
     }
 
+    /// Which of these hashes no entry has.
+    pub fn lacks<'h>(&self, hashes: impl Iterator<Item = &'h str>) -> io::Result<HashSet<&'h str>> {
+        let mut present = HashSet::new();
+        for line in self.read()? {
+            // Only in ona's own lines the hash is checked.
+            if let Ok((Dialect::Ona, entry)) = line?.entry {
+                present.extend(entry.entry_hash);
+            }
+        }
+        Ok(hashes.filter(|hash| !present.contains(*hash)).collect())
+    }
+
     /// The entry with this id.
     pub fn find(&self, id: &str) -> io::Result<Option<TraceEntry>> {
-        self.first(|entry| entry.id == id)
-    }
-
-    /// Whether an entry has this hash.
-    pub fn contains(&self, entry_hash: &str) -> io::Result<bool> {
-        Ok(self.first(|entry| entry.entry_hash.as_deref() == Some(entry_hash))?.is_some())
-    }
-
-    fn first(&self, wanted: impl Fn(&TraceEntry) -> bool) -> io::Result<Option<TraceEntry>> {
         for line in self.read()? {
             if let Ok((_, entry)) = line?.entry
-                && wanted(&entry)
+                && entry.id == id
             {
                 return Ok(Some(entry));
             }
@@ -212,6 +215,7 @@ mod tests {
         let both = Filter { intent: Some("INT-1"), file: Some("a.rs"), ..all };
         assert_eq!(numbers(both, 1), (vec![4], 1));
         let hash = ledger.entries().unwrap().entries[1].entry_hash.clone().unwrap();
-        assert!(ledger.contains(&hash).unwrap() && !ledger.contains("sha256:0").unwrap());
+        let wanted = ["sha256:0", &hash, "sha256:1"];
+        assert_eq!(ledger.lacks(wanted.into_iter()).unwrap(), ["sha256:0", "sha256:1"].into());
     }
 }

@@ -1,15 +1,15 @@
 //! Verifies the hash chain of the ledger.
 //!
 //! A line is good when its hash is that of its content, the line it names as the one before it stands before it,
-//! and its number is the next. Two branches of a repository may both have added lines; after a merge of the two
+//! its number is the next, and it does not repeat a line. Two branches of a repository may both have added lines; after a merge of the two
 //! files some line then names one further up than its neighbour, or none at all where both began a trace. That is
 //! a fork, which is counted but not bad: nothing was changed or removed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use ona_files::jsonl::{Forward, RawLine};
-use ona_types::canonical::CanonicalError;
+use ona_types::canonical::{self, CanonicalError};
 use serde_json::Value;
 
 use super::read::reader;
@@ -49,7 +49,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Whether every line of the chain is as it was written.
+    /// Whether every line of the chain is as it was written. An entry that is missing may be on another branch.
     pub fn is_clean(&self) -> bool {
         self.first_bad.is_none()
     }
@@ -95,6 +95,8 @@ struct Walk {
     known: HashMap<String, u64>,
     /// Fragments that no entry has noted yet: line, hash, why it is bad.
     fragments: Vec<(u64, String, String)>,
+    /// The content of every line of other writers so far.
+    foreign: HashSet<String>,
     /// The line of the last entry of ona's.
     last_entry: u64,
 }
@@ -123,7 +125,14 @@ impl Walk {
                     self.bad(line.number, why.to_string());
                 }
             }
-            Some(_) => self.found.foreign += 1,
+            Some(_) => {
+                self.found.foreign += 1;
+                if let Ok(content) = canonical::hash(&value)
+                    && !self.foreign.insert(content.to_string())
+                {
+                    self.bad(line.number, BadEntry::Repeated.to_string());
+                }
+            }
             None => self.bad(line.number, "it is JSON, but not a trace record".to_owned()),
         }
     }
@@ -147,10 +156,12 @@ impl Walk {
         if hash != claimed {
             return Err(BadEntry::WrongHash(hash));
         }
+        // A copy is neither a fork nor the start of a second chain.
+        if again {
+            return Err(BadEntry::Repeated);
+        }
         let expected = match (before, prev) {
             (Some(before), _) => before + 1,
-            // A copy of a first line does not start a second chain.
-            (None, None) if again => return Err(BadEntry::Repeated),
             (None, None) => 1,
             (None, Some(prev)) => return Err(BadEntry::NoPrevious(prev)),
         };

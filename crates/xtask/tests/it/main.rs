@@ -23,6 +23,7 @@ mod catalogue;
 mod cites;
 mod cycles;
 mod error_types;
+mod file_reads;
 mod files;
 mod layers;
 mod markdown;

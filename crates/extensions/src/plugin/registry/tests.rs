@@ -41,16 +41,16 @@ impl World {
     fn acting(&self, given: &[PathBuf], enabled: &Value) -> (Vec<String>, Vec<String>) {
         let enabled: Option<BTreeMap<String, bool>> =
             serde_json::from_value(enabled.clone()).unwrap();
-        let (plugins, warnings) = acting(&PluginQuery {
+        let active = acting(&PluginQuery {
             ona_config: self.dir.path(),
             given,
             added: true,
             repository: Path::new("/here"),
             enabled: &enabled.unwrap_or_default(),
         });
-        let runs =
-            plugins.iter().map(|plugin| format!("{} {}", plugin.id, plugin.runs().join(",")));
-        (runs.collect(), warnings.iter().map(ToString::to_string).collect())
+        let runs = active.plugins.iter();
+        let runs = runs.map(|plugin| format!("{} {}", plugin.id, plugin.runs().join(",")));
+        (runs.collect(), active.problems().map(ToString::to_string).collect())
     }
 }
 
@@ -119,8 +119,8 @@ fn a_plugin_that_is_given_wins_for_the_session() {
     world.plugin(&given[1], "kit", "twice");
     let (runs, said) = world.acting(&given, &json!({}));
     assert_eq!(runs, ["kit hook on Stop: given"]);
-    assert!(said[0].contains("another given plugin is called `kit`"), "{said:?}");
-    assert!(said[1].contains("none is not a plugin"), "{said:?}");
+    assert!(said[1].contains("another given plugin is called `kit`"), "{said:?}");
+    assert!(said[0].contains("none is not a plugin"), "{said:?}");
 }
 
 #[test]

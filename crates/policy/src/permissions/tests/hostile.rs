@@ -4,7 +4,7 @@ use super::*;
 use ona_testkit::git;
 
 /// A project on disk, with what an attacker could have put there.
-fn hostile_project() -> (tempfile::TempDir, Surroundings) {
+pub(super) fn hostile_project() -> (tempfile::TempDir, Surroundings) {
     let dir = tempfile::tempdir().unwrap();
     let app = dir.path().canonicalize().unwrap().join("app");
     for sub in ["secrets", "sub", "own"] {
@@ -32,7 +32,7 @@ fn hostile_project() -> (tempfile::TempDir, Surroundings) {
     (dir, around)
 }
 
-fn verdict(
+pub(super) fn verdict(
     around: &Surroundings,
     rules: &[(Behavior, &str)],
     mode: PermissionMode,
@@ -42,7 +42,8 @@ fn verdict(
         Rule::parse(text, *behavior, Source::of(Scope::User), &around.anchors()).unwrap().0
     });
     let permissions = Permissions::new(rules.collect(), mode, around.clone());
-    let effects = Effects::of_shell(&Disk, command, &around.cwd).unwrap();
+    let start = Start { cwd: &around.cwd, home: Some(&around.home) };
+    let effects = Effects::of_shell(&Disk, command, start).unwrap();
     let input = json!({"command": command});
     permissions
         .judge(&Call {
@@ -217,8 +218,7 @@ fn what_is_free_only_reads_and_only_inside() {
         assert_eq!(verdict(&around, &[], DontAsk, command), Allow, "{command}");
     }
     // A repository whose configuration runs something.
-    std::fs::create_dir_all(around.cwd.join(".git")).unwrap();
-    std::fs::write(around.cwd.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    git(&around.cwd, &["init", "-q"]);
     assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Allow);
     std::fs::write(around.cwd.join(".git/config"), "[core]\n\tfsmonitor = ./evil\n").unwrap();
     assert_eq!(verdict(&around, &[], DefaultMode, "git status"), Ask);

@@ -1,0 +1,215 @@
+//! Attempts to get past the rules and the intent gate with the command lines of ordinary programs, through the real
+//! binary.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use ona_testkit::{Project, run};
+use serde_json::{Value, json};
+
+use crate::gate::governed;
+use crate::intent_gate;
+
+/// What ona says it would do with a command line.
+fn verdict(project: &Project, command: &str) -> String {
+    let explained = run(&mut project.ona(["explain", "--json", "--bash", command]));
+    let explained: Value = serde_json::from_str(&explained.stdout)
+        .unwrap_or_else(|_| panic!("{command}: {}", explained.stderr));
+    explained["verdict"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_denied_file_is_denied_however_a_command_names_it() {
+    let project = governed(&json!({"permissions": {
+        "allow": ["Bash"], "deny": ["Read(.env)", "Read(~/.ssh/**)"],
+    }}));
+    project.file(".env", "TOKEN=live\n");
+    project.file("a.txt", "x\n");
+    fs::create_dir_all(project.path("src")).unwrap();
+    fs::create_dir_all(project.home().join(".ssh")).unwrap();
+    fs::write(project.home().join(".ssh/id_rsa"), "key\n").unwrap();
+    symlink(project.home().join(".ssh/id_rsa"), project.path("-l")).unwrap();
+    symlink(".", project.path("q")).unwrap();
+    for command in [
+        "cat -- -l",
+        "wc -- -l",
+        "diff --to-file=.env a.txt",
+        "grep -nf.env a.txt",
+        "tar -cf t -T .env",
+        "curl -K.env https://x.example",
+        "jq --rawfile a .env . a.txt",
+        "sed 'r .env' a.txt",
+        "cat q/.env",
+        "cd src && cat ../.env",
+        "env -C src cat ../.env",
+        "cat ~/.ssh/id_rsa",
+        "cat \"${HOME}\"/.ssh/id_rsa",
+        "cd ~/.ssh && cat id_rsa",
+        "cd; cat .ssh/id_rsa",
+        "someprogram --key=.env",
+    ] {
+        assert_eq!(verdict(&project, command), "deny", "{command}");
+    }
+    // It is what then happens, too.
+    let said = project.refused("Bash", json!({"command": "cat -- -l"}));
+    assert!(!said.contains("key\n"), "{said}");
+    for command in ["ln -s . r; cat r/a.txt", "env -C src cat x"] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in ["cat a.txt", "sed -n 1p a.txt", "grep -rn .env src", "ls -la .env"] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn reading_through_a_link_behind_two_dashes_is_not_free() {
+    let project = governed(&json!({}));
+    fs::write(project.home().join("secret"), "key\n").unwrap();
+    symlink(project.home().join("secret"), project.path("-l")).unwrap();
+    project.file("a.txt", "x\n");
+    for command in ["cat -- -l", "head -- -l", "sort -- -l", "diff -- -l a.txt"] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in ["cat -- a.txt", "cat a.txt", "grep -rn x .", "sed -n 1p a.txt", "git status"] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn a_rule_for_a_program_does_not_let_it_run_others() {
+    let own =
+        ["sed", "tar", "rg", "awk", "find", "sort", "zip", "rsync", "ssh", "man", "split", "less"];
+    let rules: Vec<String> = own.iter().map(|name| format!("Bash({name} *)")).collect();
+    let project = governed(&json!({"permissions": {"allow": rules}}));
+    project.file("a.txt", "x\n");
+    for command in [
+        "sed 's:.*:touch p:e' a.txt",
+        "sed -n '1e touch p' a.txt",
+        "tar cf t --checkpoint=1 --checkpoint-a=exec='touch p' a.txt",
+        "tar cIf 'touch p' t a.txt",
+        "rg --hostname-bin=./p x",
+        "awk 'BEGIN { system(\"touch p\") }'",
+        "awk 'BEGIN { \"touch p\" | getline }'",
+        "find . -execdir touch p ';'",
+        "sort --compress-prog=./p a.txt",
+        "zip t.zip a.txt -T -TT ./p",
+        "rsync -ae ./p a.txt h:",
+        "ssh -oProxyCommand=./p h",
+        "man -P./p ls",
+        "split --filter=./p a.txt",
+        "less '+!./p' a.txt",
+    ] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in
+        ["sed 's/a/e/' a.txt", "tar cf t a.txt", "awk '$1 > 2 || /a|b/' a.txt", "rsync -a a.txt b"]
+    {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn protected_files_are_asked_about_whatever_brings_them() {
+    let own = ["tar", "unzip", "patch", "awk", "sed", "shuf", "cp", "rsync", "mv"];
+    let rules: Vec<String> = own.iter().map(|name| format!("Bash({name} *)")).collect();
+    let project = governed(&json!({"permissions": {"allow": rules}}));
+    project.file("a.txt", "x\n");
+    project.file("good/lib.txt", "x\n");
+    project.file("bad/.git/hooks/pre-commit", "x\n");
+    for name in ["good", "bad"] {
+        let packed = run(project
+            .command("tar")
+            .args(["-czf", &format!("{name}.tgz"), "-C", name, "."])
+            .current_dir(project.dir()));
+        assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    }
+    project.file("good.patch", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n");
+    project.file("bad.patch", "--- /dev/null\n+++ b/.git/hooks/x\n@@ -0,0 +1 @@\n+y\n");
+    for command in [
+        "tar xzf bad.tgz",
+        "tar -xf bad.tgz",
+        "tar xf nowhere.tgz",
+        "patch -p1 < bad.patch",
+        "patch -p1 -i bad.patch",
+        "unzip nowhere.zip",
+        "awk '{ print > \".git/hooks/x\" }' a.txt",
+        "sed -n 'w .bashrc' a.txt",
+        "shuf --output=.bashrc a.txt",
+        "cp -r bad/. .",
+        "rsync -a bad/ .",
+        "mv a.txt .git/hooks/x",
+    ] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in [
+        "tar xzf good.tgz",
+        "patch -p1 < good.patch",
+        "cp -r good copy",
+        "awk '{ print > \"o\" }' a.txt",
+    ] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn a_bare_deny_of_edit_covers_what_commands_write() {
+    for rule in ["Edit", "Write"] {
+        let project = governed(&json!({"permissions": {"allow": ["Bash"], "deny": [rule]}}));
+        project.file("a.txt", "x\n");
+        for command in [
+            "echo x > f",
+            "tee f",
+            "sed -i s/x/y/ a.txt",
+            "cp a.txt f",
+            "rm a.txt",
+            "cd . && echo x > f",
+        ] {
+            assert_eq!(verdict(&project, command), "deny", "{rule}: {command}");
+        }
+        project.refused("Bash", json!({"command": "echo x > f"}));
+        assert!(!project.path("f").exists());
+        for command in ["cat a.txt", "echo x > /dev/null", "ls 2>&1"] {
+            assert_eq!(verdict(&project, command), "allow", "{rule}: {command}");
+        }
+    }
+}
+
+#[test]
+fn the_intent_gate_judges_a_write_where_the_command_has_gone() {
+    for policy in ["", "failure_mode: closed\n"] {
+        let project = intent_gate::governed(policy);
+        for dir in ["docs", "src", "lib"] {
+            fs::create_dir_all(project.path(dir)).unwrap();
+        }
+        let elsewhere = project.home().join("elsewhere");
+        fs::create_dir_all(&elsewhere).unwrap();
+        project.ok("SelectActiveIntent", json!({"intent_id": "INT-1"}));
+        let outside = elsewhere.display();
+        for command in [
+            "cd docs && echo x > z.txt".to_owned(),
+            "cd docs; echo x > z.txt".to_owned(),
+            "(cd lib && echo x > z.md)".to_owned(),
+            "pushd lib && echo x > z.md && popd".to_owned(),
+            "cd src && echo x > ../lib/z.md".to_owned(),
+            "cd lib && touch z.md".to_owned(),
+            format!("cd {outside} && echo x > f"),
+            format!("cd {outside}; echo x > f"),
+            format!("cd {outside} && tee f < /dev/null"),
+            "cd ../home/elsewhere && echo x > f".to_owned(),
+        ] {
+            let said = project.refused("Bash", json!({"command": command}));
+            assert!(said.contains("scope"), "{policy}{command}: {said}");
+        }
+        for gone in ["docs/z.txt", "lib/z.md"] {
+            assert!(!project.path(gone).exists(), "{gone}");
+        }
+        assert!(!elsewhere.join("f").exists());
+        project.ok("Bash", json!({"command": "cd docs && echo x > z.md"}));
+        project.ok("Bash", json!({"command": "cd ../src; echo x > a.rs"}));
+        let traced: Vec<String> =
+            intent_gate::trace(&project).iter().map(ToString::to_string).collect();
+        for file in ["docs/z.md", "src/a.rs"] {
+            assert!(traced.iter().any(|entry| entry.contains(file)), "{file}: {traced:?}");
+        }
+    }
+}

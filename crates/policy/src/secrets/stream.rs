@@ -1,0 +1,84 @@
+//! Masks live values in a stream of bytes that goes to a file.
+
+use super::{MASK, Redactor};
+
+/// A stream without live values. What may be the beginning of one waits for the next piece.
+#[derive(Debug)]
+pub struct MaskedBytes {
+    redactor: Redactor,
+    held: Vec<u8>,
+}
+
+impl MaskedBytes {
+    /// Masks what the redactor knows.
+    pub fn new(redactor: Redactor) -> Self {
+        Self { redactor, held: Vec::new() }
+    }
+
+    /// What can be written after this piece came.
+    pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(piece);
+        let values = self.redactor.every_value();
+        let begins = |value: &String| {
+            let most = self.held.len().min(value.len() - 1);
+            (1..=most).rev().find(|length| self.held.ends_with(&value.as_bytes()[..*length]))
+        };
+        let open = values.iter().filter_map(begins).max().unwrap_or(0);
+        let rest = self.held.split_off(self.held.len() - open);
+        self.redactor.mask_live_bytes(std::mem::replace(&mut self.held, rest))
+    }
+
+    /// What is left when the stream ends.
+    pub fn end(&mut self) -> Vec<u8> {
+        self.redactor.mask_live_bytes(std::mem::take(&mut self.held))
+    }
+}
+
+impl Redactor {
+    fn mask_live_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let masked = match &self.live {
+            Some(live) if live.is_match(&bytes) => {
+                let mut masked = Vec::with_capacity(bytes.len());
+                live.replace_all_with_bytes(&bytes, &mut masked, |_, _, into| {
+                    into.extend_from_slice(MASK.as_bytes());
+                    into.extend_from_slice(b"live]");
+                    true
+                });
+                masked
+            }
+            _ => bytes,
+        };
+        match self.late() {
+            Some(late) => late.mask_live_bytes(masked),
+            None => masked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_value_in_pieces_is_masked_and_nothing_else_is_lost(
+            words in prop::collection::vec(prop_oneof![
+                Just(&b"t0p-secret-value"[..]), Just(&b"t0p-secret"[..]), Just(&b"\xff\xfe"[..]),
+                Just(&b" x\n"[..]), Just(&b"t0p-"[..])
+            ], 0..12),
+            size in 1usize..20,
+        ) {
+            let whole = words.concat();
+            let redactor = Redactor::knowing(["t0p-secret-value".to_owned()]);
+            let mut stream = MaskedBytes::new(redactor.clone());
+            let mut written = Vec::new();
+            for piece in whole.chunks(size) {
+                written.extend(stream.pass(piece));
+            }
+            written.extend(stream.end());
+            prop_assert_eq!(written, redactor.mask_live_bytes(whole));
+        }
+    }
+}
