@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use ona_config::trust::Origin;
-use ona_policy::{TOOL_NAMES, tool_named, wildcard};
+use ona_effects::wildcard;
+use ona_policy::{TOOL_NAMES, tool_named};
 use ona_types::{Effort, PermissionMode};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A call that another agent's host runs: judged by the same stages, never run here.
 
-use ona_policy::Effects;
+use ona_effects::Effects;
 use ona_store::StoreError;
 use ona_tools::Tool;
 use ona_types::ToolUseId;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ona_hooks::{HookHost, HookLayer, HookPlane, HookWarning, collect};
 use ona_policy::secrets::Redactor;
-use ona_policy::{Call, Permissions, Scope, Source};
+use ona_policy::{Anchors, Call, Permissions, Scope, Source};
 use ona_store::{Seat, StoreError};
 use ona_tools::{Host, Place};
 use ona_types::{PermissionMode, RuleValue};
@@ -186,7 +186,7 @@ impl Governance {
         let redactor = redactor(config, &basis.secrets, &basis.layers);
         let (host, hook_host, problems) = hosts(core, &basis, &merged, &redactor);
         warnings.extend(problems);
-        let hooks = HookPlane::new(entries, hook_host, permissions.around().anchors());
+        let hooks = HookPlane::new(entries, hook_host, Anchors::of(permissions.around()));
         let permissions = Arc::new(permissions);
         let core = Arc::clone(core);
         Self {

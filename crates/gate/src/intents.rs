@@ -11,14 +11,14 @@ pub mod select;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ona_effects::Effects;
+use ona_effects::path::Target;
 use ona_intents::file::{Found, Intent};
 use ona_intents::gate::{Allowed, CallClass, Decision};
 use ona_intents::hook_policy::{Class, Classified, HookPolicy, MutationClassCheck};
 use ona_intents::refusal::Refusal;
 use ona_intents::scope::relative;
 use ona_intents::{Asked, Workspace};
-use ona_policy::Effects;
-use ona_policy::path::Target;
 use ona_policy::secrets::Redactor;
 use ona_store::{Seat, Store, StoreError};
 use ona_tools::Tool;

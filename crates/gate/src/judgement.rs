@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use ona_effects::Effects;
 use ona_hooks::{About, Fired};
-use ona_policy::{Call, Effects};
+use ona_policy::Call;
 use ona_store::{Decision, StoreError};
 use ona_tools::{InputError, Tool};
 use ona_trace::TraceEntry;

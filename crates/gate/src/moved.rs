@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use ona_policy::Effects;
-use ona_policy::path::Target;
+use ona_effects::Effects;
+use ona_effects::path::Target;
 use ona_types::gate::{Answer, StageName, Verdict};
 
 use super::judgement::Judgement;

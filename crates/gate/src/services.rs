@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ona_effects::Effects;
 use ona_front::{Event, Human};
 use ona_hooks::Judge;
 use ona_mcp::{OnProgress, Pool};
-use ona_policy::{By, Call, Effects};
+use ona_policy::{By, Call};
 use ona_store::{StoreError, TaskRow};
 use ona_tools::{
     AgentOrder, AgentType, AlsoRuled, Calling, Deferred, ServiceError, SessionServices, SkillView,

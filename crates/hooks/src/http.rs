@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ona_policy::wildcard;
+use ona_effects::wildcard;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Url, redirect};
 

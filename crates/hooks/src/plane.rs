@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ona_effects::Effects;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Anchors, Call, Effects, Rule, RuleFacts};
+use ona_policy::{Anchors, Call, Rule, RuleFacts};
 use ona_sandbox::Marker;
 use ona_types::hook::{HookBase, HookDetail, HookEvent, HookInput, HookInvocation};
 use ona_types::{Behavior, SessionId, ToolUseId};

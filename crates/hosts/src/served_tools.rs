@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_effects::Effects;
+use ona_effects::path::Target as PathTarget;
 use ona_files::ReadError;
 use ona_intents::file::Intent;
 use ona_intents::gate::Decision;
@@ -13,8 +15,6 @@ use ona_intents::refusal::Refusal;
 use ona_intents::scope::locate;
 use ona_intents::{Asked, Workspace};
 use ona_mcp::{Answer, BoxFuture, Call, Hints, ToolSet, ToolSpec, UnknownTool};
-use ona_policy::Effects;
-use ona_policy::path::Target as PathTarget;
 use ona_repo::Disk;
 use ona_store::{NewSession, Store, StoreError, is_foreign};
 use ona_trace::blame::{Blame, Block, Origin, Target, blame};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use ona_policy::path::Target;
-use ona_policy::{Effects, Start};
+use ona_effects::path::Target;
+use ona_effects::{Effects, Start};
 use ona_repo::Disk;
 use ona_tools::Place;
 use ona_types::{ToolKind, WriteAction};

@@ -1,7 +1,8 @@
 //! The tools of other hosts, as the gate sees them: what each does, and what a call of it would touch.
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_tools::{Facts, InputError, PREFIX, Place, Running, Tool, ToolContext};
 use ona_types::{ToolKind, ToolOutput, WriteAction};
 use serde_json::{Value, json};

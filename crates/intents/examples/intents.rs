@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ona_effects::{Effects, path};
 use ona_intents::file::{INTENTS_FILE, Intents};
 use ona_intents::gate::Decision;
 use ona_intents::{Asked, Workspace};
-use ona_policy::{Effects, path};
 use ona_repo::Disk;
 use ona_trace::blame::{Target, blame};
 use ona_trace::class::Versions;

@@ -7,7 +7,7 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::Target;
+use ona_effects::path::Target;
 
 use crate::file::{Found, Intent, Intents, LoadError};
 use crate::hook_policy::{Class, Classified, FailureMode, HookPolicy, WriteMetadata};

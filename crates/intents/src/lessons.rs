@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_effects::shell;
 use ona_files::{ReadError, ReplaceError, ReplaceOptions, read_resolved_text, replace};
 use ona_policy::secrets::Redactor;
-use ona_policy::shell;
 
 use crate::text::line_end;
 use ona_trace::paths::{UnsafePath, inside};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ona_policy::Effects;
+use ona_effects::Effects;
 use ona_trace::Ledger;
 use ona_trace::paths::UnsafePath;
 use ona_types::ToolKind;

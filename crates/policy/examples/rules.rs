@@ -4,10 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ona_policy::path::Target;
-use ona_policy::{
-    Call, Effects, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source, Surroundings,
-};
+use ona_effects::path::Target;
+use ona_effects::{Effects, Surroundings};
+use ona_policy::{Anchors, Call, Permissions, Rule, RuleFacts, RuleSubject, Scope, Source};
 use ona_testkit::Disk;
 use ona_types::{Behavior, PermissionMode};
 use serde_json::json;
@@ -33,7 +32,7 @@ fn main() {
             _ => format!("WebFetch(domain:host{n}.example.com)"),
         };
         let source = Source::of(Scope::User);
-        Rule::parse(&text, behaviors[n % 3], source, &around.anchors()).unwrap().0
+        Rule::parse(&text, behaviors[n % 3], source, &Anchors::of(&around)).unwrap().0
     });
     let permissions = Permissions::new(rules.collect(), PermissionMode::Default, around);
 

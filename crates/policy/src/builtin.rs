@@ -3,9 +3,9 @@
 
 use ona_types::Behavior;
 
-use crate::permissions::Surroundings;
-use crate::read_only::READ_ONLY;
-use crate::rule::{Guard, Rule, Scope, Source};
+use crate::rule::{Anchors, Guard, Rule, Scope, Source};
+use ona_effects::Surroundings;
+use ona_effects::read_only::READ_ONLY;
 
 /// Tools that change nothing outside the session.
 const HARMLESS_TOOLS: &[&str] = &[
@@ -56,7 +56,7 @@ pub(crate) fn rules(around: &Surroundings) -> Vec<Rule> {
     let mut add = |text: String, behavior: Behavior, guard: Guard| {
         // These texts always parse; a test checks them all.
         if let Ok((rule, _)) =
-            Rule::parse(&text, behavior, Source::of(Scope::Builtin), &around.anchors())
+            Rule::parse(&text, behavior, Source::of(Scope::Builtin), &Anchors::of(around))
         {
             rules.push(rule.guarded(guard));
         }
@@ -96,11 +96,13 @@ fn escaped(dir: &std::path::Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::permissions::test_surroundings;
+
     use super::*;
 
     #[test]
     fn every_text_is_a_rule() {
-        let around = Surroundings::test();
+        let around = test_surroundings();
         let expected = PROTECTED_DIRS.len()
             + PROTECTED_FILES.len()
             + 1

@@ -2,68 +2,17 @@
 
 mod unclear;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ona_types::{Behavior, PermissionMode, World};
+use ona_types::{Behavior, PermissionMode};
 use serde_json::Value;
 
 use crate::builtin;
-use crate::effects::Effects;
-use crate::path::Target;
-use crate::rule::{Anchors, Guard, PathPattern, Rule, Scope};
-use crate::shell::{self, Assignment, Command};
+use crate::rule::{Guard, PathPattern, Rule, Scope};
 use crate::subject::{RuleFacts, RuleSubject};
-
-/// Where a call is judged.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The session's directory.
-    pub cwd: PathBuf,
-    /// The project's directory.
-    pub project_dir: PathBuf,
-    /// The user's home.
-    pub home: PathBuf,
-    /// The directories work is meant to happen in, resolved; the project's is one.
-    pub working_dirs: Vec<PathBuf>,
-    /// Where ona puts output of this session's tools that the model may want to read.
-    pub outputs: Option<PathBuf>,
-    /// Files and directories that decide what is allowed, beside those known by name: writing them is asked for.
-    pub protected: Vec<PathBuf>,
-    /// Access to the disk and git.
-    pub world: &'static dyn World,
-}
-
-impl Surroundings {
-    /// The anchors of rules that belong to the project.
-    pub fn anchors(&self) -> Anchors {
-        Anchors {
-            source: self.project_dir.clone(),
-            cwd: self.project_dir.clone(),
-            home: self.home.clone(),
-        }
-    }
-
-    pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.working_dirs.iter().any(|dir| path.starts_with(dir))
-    }
-
-    fn holds(&self, target: &Target) -> bool {
-        self.contains(&target.real)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn test() -> Self {
-        Self {
-            cwd: "/w/app".into(),
-            project_dir: "/w/app".into(),
-            home: "/home/u".into(),
-            working_dirs: vec!["/w/app".into()],
-            outputs: None,
-            protected: Vec::new(),
-            world: &ona_testkit::Disk,
-        }
-    }
-}
+use ona_effects::path::Target;
+use ona_effects::shell::{self, Assignment, Command};
+use ona_effects::{Effects, Surroundings};
 
 /// A call to be judged.
 #[derive(Clone, Copy, Debug)]
@@ -340,3 +289,17 @@ fn covers_bare(rule: &Rule, call: &Call<'_>) -> bool {
 
 #[cfg(test)]
 mod tests;
+
+/// Where the tests judge calls.
+#[cfg(test)]
+pub(crate) fn test_surroundings() -> Surroundings {
+    Surroundings {
+        cwd: "/w/app".into(),
+        project_dir: "/w/app".into(),
+        home: "/home/u".into(),
+        working_dirs: vec!["/w/app".into()],
+        outputs: None,
+        protected: Vec::new(),
+        world: &ona_testkit::Disk,
+    }
+}

@@ -3,7 +3,7 @@
 use ona_types::{Behavior, PermissionMode};
 
 use crate::permissions::{By, Call, Permissions};
-use crate::rule::{Rule, Scope, Source};
+use crate::rule::{Anchors, Rule, Scope, Source};
 use crate::suggest;
 
 /// A change that helps to reverse a ruling.
@@ -177,7 +177,7 @@ impl Permissions {
 
     fn denied_by(&self, text: &str, call: &Call<'_>) -> bool {
         let source = Source::of(Scope::Session);
-        let rule = Rule::parse(text, Behavior::Deny, source, &self.around().anchors());
+        let rule = Rule::parse(text, Behavior::Deny, source, &Anchors::of(self.around()));
         rule.is_ok_and(|(rule, _)| self.with(vec![rule]).judge(call).behavior == Behavior::Deny)
     }
 
@@ -222,17 +222,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::effects::Effects;
-    use crate::path::Target;
-    use crate::permissions::Surroundings;
+    use crate::permissions::test_surroundings;
     use crate::subject::RuleFacts;
+    use ona_effects::Effects;
+    use ona_effects::path::Target;
 
     fn permissions(rules: &[(Behavior, &str)], mode: PermissionMode) -> Permissions {
-        let anchors = Surroundings::test().anchors();
+        let anchors = Anchors::of(&test_surroundings());
         let read = |(behavior, text): &(Behavior, &str)| {
             Rule::parse(text, *behavior, Source::of(Scope::User), &anchors).unwrap().0
         };
-        Permissions::new(rules.iter().map(read).collect(), mode, Surroundings::test())
+        Permissions::new(rules.iter().map(read).collect(), mode, test_surroundings())
     }
 
     fn effects(tool: &str, text: &str) -> Effects {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     fn applied(permissions: &Permissions, changes: &[Change]) -> Permissions {
-        let anchors = permissions.around().anchors();
+        let anchors = Anchors::of(permissions.around());
         changes.iter().fold(permissions.clone(), |all, change| match change {
             Change::Remove(rule) => all.without(std::slice::from_ref(rule)),
             Change::Add(behavior, text) => {

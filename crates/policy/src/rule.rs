@@ -13,12 +13,12 @@ use ona_types::Behavior;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::effects::Effects;
-use crate::path::Target;
 use crate::permissions::Call;
-use crate::read_only::ReadOnly;
 use crate::subject::RuleSubject;
-use crate::wildcard;
+use ona_effects::Effects;
+use ona_effects::path::Target;
+use ona_effects::read_only::ReadOnly;
+use ona_effects::wildcard;
 
 pub(crate) use command::CommandPattern;
 pub(crate) use command::with_assignments;

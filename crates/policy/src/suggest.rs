@@ -5,12 +5,12 @@ use std::path::Path;
 
 use ona_types::{Behavior, RuleValue, World};
 
-use crate::commands;
-use crate::path::Target;
 use crate::permissions::{By, Call, Permissions};
-use crate::rule::{Rule, Scope, Source};
-use crate::shell::Command;
+use crate::rule::{Anchors, Rule, Scope, Source};
 use crate::subject::RuleSubject;
+use ona_effects::commands;
+use ona_effects::path::Target;
+use ona_effects::shell::Command;
 
 /// Programs whose subcommand says what they do.
 #[rustfmt::skip]
@@ -39,7 +39,7 @@ impl Permissions {
     }
 
     fn turned_by(&self, wanted: &[RuleValue], call: &Call<'_>) -> bool {
-        let anchors = self.around().anchors();
+        let anchors = Anchors::of(self.around());
         let rules: Option<Vec<Rule>> = wanted
             .iter()
             .map(|rule| {
@@ -145,13 +145,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::effects::Effects;
-    use crate::permissions::Surroundings;
+    use crate::permissions::test_surroundings;
     use crate::subject::RuleFacts;
+    use ona_effects::Effects;
 
     fn suggested(command: &str) -> Vec<String> {
         let permissions =
-            Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
+            Permissions::new(Vec::new(), PermissionMode::Default, test_surroundings());
         let effects = Effects::of_shell(&Disk, command, Path::new("/w/app")).unwrap();
         let call = Call {
             tool: "Bash",
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn names_of_files_are_no_patterns() {
         let permissions =
-            Permissions::new(Vec::new(), PermissionMode::Default, Surroundings::test());
+            Permissions::new(Vec::new(), PermissionMode::Default, test_surroundings());
         let of = |tool: &str, path: &str| -> Vec<String> {
             let target = Target::of(&Disk, Path::new("/w/app"), path).unwrap();
             let effects =

@@ -1,7 +1,8 @@
 //! Agent: starts another agent for a part of the work, in its own session.
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_types::{PermissionMode, TaskId, ToolOutput, ToolUseId, shown};
 use schemars::JsonSchema;
 use serde::Deserialize;

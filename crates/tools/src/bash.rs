@@ -9,9 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ona_effects::{Effects, Start, Surroundings, git_only_reads, shell};
 use ona_mcp::Hints;
+use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Effects, RuleSubject, Start, Surroundings, git_only_reads, shell};
 use ona_repo::Disk;
 use ona_sandbox::{Captured, ChildOutcome, ChildSpec, Ending, Marker};
 use ona_types::{TRUNCATED_SUFFIX, TaskId, ToolKind, ToolOutput, ToolUseId};

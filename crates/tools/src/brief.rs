@@ -1,7 +1,7 @@
 //! Brief: the agent says something to the user while it works.
 
+use ona_effects::{Effects, path};
 use ona_mcp::Hints;
-use ona_policy::{Effects, path};
 use ona_repo::Disk;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::geteuid;
-use ona_policy::Effects;
+use ona_effects::Effects;
 use ona_policy::secrets::Redactor;
 use ona_types::gate::Permit;
 use ona_types::{BoxError, FileView, SessionId, ToolUseId};

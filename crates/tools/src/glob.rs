@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ona_effects::Effects;
+use ona_effects::path::Target;
 use ona_mcp::Hints;
-use ona_policy::path::Target;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_repo::Disk;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;

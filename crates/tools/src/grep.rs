@@ -15,9 +15,10 @@ use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::BinaryDetection;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
+use ona_effects::Effects;
 use ona_mcp::Hints;
+use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Effects, RuleSubject};
 use ona_types::{TRUNCATED_SUFFIX, ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -584,7 +585,7 @@ mod tests {
         assert_eq!(schema["properties"]["-n"]["type"], json!(["boolean", "null"]));
         let input = json!({"pattern": "x", "path": "../y"});
         let effects = tool.prepare(&input, &Place::at("/no/such")).unwrap();
-        assert_eq!(effects, Effects::read(ona_policy::path::Target::real("/no/y".into())));
+        assert_eq!(effects, Effects::read(ona_effects::path::Target::real("/no/y".into())));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Models sometimes write `"true"` for `true` and `"5"` for `5`; both are accepted. Everything else
 //! that does not fit is refused with the key and the reason.
 
-use ona_policy::path::PathError;
+use ona_effects::path::PathError;
 use ona_types::plain_misfit;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};

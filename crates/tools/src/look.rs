@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ona_effects::shell;
 use ona_files::Links;
-use ona_policy::shell;
 use ona_sandbox::Captured;
 use ona_types::{ContentHash, FileView, Seen};
 

@@ -7,8 +7,8 @@ pub(crate) mod result;
 
 use std::sync::Arc;
 
+use ona_effects::Effects;
 use ona_mcp::{CallOptions, CallOutcome, Hints, McpError, McpTool, Pool};
-use ona_policy::Effects;
 use ona_types::{ToolKind, ToolOutput};
 use serde_json::{Value, json};
 

@@ -1,8 +1,9 @@
 //! NotebookEdit: one cell of a Jupyter notebook.
 
+use ona_effects::Effects;
 use ona_files::{ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_types::{ContentHash, FileView, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;
 use serde::Deserialize;

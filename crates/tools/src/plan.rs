@@ -1,7 +1,7 @@
 //! EnterPlanMode and ExitPlanMode: into planning, and out of it with a plan that a human has approved (S0 §8.2).
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::{Change, Phase, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;

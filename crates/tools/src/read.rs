@@ -10,10 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
+use ona_effects::Effects;
 use ona_files::MAX_WHOLE;
 use ona_mcp::Hints;
+use ona_policy::RuleSubject;
 use ona_policy::secrets::Redactor;
-use ona_policy::{Effects, RuleSubject};
 use ona_types::{Attachment, ContentHash, FileView, Hasher, Seen, ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;

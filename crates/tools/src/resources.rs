@@ -1,7 +1,8 @@
 //! ListMcpResources and ReadMcpResource: the resources of MCP servers.
 
+use ona_effects::Effects;
 use ona_mcp::{Hints, McpError, ServerState};
-use ona_policy::{Effects, RuleFacts};
+use ona_policy::RuleFacts;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! Skill: the model loads written instructions and follows them.
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_types::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;

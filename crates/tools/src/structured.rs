@@ -5,8 +5,8 @@ use std::fmt;
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::ToolOutput;
 use serde_json::Value;
 

@@ -4,9 +4,9 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
+use ona_effects::Effects;
 use ona_files::Links;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::{TaskEnd, TaskKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! TodoWrite: the session's to-do list, always given as a whole.
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::{Change, TaskId, Todo, TodoStatus, ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use ona_policy::Effects;
+use ona_effects::Effects;
 use ona_types::{ToolOutput, ToolUseId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! ToolSearch: finds tools that are not loaded for the model, and loads them.
 
 use aho_corasick::AhoCorasick;
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::{Change, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use ona_effects::Effects;
+use ona_effects::path::Target;
 use ona_files::{Links, MAX_WHOLE, ReadError, ReplaceError, ReplaceOptions, replace};
 use ona_mcp::Hints;
-use ona_policy::path::Target;
+use ona_policy::RuleSubject;
 use ona_policy::secrets;
-use ona_policy::{Effects, RuleSubject};
 use ona_repo::Disk;
 use ona_types::{ContentHash, FileView, Seen, ToolKind, ToolOutput, WriteAction};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ona_policy::path::Target;
+use ona_effects::path::Target;
 use ona_repo::Disk;
 use ona_types::Diagnostic;
 use ona_types::hook::LoadReason;

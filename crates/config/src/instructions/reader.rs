@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ona_effects::path::Target;
 use ona_files::resolve;
-use ona_policy::path::Target;
 use ona_repo::Disk;
 use ona_types::Diagnostic;
 use ona_types::hook::{LoadReason, MemoryType};

@@ -1,7 +1,7 @@
 //! Which servers may be started: what settings allow, deny, approve and reject.
 
+use ona_effects::wildcard;
 use ona_mcp::{Remote, Way};
-use ona_policy::wildcard;
 use serde_json::Value;
 use url::Url;
 

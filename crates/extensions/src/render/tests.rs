@@ -234,8 +234,8 @@ proptest! {
             let plain = rendered(TAKING[at], "x");
             let (Some(Piece::Command { command, .. }), Some(Piece::Command { command: plain, .. })) =
                 (pieces.first(), plain.first()) else { continue };
-            let (script, plain) = (ona_policy::shell::parse(command), ona_policy::shell::parse(plain));
-            let words = |script: &ona_policy::shell::Script| -> Vec<usize> {
+            let (script, plain) = (ona_effects::shell::parse(command), ona_effects::shell::parse(plain));
+            let words = |script: &ona_effects::shell::Script| -> Vec<usize> {
                 script.commands.iter().map(|command| command.words.len()).collect()
             };
             prop_assert_eq!(words(&script), words(&plain), "{}", command);

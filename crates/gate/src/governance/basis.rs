@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ona_policy::{Permissions, Rule, Scope, Surroundings};
+use ona_effects::Surroundings;
+use ona_policy::{Permissions, Rule, Scope};
 use ona_repo::Disk;
 use ona_tools::Place;
 use ona_types::{Behavior, PermissionMode};

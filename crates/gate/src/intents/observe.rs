@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use ona_effects::path::Target;
 use ona_intents::gate::CallClass;
-use ona_policy::path::Target;
 use ona_trace::Ledger;
 use ona_trace::TraceEntry;
 use ona_trace::entry::{CONCURRENT_MODIFICATION, parse_line};
@@ -191,8 +191,8 @@ fn written_since(
 mod tests {
     use std::sync::Arc;
 
+    use ona_effects::Effects;
     use ona_intents::Workspace;
-    use ona_policy::Effects;
     use ona_repo::Disk;
     use serde_json::json;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ona_effects::Effects;
 use ona_intents::gate::{CallClass, written};
 use ona_intents::map::MapError;
 use ona_intents::scope::relative;
 use ona_intents::{Workspace, map};
-use ona_policy::Effects;
 use ona_policy::secrets::Redactor;
 use ona_repo::Checkout;
 use ona_tools::Tool;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use ona_effects::Effects;
 use ona_intents::Workspace;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_tools::{Facts, InputError, Place, Running, Tool, ToolContext};
 use ona_types::{IntentSelected, ToolKind, ToolOutput};
 use serde_json::{Value, json};

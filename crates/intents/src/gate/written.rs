@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use ona_policy::Effects;
-use ona_policy::path::Target;
-use ona_policy::shell::{Command, Word};
+use ona_effects::Effects;
+use ona_effects::path::Target;
+use ona_effects::shell::{Command, Word};
 use ona_repo::Disk;
 
 /// Which operands of a command are written.

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use ona_policy::{Access, Call, Effects, Permissions, RuleFacts, Surroundings};
+use ona_effects::{Access, Effects, Surroundings};
+use ona_policy::{Call, Permissions, RuleFacts};
 use ona_repo::Disk;
 use ona_types::{Behavior, PermissionMode};
 use ona_types::{ToolKind, WriteAction};
@@ -154,7 +155,7 @@ impl HookPolicy {
     /// The class of an MCP tool, by its name `mcp__server__tool`.
     pub fn classify_mcp(&self, name: &str) -> Classified {
         let listed = |pattern: &&String| {
-            is_mcp_pattern(pattern) && ona_policy::wildcard::matches(pattern, name)
+            is_mcp_pattern(pattern) && ona_effects::wildcard::matches(pattern, name)
         };
         match (self.mcp_readonly.iter().find(listed), self.mcp_default) {
             (Some(pattern), _) => {
@@ -183,7 +184,7 @@ impl HookPolicy {
 }
 
 /// A command as it is compared with a list: assignments before it are part of it, because they can change it.
-fn segment(command: &ona_policy::shell::Command) -> String {
+fn segment(command: &ona_effects::shell::Command) -> String {
     let assignments = command.assignments.iter().map(|set| format!("{}={} ", set.name, set.value));
     assignments.collect::<String>() + &command.text()
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use ona_policy::path::Target;
+use ona_effects::path::Target;
 use ona_repo::Disk;
 use ona_types::PathError;
 

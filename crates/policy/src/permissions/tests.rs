@@ -13,8 +13,8 @@ mod hostile;
 mod spellings;
 
 use super::*;
-use crate::effects::Start;
-use crate::rule::{RuleError, Scope, Source};
+use crate::rule::{Anchors, RuleError, Scope, Source};
+use ona_effects::Start;
 
 /// A call as the table writes it.
 #[derive(Clone, Debug)]
@@ -51,14 +51,14 @@ fn named(tool: &'static str, input: Value) -> Sample {
 }
 
 fn rule(behavior: Behavior, text: &str) -> Result<Rule, RuleError> {
-    let anchors = Surroundings::test().anchors();
+    let anchors = Anchors::of(&test_surroundings());
     Rule::parse(text, behavior, Source::of(Scope::Project), &anchors).map(|(rule, _)| rule)
 }
 
 fn permissions(rules: &[(Behavior, &str)], mode: PermissionMode) -> Permissions {
     // A rule that is refused at load is not there.
     let rules = rules.iter().filter_map(|(behavior, text)| rule(*behavior, text).ok()).collect();
-    Permissions::new(rules, mode, Surroundings::test())
+    Permissions::new(rules, mode, test_surroundings())
 }
 
 fn judge(rules: &[(Behavior, &str)], mode: PermissionMode, sample: &Sample) -> Behavior {
@@ -288,7 +288,7 @@ fn rows_68_and_69_links_are_seen_through() {
     let effects = Effects::read(Target::of(&Disk, &app, "project/k").unwrap());
     let judge = |behavior, text: &str| {
         let (rule, _) =
-            Rule::parse(text, behavior, Source::of(Scope::Project), &around.anchors()).unwrap();
+            Rule::parse(text, behavior, Source::of(Scope::Project), &Anchors::of(&around)).unwrap();
         let permissions = Permissions::new(vec![rule], DefaultMode, around.clone());
         let input = json!({});
         permissions
@@ -487,7 +487,7 @@ fn what_is_no_rule_says_why() {
         assert!(error.contains(why), "{text}: {error}");
     }
     assert!(rule(Deny, &"a".repeat(100_000)).unwrap_err().to_string().contains("longer than"));
-    let anchors = Surroundings::test().anchors();
+    let anchors = Anchors::of(&test_surroundings());
     let (_, warning) = Rule::parse("Bsh", Deny, Source::of(Scope::User), &anchors).unwrap();
     assert_eq!(warning.as_deref(), Some("unknown tool `Bsh`"));
 }

@@ -9,11 +9,11 @@ use ona_types::world::{TrackedIn, Wanted};
 use ona_types::{Behavior, PermissionMode, World};
 
 use super::{Call, Permissions};
-use crate::commands;
-use crate::effects::{Access, Given, TrackedFiles, Tree};
-use crate::path::Target;
 use crate::rule::{Rule, Scope};
-use crate::wildcard;
+use ona_effects::commands;
+use ona_effects::path::Target;
+use ona_effects::wildcard;
+use ona_effects::{Access, Given, TrackedFiles, Tree};
 
 /// The limit for the files that are checked for a command that walks a directory.
 const MAX_FILES: usize = 50_000;

@@ -30,7 +30,7 @@ impl DomainPattern {
                 return host.next().is_some();
             }
             match host.next() {
-                Some(label) if crate::wildcard::matches(wanted, label) => {}
+                Some(label) if ona_effects::wildcard::matches(wanted, label) => {}
                 _ => return false,
             }
         }

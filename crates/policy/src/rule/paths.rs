@@ -8,7 +8,8 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use ona_types::Behavior;
 
 use super::{RuleError, refuse};
-use crate::path::Target;
+use ona_effects::Surroundings;
+use ona_effects::path::Target;
 
 /// The directories behind the anchors of a rule's paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,17 @@ pub struct Anchors {
     pub cwd: PathBuf,
     /// `~/p`.
     pub home: PathBuf,
+}
+
+impl Anchors {
+    /// The anchors of rules that belong to the project.
+    pub fn of(around: &Surroundings) -> Self {
+        Self {
+            source: around.project_dir.clone(),
+            cwd: around.project_dir.clone(),
+            home: around.home.clone(),
+        }
+    }
 }
 
 /// A pattern for paths below a directory.

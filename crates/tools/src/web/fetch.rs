@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::{Effects, RuleSubject};
+use ona_policy::RuleSubject;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! WebSearch: asked of the provider where it searches by itself, else of the backend that the operator chose.
 
+use ona_effects::Effects;
 use ona_mcp::Hints;
-use ona_policy::Effects;
 use ona_types::{ToolKind, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};

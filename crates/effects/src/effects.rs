@@ -222,7 +222,7 @@ impl Effects {
     }
 
     /// Whether it is seen to create, change or remove a file.
-    pub(crate) fn writes_something(&self) -> bool {
+    pub fn writes_something(&self) -> bool {
         let writes = |access: Access| access == Access::Writes;
         !self.writes.is_empty()
             || self.trees.iter().any(|tree| writes(tree.access))

@@ -648,7 +648,7 @@ impl<'s> Reader<'s> {
 
 /// Whether neither bash nor other programs use a variable: those have capital letters, or are
 /// about proxies.
-pub(crate) fn is_private_variable(name: &str) -> bool {
+pub fn is_private_variable(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && !name.ends_with("_proxy")
         && !name.starts_with("npm_config_")

@@ -9,7 +9,7 @@ mod builtins;
 mod plain;
 mod steps;
 
-pub(crate) use plain::is_private_variable;
+pub use plain::is_private_variable;
 
 pub(crate) use steps::{Branch, Step};
 

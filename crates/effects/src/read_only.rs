@@ -10,18 +10,18 @@ use crate::commands;
 use crate::effects::{Effects, TOPLEVEL, checkout};
 use crate::files::{self, is_abbreviation, is_glob};
 use crate::git_options::GitCall;
-use crate::permissions::Surroundings;
 use crate::programs;
 use crate::shell::{Assignment, Command, Word};
+use crate::surroundings::Surroundings;
 
 use assigned::Assigned;
-pub(crate) use table::READ_ONLY;
+pub use table::READ_ONLY;
 
 /// A command that only reads, unless it is given one of these.
 #[derive(Debug)]
-pub(crate) struct ReadOnly {
+pub struct ReadOnly {
     /// The command, with its subcommand where it has some.
-    pub(crate) command: &'static str,
+    pub command: &'static str,
     /// What its words are.
     operands: Operands,
     /// Words that begin so.
@@ -99,12 +99,7 @@ const GIT_SWITCHES: &[&str] = &["--no-pager", "-P", "--no-optional-locks"];
 
 impl ReadOnly {
     /// Whether this command, as it stands, only reads, and only inside the working directories.
-    pub(crate) fn holds(
-        &self,
-        command: &Command,
-        effects: &Effects,
-        around: &Surroundings,
-    ) -> bool {
+    pub fn holds(&self, command: &Command, effects: &Effects, around: &Surroundings) -> bool {
         // What a variable holds could be shown by what obeys the assignment.
         let fixed = |assignment: &Assignment| !assignment.value.contains(['$', '`']);
         if effects.here_expands || !command.assignments.iter().all(fixed) {

@@ -8,7 +8,7 @@ const CHECK: &[&str] = &["--check"];
 
 /// The commands, in the order of the alphabet, then git's.
 #[rustfmt::skip]
-pub(crate) const READ_ONLY: &[ReadOnly] = &[
+pub const READ_ONLY: &[ReadOnly] = &[
     any(":"),
     any("["),
     any("[["),

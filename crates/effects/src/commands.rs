@@ -94,16 +94,17 @@ const WITH_COMMAND_OPTION: &[&str] = &["su", "runuser", "script", "sg", "flock"]
 const MAX_DEPTH: usize = 5;
 
 /// The name without its directory: `/bin/rm` is `rm`.
-pub(crate) fn base_name(name: &str) -> &str {
+pub fn base_name(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, base)| base)
 }
 
-pub(crate) fn name(words: &[Word]) -> Option<&str> {
+/// The program that the words start, without its directory.
+pub fn name(words: &[Word]) -> Option<&str> {
     words.first()?.literal.as_deref().map(base_name)
 }
 
 /// What a wrapper runs, if the command is one that every rule looks through.
-pub(crate) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
+pub fn unwrapped(words: &[Word]) -> Option<&[Word]> {
     let wrapper = words.first()?.literal.as_deref()?;
     if !WRAPPERS.contains(&wrapper) {
         return None;
@@ -136,7 +137,7 @@ pub(crate) fn runs_others(words: &[Word]) -> bool {
 
 /// Everything a command could be running in the end, for rules that forbid: the words from each
 /// position on, if it runs others in ways of its own.
-pub(crate) fn suffixes(words: &[Word]) -> Vec<&[Word]> {
+pub fn suffixes(words: &[Word]) -> Vec<&[Word]> {
     match runs_others(words) {
         true => (1..words.len()).map(|start| &words[start..]).collect(),
         false => Vec::new(),
@@ -186,7 +187,7 @@ pub(crate) fn acts(words: &[Word]) -> bool {
 }
 
 /// Whether a prefix rule must not allow the command, because what it does lies in its arguments.
-pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
+pub fn needs_exact_rule(words: &[Word]) -> bool {
     let has = |wanted: &[&str]| {
         words.iter().filter_map(|word| word.literal.as_deref()).any(|text| wanted.contains(&text))
     };
@@ -207,7 +208,7 @@ const GIT_SWITCHES: &[&str] = &["-P", "--no-pager", "--no-optional-locks"];
 
 /// A git command without the options before its subcommand, which change where it works but not what it does:
 /// the words as the program gets them. For rules that forbid, every way it could be meant.
-pub(crate) fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
+pub fn without_git_options(words: &[Word], all: bool) -> Vec<String> {
     if name(words) != Some("git") {
         return Vec::new();
     }
@@ -263,7 +264,7 @@ const SAFE_VARIABLES: &[&str] = &[
 ];
 
 /// Whether every assignment before the command is harmless.
-pub(crate) fn has_safe_assignments(command: &Command) -> bool {
+pub fn has_safe_assignments(command: &Command) -> bool {
     command.assignments.iter().all(|assignment| {
         SAFE_VARIABLES.contains(&assignment.name.as_str()) || assignment.name.starts_with("LC_")
     })
@@ -507,7 +508,7 @@ const INTERPRETERS: &[&str] =
     &["python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk"];
 
 /// Whether a rule for the command and anything after it would be one for anything at all.
-pub(crate) fn runs_anything(words: &[Word]) -> bool {
+pub fn runs_anything(words: &[Word]) -> bool {
     name(words).is_some_and(|name| {
         let wraps = EXEC_WRAPPERS.contains(&name) && !is_finder(name);
         wraps || SHELLS.contains(&name) || INTERPRETERS.contains(&name)
@@ -524,7 +525,7 @@ pub(crate) fn runs_unknown(words: &[Word]) -> bool {
 }
 
 /// Whether git is told what to do by something the text does not fix, or by configuration on the way.
-pub(crate) fn git_is_unsure(words: &[Word]) -> bool {
+pub fn git_is_unsure(words: &[Word]) -> bool {
     if name(words) != Some("git") {
         return false;
     }

@@ -1,0 +1,34 @@
+//! What a tool call would touch, before it runs.
+//!
+//! A tool turns its input into [`Effects`]: the paths it reads and writes, the shell commands it
+//! starts, the hosts it contacts. Decisions about a call look only at those. Two things make
+//! them trustworthy: paths that were resolved, through `..` and symlinks, and [`shell::parse`],
+//! which reads a command line with a real grammar and says so when it cannot. What a program does with its
+//! arguments comes from tables: the files it opens, the programs it starts, whether it only reads.
+//!
+//! The crate is pure: it accesses the disk and git only through a [`World`].
+//!
+//! ```
+//! use ona_effects::shell;
+//! let script = shell::parse("git log > /tmp/log; rm -rf \"$DIR\"");
+//! assert_eq!(script.commands[0].text(), "git log");
+//! assert_eq!(script.redirects[0].target.literal.as_deref(), Some("/tmp/log"));
+//! assert_eq!(script.commands[1].words[2].literal, None); // depends on a variable
+//! ```
+
+pub mod commands;
+mod effects;
+mod files;
+mod git_options;
+pub mod path;
+mod programs;
+pub mod read_only;
+pub mod shell;
+mod surroundings;
+pub mod wildcard;
+
+pub use ona_types::World;
+
+pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
+pub use read_only::git_only_reads;
+pub use surroundings::Surroundings;
