@@ -167,8 +167,8 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
                 let top = parent.is_some_and(|parent| parent.kind() == "program");
                 let mut assignment = assignment(node, source);
                 // Behind it `&` would make it another process's.
-                let aside = node.next_sibling().is_some_and(|next| next.kind() == "&");
-                assignment.sure = top && !aside && !text(node, source).contains("+=");
+                let aside = || node.next_sibling().is_some_and(|next| next.kind() == "&");
+                assignment.sure = top && !text(node, source).contains("+=") && !aside();
                 let assignments = vec![assignment];
                 then = Some(Step::Command(script.commands.len()));
                 script.commands.push(Command { assignments, words: Vec::new() });

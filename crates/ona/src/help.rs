@@ -51,6 +51,7 @@ const TOPICS: &[Topic] = topics! {
     "servers", "MCP.md", "MCP servers, and ona as one";
     "web", "WEB.md", "WebFetch and WebSearch";
     "memories", "MEMORY.md", "memories for later sessions";
+    "security", "SECURITY.md", "what ona protects against, what not, and what was tried";
 };
 
 impl Topic {

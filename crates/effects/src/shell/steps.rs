@@ -115,7 +115,7 @@ pub(super) fn around<'t>(node: Node<'t>, opened: &mut Opened<'t>) -> Vec<Ahead<'
     };
     opens.iter().for_each(|one| step(&mut ahead, *one));
     let mut joins = 0;
-    for child in &children {
+    for (at, child) in children.iter().enumerate() {
         let branch = match child.kind() {
             "&&" => Some(Branch::And),
             "||" => Some(Branch::Or),
@@ -125,7 +125,9 @@ pub(super) fn around<'t>(node: Node<'t>, opened: &mut Opened<'t>) -> Vec<Ahead<'
             step(&mut ahead, Step::Fork(branch));
             joins += 1;
         }
-        let aside = child.is_named() && child.next_sibling().is_some_and(|next| next.kind() == "&");
+        // The tree would search for the sibling from its root.
+        let next = children.get(at + 1);
+        let aside = child.is_named() && next.is_some_and(|next| next.kind() == "&");
         let apart = aside || child.is_named() && node.kind() == "pipeline";
         if apart {
             step(&mut ahead, Step::Enter);
