@@ -4,6 +4,7 @@ mod git;
 mod packed;
 mod places;
 
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use ona_types::World;
@@ -39,6 +40,10 @@ pub struct Effects {
     pub given: Vec<Given>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
+    /// Programs it starts by their path. No rule is about them; a permit is for those that were judged.
+    pub runs: Vec<Target>,
+    /// Directory a command line starts in.
+    pub start: Option<Target>,
     /// Directories its commands may run in: where it starts, and wherever it changes to.
     pub dirs: Vec<PathBuf>,
     /// For each command, the directory it runs in, where that is certain.
@@ -204,6 +209,7 @@ impl Effects {
             opaque: script.opaque.clone().or_else(|| possible.doubt.clone()),
             here_expands: script.here_expands,
             dirs: possible.all.clone(),
+            start: Target::of(world, cwd, ".").ok(),
             ..Self::default()
         };
         effects.doubt_commands(&script);
@@ -344,6 +350,12 @@ impl Effects {
         }
         let start = scene;
         let scene = &Scene { dirs: &dirs, ..*start };
+        for words in iter::once(&command.words[..]).chain(commands::suffixes(&command.words)) {
+            let name = words.first().and_then(|word| word.literal.as_deref());
+            if let Some(name) = name.filter(|name| name.contains('/')) {
+                self.runs.extend(named_from(scene.world, scene.home, scene.dirs, name));
+            }
+        }
         for (access, operand) in files {
             let targets = self.targets(scene, &operand);
             match access {
@@ -494,6 +506,18 @@ mod tests {
 
     fn of(source: &str) -> Effects {
         Effects::of_shell(&Disk, source, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn programs_are_named_by_their_path() {
+        let runs = |source| -> Vec<String> {
+            let runs = of(source).runs;
+            runs.iter().map(|target| target.named.display().to_string()).collect()
+        };
+        assert_eq!(runs("./a; cd /usr && bin/b; c"), ["/a", "/usr/bin/b"]);
+        assert_eq!(runs("xargs /bin/d"), ["/bin/d"]);
+        assert!(runs("cat x/y").is_empty());
+        assert_eq!(of("true").start.unwrap().real, Path::new("/"));
     }
 
     #[test]

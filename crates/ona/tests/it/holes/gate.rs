@@ -74,6 +74,7 @@ fn calls_in_sub() -> Vec<(&'static str, Value)> {
         ("Bash", json!({"command": "cat sub/a.txt"})),
         ("Bash", json!({"command": "echo x > sub/new.txt"})),
         ("Bash", json!({"command": "cd sub && touch new.txt"})),
+        ("Bash", json!({"command": "sub/run.sh"})),
     ]
 }
 
