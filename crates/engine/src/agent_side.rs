@@ -27,8 +27,8 @@ pub(crate) struct AgentSide {
     pub(crate) denials: Arc<Mutex<Vec<DeniedCall>>>,
     /// The subagent's identity, if a call started this session.
     pub(crate) identity: Option<Identity>,
-    /// Whether the user asked for the skill that is applied.
-    pub(crate) by_user: bool,
+    /// The tools of the user's session, if the user asked for the skill that is applied. Its agent gets no others.
+    pub(crate) for_user: Option<Vec<String>>,
     /// Starts the agents that are called here, if it is not this session.
     pub(crate) starter: Option<Arc<dyn StartsAgents>>,
 }
@@ -49,7 +49,7 @@ impl AgentSide {
             extensions: Arc::default(),
             denials: Arc::default(),
             identity: None,
-            by_user: false,
+            for_user: None,
             starter: None,
         }
     }

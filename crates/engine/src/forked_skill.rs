@@ -43,11 +43,13 @@ impl SessionRef<'_> {
         call: Calling<'_>,
     ) -> Result<ToolOutput, SkillError> {
         let mut side_session = self.side_session()?;
-        if self.side.by_user {
+        let mut session = self.for_concurrent_use()?;
+        if let Some(tools) = &self.side.for_user {
             // The user has asked for the skill, not for the agent.
             side_session.gate.front = self.gate.front.another().for_agents_call();
+            session.gate.toolbox.only = Some(tools.clone());
         }
-        let (session, skill, id) = (self.for_concurrent_use()?, skill.clone(), call.id.clone());
+        let (skill, id) = (skill.clone(), call.id.clone());
         let input = agent_input(&skill, prompt);
         let starter: Arc<dyn StartsAgents> = Arc::new(ForkedSkill { session, skill, call: id });
         let identity = self.side.identity.clone();

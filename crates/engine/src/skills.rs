@@ -136,7 +136,7 @@ impl AgentSide {
         name: &str,
     ) -> Result<&'e SkillDefinition, SkillError> {
         let skill = extensions.skill(name)?;
-        match skill.model_invocable || self.by_user {
+        match skill.model_invocable || self.for_user.is_some() {
             true => Ok(skill),
             false => Err(SkillError::NotForModel(name.to_owned())),
         }
@@ -291,8 +291,8 @@ impl SessionRef<'_> {
         cancel: &CancellationToken,
     ) -> Result<CallReport, SkillError> {
         let mut side_session = self.side_session()?;
-        let options = self.side.options.clone();
-        side_session.change_side(|side| (side.by_user, side.options) = (true, options));
+        let (options, tools) = (self.side.options.clone(), self.gate.offered());
+        side_session.change_side(|side| (side.for_user, side.options) = (Some(tools), options));
         let mut side_session = {
             let front = side_session.gate.front.another().for_operator();
             side_session.with_front(front)

@@ -254,6 +254,7 @@ impl SessionRef<'_> {
         let side = Arc::new(AgentSide {
             identity: Some(identity.clone()),
             options: None,
+            for_user: None,
             ..self.side.clone()
         });
         gate.engine = Arc::<AgentSide>::clone(&side);

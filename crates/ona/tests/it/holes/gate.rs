@@ -209,6 +209,41 @@ fn a_skill_starts_no_agent_past_rules_and_hooks_about_agents() {
 }
 
 #[test]
+fn the_agent_of_a_skill_gets_no_tool_that_its_session_does_not_have() {
+    for typed in [false, true] {
+        let project = with_forked_skill();
+        project.file(
+            ".claude/skills/hidden/SKILL.md",
+            "---\ndescription: hidden\ndisable-model-invocation: true\n---\nHIDDEN\n",
+        );
+        let skill = |id: &str, name: &str| Reply::new().call(id, "Skill", json!({"skill": name}));
+        let apply = skill("toolu_a", "look");
+        let rest = [skill("toolu_b", "hidden"), Reply::say("I looked."), Reply::say("Done.")];
+        let replies: Vec<Reply> =
+            if typed { rest.into() } else { [apply].into_iter().chain(rest).collect() };
+        let server = Server::start(replies).unwrap();
+        let prompt = if typed { "/look" } else { "look" };
+        let ran = go(&project, &server, prompt, &["--tools", "Read,Skill"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let requests = server.requests();
+        let agents = requests.iter().filter(|request| request.body.to_string().contains("FORKED"));
+        let offered: Vec<Vec<&str>> = agents
+            .map(|request| {
+                let tools = request.body["tools"].as_array().unwrap();
+                tools.iter().filter_map(|tool| tool["name"].as_str()).collect()
+            })
+            .collect();
+        assert!(!offered.is_empty(), "{typed}");
+        assert!(
+            offered.iter().flatten().all(|tool| ["Read", "Skill"].contains(tool)),
+            "{offered:?}"
+        );
+        let told = requests.iter().any(|request| request.body.to_string().contains("HIDDEN\\n"));
+        assert!(!told, "{typed}");
+    }
+}
+
+#[test]
 fn the_agent_of_a_skill_is_a_call_on_the_record() {
     let project = with_forked_skill();
     let note = |event: &str| json!([pre("Agent", &format!("cat >> {event}.jsonl"))]);
