@@ -12,6 +12,7 @@ use ona_types::World;
 use crate::commands;
 use crate::files::{self, Operand, Touched};
 pub use crate::files::{Access, Skips};
+use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
@@ -215,15 +216,21 @@ impl Effects {
         effects.doubt_commands(&script);
         effects.redirect(world, home, &script, &possible)?;
         effects.be_certain(world, &script, &certain);
+        let mut hiding = Vec::new();
         let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
             let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
+            let known = Known { world, script: &script, dirs: scene.dirs };
+            hiding.push(known.hides_options(&command.words));
             effects.touch(&scene, &with_values(command, &set));
         }
         effects.feed(&start, &script);
         effects.link(&script);
         effects.commands = script.commands;
+        for (command, hides) in effects.commands.iter_mut().zip(hiding) {
+            command.hides_options = hides;
+        }
         Ok(effects)
     }
 

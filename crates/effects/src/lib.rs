@@ -20,6 +20,7 @@ pub mod commands;
 mod effects;
 mod files;
 mod git_options;
+mod hidden_options;
 pub mod path;
 mod programs;
 pub mod read_only;

@@ -224,6 +224,17 @@ impl Program {
         })
     }
 
+    /// Whether an option makes it run a program, or write a file although its operands are only read.
+    pub(crate) fn has_risky_options(&self) -> bool {
+        use Operands::{Nothing, Read, ReadAfterText};
+        let only_reads = matches!(self.operands, Nothing | Read | ReadAfterText);
+        self.entries().any(|(_, kind)| match kind {
+            Kind::Script | Kind::Runs | Kind::Run | Kind::Action | Kind::SshSetting => true,
+            Kind::Write | Kind::OptionalWrite | Kind::Into => only_reads,
+            _ => false,
+        })
+    }
+
     fn letter(&self, letter: char) -> Option<Kind> {
         let has = |names: &str| {
             names

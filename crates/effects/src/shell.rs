@@ -35,12 +35,14 @@ pub struct Script {
 }
 
 /// A simple command: assignments, then words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
     /// `NAME=value` in front of the command, or all there is.
     pub assignments: Vec<Assignment>,
     /// The command's name and its arguments, without redirections.
     pub words: Vec<Word>,
+    /// Some of them may be options that only the run shows.
+    pub hides_options: bool,
 }
 
 impl Command {
@@ -171,7 +173,7 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
                 assignment.sure = top && !text(node, source).contains("+=") && !aside();
                 let assignments = vec![assignment];
                 then = Some(Step::Command(script.commands.len()));
-                script.commands.push(Command { assignments, words: Vec::new() });
+                script.commands.push(Command { assignments, ..Command::default() });
             }
             _ => {}
         }
@@ -200,7 +202,7 @@ fn text<'s>(node: Node<'_>, source: &'s str) -> &'s str {
 }
 
 fn command(node: Node<'_>, parent: Option<Node<'_>>, source: &str) -> Command {
-    let mut command = Command { assignments: Vec::new(), words: Vec::new() };
+    let mut command = Command::default();
     let mut cursor = node.walk();
     for child in node.children(&mut cursor) {
         match child.kind() {

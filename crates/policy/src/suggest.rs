@@ -10,7 +10,8 @@ use crate::rule::{Anchors, Rule, Scope, Source};
 use crate::subject::RuleSubject;
 use ona_effects::commands;
 use ona_effects::path::Target;
-use ona_effects::shell::Command;
+use ona_effects::read_only::{READ_ONLY, ReadOnly};
+use ona_effects::shell::{Command, Word};
 
 /// Programs whose subcommand says what they do.
 #[rustfmt::skip]
@@ -124,6 +125,8 @@ fn path_rule(world: &dyn World, path: &Path) -> String {
 fn command_rule(command: &Command) -> String {
     let mut words = command.words.iter().map(|word| word.source.as_str());
     let exact = command.words.is_empty()
+        || command.hides_options
+        || is_git_elsewhere(&command.words)
         || commands::needs_exact_rule(&command.words)
         || commands::runs_anything(&command.words)
         || !commands::has_safe_assignments(command);
@@ -136,6 +139,15 @@ fn command_rule(command: &Command) -> String {
         },
         _ => crate::rule::with_assignments(command),
     }
+}
+
+/// Whether it is git with an option before its subcommand, or a subcommand that is free in an ordinary repository: what
+/// is wrong is the place, and a rule for every place would cover it.
+fn is_git_elsewhere(words: &[Word]) -> bool {
+    let mut words = words.iter().map(|word| word.source.as_str());
+    let (Some("git"), Some(next)) = (words.next(), words.next()) else { return false };
+    let is_free = |entry: &ReadOnly| entry.command.strip_prefix("git ") == Some(next);
+    next.starts_with('-') || READ_ONLY.iter().any(is_free)
 }
 
 #[cfg(test)]
@@ -179,6 +191,9 @@ mod tests {
             ),
             ("echo a > b.txt", &["Edit(//w/app/b.txt)"]),
             ("sudo ls", &["Bash(sudo ls)"]),
+            ("git commit -m x", &["Bash(git commit *)"]),
+            ("git -C /elsewhere add x", &["Bash(git -C /elsewhere add x)"]),
+            ("cd /elsewhere && git status", &["Bash(cd *)", "Bash(git status)"]),
             ("python3 -c 1", &["Bash(python3 -c 1)"]),
             ("bash run.sh", &["Bash(bash run.sh)"]),
             ("ls", &[]),

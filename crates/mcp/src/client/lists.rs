@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use ona_types::whole_words;
 use rmcp::RoleClient;
 use rmcp::ServiceError;
 use rmcp::model::{
@@ -313,7 +314,9 @@ pub(crate) fn cut(text: &str) -> String {
         return text.to_owned();
     }
     const MARK: &str = " […]";
-    format!("{}{MARK}", &text[..text.floor_char_boundary(MAX_TEXT - MARK.len())])
+    let cut = &text[..text.floor_char_boundary(MAX_TEXT - MARK.len())];
+    let whole = whole_words(text, cut.chars().count());
+    format!("{}{MARK}", whole.trim_end())
 }
 
 #[cfg(test)]
@@ -325,5 +328,8 @@ mod tests {
         assert_eq!(cut("short"), "short");
         let long = cut(&"é".repeat(MAX_TEXT));
         assert!(long.len() <= MAX_TEXT && long.ends_with(" […]"));
+        let key = "sk-ant-0123456789";
+        let told = cut(&format!("{} {key}", "word ".repeat(MAX_TEXT / 5 - 2)));
+        assert!(!told.contains("sk-"), "part of a key would not be recognised later: {told}");
     }
 }

@@ -109,6 +109,11 @@ fn settings_name_one_too_and_a_name_that_there_is_not_is_refused() {
     setting("nobody");
     let ran = go(&project, &server, &["x"]);
     assert!(ran.stderr.contains("the setting `agent`: unknown agent `nobody`"), "{}", ran.stderr);
+    // Calls of the operator and of another agent are not that agent's.
+    let read = json!({"tool": "Read", "input": {"file_path": project.path("note.txt")}});
+    project.file("note.txt", "a note\n");
+    let ran = run(&mut project.ona(["--eval", &read.to_string()]));
+    assert!(ran.stdout.contains("a note"), "{}{}", ran.stdout, ran.stderr);
     setting("lead");
     // In a stream, it is said before the first line.
     let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--trust"];

@@ -98,6 +98,10 @@ fn a_rule_for_a_program_does_not_let_it_run_others() {
         "man -P./p ls",
         "split --filter=./p a.txt",
         "less '+!./p' a.txt",
+        "x=--to-command=./p; tar tf t $x",
+        "sort $x a.txt",
+        "rg \"$(cat a.txt)\" .",
+        "x=-delete; find . $x",
     ] {
         assert_eq!(verdict(&project, command), "ask", "{command}");
     }
