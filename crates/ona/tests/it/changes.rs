@@ -1,7 +1,7 @@
 //! What changes on disk while a session goes on, and hooks that hear of it.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use ona_provider::scripted::{Recorded, Reply, Server};
 use ona_testkit::Project;
@@ -15,7 +15,13 @@ pub fn two_turns(project: &Project, args: &[&str], replies: Vec<Reply>) -> (Vec<
     let server = Server::start(replies).unwrap();
     let stream = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
     let args: Vec<&str> = stream.iter().chain(args).copied().collect();
-    let mut child = anthropic(project, &server, &args)
+    let said = says_two_prompts(&mut anthropic(project, &server, &args));
+    (server.requests(), said)
+}
+
+/// Gives a session two prompts; what was said on standard error.
+pub fn says_two_prompts(command: &mut Command) -> String {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -27,7 +33,7 @@ pub fn two_turns(project: &Project, args: &[&str], replies: Vec<Reply>) -> (Vec<
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    (server.requests(), said)
+    said
 }
 
 pub fn bash(id: &str, command: &str) -> Reply {

@@ -127,6 +127,11 @@ pub fn pdf(pages: &[&str]) -> Vec<u8> {
         let stream = format!("BT /F1 12 Tf 20 200 Td ({text}) Tj ET");
         objects.push(format!("<</Length {}>>stream\n{stream}\nendstream", stream.len()));
     }
+    pdf_of(&objects)
+}
+
+/// A PDF of these objects; the first one is its catalogue.
+pub fn pdf_of(objects: &[String]) -> Vec<u8> {
     let mut out = "%PDF-1.4\n".to_owned();
     let mut offsets = Vec::new();
     for (n, object) in objects.iter().enumerate() {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::print::{anthropic, asking, lines};
 use crate::project;
+use crate::read::pdf;
 use crate::site::{Site, open_loopback, say, user_settings};
 use crate::ways::{AUTHORITY, secured};
 
@@ -78,7 +79,7 @@ fn text_json_and_encodings_come_as_they_are() {
 #[test]
 fn a_pdf_is_read_by_its_text() {
     let project = open();
-    let site = Site::page("application/pdf", pdf("Hello from a PDF"));
+    let site = Site::page("application/pdf", pdf(&["Hello from a PDF"]));
     let content = project.ok("WebFetch", input(&site.url("/x.pdf")));
     assert!(
         content.contains("(the text of a PDF, ") && content.contains("Hello from a PDF"),
@@ -535,28 +536,4 @@ fn by_https_the_server_has_to_show_who_it_is() {
     let mut command = project.eval_command("WebFetch", &input(&url));
     let report = ona_testkit::report(command.env("NODE_EXTRA_CA_CERTS", &missing));
     assert!(report.is_error && report.content.contains("none.pem"), "{}", report.content);
-}
-
-/// A PDF with one line of text.
-fn pdf(text: &str) -> Vec<u8> {
-    let content = format!("BT /F1 12 Tf 72 700 Td ({text}) Tj ET");
-    let objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-        "<< /Type /Pages /Kids [4 0 R] /Count 1 >>".to_owned(),
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
-            .to_owned(),
-        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
-    ];
-    let mut file = "%PDF-1.4\n".to_owned();
-    let mut table = "0000000000 65535 f \n".to_owned();
-    for (index, object) in objects.iter().enumerate() {
-        table.push_str(&format!("{:010} 00000 n \n", file.len()));
-        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
-    }
-    let (size, start) = (objects.len() + 1, file.len());
-    file.push_str(&format!(
-        "xref\n0 {size}\n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
-    ));
-    file.into_bytes()
 }

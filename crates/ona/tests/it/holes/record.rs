@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::intents::{answer, done, governed, ona};
 use crate::print::{anthropic, lines};
 use crate::project;
+use crate::read::pdf_of;
 use crate::trust::git;
 
 const LEDGER: &str = ".orchestration/agent_trace.jsonl";
@@ -400,16 +401,7 @@ fn pdf(pages: usize) -> Vec<u8> {
         let text = format!("BT /F1 12 Tf 72 700 Td (This is page {}) Tj ET", page + 1);
         objects.push(stream(&text));
     }
-    let (mut file, mut table) = ("%PDF-1.4\n".to_owned(), "0000000000 65535 f \n".to_owned());
-    for (index, object) in objects.iter().enumerate() {
-        table.push_str(&format!("{:010} 00000 n \n", file.len()));
-        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
-    }
-    let (size, start) = (objects.len() + 1, file.len());
-    file.push_str(&format!(
-        "xref\n0 {size}\n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
-    ));
-    file.into_bytes()
+    pdf_of(&objects)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ona_provider::scripted::{Recorded, Reply, Server};
 use ona_testkit::{Project, Ran, run};
 use serde_json::{Value, json};
 
-use crate::changes::bash;
+use crate::changes::{bash, says_two_prompts};
 use crate::gate::pre;
 use crate::print::anthropic;
 use crate::project;
@@ -365,18 +365,7 @@ fn two_turns(
         Way::Option => command.arg("--trust"),
         Way::Variable => command.env("ONA_TRUST", "1"),
     };
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let message = |text: &str| json!({"type": "user", "message": {"content": text}}).to_string();
-    let input = format!("{}\n{}\n", message("one"), message("two"));
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let said = says_two_prompts(&mut command);
     (server.requests(), said)
 }
 
