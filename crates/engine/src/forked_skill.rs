@@ -50,7 +50,7 @@ impl SessionRef<'_> {
             session.gate.toolbox.only = Some(tools.clone());
         }
         let (skill, id) = (skill.clone(), call.id.clone());
-        let input = agent_input(&skill, prompt);
+        let input = agent_input(&skill, &prompt);
         let starter: Arc<dyn StartsAgents> = Arc::new(ForkedSkill { session, skill, call: id });
         let identity = self.side.identity.clone();
         side_session.change_side(|side| (side.starter, side.identity) = (Some(starter), identity));
@@ -67,7 +67,7 @@ impl SessionRef<'_> {
 }
 
 /// The call that starts the agent of a skill.
-fn agent_input(skill: &SkillDefinition, prompt: String) -> Value {
+fn agent_input(skill: &SkillDefinition, prompt: &str) -> Value {
     let mut input = json!({
         "description": format!("/{}", skill.name),
         "prompt": prompt,
