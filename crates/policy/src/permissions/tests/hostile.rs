@@ -39,7 +39,7 @@ pub(super) fn verdict(
     command: &str,
 ) -> Behavior {
     let rules = rules.iter().map(|(behavior, text)| {
-        Rule::parse(text, *behavior, Source::of(Scope::User), &Anchors::of(&around)).unwrap().0
+        Rule::parse(text, *behavior, Source::of(Scope::User), &Anchors::of(around)).unwrap().0
     });
     let permissions = Permissions::new(rules.collect(), mode, around.clone());
     let start = Start { cwd: &around.cwd, home: Some(&around.home) };
