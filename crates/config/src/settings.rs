@@ -430,8 +430,8 @@ impl Loader<'_> {
     /// A file that need not exist.
     fn file(&mut self, scope: Scope, base: &Path, path: &Path) {
         match self.read(scope, path) {
-            // Whoever links to settings has some.
-            Ok(None) if path.is_symlink() => self.skip(path, &BadFile::LeadsNowhere),
+            // Whoever links to settings, or to their directory, has some.
+            Ok(None) if !file::is_missing(path) => self.skip(path, &BadFile::LeadsNowhere),
             Ok(None) => {}
             Ok(Some(text)) => self.text(scope, base, Some(path), &text),
             Err(bad) => self.skip(path, &bad),

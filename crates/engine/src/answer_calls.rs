@@ -120,7 +120,7 @@ impl Agent {
         account: &mut TurnAccount,
         cancel: &CancellationToken,
     ) -> Result<(), Halt> {
-        let PendingCall { id, tool, input, shown, .. } = call;
+        let PendingCall { id, tool, shown, .. } = call;
         // An invalid input was never checked against a rule.
         if report.denied_by.is_some_and(|stage| stage != StageName::Input) {
             account.denials.push(DeniedCall {
@@ -146,10 +146,10 @@ impl Agent {
             self.session.gate.governance.rebuild();
         }
         let Some(known) = known.filter(|_| !report.is_error) else { return Ok(()) };
-        if let Some(file) = known.file_shown(&input) {
+        if let Some(file) = known.file_shown(&report.input) {
             self.load_nested_instructions(&file, cancel).await?;
         }
-        if let Some(skill) = known.skill(&input) {
+        if let Some(skill) = known.skill(&report.input) {
             self.skill_applied(&skill);
         }
         Ok(())

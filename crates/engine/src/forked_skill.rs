@@ -82,13 +82,10 @@ fn agent_input(skill: &SkillDefinition, prompt: &str) -> Value {
 
 /// What the agent's call came to, as the result of the skill's.
 fn output(report: CallReport) -> ToolOutput {
-    let mut content = report.content;
-    if let Some(why) = report.stop {
-        content.push_str(&format!("\n(a hook says that you are to stop: {why})"));
-    }
-    let output = match report.is_error {
-        true => ToolOutput::rejected(content),
-        false => ToolOutput::success(content),
+    let mut output = match report.is_error {
+        true => ToolOutput::rejected(report.content),
+        false => ToolOutput::success(report.content),
     };
+    output.stop = report.stop;
     output.with_detail("agent_call", report.tool_use_id.as_str())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ona_mcp::slug;
+use ona_policy::server_tool_name;
 use ona_store::StoreError;
 use ona_tools::{PREFIX, UnconnectedTool};
 use ona_types::Diagnostic;
@@ -52,6 +53,8 @@ impl Session {
     /// What the gate would decide about a call. A tool of a server that is configured but not connected is judged by its
     /// name; whether the server has it is not known.
     pub async fn explain(&mut self, tool: &str, input: &Value) -> Result<Explanation, StoreError> {
+        let written = tool;
+        let tool = &*server_tool_name(tool);
         let is_of = |server: &String| tool.starts_with(&format!("{PREFIX}{}__", slug(server)));
         let servers = self.servers()?.specs.into_iter();
         self.gate.unconnected = servers.map(|server| server.name).collect();
@@ -59,7 +62,7 @@ impl Session {
             && self.gate.toolbox.find(tool).is_none()
             && self.gate.unconnected.iter().any(is_of);
         if !unconnected {
-            return self.gate.explain(tool, input).await;
+            return self.gate.explain(written, input).await;
         }
         let mut found = self.gate.explain_tool(&UnconnectedTool::new(tool), input).await?;
         found.because.push("the server was not asked whether it has this tool".to_owned());

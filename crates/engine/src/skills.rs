@@ -273,7 +273,11 @@ impl SessionRef<'_> {
             let text = self.skill_text(&skill, args, cancel).await?;
             return Ok(SlashPrompt::Skill(Box::new(skill), text));
         }
-        let CallReport { content, is_error, .. } = self.fork_for_user(name, args, cancel).await?;
+        let CallReport { content, is_error, stop, .. } =
+            self.fork_for_user(name, args, cancel).await?;
+        if let Some(reason) = stop {
+            return Err(SkillError::Failed(format!("a hook stops the agent: {reason}")));
+        }
         match is_error {
             true => Err(SkillError::Failed(content)),
             false => Ok(SlashPrompt::Prompt(format!(

@@ -28,13 +28,13 @@ pub(crate) struct ShapedAnswer {
 impl ShapedAnswer {
     /// Records a call of the tool that accepts answers.
     pub(crate) fn record_call(&mut self, report: &CallReport, redactor: &Redactor) {
-        match &report.answer {
-            Some(answer) => {
-                let mut answer = answer.clone();
+        match report.is_error {
+            false => {
+                let mut answer = report.input.clone();
                 redactor.mask_live_value(&mut answer);
                 (self.given, self.refused) = (Some(answer), None);
             }
-            None => self.refused = Some(report.content.clone()),
+            true => self.refused = Some(report.content.clone()),
         }
     }
 

@@ -41,9 +41,9 @@ pub struct CallReport {
     /// The stage that denied the call.
     #[serde(skip)]
     pub denied_by: Option<StageName>,
-    /// The answer that the call gave, after hooks may have changed it.
+    /// The input that was judged last, after hooks or the human may have replaced it.
     #[serde(skip)]
-    pub answer: Option<Value>,
+    pub input: Value,
 }
 
 /// Why a call cannot be judged.
@@ -81,7 +81,7 @@ pub enum CallError {
 struct Finished {
     outcome: Outcome,
     denied_by: Option<StageName>,
-    answer: Option<Value>,
+    input: Value,
 }
 
 impl Gate {
@@ -123,11 +123,11 @@ impl Gate {
         self.store().start_call(self.seat(), &start).map_err(CallError::NotStarted)?;
         let started = Instant::now();
         self.find_workspace();
-        let Finished { mut outcome, denied_by, answer } = match self.usable_tool(tool, input) {
+        let Finished { mut outcome, denied_by, input } = match self.usable_tool(tool, input) {
             Ok(tool) => self.finish(&id, &tool, input.clone(), cancel).await,
             Err(why) => {
                 let outcome = Outcome::unusable(why.to_string());
-                Finished { outcome, denied_by: None, answer: None }
+                Finished { outcome, denied_by: None, input: input.clone() }
             }
         };
         let moved = outcome.output.cwd.clone();
@@ -147,7 +147,7 @@ impl Gate {
             content: output.content,
             stop: noted.stop,
             denied_by,
-            answer,
+            input,
         })
     }
 
@@ -196,17 +196,16 @@ impl Gate {
         tool.complete(&mut input, &self.services());
         let mut call = Judgement::new(self, id, &**tool, input, cancel);
         let (output, denied_by) = call.judge_and_run().await;
-        let gives_answer = tool.facts().gives_answer && !output.is_error();
-        let answer = gives_answer.then(|| call.input.clone());
         call.keep_trace(&output).await;
         let gate = gate_rows(&call.answers);
         let noted = std::mem::take(&mut call.noted);
+        let input = std::mem::take(&mut call.input);
         if let (Some(_), Some(workspace)) = (&output.intent, &self.workspace)
             && let Err(error) = vouch(self.store(), workspace)
         {
             self.front.warn(error.to_string());
         }
-        Finished { outcome: Outcome { output, gate, noted }, denied_by, answer }
+        Finished { outcome: Outcome { output, gate, noted }, denied_by, input }
     }
 
     /// The mode follows the phase: planning uses plan mode, and the previous mode returns when the plan is approved.
@@ -257,6 +256,7 @@ impl Judgement<'_> {
             return (self.denied(StageName::Rules).await, Some(StageName::Rules));
         }
         let mut output = self.run(permit).await;
+        self.noted.stop = self.noted.stop.take().or(output.stop.take());
         // Changes of a command are compared before hooks run, those of a tool after them.
         if let Some(tree) = before.take_if(|before| before.is_tree()) {
             self.attribute(tree, &mut output).await;

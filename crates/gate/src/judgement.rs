@@ -9,7 +9,7 @@ use ona_policy::Call;
 use ona_store::{Decision, StoreError};
 use ona_tools::{InputError, Tool};
 use ona_trace::TraceEntry;
-use ona_types::gate::{Answer, Judged, Verdict};
+use ona_types::gate::{Answer, Judged, SettledBy, Verdict};
 use ona_types::hook::{HookDetail, HookInvocation};
 use ona_types::{Behavior, ToolUseId};
 use serde_json::Value;
@@ -90,8 +90,8 @@ pub struct Judgement<'g> {
     pub noted: Noted,
     /// What the intent stage found out.
     pub governed: Option<Governed>,
-    /// The decision of PreToolUse hooks, for the rules stage.
-    pub by_hooks: Option<Behavior>,
+    /// The decision of PreToolUse hooks, with its reason.
+    pub by_hooks: Option<(Behavior, String)>,
     /// Who replaced the input last.
     pub replaced_by: Option<ReplacedBy>,
     /// The PreToolUse hooks whose replacement is part of the input.
@@ -140,7 +140,7 @@ impl<'g> Judgement<'g> {
 
     /// Whether a PreToolUse hook has allowed it.
     pub fn allowed_by_hooks(&self) -> bool {
-        self.by_hooks == Some(Behavior::Allow)
+        self.by_hooks.as_ref().is_some_and(|(decided, _)| *decided == Behavior::Allow)
     }
 
     /// The tool's name, the input and the id, for hooks.
@@ -218,7 +218,8 @@ impl Judged for Judgement<'_> {
     }
 }
 
-/// The open question: the latest answer that says "ask".
+/// The open question: the latest answer that says "ask". One that somebody wrote says more than that of the mode.
 pub fn open_question(so_far: &[Answer]) -> Option<&Answer> {
-    so_far.iter().rev().find(|answer| answer.verdict == Verdict::Ask)
+    let asks = || so_far.iter().rev().filter(|answer| answer.verdict == Verdict::Ask);
+    asks().find(|answer| answer.settled_by != SettledBy::AnyYes).or_else(|| asks().next())
 }

@@ -61,6 +61,19 @@ pub struct Fired {
 }
 
 impl Fired {
+    /// Takes a yes out, with the hook that gave it: a later one may replace the input that it was for.
+    pub(crate) fn take_allowed(&mut self) -> Option<(i64, String)> {
+        self.permission.take_if(|known| *known == Behavior::Allow)?;
+        self.decided_by.take()
+    }
+
+    /// Puts it back, unless somebody wants more.
+    pub(crate) fn give_back(&mut self, allowed: Option<(i64, String)>) {
+        if allowed.is_some() && self.permission.is_none_or(|known| known == Behavior::Allow) {
+            (self.permission, self.decided_by) = (Some(Behavior::Allow), allowed);
+        }
+    }
+
     /// Whether the event's action is denied.
     pub fn denies(&self) -> bool {
         !self.blocks.is_empty() || self.permission == Some(Behavior::Deny)
@@ -241,7 +254,6 @@ fn take(fired: &mut Fired, entry: &HookEntry, event: HookEvent, answer: SyncOutp
             }
             if updated_input.is_some() {
                 fired.updated_input = updated_input;
-                fired.updated_by.insert(ordinal);
             }
             fired.contexts.extend(additional_context);
         }

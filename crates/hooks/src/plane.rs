@@ -13,7 +13,7 @@ use ona_policy::{Anchors, Call, Rule, RuleFacts};
 use ona_sandbox::Marker;
 use ona_types::hook::{HookBase, HookDetail, HookEvent, HookInput, HookInvocation};
 use ona_types::{Behavior, SessionId, ToolUseId};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -181,6 +181,7 @@ impl HookPlane {
     ) -> Fired {
         let mut fired = Fired::default();
         let event = detail.event();
+        let mut rewrote = about.map(|about| about.rewrote.clone()).unwrap_or_default();
         for entry in self.named(&detail) {
             // The effects are those of the input as it was. Once a hook has replaced it, a guard should
             // rather run once too often.
@@ -230,12 +231,22 @@ impl HookPlane {
                 exit_code = ran.exit_code, timed_out = ran.timed_out, command = label(), "ran",
             );
             fired.ran += 1;
-            let rewrote = about.is_some_and(|about| about.rewrote.contains(&entry.ordinal));
-            let kept = rewrote.then(|| fired.updated_input.clone());
+            let before = fired.updated_input.take();
+            let allowed = fired.take_allowed();
             apply_result(&mut fired, entry, event, &mut ran);
-            if let Some(input) = kept {
-                fired.updated_input = input;
-                fired.updated_by.remove(&entry.ordinal);
+            let is_other = |input: &Map<String, Value>| {
+                detail.tool_call().is_none_or(|(_, current, _)| current.as_object() != Some(input))
+            };
+            let replaces = fired.updated_input.as_ref().is_some_and(is_other)
+                && !rewrote.contains(&entry.ordinal);
+            if replaces {
+                // Who replaced it in an earlier round judges another input now, and may replace it again. A yes of the
+                // hooks before was for another input too.
+                rewrote.clear();
+                fired.updated_by.insert(entry.ordinal);
+            } else {
+                fired.updated_input = before;
+                fired.give_back(allowed);
             }
             row.exit_code = ran.exit_code;
             row.stdout_text = Some(self.host.redactor.mask(&ran.stdout).into_owned());

@@ -4,13 +4,13 @@ mod adopt;
 mod export;
 mod reconcile;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use ona_cli::output::{complain, plain};
 use ona_cli::{CliError, Options, env};
-use ona_store::Store;
+use ona_store::{Store, StoreError};
 use ona_trace::TraceEntry;
 use ona_trace::ledger::{Filter, LEDGER_PATH, Lookup, Verification};
 use serde_json::{Value, json};
@@ -265,13 +265,20 @@ fn verify(location: &Location, as_json: bool) -> Result<ExitCode, CliError> {
     let clean = found.is_clean();
     // What the record remembers cannot be removed with a line of the file.
     let known = env::database()
-        .and_then(|database| Ok(Store::look(&database)?.traced(&location.name())?))
+        .and_then(|database| Ok(known_entries(&Store::look(&database)?, location)?))
         .unwrap_or_else(|error| {
             complain(&error.warning("entries that are gone from the trace cannot be noticed"));
             Vec::new()
         });
-    let lacks = ledger.lacks(known.iter().map(|(_, hash)| hash.as_str())).map_err(no_trace)?;
-    let missing: Vec<_> = known.iter().filter(|(_, hash)| lacks.contains(hash.as_str())).collect();
+    let mut missing = Vec::new();
+    for Known { entries, here } in &known {
+        let lacks =
+            ledger.lacks(entries.iter().map(|(_, hash)| hash.as_str())).map_err(no_trace)?;
+        // The project may have been moved: then some of the entries are the same.
+        if *here || lacks.len() < entries.len() {
+            missing.extend(entries.iter().filter(|(_, hash)| lacks.contains(hash.as_str())));
+        }
+    }
     let text = if as_json {
         let first = found.first_bad.as_ref().map(|bad| json!({"line": bad.line, "why": bad.why}));
         let value = json!({"clean": clean, "entries": found.entries, "foreign": found.foreign,
@@ -295,6 +302,24 @@ fn verify(location: &Location, as_json: bool) -> Result<ExitCode, CliError> {
         ));
     }
     Ok(ExitCode::from(u8::from(!clean)))
+}
+
+/// The entries that the record knows of one place.
+struct Known {
+    entries: Vec<(u64, String)>,
+    /// The place is the workspace; otherwise it is gone.
+    here: bool,
+}
+
+fn known_entries(store: &Store, location: &Location) -> Result<Vec<Known>, StoreError> {
+    let name = location.name();
+    let mut known = vec![Known { entries: store.traced(&name)?, here: true }];
+    for place in store.traced_workspaces()? {
+        if place != name && !Path::new(&place).exists() {
+            known.push(Known { entries: store.traced(&place)?, here: false });
+        }
+    }
+    Ok(known)
 }
 
 /// `1 entry`, `2 entries`.

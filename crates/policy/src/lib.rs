@@ -15,5 +15,7 @@ mod suggest;
 
 pub use permissions::{By, Call, Permissions, Ruling};
 pub use remedy::Change;
-pub use rule::{Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, split_rules, tool_named};
+pub use rule::{
+    Anchors, Rule, RuleError, Scope, Source, TOOL_NAMES, server_tool_name, split_rules, tool_named,
+};
 pub use subject::{RuleFacts, RuleSubject};

@@ -265,18 +265,23 @@ pub const TOOL_NAMES: [&str; 21] = [
     "TaskStop",
 ];
 
-/// The name of a server's tool, or of a server, as S0 §7 writes it: `mcp__` and a slug in small letters.
-fn with_small_server(name: &str) -> Cow<'_, str> {
+/// The name of a server's tool, or of a server, as S0 §7 writes it: `mcp__`, a slug in small letters and the tool's name
+/// without special characters.
+pub fn server_tool_name(name: &str) -> Cow<'_, str> {
     let Some(rest) = name.strip_prefix("mcp__") else { return name.into() };
     let end = rest.find("__").unwrap_or(rest.len());
     let (server, tool) = rest.split_at(end);
     let plain = |c: char| match c {
-        c if c.is_ascii_alphanumeric() || "_-*".contains(c) => c.to_ascii_lowercase(),
+        c if c.is_ascii_alphanumeric() || "_-*".contains(c) => c,
         _ => '_',
     };
-    match server.chars().all(|c| plain(c) == c) {
+    let small = |c: char| plain(c).to_ascii_lowercase();
+    match server.chars().all(|c| small(c) == c) && tool.chars().all(|c| plain(c) == c) {
         true => name.into(),
-        false => format!("mcp__{}{tool}", server.chars().map(plain).collect::<String>()).into(),
+        false => {
+            let (server, tool) = (server.chars().map(small), tool.chars().map(plain));
+            "mcp__".chars().chain(server).chain(tool).collect::<String>().into()
+        }
     }
 }
 
@@ -383,7 +388,7 @@ impl Rule {
             _ => false,
         };
         // A server's name stands for all its tools, and is meant however it is spelt: its tools have it in small letters.
-        let own = with_small_server(&self.tool);
+        let own = server_tool_name(&self.tool);
         let server = own.starts_with("mcp__")
             && tool.strip_prefix(&*own).is_some_and(|rest| rest.starts_with("__"));
         group || server || wildcard::matches(&own, tool)

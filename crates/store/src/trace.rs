@@ -32,6 +32,18 @@ impl Store {
         })
     }
 
+    /// The workspaces whose traces are known.
+    pub fn traced_workspaces(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|c| {
+            let mut statement = c.prepare(
+                "SELECT DISTINCT CASE WHEN json_valid(detail) THEN json_extract(detail, '$.what.workspace') END AS place
+                 FROM events WHERE event_type = 'trace.appended' AND typeof(place) = 'text'",
+            )?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Commits that the operator has appended entries to the trace of a workspace: the number and the hash of each.
     pub fn keep_traced(
         &self,

@@ -52,7 +52,10 @@ impl BuiltIn for Skill {
     }
 
     fn unusable(input: &SkillInput, services: &dyn SessionServices) -> Option<String> {
-        services.skill_view(input.name()).err().map(|why| why.to_string())
+        match services.skill_view(input.name()) {
+            Err(why) => Some(why.to_string()),
+            Ok(skill) => services.may_start(&skill.agent_type?).err().map(|why| why.to_string()),
+        }
     }
 
     /// A skill that runs in an agent of its own starts one: rules about agents hold.

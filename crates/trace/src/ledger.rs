@@ -9,6 +9,7 @@
 
 mod query;
 mod read;
+mod repeated_keys;
 mod verify;
 
 use std::io;

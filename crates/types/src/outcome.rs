@@ -204,6 +204,8 @@ pub struct ToolOutput {
     pub changes: Vec<Change>,
     /// Facts for the event log that the model does not see, such as an exit code.
     pub detail: Map<String, Value>,
+    /// A hook about a call that this one made wants the agent to stop, for this reason.
+    pub stop: Option<String>,
 }
 
 impl ToolOutput {
@@ -218,6 +220,7 @@ impl ToolOutput {
             intent: None,
             changes: Vec::new(),
             detail: Map::new(),
+            stop: None,
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) const MAX_BYTES: u64 = 1 << 20;
 pub enum BadFile {
     #[error("file not found")]
     Missing,
-    #[error("it is a link that leads nowhere")]
+    #[error("it is a link that leads nowhere, or below one")]
     LeadsNowhere,
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -48,17 +48,26 @@ pub fn within(dir: &Path, path: &Path) -> Result<PathBuf, BadFile> {
     if real.starts_with(resolve(dir, ".")?) { Ok(real) } else { Err(BadFile::Outside(real)) }
 }
 
-/// Whether nothing stands there. What cannot be looked at may be there.
+/// Whether nothing stands there. What cannot be looked at may be there, and so may what is below a link that leads
+/// nowhere or a file in place of a directory.
 pub(super) fn is_missing(path: &Path) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     let looked = path.symlink_metadata();
-    looked.is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
+    if !looked.is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory)) {
+        return false;
+    }
+    let found = path.ancestors().skip(1).find_map(|dir| Some((dir, dir.symlink_metadata().ok()?)));
+    found.is_none_or(|(dir, found)| {
+        let leads_nowhere = found.is_symlink() && dir.metadata().is_err();
+        !leads_nowhere && !found.is_file()
+    })
 }
 
 /// The `*.json` in a directory, sorted; none if there is no such directory.
 pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, BadFile> {
     let entries = match fs::read_dir(dir) {
         Err(_) if is_missing(dir) => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(BadFile::LeadsNowhere),
         entries => entries.map_err(ReadError::Io)?,
     };
     let mut files = Vec::new();

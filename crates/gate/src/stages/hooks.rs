@@ -51,7 +51,7 @@ async fn ask(call: &mut Judgement<'_>) -> Said {
     let replaced = fired.updated_input.take().map(Value::Object);
     let replaced = replaced.filter(|input| *input != call.input);
     if replaced.is_some() {
-        call.rewrote.extend(&fired.updated_by);
+        call.rewrote.clone_from(&fired.updated_by);
     }
     let updated_input = replaced.as_ref().or(own_input.then_some(&call.input));
     let detail = json!({
@@ -73,15 +73,21 @@ async fn ask(call: &mut Judgement<'_>) -> Said {
         let reason = format!("a PreToolUse hook stops the agent: {reason}");
         return answer(Verdict::Deny, reason).into();
     }
-    // What they decided when they replaced the input was about the new one.
-    call.by_hooks = fired.permission.max(call.by_hooks.filter(|_| own_input));
+    // What they decided when they replaced the input was about the new one. A yes does not outlive the next replacement.
+    let is_for_this = |decided: Behavior| replaced.is_none() || decided != Behavior::Allow;
+    let before = call.by_hooks.take().filter(|(decided, _)| own_input && is_for_this(*decided));
+    let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+    let now = fired.permission.map(|decided| (decided, why));
+    call.by_hooks = match (now, before) {
+        (Some(now), Some(before)) => Some(if before.0 > now.0 { before } else { now }),
+        (now, before) => now.or(before),
+    };
     if replaced.is_some() {
         call.replaced_by = Some(ReplacedBy::PreToolUse);
     }
-    let answer = match call.by_hooks {
-        Some(Behavior::Allow) => answer(Verdict::Allow, "a hook allows it".to_owned()),
-        Some(Behavior::Ask) => {
-            let why = fired.decided_by.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+    let answer = match &call.by_hooks {
+        Some((Behavior::Allow, _)) => answer(Verdict::Allow, "a hook allows it".to_owned()),
+        Some((Behavior::Ask, why)) => {
             answer(Verdict::Ask, format!("a hook asks for confirmation: {why}"))
         }
         _ => answer(Verdict::Pass, fired.summary()),

@@ -169,6 +169,7 @@ async fn notify(call: &mut Judgement<'_>, request: &AskRequest) {
 fn decided(call: &mut Judgement<'_>, by: &'static str, asked: &str, answer: HumanAnswer) -> Said {
     let (answer, replaced) = match answer {
         HumanAnswer::Allow { always, input } => {
+            let input = input.filter(|input| *input != call.input);
             let kept = always.iter().map(|update| keep(call, update)).collect();
             if input.is_some() {
                 // It is another input, so every hook may replace it once more.

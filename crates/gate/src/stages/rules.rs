@@ -130,6 +130,8 @@ fn by_other_rules(call: &Judgement<'_>, also: &AlsoRuled, mode: Mode) -> Option<
         }
         (Behavior::Ask, By::Rules(_)) => Verdict::Ask,
         _ if also.counts != Counts::RulesAndMode || call.allowed_by_hooks() => return None,
+        // Only the server could tell whether the question comes up.
+        (Behavior::Deny, _) if mode == Mode::Explain => Verdict::Ask,
         (Behavior::Deny, _) => Verdict::Deny,
         (Behavior::Ask, _) => Verdict::Ask,
     };

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::project;
 
 /// Every page, in the order in which they are listed.
-const TOPICS: [&str; 11] = [
+const TOPICS: [&str; 12] = [
     "cold-start",
     "headless",
     "environment",
@@ -23,6 +23,7 @@ const TOPICS: [&str; 11] = [
     "servers",
     "web",
     "memories",
+    "security",
 ];
 
 fn help(project: &Project, words: &[&str]) -> String {

@@ -13,6 +13,7 @@ use ona_types::canonical::{self, CanonicalError};
 use serde_json::Value;
 
 use super::read::reader;
+use super::repeated_keys::repeats_a_key;
 use super::{Ledger, entry_hash, torn_hash};
 use crate::entry::{Dialect, dialect_of};
 
@@ -80,6 +81,8 @@ enum BadEntry {
     Canonical(#[from] CanonicalError),
     #[error("its entry_hash does not match its content, whose hash is {0}")]
     WrongHash(String),
+    #[error("a key stands twice in it")]
+    RepeatedKey,
     #[error("it repeats an earlier line")]
     Repeated,
     #[error("the previous line that it names is missing: {0}")]
@@ -121,6 +124,9 @@ impl Walk {
         };
         match dialect {
             Some(Dialect::Ona) => {
+                if repeats_a_key(&line.bytes, &value) {
+                    self.bad(line.number, BadEntry::RepeatedKey.to_string());
+                }
                 if let Err(why) = self.entry(&mut value, line.number) {
                     self.bad(line.number, why.to_string());
                 }

@@ -283,8 +283,7 @@ fn own_server(project: &Project) {
 
 /// A turn with the server Small, in which the model makes these calls.
 fn with_server(project: &Project, calls: &[(&str, &str, Value)], args: &[&str]) -> Ran {
-    let replies =
-        calls.iter().map(|(id, tool, input)| Reply::new().call(id, tool, input.clone()));
+    let replies = calls.iter().map(|(id, tool, input)| Reply::new().call(id, tool, input.clone()));
     let server = Server::start(replies.chain([Reply::say("Done.")]).collect::<Vec<_>>()).unwrap();
     let config = small_server();
     let ran = run(anthropic(project, &server, &["-p", "go", "--mcp-config", &config]).args(args));
@@ -364,6 +363,104 @@ fn an_input_that_is_moved_to_a_denied_server_is_denied() {
         "{}",
         result(&project, "toolu_r")
     );
+}
+
+/// A hook that gives this answer if the command is, or begins with, a text.
+fn answering(matches: &str, answer: &Value) -> String {
+    format!("case $(cat) in *'\"command\":\"{matches}'*) echo '{answer}';; esac")
+}
+
+fn pre_answer(members: &Value) -> Value {
+    let mut answer = json!({"hookEventName": "PreToolUse"});
+    answer.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    json!({ "hookSpecificOutput": answer })
+}
+
+#[test]
+fn a_guard_that_has_replaced_an_input_judges_what_others_make_of_it() {
+    let project = project();
+    let sanitised = pre_answer(&json!({"updatedInput": {"command": "echo sanitised"}}));
+    let guard =
+        format!("case $(cat) in *'\"command\":\"echo sanitised'*) ;; *) echo '{sanitised}';; esac");
+    let managed = project.dir().parent().unwrap().join("managed/managed-settings.json");
+    fs::create_dir_all(managed.parent().unwrap()).unwrap();
+    let hooks = json!({"hooks": {"PreToolUse": [pre("Bash", &guard)]}});
+    fs::write(managed, hooks.to_string()).unwrap();
+    let moved = pre_answer(
+        &json!({"permissionDecision": "allow", "updatedInput": {"command": "touch pwned"}}),
+    );
+    user_settings(
+        &project,
+        &json!({"hooks": {"PreToolUse": [pre("Bash", &answering("echo sanitised", &moved))]}}),
+    );
+    run(&mut project.eval_command("Bash", &json!({"command": "echo hello"})));
+    assert!(!project.path("pwned").exists());
+}
+
+#[test]
+fn a_yes_of_a_hook_is_for_the_input_that_it_saw() {
+    let allow = pre_answer(&json!({"permissionDecision": "allow"}));
+    let moves = pre_answer(&json!({"updatedInput": {"command": "touch pwned"}}));
+    let both = pre_answer(
+        &json!({"permissionDecision": "allow", "updatedInput": {"command": "touch moved"}}),
+    );
+    let asks =
+        pre_answer(&json!({"permissionDecision": "ask", "permissionDecisionReason": "sure?",
+        "updatedInput": {"command": "touch asked"}}));
+    let go = |hooks: &[&Value], file: &str| {
+        let project = project();
+        let hooks: Vec<Value> =
+            hooks.iter().map(|hook| pre("Bash", &answering("make safe", hook))).collect();
+        user_settings(&project, &json!({"hooks": {"PreToolUse": hooks}}));
+        let call = Reply::new().call("toolu_m", "Bash", json!({"command": "make safe"}));
+        let server = Server::start([call, Reply::say("Done.")]).unwrap();
+        go(&project, &server, "go", &[]);
+        (project.path(file).exists(), result(&project, "toolu_m"))
+    };
+    let (ran, said) = go(&[&allow, &moves], "pwned");
+    assert!(!ran && said.contains("no user is available"), "{said}");
+    assert!(!go(&[&moves, &allow], "pwned").0, "the second hook saw another input");
+    assert!(go(&[&both], "moved").0, "who replaces an input may allow what it makes of it");
+    let (ran, said) = go(&[&asks], "asked");
+    assert!(!ran && said.contains("sure?"), "the reason is kept: {said}");
+}
+
+#[test]
+fn a_replaced_skill_gives_nothing_of_the_one_that_was_named() {
+    let project = project();
+    project.file(
+        ".claude/skills/allowing/SKILL.md",
+        "---\ndescription: allows\nallowed-tools: Bash(touch *)\n---\nALLOWING\n",
+    );
+    project.file(".claude/skills/plain/SKILL.md", "---\ndescription: plain\n---\nPLAIN\n");
+    let plain = pre_answer(&json!({"updatedInput": {"skill": "plain"}}));
+    user_settings(
+        &project,
+        &json!({"permissions": {"deny": ["Skill(allowing)"]},
+            "hooks": {"PreToolUse": [pre("Skill", &printing(&plain))]}}),
+    );
+    let server = Server::start([
+        Reply::new().call("toolu_s", "Skill", json!({"skill": "allowing"})),
+        Reply::new().call("toolu_t", "Bash", json!({"command": "touch t"})),
+        Reply::say("Done."),
+    ])
+    .unwrap();
+    go(&project, &server, "go", &["--trust"]);
+    assert_eq!(result(&project, "toolu_s"), "Applied: plain");
+    assert!(!project.path("t").exists(), "{}", result(&project, "toolu_t"));
+}
+
+#[test]
+fn a_hook_about_agents_stops_the_turn_of_a_skill_that_starts_one() {
+    let stops = json!({"hooks": {"PreToolUse":
+        [pre("Agent", &printing(&json!({"continue": false, "stopReason": "halt"})))]}});
+    for typed in [false, true] {
+        let project = with_forked_skill();
+        let (ran, server) = forked(&project, typed, &stops);
+        assert_eq!(ran.code, Some(1), "{typed}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(server.requests().len(), usize::from(!typed), "{}", ran.stdout);
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("halt"), "{}", ran.stdout);
+    }
 }
 
 #[test]
@@ -477,6 +574,8 @@ fn to_explain(mode: &str, rules: &Value) -> Project {
 fn for_every_tool_explain_says_what_a_turn_then_does() {
     let none = json!({});
     let some = json!({"ask": ["Agent", "mcp__small"], "allow": ["WebFetch", "Skill"], "deny": ["Skill(plain)"]});
+    let unlisted = json!({"server": "Small", "uri": "small://unlisted"});
+    let unlisted = ("ReadMcpResource", &unlisted);
     for (mode, rules) in [
         ("default", &none),
         ("acceptEdits", &none),
@@ -508,6 +607,8 @@ fn for_every_tool_explain_says_what_a_turn_then_does() {
                 "SELECT count(*) FROM gate_answers WHERE stage = 'human' AND verdict = 'deny'",
             );
             let happened = match (failed, asked[0].as_str()) {
+                // Only the server could tell whether it lists the resource.
+                (true, "0") if mode == "dontAsk" && unlisted == (tool, &input) => "ask",
                 (false, _) => "allow",
                 (true, "0") => "deny",
                 (true, _) => "ask",

@@ -131,6 +131,32 @@ fn what_the_record_knows_cannot_be_removed_unnoticed() {
 }
 
 #[test]
+fn a_project_that_was_moved_is_known() {
+    let project = traced(3);
+    let whole = project.content(LEDGER);
+    let first: String = whole.lines().take(1).map(|line| format!("{line}\n")).collect();
+    project.file(LEDGER, &first);
+    let moved = project.dir().parent().unwrap().join("moved");
+    fs::rename(project.dir(), &moved).unwrap();
+    let verify = || run(project.ona(["trace", "verify"]).current_dir(&moved));
+    let ran = verify();
+    assert!(ran.stderr.contains("are missing here"), "{}{}", ran.stdout, ran.stderr);
+    fs::write(moved.join(LEDGER), whole).unwrap();
+    let ran = verify();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+}
+
+#[test]
+fn a_key_that_stands_twice_is_noticed() {
+    let project = traced(2);
+    let whole = project.content(LEDGER);
+    project.file(LEDGER, whole.replacen('{', r#"{"intent_id":"INT-999","#, 1));
+    let ran = ona(&project, &["trace", "verify"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a key stands twice"), "{}", ran.stdout);
+}
+
+#[test]
 fn adopted_changes_are_known_too() {
     let project = governed();
     project.file("src/by_hand.txt", "x\n");

@@ -60,7 +60,7 @@ const PLACES: [&str; 8] = [
 type Make = fn(&Path);
 
 /// Ways in which something that should be settings is none.
-const UNREADABLE: [(&str, Make); 8] = [
+const UNREADABLE: [(&str, Make); 9] = [
     ("EOF while parsing", |file| put(file, r#"{"permissions": {"deny": ["Bash""#)),
     ("EOF while parsing", |file| put(file, "")),
     ("larger than 1 MiB", |file| {
@@ -76,6 +76,11 @@ const UNREADABLE: [(&str, Make); 8] = [
     ("leads nowhere", |file| {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink("not-there.json", file).unwrap();
+    }),
+    ("leads nowhere", |file| {
+        let dir = file.parent().unwrap();
+        fs::create_dir_all(dir.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("not-there", dir).unwrap();
     }),
 ];
 
