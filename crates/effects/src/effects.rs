@@ -4,7 +4,6 @@ mod git;
 mod packed;
 mod places;
 
-use std::iter;
 use std::path::{Path, PathBuf};
 
 use ona_types::World;
@@ -41,8 +40,8 @@ pub struct Effects {
     pub given: Vec<Given>,
     /// Hosts it speaks to.
     pub hosts: Vec<String>,
-    /// Programs it starts by their path. No rule is about them; a permit is for those that were judged.
-    pub runs: Vec<Target>,
+    /// Everything its words could name, programs too. No rule is about it; a permit is for what it was when it was judged.
+    pub named: Vec<Target>,
     /// Directory a command line starts in.
     pub start: Option<Target>,
     /// Directories its commands may run in: where it starts, and wherever it changes to.
@@ -138,6 +137,18 @@ fn with_values(command: &shell::Command, set: &[(&str, &str)]) -> shell::Command
         }
     }
     command
+}
+
+/// What the words of a command could name: a word, the value in an option, and the directories of a variable.
+fn names(command: &shell::Command) -> Vec<String> {
+    let value = |text: &str| text.split_once('=').map(|(_, value)| value.to_owned());
+    let words = command.words.iter().filter_map(|word| word.literal.as_deref());
+    let of_words = words.flat_map(|text| match text.strip_prefix('-') {
+        None => [Some(text.to_owned()), value(text)],
+        Some(rest) => [rest.get(1..).map(str::to_owned), value(text)],
+    });
+    let set = command.assignments.iter().flat_map(|one| one.value.split(':'));
+    of_words.flatten().chain(set.map(str::to_owned)).filter(|name| !name.is_empty()).collect()
 }
 
 /// How scripts say where the top of their checkout is.
@@ -357,11 +368,8 @@ impl Effects {
         }
         let start = scene;
         let scene = &Scene { dirs: &dirs, ..*start };
-        for words in iter::once(&command.words[..]).chain(commands::suffixes(&command.words)) {
-            let name = words.first().and_then(|word| word.literal.as_deref());
-            if let Some(name) = name.filter(|name| name.contains('/')) {
-                self.runs.extend(named_from(scene.world, scene.home, scene.dirs, name));
-            }
+        for name in names(command) {
+            self.named.extend(named_from(scene.world, scene.home, scene.dirs, &name));
         }
         for (access, operand) in files {
             let targets = self.targets(scene, &operand);
@@ -516,14 +524,18 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_named_by_their_path() {
-        let runs = |source| -> Vec<String> {
-            let runs = of(source).runs;
-            runs.iter().map(|target| target.named.display().to_string()).collect()
+    fn whatever_words_could_name_is_known() {
+        let named = |source| -> Vec<String> {
+            let named = of(source).named;
+            named.iter().map(|target| target.named.display().to_string()).collect()
         };
-        assert_eq!(runs("./a; cd /usr && bin/b; c"), ["/a", "/usr/bin/b"]);
-        assert_eq!(runs("xargs /bin/d"), ["/bin/d"]);
-        assert!(runs("cat x/y").is_empty());
+        assert_eq!(named("./a; cd /usr && bin/b"), ["/a", "/cd", "/usr", "/usr/bin/b"]);
+        let all = named("make -Csub --file=x.mk");
+        assert!(
+            ["/sub", "/sub/x.mk"].iter().all(|name| all.iter().any(|one| one == name)),
+            "{all:?}"
+        );
+        assert_eq!(named("PATH=p:/q run"), ["/run", "/p", "/q"]);
         assert_eq!(of("true").start.unwrap().real, Path::new("/"));
     }
 

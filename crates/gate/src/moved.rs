@@ -39,7 +39,8 @@ fn difference(judged: &Effects, now: &Effects) -> String {
 }
 
 fn targets(effects: &Effects) -> impl Iterator<Item = &Target> {
-    let lists = [&effects.writes, &effects.reads, &effects.redirected, &effects.fed, &effects.runs];
+    let lists =
+        [&effects.writes, &effects.reads, &effects.redirected, &effects.fed, &effects.named];
     let trees = effects.trees.iter().map(|tree| &tree.root);
     let given = effects.given.iter().map(|given| &given.target);
     let tracked = effects.tracked.iter().flat_map(|tracked| &tracked.below);

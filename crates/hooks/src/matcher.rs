@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use ona_policy::TOOL_NAMES;
+use ona_policy::{TOOL_NAMES, tool_named};
 use regress::Regex;
 
 use crate::config::shortened;
@@ -68,12 +68,15 @@ impl Matcher {
         match self {
             Self::Any | Self::Unjudged(_) => true,
             Self::OneOf(words) => words.iter().any(|word| {
-                word == query || (word.starts_with("mcp__") && word.eq_ignore_ascii_case(query))
+                word == query
+                    || tool_named(word) == Some(query)
+                    || (word.starts_with("mcp__") && word.eq_ignore_ascii_case(query))
             }),
             Self::Word(word) if word.contains("mcp__") => {
                 query.to_ascii_lowercase().contains(&word.to_ascii_lowercase())
             }
-            Self::Word(word) => query.contains(word),
+            // A guard may still have the name that a tool had before.
+            Self::Word(word) => query.contains(word) || tool_named(word) == Some(query),
             Self::Nothing => false,
             Self::Pattern(pattern) => bounded(pattern, query),
         }
@@ -117,7 +120,7 @@ impl Matcher {
 }
 
 fn is_tool(word: &str) -> bool {
-    TOOL_NAMES.contains(&word)
+    tool_named(word).is_some()
 }
 
 /// The tool whose name it is but for capital letters.
@@ -200,6 +203,8 @@ mod tests {
             ("mcp__memory__.*", "mcp__memory__store", true),
             ("(?<=mcp__)x", "mcp__x", true),
             ("Edit|Wr.te", "Write", true),
+            ("Task", "Agent", true),
+            ("Bash|Task", "Agent", true),
             ("(", "(", false),
             ("Bash", "", false),
         ] {

@@ -294,6 +294,12 @@ impl Rule {
         source: Source,
         anchors: &Anchors,
     ) -> Result<(Self, Option<String>), RuleError> {
+        let mended = mended(text).filter(|_| behavior != Behavior::Allow);
+        if let Some(mended) = mended {
+            let (rule, _) = Self::parse_or_mend(&mended, behavior, source, anchors)?;
+            let rule = Self { text: text.trim().to_owned(), ..rule };
+            return Ok((rule, Some(format!("write {mended}; it counts as that"))));
+        }
         match Self::parse(text, behavior, source.clone(), anchors) {
             // What such a rule forbids is plain; as an allow rule, the other would allow more than it says.
             Err(RuleError::Covered { tool, instead }) if behavior != Behavior::Allow => {
@@ -486,6 +492,16 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
         Some(_) if tool.is_empty() => refuse("the tool is missing before the `(`"),
         Some(content) => Ok((tool, Some(content))),
     }
+}
+
+/// The rule with its tool's name as it should be written, if capitals or blanks are all that is wrong with it.
+fn mended(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (name, rest) = text.split_at(text.find('(').unwrap_or(text.len()));
+    let is_meant = |known: &&&str| known.eq_ignore_ascii_case(name.trim_end());
+    let old = ALIASES.iter().map(|(old, _)| old).chain(COVERED.iter().map(|(covered, _)| covered));
+    let known = TOOL_NAMES.iter().chain(old).find(is_meant)?;
+    (*known != name).then(|| format!("{known}{rest}"))
 }
 
 fn check_tool(tool: &str, behavior: Behavior) -> Result<(), RuleError> {

@@ -492,6 +492,25 @@ fn what_is_no_rule_says_why() {
     assert_eq!(warning.as_deref(), Some("unknown tool `Bsh`"));
 }
 
+#[test]
+fn a_guard_with_other_capitals_or_blanks_holds() {
+    let anchors = Anchors::of(&test_surroundings());
+    let read = |text: &str, behavior: Behavior| {
+        Rule::parse_or_mend(text, behavior, Source::of(Scope::User), &anchors)
+    };
+    for text in ["bash(rm *)", "BASH", "Bash (rm *)", " bash ( rm *)"] {
+        let (rule, warning) = read(text, Deny).unwrap();
+        assert!(warning.is_some_and(|warning| warning.contains("counts as that")), "{text}");
+        let call = bash("rm x");
+        let facts = RuleFacts::of_tool("Bash");
+        let call = Call { tool: "Bash", facts, input: &call.input, effects: &call.effects };
+        assert!(rule.hits(&call), "{text}");
+    }
+    let (rule, _) = read("write(x.txt)", Deny).unwrap();
+    assert!(rule.names("Write", RuleSubject::Writes));
+    assert!(read("bash(rm *)", Allow).is_err(), "as an allow rule it is none");
+}
+
 proptest! {
     /// More rules can only make a verdict stricter, unless they are allow rules; and no allow rule ever
     /// turns a deny or an ask that another rule made.

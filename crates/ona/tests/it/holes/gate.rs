@@ -75,6 +75,11 @@ fn calls_in_sub() -> Vec<(&'static str, Value)> {
         ("Bash", json!({"command": "echo x > sub/new.txt"})),
         ("Bash", json!({"command": "cd sub && touch new.txt"})),
         ("Bash", json!({"command": "sub/run.sh"})),
+        ("Bash", json!({"command": "PATH=sub run.sh"})),
+        ("Bash", json!({"command": "make -C sub"})),
+        ("Bash", json!({"command": "ls sub"})),
+        ("Bash", json!({"command": "git --git-dir sub/.git log"})),
+        ("Bash", json!({"command": "git --work-tree=sub status"})),
     ]
 }
 
