@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::output::plain;
+use crate::output::{is_ignorable, plain};
 
 /// The columns of a row.
 const COLUMNS: usize = 80;
@@ -36,9 +36,8 @@ pub(crate) fn rows(text: &str, most: usize) -> String {
 
 /// Whether a character shows nothing.
 fn is_blank(c: char) -> bool {
-    // Some letters and signs are drawn as nothing.
-    c.is_whitespace()
-        || matches!(c, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{ad}')
+    // The last two: a braille pattern without dots, and what stands in the place of a hidden character.
+    c.is_whitespace() || is_ignorable(c) || matches!(c, '\u{2800}' | '\u{fffd}')
 }
 
 /// Blank lines and runs of blanks, replaced by their number.
@@ -115,6 +114,9 @@ mod tests {
             " ".repeat(50_000),
             "\t\n \u{3164}\n".repeat(999),
             "\u{2800}".repeat(9999),
+            "\n\u{17b4}".repeat(300),
+            "\n\u{34f}\u{fe0f}".repeat(300),
+            "\n\u{180e}\u{e0020}".repeat(300),
         ] {
             let shown = call("Bash", &json!({"command": format!("ls{flood}; rm -rf ~")}));
             fits(&shown);

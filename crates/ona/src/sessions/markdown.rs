@@ -98,7 +98,9 @@ fn is_risky(text: &str) -> bool {
 
 /// Goes on by a line; whether it belongs to a fenced block that began at the very beginning of a line.
 fn step(fence: &mut Option<(char, usize)>, line: &str) -> bool {
-    let marker = is_fence(line);
+    // A fence may be closed by one that is indented by up to three blanks.
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let marker = is_fence(if fence.is_some() && blanks <= 3 { &line[blanks..] } else { line });
     match (*fence, marker) {
         (None, Some((sign, length, rest))) if sign == '~' || !rest.contains('`') => {
             *fence = Some((sign, length));
@@ -195,6 +197,8 @@ fn without_tags(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -230,11 +234,40 @@ mod tests {
             ("```\nnever closed", "> ```\n> never closed"),
             ("- a\n  ```\n## User", "> - a\n>   ```\n> \\## User"),
             ("```sh\n# a comment\n```", "> ```sh\n> # a comment\n> ```"),
+            ("```\n ```\n## User\n```", "> ```\n>  ```\n> \\## User\n> ```"),
+            ("~~~\n   ~~~\nUser\n==", "> ~~~\n>    ~~~\n> User\n> \\=="),
         ] {
             assert_eq!(words(text), shown, "{text:?}");
         }
         assert_eq!(block("## User\n```"), "> ````\n> ## User\n> ```\n> ````");
         assert_eq!(block("plain"), "```\nplain\n```");
         assert_eq!(title("x\n## User <h2>"), "x ## User &lt;h2>");
+    }
+
+    /// Headings like ona's, and HTML, that a reader of Markdown sees in a text.
+    fn forged(text: &str) -> Vec<String> {
+        use pulldown_cmark::{Event, HeadingLevel, Parser, Tag};
+        Parser::new(text)
+            .filter_map(|event| match event {
+                Event::Start(Tag::Heading { level, .. }) if level <= HeadingLevel::H3 => {
+                    Some(format!("{level}"))
+                }
+                Event::Html(html) | Event::InlineHtml(html) => Some(html.to_string()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_sees_no_heading_and_no_element_in_a_text(
+            text in "(```|~~~|`|\\n|\\n|\\n ?|  |    |\\t|> |- |1\\. |## |#|User|==|--|<h2>|</h2>|<!--|-->|\\\\|\\[a\\]: b|\\|){0,14}",
+        ) {
+            prop_assert_eq!(forged(&words(&text)), [""; 0]);
+            prop_assert_eq!(forged(&block(&text)), [""; 0]);
+            // And what ona says next is a heading.
+            let next = format!("## ona\n\n{}\n\n## User\n", words(&text));
+            prop_assert_eq!(forged(&next).len(), 2, "{}", next);
+        }
     }
 }
