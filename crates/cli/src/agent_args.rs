@@ -1,6 +1,6 @@
 //! Options of the agent: the model, the permissions, the output, and the session to continue.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use ona_policy::{Anchors, Rule, Scope, Source, split_rules};
 use ona_types::{Behavior, Effort};
 
@@ -34,6 +34,7 @@ pub enum InputFormat {
 /// The options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
+#[command(group = ArgGroup::new("starts").args(["print", "init_only"]).multiple(true))]
 pub struct AgentArgs {
     /// Run the agent on PROMPT without a terminal, and print its answer
     ///
@@ -48,7 +49,7 @@ pub struct AgentArgs {
     /// Run as this agent: its prompt, tools, model, hooks and limits
     ///
     /// `ona agents` lists the agents. Without this option, the setting `agent` applies.
-    #[arg(long = "agent", value_name = "NAME", requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long = "agent", value_name = "NAME", requires = "starts", conflicts_with_all = NOT_PRINT)]
     pub run_as: Option<String>,
 
     /// Model provider: claude_code_subscription, openai_compatible or lm_studio_local
@@ -66,7 +67,7 @@ pub struct AgentArgs {
     pub effort: Option<Effort>,
 
     /// Format of the output
-    #[arg(long, value_enum, default_value_t, requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, value_enum, default_value_t, requires = "starts", conflicts_with_all = NOT_PRINT)]
     pub output_format: OutputFormat,
 
     /// Format of the input
@@ -74,11 +75,11 @@ pub struct AgentArgs {
     pub input_format: InputFormat,
 
     /// With stream-json: also print the events of the model's stream
-    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, requires = "starts", conflicts_with_all = NOT_PRINT)]
     pub include_partial_messages: bool,
 
     /// With stream-json: also print the events of hooks
-    #[arg(long, requires = "print", conflicts_with_all = NOT_PRINT)]
+    #[arg(long, requires = "starts", conflicts_with_all = NOT_PRINT)]
     pub include_hook_events: bool,
 
     /// With stream-json input and output: also print each prompt when it is read

@@ -60,11 +60,13 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
-    if cli.command.is_some()
-        && (cli.options.eval.is_some() || cli.options.transition.is_some() || cli.options.init_db)
-    {
+    let other = cli.options.eval.is_some()
+        || cli.options.transition.is_some()
+        || cli.options.init_db
+        || cli.options.agent.init_only;
+    if cli.command.is_some() && other {
         return Err(CliError::usage(
-            "a command cannot be combined with --eval, --transition or --init-db",
+            "a command cannot be combined with --eval, --transition, --init-db or --init-only",
         )
         .hint("see `ona --help`"));
     }

@@ -584,7 +584,10 @@ fn init_only_stands_alone() {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
     assert!(project.content("setup").contains("\"trigger\":\"init\""));
     assert!(project.content("start").contains("\"source\":\"startup\""));
-    for more in [&["--maintenance"][..], &["--eval", "{}"]] {
+    let ran = ona(&project, &["--init-only", "--trust", "--output-format", "stream-json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("\"subtype\":\"init\""), "{}", ran.stdout);
+    for more in [&["--maintenance"][..], &["--eval", "{}"], &["doctor"]] {
         let ran = ona(&project, &[&["--init-only"], more].concat());
         assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.stderr);
     }
