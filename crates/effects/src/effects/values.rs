@@ -226,3 +226,49 @@ pub(super) fn begins_at_a_known_place(word: &Word, script: &Script) -> bool {
         [("~", "HOME"), ("$HOME", "HOME"), ("${HOME}", "HOME"), ("$PWD", "PWD"), ("${PWD}", "PWD")];
     known.iter().any(|(prefix, name)| behind(prefix).is_some_and(is_plain) && !set(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use ona_testkit::Disk;
+
+    use super::*;
+
+    /// The readings of the last command, a `?` before each word that is not fixed.
+    fn readings(source: &str) -> Vec<String> {
+        let script = shell::parse(source);
+        let at = script.commands.len() - 1;
+        let command = &script.commands[at];
+        let values = Values { world: &Disk, script: &script, one_scope: true };
+        let place = Place { command: Some(at), loops: &command.loops, dirs: &[] };
+        let shown = |word: &Word| match &word.literal {
+            Some(text) => text.clone(),
+            None => format!("?{}", word.source),
+        };
+        let read = values.readings(&command.words, place);
+        read.iter().map(|words| words.iter().map(shown).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    #[test]
+    fn words_are_read_in_every_way_they_may_be_meant() {
+        for (source, expected) in [
+            ("f=a; cat \"$f\" ${f}b $fb", &["cat a ab ?$fb"][..]),
+            ("for f in a b; do cat $f; done", &["cat a", "cat b"]),
+            ("for f in a; do for g in x y; do cat $f/$g; done; done", &["cat a/x", "cat a/y"]),
+            ("for i in {1..3}; do cat f$i; done", &["cat f1", "cat f2", "cat f3"]),
+            ("for i in {08..09}; do cat $i; done", &["cat ?$i"]),
+            ("for f in $x; do cat $f; done", &["cat ?$f"]),
+            // Only possible: it may also be something else.
+            ("true && f=a; cat $f", &["cat ?$f", "cat a"]),
+            ("for f in a; do true; done; cat $f", &["cat ?$f", "cat a"]),
+            ("for f in a; do f=b; cat $f; done", &["cat ?$f", "cat b", "cat a"]),
+            ("for f in a; do read f; cat $f; done", &["cat ?$f", "cat a"]),
+            ("f='a b'; cat $f", &["cat ?$f"]),
+            ("cat '$f'", &["cat $f"]),
+            ("f=a; cat \"$f\"'$f'", &["cat ?\"a\"'a'"]),
+        ] {
+            let found = readings(source);
+            let expected: Vec<&str> = expected.to_vec();
+            assert_eq!(found, expected, "{source}");
+        }
+    }
+}
