@@ -283,8 +283,10 @@ pub(crate) fn expand(script: Script) -> Script {
 }
 
 fn add_expanded(script: Script, depth: usize, all: &mut Script) {
-    let Script { mut commands, redirects, steps, here, sets_otherwise, here_expands, opaque } =
-        script;
+    all.sets_beyond_loops |= script.sets_beyond_loops;
+    let Script {
+        mut commands, redirects, steps, here, sets_otherwise, here_expands, opaque, ..
+    } = script;
     if depth == 0 {
         (all.here, all.sets_otherwise, all.here_expands) = (here, sets_otherwise, here_expands);
     } else {

@@ -3,6 +3,7 @@
 mod git;
 mod packed;
 mod places;
+mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
+use values::{Place, Values};
 
 /// The limit for a command line, in bytes; a longer one counts as opaque.
 const MAX_COMMAND: usize = 10_000;
@@ -63,6 +65,8 @@ pub struct Effects {
     pub scatters: Option<String>,
     /// The same, where it writes files whose names come from elsewhere: they may be protected ones.
     pub feeds_writer: Option<String>,
+    /// The same, where it writes a file whose name only the run shows.
+    pub unfixed: Option<String>,
     /// Set when the lists above may be incomplete, with the reason. Such a call counts as
     /// destructive.
     pub opaque: Option<String>,
@@ -100,55 +104,15 @@ impl<'a> From<&'a PathBuf> for Start<'a> {
     }
 }
 
-/// Variables that are certainly set before a command, once and to what.
-fn settled(script: &Script, before: usize) -> Vec<(&str, &str)> {
-    let all: Vec<&shell::Assignment> =
-        script.commands.iter().flat_map(|command| &command.assignments).collect();
-    let once =
-        |one: &&&shell::Assignment| all.iter().filter(|other| other.name == one.name).count() == 1;
-    let plain = |one: &&&shell::Assignment| {
-        one.value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b))
-    };
-    let earlier = script.commands[..before].iter().flat_map(|command| &command.assignments);
-    let found: Vec<&shell::Assignment> = earlier.filter(|one| one.sure).collect();
-    let found = found.iter().filter(once).filter(plain);
-    found.map(|one| (one.name.as_str(), one.value.as_str())).collect()
-}
-
-/// A command with such variables in place.
-fn with_values(command: &shell::Command, set: &[(&str, &str)]) -> shell::Command {
-    let mut command = command.clone();
-    for word in command.words.iter_mut().filter(|word| word.literal.is_none()) {
-        let mut text = word.source.replace('"', "");
-        for (name, value) in set {
-            text = text.replace(&format!("${{{name}}}"), value);
-            let whole = |at: usize| {
-                let behind = text[at + name.len() + 1..].chars().next();
-                behind.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_')
-            };
-            let found = text.find(&format!("${name}")).filter(|at| whole(*at));
-            if let Some(at) = found {
-                text.replace_range(at..at + name.len() + 1, value);
-            }
-        }
-        let fixed = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b));
-        if fixed && text != word.source {
-            word.literal = Some(text);
-        }
-    }
-    command
-}
-
-/// What the words of a command could name: a word, the value in an option, and the directories of a variable.
-fn names(command: &shell::Command) -> Vec<String> {
+/// What words could name: each of them, and the value in an option.
+fn names(words: &[shell::Word]) -> Vec<String> {
     let value = |text: &str| text.split_once('=').map(|(_, value)| value.to_owned());
-    let words = command.words.iter().filter_map(|word| word.literal.as_deref());
-    let of_words = words.flat_map(|text| match text.strip_prefix('-') {
+    let texts = words.iter().filter_map(|word| word.literal.as_deref());
+    let names = texts.flat_map(|text| match text.strip_prefix('-') {
         None => [Some(text.to_owned()), value(text)],
         Some(rest) => [rest.get(1..).map(str::to_owned), value(text)],
     });
-    let set = command.assignments.iter().flat_map(|one| one.value.split(':'));
-    of_words.flatten().chain(set.map(str::to_owned)).filter(|name| !name.is_empty()).collect()
+    names.flatten().filter(|name| !name.is_empty()).collect()
 }
 
 /// How scripts say where the top of their checkout is.
@@ -213,8 +177,9 @@ impl Effects {
         let script = shell::parse(source);
         let outermost = script.commands.len();
         let script = commands::expand(script);
-        // Loops and `read` set variables too, and a command line within the line has its own.
-        let one_scope = !script.sets_otherwise && outermost == script.commands.len();
+        // A command line within the line has its own variables.
+        let one_scope = outermost == script.commands.len();
+        let values = Values { world, script: &script, one_scope };
         let possible = places::possible(&start, &script);
         let certain = places::certain(&start, &script);
         let mut effects = Self {
@@ -225,22 +190,29 @@ impl Effects {
             ..Self::default()
         };
         effects.doubt_commands(&script);
-        effects.redirect(world, home, &script, &possible)?;
+        effects.redirect(&values, home, &possible)?;
         effects.be_certain(world, &script, &certain);
         let mut hiding = Vec::new();
         let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
-            let set = if one_scope { settled(&script, at) } else { Vec::new() };
             let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
             let known = Known { world, script: &script, dirs: scene.dirs };
-            hiding.push(known.hides_options(&command.words));
-            effects.touch(&scene, &with_values(command, &set));
+            let place = Place { command: Some(at), loops: &command.loops, dirs: scene.dirs };
+            // A variable such as PATH may hold directories.
+            for dir in command.assignments.iter().flat_map(|one| one.value.split(':')) {
+                effects.named.extend(named_from(world, home, scene.dirs, dir));
+            }
+            let mut hides_target = false;
+            for words in values.readings(&command.words, place) {
+                hides_target |= effects.touch(&scene, &words);
+            }
+            hiding.push((known.hides_options(&command.words), hides_target));
         }
         effects.feed(&start, &script);
         effects.link(&script);
         effects.commands = script.commands;
         for (command, hides) in effects.commands.iter_mut().zip(hiding) {
-            command.hides_options = hides;
+            (command.hides_options, command.hides_target) = hides;
         }
         Ok(effects)
     }
@@ -253,6 +225,7 @@ impl Effects {
             || self.tracked.iter().any(|tracked| writes(tracked.access))
             || self.scatters.is_some()
             || self.feeds_writer.is_some()
+            || self.unfixed.is_some()
     }
 
     fn doubt(&mut self, why: String) {
@@ -275,11 +248,11 @@ impl Effects {
 
     fn redirect(
         &mut self,
-        world: &dyn World,
+        values: &Values<'_>,
         home: Option<&Path>,
-        script: &Script,
         places: &places::Places,
     ) -> Result<(), PathError> {
+        let Values { world, script, .. } = *values;
         for (redirect, dirs) in script.redirects.iter().zip(&places.redirects) {
             let mut targets = Vec::new();
             match &redirect.target.literal {
@@ -294,12 +267,30 @@ impl Effects {
                 }
                 None => {
                     let source = &redirect.target.source;
-                    self.doubt(format!(
-                        "the redirection target {source} is only known at run time"
-                    ));
-                    // A part of it may be telling.
-                    for part in files::fixed_parts(source) {
-                        targets.extend(named_from(world, home, dirs, &part));
+                    let why = format!("the redirection target {source} is only known at run time");
+                    self.doubt(why.clone());
+                    if redirect.direction != Direction::Read {
+                        self.unfixed.get_or_insert(why);
+                    }
+                    // What it may be, or a part of it, may be telling.
+                    let place = Place { command: None, loops: &redirect.loops, dirs };
+                    let words = values.readings(std::slice::from_ref(&redirect.target), place);
+                    for word in words.iter().flatten() {
+                        let parts = match &word.literal {
+                            Some(text) => vec![Operand::Fixed(text.clone())],
+                            None if files::is_glob(&word.source) => {
+                                vec![Operand::Glob(word.source.clone())]
+                            }
+                            None => files::fixed_parts(&word.source)
+                                .into_iter()
+                                .map(Operand::Fixed)
+                                .collect(),
+                        };
+                        let line = Line { source: "", script };
+                        let scene = Scene { world, home, dirs, line, at: 0 };
+                        for part in &parts {
+                            targets.extend(self.targets(&scene, part));
+                        }
                     }
                 }
             }
@@ -346,9 +337,17 @@ impl Effects {
         }
     }
 
-    /// Notes the files that a command is known to take.
-    fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
-        let touched = files::touched(&command.words);
+    /// Notes the files that a command is known to take. Whether it writes one whose name only the run shows.
+    fn touch(&mut self, scene: &Scene<'_>, words: &[shell::Word]) -> bool {
+        let touched = files::touched(words);
+        let mut hides_target = false;
+        for word in &touched.unfixed {
+            self.unfixed.get_or_insert(format!(
+                "which file {} is, and is written, is only known at run time",
+                word.source
+            ));
+            hides_target |= !values::begins_at_a_known_place(word, scene.line.script);
+        }
         let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
             touched;
         self.touch_git(scene, touched.in_git);
@@ -363,16 +362,19 @@ impl Effects {
                 }
             }
         }
-        if !chdirs.is_empty() && commands::runs_others(&command.words) {
+        if !chdirs.is_empty() && commands::runs_others(words) {
             self.unsure.get_or_insert("what it runs works in another directory".to_owned());
         }
         let start = scene;
         let scene = &Scene { dirs: &dirs, ..*start };
-        for name in names(command) {
+        for name in names(words) {
             self.named.extend(named_from(scene.world, scene.home, scene.dirs, &name));
         }
         for (access, operand) in files {
             let targets = self.targets(scene, &operand);
+            if targets.is_empty() && access == Access::Writes {
+                self.unfixed.get_or_insert("too many files match to look at".to_owned());
+            }
             match access {
                 Access::Reads => self.reads.extend(targets),
                 Access::Writes => self.writes.extend(targets),
@@ -398,6 +400,7 @@ impl Effects {
         for unpacked in &unpacked {
             self.unpack(start, unpacked);
         }
+        hides_target
     }
 
     /// Notes which files `xargs` may be told of: those in the directories that are listed, if all the rest of
@@ -535,7 +538,7 @@ mod tests {
             ["/sub", "/sub/x.mk"].iter().all(|name| all.iter().any(|one| one == name)),
             "{all:?}"
         );
-        assert_eq!(named("PATH=p:/q run"), ["/run", "/p", "/q"]);
+        assert_eq!(named("PATH=p:/q run"), ["/p", "/q", "/run"]);
         assert_eq!(of("true").start.unwrap().real, Path::new("/"));
     }
 

@@ -6,6 +6,7 @@
 mod archives;
 mod git;
 mod lists;
+mod made;
 mod pattern;
 mod tables;
 mod trees;
@@ -54,6 +55,8 @@ pub(crate) struct Touched {
     pub(crate) unsure: Option<String>,
     /// Why it may write others.
     pub(crate) scatters: Option<String>,
+    /// Words for files that it writes, and that the text does not fix.
+    pub(crate) unfixed: Vec<Word>,
 }
 
 /// A file or directory that is put somewhere.
@@ -119,6 +122,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     if is_finder(name) {
         return trees::found(name, words, touched);
     }
+    made::outputs(name, words, touched);
     let Some(program) = programs::known(name) else {
         if matches!(name, "perl" | "ruby") && in_place(words) {
             operands(words.iter(), Access::Writes, touched);
@@ -128,6 +132,7 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         return;
     };
     let arguments = program.read(words);
+    made::unnamed(name, &arguments, touched);
     of_options(name, &arguments, touched);
     let files = arguments.files(program.operands);
     let writes = matches!(program.operands, Operands::Write | Operands::Moved)
@@ -138,6 +143,10 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     );
     if reads {
         files_named(files, Access::Reads, touched);
+    }
+    // Alone, what could be an expression is a file if there is one.
+    if name == "yq" && arguments.operands.len() == 1 {
+        files_named(&arguments.operands, Access::Reads, touched);
     }
     if writes {
         files_named(files, Access::Writes, touched);
@@ -155,8 +164,9 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
         _ => {}
     }
     if goes_through(name, words) {
-        // What is copied is read, and where it goes is written.
-        let both = matches!(program.operands, Operands::LastWritten | Operands::Moved);
+        // What is copied or packed is read, and where it goes is written.
+        let both =
+            matches!(program.operands, Operands::LastWritten | Operands::Moved) || name == "zip";
         for (access, applies) in
             [(Access::Reads, !writes || both), (Access::Writes, writes || both)]
         {
@@ -288,9 +298,10 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
 
 /// What `xargs` does with the files from its input.
 fn fed(words: &[Word]) -> Access {
-    let run = words.iter().find(|word| !word.source.starts_with('-'));
-    let run = run.and_then(|word| word.literal.as_deref()).map_or("echo", base_name);
-    if only_reads(run) { Access::Reads } else { Access::Writes }
+    let at = words.iter().position(|word| !word.source.starts_with('-')).unwrap_or(words.len());
+    let behind = words.get(at + 1..).unwrap_or_default();
+    let run = words.get(at).and_then(|word| word.literal.as_deref()).map_or("echo", base_name);
+    if only_reads(run) && !writes(run, behind) { Access::Reads } else { Access::Writes }
 }
 
 /// Whether a program is known to change none of the files it is given.
@@ -381,6 +392,9 @@ fn files_named(words: &[Word], access: Access, touched: &mut Touched) {
                     "which files {} matches is only known at run time",
                     word.source
                 ));
+                if access == Access::Writes {
+                    touched.unfixed.push(word.clone());
+                }
             }
         }
     }
@@ -487,11 +501,12 @@ fn goes_through(name: &str, words: &[Word]) -> bool {
     let Some((_, letters)) = RECURSIVE.iter().find(|(known, _)| *known == name) else {
         return false;
     };
+    let longs = ["recursive", "archive", "recurse-paths", "recurse-patterns"];
+    let is_cut = |long: &str| longs.iter().any(|name| !long.is_empty() && name.starts_with(long));
     letters.is_empty()
+        || trees::greps_directories(name, words)
         || words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-            Some(long) => {
-                long.starts_with("rec") || long.starts_with("dereference-r") || long == "archive"
-            }
+            Some(long) => is_cut(long) || long.starts_with("dereference-r"),
             None => option.contains(|letter| letters.contains(letter)),
         })
 }

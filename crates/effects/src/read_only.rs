@@ -241,7 +241,7 @@ impl ReadOnly {
         // So are signatures, by another program.
         let help = help
             || self.command.starts_with("git ")
-                && (text.contains("%G") || text.contains("signature"));
+                && (asks_for_signature(text) || text.contains("signature"));
         if help || self.words.iter().any(|barred| text.starts_with(barred)) {
             return false;
         }
@@ -271,6 +271,12 @@ impl ReadOnly {
                 value.is_empty() || effects.dirs.iter().all(|dir| inside(dir, value, around))
             })
     }
+}
+
+/// Whether a format has `%G…`, with or without a sign that says what to put before it.
+fn asks_for_signature(text: &str) -> bool {
+    let behind = text.match_indices('%').map(|(at, _)| &text[at + 1..]);
+    behind.map(|rest| rest.trim_start_matches(['+', '-', ' '])).any(|rest| rest.starts_with('G'))
 }
 
 /// Whether git is called, and every call is one that only reads, in a repository that makes it run nothing.

@@ -5,6 +5,7 @@
 //! substituted in it are. What the grammar cannot read, or a second and stricter reader reads otherwise,
 //! is reported as [`Script::opaque`], never guessed at.
 
+mod ansi;
 mod builtins;
 mod plain;
 mod steps;
@@ -12,6 +13,8 @@ mod steps;
 pub use plain::is_private_variable;
 
 pub(crate) use steps::{Branch, Step};
+
+use std::ops::Range;
 
 use tree_sitter::{Node, Parser};
 
@@ -28,6 +31,8 @@ pub struct Script {
     pub here: bool,
     /// Variables are set in other ways than by assignments.
     pub sets_otherwise: bool,
+    /// And in other ways than by `for` loops.
+    pub(crate) sets_beyond_loops: bool,
     /// A here-document or here-string depends on variables, so what is read from it is not in the text.
     pub here_expands: bool,
     /// Set when it is not certain that this is all of it, with the reason.
@@ -43,6 +48,19 @@ pub struct Command {
     pub words: Vec<Word>,
     /// Some of them may be options that only the run shows.
     pub hides_options: bool,
+    /// It writes a file whose name only the run shows.
+    pub hides_target: bool,
+    /// The loops it stands in.
+    pub(crate) loops: Vec<Loop>,
+}
+
+/// `for NAME in WORDS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loop {
+    /// The variable.
+    pub(crate) name: String,
+    /// What it is set to, one after the other.
+    pub(crate) words: Vec<Word>,
 }
 
 impl Command {
@@ -85,6 +103,8 @@ pub struct Redirect {
     pub direction: Direction,
     /// The file.
     pub target: Word,
+    /// The loops it stands in.
+    pub(crate) loops: Vec<Loop>,
 }
 
 /// Which way a redirection goes.
@@ -117,13 +137,15 @@ pub fn parse(source: &str) -> Script {
         Ok(reading) => {
             script.here_expands = reading.here_expands;
             script.here = reading.here;
-            script.sets_otherwise = reading.sets_otherwise;
+            script.sets_otherwise = reading.sets_otherwise || reading.loops;
+            script.sets_beyond_loops = reading.sets_otherwise;
             if !reading.agrees(&script) {
                 script.opaque.get_or_insert("bash may parse it differently than ona does".into());
             }
         }
         Err(why) => {
             script.opaque.get_or_insert(format!("it is too complex to judge safely: {why}"));
+            script.sets_beyond_loops = true;
         }
     }
     script
@@ -143,6 +165,7 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
     let mut stack = vec![Ahead::Node(root, None)];
     let mut opened = steps::Opened::default();
     let mut places = Vec::new();
+    let mut loops = Vec::new();
     while let Some(ahead) = stack.pop() {
         let (node, parent) = match ahead {
             Ahead::Node(node, parent) => (node, parent),
@@ -156,12 +179,14 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
         match node.kind() {
             "command" | "declaration_command" | "unset_command" | "test_command" => {
                 then = Some(Step::Command(script.commands.len()));
-                script.commands.push(command(node, parent, source));
+                let loops = around(node, &loops);
+                script.commands.push(Command { loops, ..command(node, parent, source) });
             }
             "file_redirect" => {
                 if let Some(redirect) = redirect(node, source) {
                     script.steps.push(Step::Redirect(script.redirects.len()));
-                    script.redirects.push(redirect);
+                    let loops = around(node, &loops);
+                    script.redirects.push(Redirect { loops, ..redirect });
                     places.push(node.start_byte());
                 }
             }
@@ -175,6 +200,7 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
                 then = Some(Step::Command(script.commands.len()));
                 script.commands.push(Command { assignments, ..Command::default() });
             }
+            "for_statement" => loops.extend(loop_over(node, source)),
             _ => {}
         }
         let below = stack.len();
@@ -186,6 +212,21 @@ fn collect(root: Node<'_>, source: &str, script: &mut Script) {
         stack[below..].reverse();
     }
     steps::in_order_of_text(script, &places);
+}
+
+/// Where the body of a loop stands, and what it is over.
+fn loop_over(node: Node<'_>, source: &str) -> Option<(Range<usize>, Loop)> {
+    let name = text(node.child_by_field_name("variable")?, source).to_owned();
+    let body = node.child_by_field_name("body")?.byte_range();
+    let mut cursor = node.walk();
+    let words = node.children_by_field_name("value", &mut cursor);
+    Some((body, Loop { name, words: words.map(|value| word(value, source)).collect() }))
+}
+
+/// The loops that a node stands in, the innermost last.
+fn around(node: Node<'_>, loops: &[(Range<usize>, Loop)]) -> Vec<Loop> {
+    let inside = loops.iter().filter(|(body, _)| body.contains(&node.start_byte()));
+    inside.map(|(_, one)| one.clone()).collect()
 }
 
 fn is_command(node: Option<Node<'_>>) -> bool {
@@ -252,16 +293,18 @@ fn redirect(node: Node<'_>, source: &str) -> Option<Redirect> {
     let target = node.child_by_field_name("destination")?;
     let mut cursor = node.walk();
     let operator = node.children(&mut cursor).find(|child| !child.is_named())?.kind();
+    // The grammar does not know `<>`.
+    let before = source.get(node.start_byte()..target.start_byte()).unwrap_or_default();
     let direction = match operator {
+        _ if before.contains("<>") => Direction::ReadWrite,
         "<" => Direction::Read,
-        "<>" => Direction::ReadWrite,
         // `2>&1` copies a descriptor; `>&file` writes one.
         ">&" | "<&" | "<&-" | ">&-" if is_descriptor(text(target, source)) => {
             return None;
         }
         _ => Direction::Write,
     };
-    Some(Redirect { direction, target: word(target, source) })
+    Some(Redirect { direction, target: word(target, source), loops: Vec::new() })
 }
 
 /// `1`, `-` or `1-`: a descriptor to copy, to close or to move. Anything else is a file.
@@ -283,8 +326,7 @@ fn literal(node: Node<'_>, source: &str) -> Option<String> {
         "word" => unquoted(raw),
         "ansi_c_string" => {
             let inner = raw.strip_prefix("$'")?.strip_suffix('\'')?;
-            // With escapes in it, what it becomes is left open.
-            (!inner.contains('\\')).then(|| inner.to_owned())
+            ansi::decoded(inner)
         }
         "raw_string" => Some(raw.strip_prefix('\'')?.strip_suffix('\'')?.to_owned()),
         "string" => {

@@ -422,10 +422,14 @@ impl Rule {
         self.forbids_writing(call) || self.matches_name(call)
     }
 
+    /// Whether the rule is about all writing, whatever the file.
+    pub(crate) fn is_about_writing(&self) -> bool {
+        self.is_bare() && matches!(self.tool.as_str(), "Edit" | "Write")
+    }
+
     /// Whether the rule is about all writing, and the call a command line that is seen to write.
     fn forbids_writing(&self, call: &Call<'_>) -> bool {
-        self.is_bare()
-            && matches!(self.tool.as_str(), "Edit" | "Write")
+        self.is_about_writing()
             && call.facts.subject == RuleSubject::Command
             && call.effects.writes_something()
     }

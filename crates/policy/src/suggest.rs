@@ -126,6 +126,7 @@ fn command_rule(command: &Command) -> String {
     let mut words = command.words.iter().map(|word| word.source.as_str());
     let exact = command.words.is_empty()
         || command.hides_options
+        || command.hides_target
         || is_git_elsewhere(&command.words)
         || commands::needs_exact_rule(&command.words)
         || commands::runs_anything(&command.words)

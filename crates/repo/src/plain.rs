@@ -10,6 +10,7 @@ use ona_files::{read_text_at_most, resolve};
 use crate::checkout::Checkout;
 use crate::discovery::{Found, find};
 use crate::index::Tracked;
+use crate::repository::Repository;
 
 /// The limit for a configuration.
 const MAX_CONFIG: u64 = 1 << 20;
@@ -27,10 +28,19 @@ pub(crate) fn git_is_plain(dir: &Path, project: &Path) -> bool {
             (Found::Nothing, Found::Nothing) => true,
             (Found::Top(top), Found::Top(own)) => {
                 let checkout = Checkout::at(&own);
-                (top == own || checkout.has_submodule(&top)) && checkout.is_plain()
+                (top == own || checkout.has_submodule(&top) || is_plain_worktree(&top, &own))
+                    && checkout.is_plain()
             }
             _ => false,
         }
+}
+
+/// Whether a checkout is a linked worktree that the repository of another knows of, and reading there runs nothing.
+fn is_plain_worktree(top: &Path, other: &Path) -> bool {
+    let worktree = Checkout::at(top);
+    worktree.is_linked()
+        && Repository::of(top).root == Repository::of(other).root
+        && worktree.is_plain()
 }
 
 impl Checkout {
@@ -213,6 +223,25 @@ fn is_plain_config(text: &str, leads_back: &dyn Fn(&str) -> bool) -> bool {
 mod tests {
     use super::*;
     use crate::testing::git;
+
+    #[test]
+    fn worktrees_of_the_project_are_as_free_as_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap().join("app");
+        fs::create_dir(&top).unwrap();
+        git(&top, &["init", "-q"]);
+        git(&top, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&top, &["worktree", "add", "-q", ".claude/worktrees/x"]);
+        let tree = top.join(".claude/worktrees/x");
+        assert!(git_is_plain(&tree, &top));
+        // Another directory that claims to be the same.
+        fs::create_dir(top.join("y")).unwrap();
+        fs::copy(tree.join(".git"), top.join("y/.git")).unwrap();
+        assert!(!git_is_plain(&top.join("y"), &top));
+        fs::write(top.join(".git/worktrees/x/config.worktree"), "[core]\n\tfsmonitor = ./evil\n")
+            .unwrap();
+        assert!(!git_is_plain(&tree, &top));
+    }
 
     /// The forms a committed repository can have: git would take each for one.
     #[test]

@@ -75,6 +75,8 @@ const SHOWS: &[&str] = &[
     "merge-tree",
     "pack-objects",
     "range-diff",
+    "rerere",
+    "send-email",
     "show",
     "stash",
     "unpack-file",
@@ -93,7 +95,9 @@ const PATCHES: &[&str] = &[
     "--binary",
     "--remerge-diff",
     "--diff-merges",
+    "--check",
     "--word-diff",
+    "--word-diff-regex",
     "--color-words",
     "--function-context",
     "--ext-diff",
@@ -135,6 +139,7 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     if name == "config" {
         configuration(call, touched);
     }
+    messages(call, name, touched);
     outputs(call, name, touched);
     let everything = call.has(&["--no-index", "--untracked", "--no-exclude-standard"]);
     if everything && matches!(name, "diff" | "grep" | "difftool") {
@@ -156,11 +161,17 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         let skips = Skips { ignored: !forced, ..Skips::default() };
         touched.trees.push(Tree { skips, ..Tree::here(Access::Reads, "git") });
     }
-    let verbose =
-        matches!(name, "status" | "commit") && (begins(&["-v"]) || call.has(&["--verbose"]));
-    let history = matches!(name, "log" | "reflog" | "rev-list" | "shortlog" | "notes")
-        && (begins(&["-p", "-u", "-U", "-c", "-L", "-S", "-G", "-m", "-W"]) || call.has(PATCHES));
-    if verbose || history || SHOWS.contains(&name) && !names_all(name, &literals) {
+    let verbose = matches!(name, "status" | "commit")
+        && (call.has_letter("v", "mFCct") || call.has(&["--verbose"]));
+    let history =
+        matches!(name, "log" | "reflog" | "rev-list" | "shortlog" | "notes" | "request-pull")
+            && (shows_content(call) || call.arguments.iter().any(may_be_option));
+    // They show what there is to choose from.
+    let chooses =
+        matches!(name, "add" | "checkout" | "commit" | "reset" | "restore" | "stage" | "stash")
+            && (call.has_letter("pi", "mFCctSsUbB") || call.has(&["--patch", "--interactive"]));
+    let shows = SHOWS.contains(&name) && !names_all(name, &literals) && !only_counts(call, name);
+    if verbose || history || chooses || shows {
         let below = named(&literals);
         touched.in_git.tracked.push(Tracked { access: Access::Reads, dir: None, below });
     }
@@ -176,19 +187,88 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         }
         touched.in_git.tracked.push(Tracked { access: Access::Writes, dir: None, below });
     }
+    let in_place = name == "interpret-trailers" && call.has(&["--in-place"]);
+    if name == "format-patch" && !call.has(&["--stdout"]) {
+        touched.files.push((Access::Writes, Operand::Fixed("0001.patch".to_owned())));
+    }
     let access = match name {
+        _ if in_place => Access::Writes,
         _ if GIT_WRITERS.contains(&name) => Access::Writes,
         _ if GIT_READERS.contains(&name) => Access::Reads,
         // What others are told, such as a message, is seldom a file, but it could be one.
         _ => return give(&literals, touched),
     };
     operands(call.arguments.iter(), access, touched);
+    // It changes files that are tracked; which branch it is does not matter.
+    if matches!(name, "checkout" | "restore") {
+        touched.unfixed.clear();
+    }
     // Behind `--` a word is a name, whatever it begins with.
     let behind = literals.iter().skip_while(|word| **word != "--").skip(1);
     let dashed = behind.filter(|word| word.starts_with('-'));
     touched.files.extend(dashed.map(|word| (access, Operand::Fixed((*word).to_owned()))));
     values(call.arguments, touched);
     literals.iter().for_each(|word| in_revision(word, access, touched));
+}
+
+/// Whether options make git show what is in files. Letters may stand together: `-wp`.
+fn shows_content(call: &GitCall<'_>) -> bool {
+    call.has_letter("puUcLSGmW", "") || call.has(PATCHES)
+}
+
+/// Whether a word may turn out to be an option.
+fn may_be_option(word: &Word) -> bool {
+    let text = word.source.trim_start_matches(['"', '\'']);
+    word.literal.is_none() && text.starts_with(['$', '`', '*', '?', '[', '{', '\\'])
+}
+
+/// Options with which a comparison names files and counts lines, and shows none.
+const COUNTS: &[&str] = &[
+    "--compact-summary",
+    "--dirstat",
+    "--name-only",
+    "--name-status",
+    "--numstat",
+    "--raw",
+    "--shortstat",
+    "--stat",
+    "--summary",
+];
+/// And those that change nothing about it.
+const BESIDES: &[&str] =
+    &["--", "--cached", "--exit-code", "--no-color", "--no-renames", "--staged", "-M", "-r", "-z"];
+
+fn only_counts(call: &GitCall<'_>, name: &str) -> bool {
+    let named = |text: &str| COUNTS.contains(&text.split('=').next().unwrap_or(text));
+    matches!(name, "diff" | "diff-files" | "diff-index" | "diff-tree")
+        && call.literals().into_iter().any(named)
+        && !call.arguments.iter().any(may_be_option)
+        && call
+            .literals()
+            .iter()
+            .all(|text| !text.starts_with('-') || named(text) || BESIDES.contains(text))
+}
+
+/// The files that hold a message, or its beginning.
+fn messages(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
+    let (valued, template) = match name {
+        "commit" => ("mCctuS", true),
+        "commit-tree" | "fmt-merge-msg" | "merge" | "notes" | "tag" => ("mCcpsXSu", false),
+        _ => return,
+    };
+    let mut files = call.values("F", "--file", valued);
+    if template {
+        files.extend(call.values("t", "--template", "mCcFuS"));
+    }
+    for file in files {
+        match file {
+            Some(file) => touched.files.push((Access::Reads, Operand::Fixed(file))),
+            None => {
+                let why = "which file `git` takes a message from is only known at run time";
+                touched.unsure.get_or_insert(why.to_owned());
+            }
+        }
+    }
 }
 
 /// What a word names behind a colon: `HEAD:file`, `:0:file`, `:(top)file`, `:/file`, `1,5:file`.
@@ -436,6 +516,7 @@ impl Touched {
         self.trees.extend(other.trees);
         self.given.extend(other.given);
         self.unsure = self.unsure.take().or(other.unsure);
+        self.unfixed.extend(other.unfixed);
         let (own, git) = (&mut self.in_git, other.in_git);
         own.tracked.extend(git.tracked);
         own.from_top.extend(git.from_top);

@@ -4,12 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ona_types::World;
 
-use crate::wildcard;
-
-/// Whether a word has no fixed text only because of `*` and `?`. Bracket expressions are too
-/// complex to follow.
+/// Whether a word has no fixed text only because of `*`, `?` and `[…]`.
 pub(crate) fn is_glob(source: &str) -> bool {
-    !source.contains(['[', ']', '$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
+    !source.contains(['$', '`', '~', '(', ')', '{', '}', '<', '>', '\'', '"', '\\'])
 }
 
 /// The limit for the files that are checked for a pattern.
@@ -19,15 +16,16 @@ const MAX_MATCHES: usize = 1000;
 /// Files whose names begin with a dot are left out unless the pattern begins with one; a line that has bash do
 /// otherwise is opaque.
 pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
-    let (mut found, pattern) = match pattern.strip_prefix('/') {
-        Some(rest) => (vec![PathBuf::from("/")], rest),
-        None => (vec![dir.to_owned()], pattern),
+    let (start, pattern) = match pattern.strip_prefix('/') {
+        Some(rest) => (Path::new("/"), rest),
+        None => (dir, pattern),
     };
+    let mut found = vec![start.to_owned()];
     let mut looked = 0;
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let mut next = Vec::new();
         for dir in found {
-            if !part.contains(['*', '?']) {
+            if !part.contains(['*', '?', '[']) {
                 next.push(dir.join(part));
                 continue;
             }
@@ -44,12 +42,128 @@ pub(crate) fn expand(world: &dyn World, dir: &Path, pattern: &str) -> Option<Vec
         }
         found = next;
     }
+    // What matches nothing stands for itself, and brackets do not match their own text.
+    if found.is_empty() || pattern.contains('[') {
+        found.push(start.join(pattern));
+    }
     Some(found)
 }
 
-/// Our wildcards know only `*`: a `?` counts as that, and rather a file too many.
+/// One character of a pattern, or any number of them.
+enum Piece {
+    Any,
+    One(Set),
+}
+
+/// The characters that fit in one place.
+enum Set {
+    All,
+    This(char),
+    /// One of these ranges.
+    In(Vec<(char, char)>),
+    /// None of these characters.
+    Not(Vec<char>),
+}
+
+impl Set {
+    fn has(&self, character: char) -> bool {
+        // In some languages `[a-z]` has capital letters too: rather a file too many.
+        let within = |(from, to): &(char, char)| {
+            let either = [character.to_ascii_lowercase(), character.to_ascii_uppercase()];
+            either.iter().chain([&character]).any(|c| (*from..=*to).contains(c))
+        };
+        match self {
+            Self::All => true,
+            Self::This(own) => *own == character,
+            Self::In(ranges) => ranges.iter().any(within),
+            Self::Not(all) => !all.contains(&character),
+        }
+    }
+}
+
+fn pieces(part: &str) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut rest = part;
+    while let Some(next) = rest.chars().next() {
+        rest = &rest[next.len_utf8()..];
+        found.push(match next {
+            '*' => Piece::Any,
+            '?' => Piece::One(Set::All),
+            '[' => match bracket(rest) {
+                Some((piece, behind)) => {
+                    rest = behind;
+                    piece
+                }
+                // It does not end: it stands for itself.
+                None => Piece::One(Set::This('[')),
+            },
+            other => Piece::One(Set::This(other)),
+        });
+    }
+    found
+}
+
+/// What a bracket stands for, and what stands behind it.
+fn bracket(text: &str) -> Option<(Piece, &str)> {
+    let inner = text.strip_prefix(['!', '^']).unwrap_or(text);
+    let negated = inner.len() < text.len();
+    // `[:alpha:]` depends on the language, and ends within: anything may stand up to the last bracket.
+    if inner.contains("[:") || inner.contains("[.") || inner.contains("[=") {
+        let end = inner.rfind(']')?;
+        return Some((Piece::Any, &inner[end + 1..]));
+    }
+    // A bracket right at the beginning is one of the characters.
+    let first = inner.chars().next()?.len_utf8();
+    let end = first + inner.get(first..)?.find(']')?;
+    let characters: Vec<char> = inner[..end].chars().collect();
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while let Some(from) = characters.get(at) {
+        match (characters.get(at + 1), characters.get(at + 2)) {
+            (Some('-'), Some(to)) => {
+                ranges.push((*from, *to));
+                at += 3;
+            }
+            _ => {
+                ranges.push((*from, *from));
+                at += 1;
+            }
+        }
+    }
+    let plain = ranges.iter().all(|(from, to)| from == to);
+    let set = match negated {
+        false => Set::In(ranges),
+        true if plain => Set::Not(characters),
+        true => Set::All,
+    };
+    Some((Piece::One(set), &inner[end + 1..]))
+}
+
+/// Whether a name fits, in time that is bounded: only the last `*` is ever tried again.
 fn fits(part: &str, name: &str) -> bool {
-    wildcard::matches(&part.replace('?', "*"), name)
+    let pieces = pieces(part);
+    let name: Vec<char> = name.chars().collect();
+    let (mut piece, mut at) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match pieces.get(piece) {
+            Some(Piece::Any) => {
+                star = Some((piece, at));
+                piece += 1;
+            }
+            Some(Piece::One(set)) if set.has(name[at]) => {
+                piece += 1;
+                at += 1;
+            }
+            _ => match &mut star {
+                Some((any, from)) => {
+                    *from += 1;
+                    (piece, at) = (*any + 1, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pieces[piece..].iter().all(|piece| matches!(piece, Piece::Any))
 }
 
 #[cfg(test)]
@@ -77,7 +191,24 @@ mod tests {
             found
         };
         assert_eq!(names(".en?"), [".env"]);
-        assert!(!is_glob("[ab].rs") && !is_glob("/et[[:alpha:]]/passwd"));
+        assert_eq!(names(".en[v]"), [".en[v]", ".env"]);
+        assert_eq!(names(".[e]*"), [".[e]*", ".env"]);
+        assert_eq!(names("[!a].rs"), ["[!a].rs", "b.rs"]);
+        assert_eq!(names(".[[:alpha:]]n[v]"), [".[[:alpha:]]n[v]", ".env"]);
+        assert_eq!(names("x*"), ["x*"], "what matches nothing stands for itself");
+        assert!(is_glob("[ab].rs") && !is_glob("a[$x]"));
+        for (pattern, name, expected) in [
+            ("[]a]", "]", true),
+            ("[!]a]", "b", true),
+            ("[a-c]x", "Bx", true),
+            ("[^ab]", "a", false),
+            ("a?c*e", "abcdde", true),
+            ("*a*b", "xaxab", true),
+            ("a[", "a[", true),
+            ("?", "", false),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern}: {name}");
+        }
         assert_eq!(names("*/c.rs"), ["a.rs/c.rs", "b.rs/c.rs", "sub/c.rs"]);
         assert_eq!(names("s*/*.rs"), ["sub/c.rs"]);
     }

@@ -2,17 +2,23 @@
 
 /// Commands that go through whole directories if they are told to by one of these letters, or always.
 pub(super) const RECURSIVE: &[(&str, &str)] = &[
+    ("7z", ""),
+    ("7za", ""),
+    ("7zr", ""),
     ("ack", ""),
     ("ag", ""),
+    ("bsdtar", ""),
     ("bzgrep", "rR"),
     ("chgrp", "R"),
     ("chmod", "R"),
     ("chown", "R"),
     ("cp", "aRr"),
-    ("diff", "r"),
+    // Of two directories it compares the files, those below or not.
+    ("diff", ""),
     ("egrep", "rR"),
     ("fgrep", "rR"),
     ("grep", "rR"),
+    ("gtar", ""),
     ("gunzip", "r"),
     ("gzip", "r"),
     ("mv", ""),
@@ -21,13 +27,15 @@ pub(super) const RECURSIVE: &[(&str, &str)] = &[
     ("rsync", ""),
     ("scp", "r"),
     ("tar", ""),
+    ("xzgrep", "rR"),
     ("zgrep", "rR"),
-    ("zip", "r"),
+    ("zip", "rR"),
+    ("zstd", "r"),
 ];
 
 /// Of those, the ones that search, and search where they are if no directory is named.
 pub(super) const SEARCHERS: &[&str] =
-    &["ack", "ag", "bzgrep", "egrep", "fgrep", "grep", "rg", "zgrep"];
+    &["ack", "ag", "bzgrep", "egrep", "fgrep", "grep", "rg", "xzgrep", "zgrep"];
 
 /// What of git changes files that are named behind it.
 pub(super) const GIT_WRITERS: &[&str] =

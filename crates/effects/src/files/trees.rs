@@ -39,6 +39,37 @@ impl Tree {
     }
 }
 
+/// Whether `grep` is told by another option to go through directories: `-d recurse`, `--directories=recurse`.
+pub(super) fn greps_directories(name: &str, words: &[Word]) -> bool {
+    if !SEARCHERS.contains(&name) || !name.ends_with("grep") {
+        return false;
+    }
+    // Anything else may be `recurse`, cut short or not.
+    let recurses = |value: Option<&str>| !matches!(value, Some("read" | "skip"));
+    words.iter().enumerate().any(|(at, word)| {
+        let next = || words.get(at + 1).and_then(|word| word.literal.as_deref());
+        let text = word.literal.as_deref().unwrap_or(&word.source);
+        let fixed = |value: &'_ str| word.literal.is_some().then(|| value.to_owned());
+        if let Some(long) = text.strip_prefix("--") {
+            let (given, value) = match long.split_once('=') {
+                Some((given, value)) => (given, fixed(value)),
+                None => (long, next().map(str::to_owned)),
+            };
+            return given.len() > 1
+                && "directories".starts_with(given)
+                && recurses(value.as_deref());
+        }
+        let Some(letters) = text.strip_prefix('-') else { return false };
+        // Behind a letter with a value there are no more.
+        let end = letters.find(|letter| "ABCDdefm".contains(letter));
+        let Some(value) = end.and_then(|end| letters[end..].strip_prefix('d')) else {
+            return false;
+        };
+        let value = if value.is_empty() { next().map(str::to_owned) } else { fixed(value) };
+        recurses(value.as_deref())
+    })
+}
+
 /// The directories a command goes through.
 pub(super) fn through(
     name: &str,
@@ -75,7 +106,9 @@ pub(super) fn through(
     let tree = |root| Tree { root, skips: skips.clone(), ..Tree::here(access, name) };
     // Without a directory the search is here; the first word may still be what is searched for.
     let needed = if files.len() < arguments.operands.len() { 1 } else { 2 };
-    if SEARCHERS.contains(&name) && named.files.len() < needed {
+    // `zip -R` takes patterns for what is here.
+    let packs_here = name == "zip" && any(&["recurse-pat"], &['R']);
+    if SEARCHERS.contains(&name) && named.files.len() < needed || packs_here {
         touched.trees.push(tree(None));
     }
     touched.trees.extend(named.files.into_iter().map(|(_, operand)| tree(Some(operand))));

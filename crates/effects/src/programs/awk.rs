@@ -73,10 +73,11 @@ fn file(text: Option<&Token>, behind: Option<&Token>) -> Option<String> {
     }
 }
 
-/// Whether the tokens end in `getline`, with or without a variable.
+/// Whether a `getline` stands before in the same statement, with or without a variable, however long its subscript.
 fn reads_line(before: &[Token]) -> bool {
     let is_getline = |token: &Token| matches!(token, Token::Word(word) if word == "getline");
-    before.iter().rev().take(4).any(is_getline)
+    let ends = |token: &&Token| matches!(token, Token::Sign(";" | "{" | "}"));
+    before.iter().rev().take_while(|token| !ends(token)).any(is_getline)
 }
 
 fn tokens(script: &str) -> Option<Vec<Token>> {
@@ -229,7 +230,11 @@ mod tests {
         {
             assert!(effects(script).unwrap().writes_more, "{script}");
         }
-        for script in ["{ getline x < f }", "BEGIN { ARGV[1] = \".\" \"env\"; ARGC = 2 }"] {
+        for script in [
+            "{ getline x < f }",
+            "{ while ((getline a[i,j,k,l] < f) > 0) n++ }",
+            "BEGIN { ARGV[1] = \".\" \"env\"; ARGC = 2 }",
+        ] {
             assert!(effects(script).unwrap().reads_more, "{script}");
         }
     }

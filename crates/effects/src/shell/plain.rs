@@ -36,8 +36,10 @@ pub(super) struct Reading<'s> {
     arrays: bool,
     /// A here-document or here-string feeds a command.
     pub(super) here: bool,
-    /// Variables are set in other ways than by assignments.
+    /// Variables are set in other ways than by assignments and loops.
     pub(super) sets_otherwise: bool,
+    /// And by loops.
+    pub(super) loops: bool,
 }
 
 /// Why the text is not plain.
@@ -346,7 +348,7 @@ impl<'s> Reader<'s> {
             return self.arithmetic(true);
         }
         self.reading.sets = true;
-        self.reading.sets_otherwise = true;
+        self.reading.loops = true;
         let name = self.word()?;
         if !is_name(name) || !is_private_variable(name) {
             return Err("a loop over a variable that affects programs");

@@ -10,6 +10,7 @@ use serde_json::json;
 
 mod git;
 mod hostile;
+mod reads;
 mod spellings;
 
 use super::*;

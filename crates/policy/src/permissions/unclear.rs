@@ -30,7 +30,8 @@ impl Permissions {
         // In bypass mode only written rules count, but those do.
         let bypassed = self.mode == PermissionMode::BypassPermissions;
         let opaque = call.effects.opaque.as_ref();
-        if let Some(why) = opaque.filter(|_| !bypassed || forbids(&|rule| !rule.is_bare())) {
+        let limits = |rule: &Rule| !rule.is_bare() || rule.is_about_writing();
+        if let Some(why) = opaque.filter(|_| !bypassed || forbids(&limits)) {
             return Some(why.clone());
         }
         for command in &call.effects.commands {
@@ -98,7 +99,11 @@ fn unclear_files(world: &dyn World, call: &Call<'_>, rules: &[&Rule]) -> Option<
         }
     }
     let of_kind = |access: Access| -> Vec<&Rule> {
-        let fits = |rule: &&&Rule| edits(rule) == (access == Access::Writes);
+        // What may not be read may not be written either.
+        let fits = |rule: &&&Rule| match access {
+            Access::Reads => !edits(rule),
+            Access::Writes => edits(rule) || rule.behavior == Behavior::Deny,
+        };
         rules.iter().filter(fits).copied().collect()
     };
     for tree in &effects.trees {
@@ -106,7 +111,12 @@ fn unclear_files(world: &dyn World, call: &Call<'_>, rules: &[&Rule]) -> Option<
             return Some(why);
         }
     }
-    effects.tracked.iter().find_map(|files| among(world, files, &of_kind(files.access)))
+    // A change of tracked files shows nothing of them.
+    let of_tracked = |access: Access| -> Vec<&Rule> {
+        let fits = |rule: &&&Rule| edits(rule) == (access == Access::Writes);
+        rules.iter().filter(fits).copied().collect()
+    };
+    effects.tracked.iter().find_map(|files| among(world, files, &of_tracked(files.access)))
 }
 
 /// Whether a rule is about a file that git tracks.

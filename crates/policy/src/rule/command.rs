@@ -62,7 +62,8 @@ impl CommandPattern {
         loop {
             let mut texts = commands::without_git_options(words, false);
             texts.push(text(words));
-            let needs_exact = command.hides_options || commands::needs_exact_rule(words);
+            let hides = command.hides_options || command.hides_target;
+            let needs_exact = hides || commands::needs_exact_rule(words);
             let fits = texts.iter().any(|text| self.fits(text)) && !needs_exact;
             if fits || texts.iter().any(|text| self.is_exactly(text)) {
                 return true;

@@ -47,13 +47,26 @@ fn a_denied_file_is_denied_however_a_command_names_it() {
         "cd ~/.ssh && cat id_rsa",
         "cd; cat .ssh/id_rsa",
         "someprogram --key=.env",
+        "cat .en[v]",
+        "cat $'.en\\x76'",
+        "for f in .env; do cat $f; done",
+        "git commit -F .env",
+        "git notes add -F .env",
+        "yq .env",
     ] {
         assert_eq!(verdict(&project, command), "deny", "{command}");
     }
     // It is what then happens, too.
     let said = project.refused("Bash", json!({"command": "cat -- -l"}));
     assert!(!said.contains("key\n"), "{said}");
-    for command in ["ln -s . r; cat r/a.txt", "env -C src cat x"] {
+    for command in [
+        "ln -s . r; cat r/a.txt",
+        "env -C src cat x",
+        "grep -d recurse TOKEN .",
+        "zip -qr q.zip .",
+        "cp --arch . ../copy",
+        "bsdtar cf q.tar .",
+    ] {
         assert_eq!(verdict(&project, command), "ask", "{command}");
     }
     for command in ["cat a.txt", "sed -n 1p a.txt", "grep -rn .env src", "ls -la .env"] {
@@ -120,6 +133,7 @@ fn protected_files_are_asked_about_whatever_brings_them() {
     project.file("a.txt", "x\n");
     project.file("good/lib.txt", "x\n");
     project.file("bad/.git/hooks/pre-commit", "x\n");
+    project.file(".envrc", "x\n");
     for name in ["good", "bad"] {
         let packed = run(project
             .command("tar")
@@ -142,6 +156,10 @@ fn protected_files_are_asked_about_whatever_brings_them() {
         "cp -r bad/. .",
         "rsync -a bad/ .",
         "mv a.txt .git/hooks/x",
+        "for f in .mcp.json; do cp a.txt $f; done",
+        "cp a.txt $(echo .mcp.json)",
+        "cp a.txt .envr[c]",
+        "sed -i s/x/y/ \"$F\"",
     ] {
         assert_eq!(verdict(&project, command), "ask", "{command}");
     }
@@ -150,6 +168,7 @@ fn protected_files_are_asked_about_whatever_brings_them() {
         "patch -p1 < good.patch",
         "cp -r good copy",
         "awk '{ print > \"o\" }' a.txt",
+        "for f in a.txt b.txt; do cp $f good/; done",
     ] {
         assert_eq!(verdict(&project, command), "allow", "{command}");
     }
@@ -167,10 +186,17 @@ fn a_bare_deny_of_edit_covers_what_commands_write() {
             "cp a.txt f",
             "rm a.txt",
             "cd . && echo x > f",
+            "for f in q1 q2; do touch $f; done",
+            "rm -rf \"$X\"",
+            "F=f; echo x > $F",
+            "echo x <> f",
+            "split a.txt",
+            "ls | xargs sed -i p",
         ] {
             assert_eq!(verdict(&project, command), "deny", "{rule}: {command}");
         }
         project.refused("Bash", json!({"command": "echo x > f"}));
+        project.refused("Bash", json!({"command": "for x in f; do touch $x; done"}));
         assert!(!project.path("f").exists());
         for command in ["cat a.txt", "echo x > /dev/null", "ls 2>&1"] {
             assert_eq!(verdict(&project, command), "allow", "{rule}: {command}");

@@ -342,6 +342,8 @@ fn a_denied_file_is_not_shown_by_git() {
         "git -C secrets blame key",
         "git config -f .env -l",
         "git archive HEAD .env",
+        "git commit -F .env",
+        "git tag -F .env x",
     ] {
         assert_eq!(explained(&project, &rules, command), "deny", "{command}");
     }
@@ -350,6 +352,11 @@ fn a_denied_file_is_not_shown_by_git() {
         "git diff-tree --root -p HEAD",
         "git cat-file -p HEAD",
         "git log -U1",
+        "git log -wp",
+        "git log -sp",
+        "git reflog show -wp",
+        "git request-pull -p HEAD .",
+        "git diff --stat -SSECRET",
         "git grep SECRET",
         "git -C src log -p",
         "git rev-parse HEAD:.env",
@@ -357,7 +364,13 @@ fn a_denied_file_is_not_shown_by_git() {
     ] {
         assert_eq!(explained(&project, &rules, command), "ask", "{command}");
     }
-    for command in ["git status", "git log --oneline", "git show HEAD:src/x", "git diff -- src"] {
+    for command in [
+        "git status",
+        "git log --oneline",
+        "git show HEAD:src/x",
+        "git diff -- src",
+        "git diff --stat",
+    ] {
         assert_eq!(explained(&project, &rules, command), "allow", "{command}");
     }
 }

@@ -1,0 +1,274 @@
+//! The values that a command line itself gives its variables: by assignments, and by loops over words.
+//!
+//! Where a value is certain, a word with the variable is as good as a fixed one. Where it is only possible, the file it
+//! would name is looked at too: a rule that forbids it is about this line.
+
+use std::path::{Path, PathBuf};
+
+use ona_types::World;
+
+use crate::files::{self, is_glob};
+use crate::shell::{self, Loop, Script, Step, Word};
+
+/// The limit for the ways in which the words of a command are read.
+const MAX_READINGS: usize = 64;
+
+/// What a line says about its variables.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    pub(super) world: &'a dyn World,
+    pub(super) script: &'a Script,
+    /// Nothing in the line is a command line of its own.
+    pub(super) one_scope: bool,
+}
+
+/// The values of a variable; nothing stands for one that is not known.
+type Choice = Vec<Option<String>>;
+
+impl Values<'_> {
+    /// The words in every way in which they may be meant, in one of which the command certainly runs: what is not known
+    /// stands there as it is written.
+    pub(super) fn readings(&self, words: &[Word], at: Place<'_>) -> Vec<Vec<Word>> {
+        let mut names: Vec<&str> = Vec::new();
+        for word in words.iter().filter(|word| word.literal.is_none()) {
+            for name in variables(&word.source) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let mut all = vec![words.to_vec()];
+        for name in names {
+            let choice = self.of(name, at);
+            let read = |words: &Vec<Word>| -> Vec<Vec<Word>> {
+                let set = |value: &Option<String>| match value {
+                    Some(value) => words.iter().map(|word| with_value(word, name, value)).collect(),
+                    None => words.clone(),
+                };
+                choice.iter().map(set).collect()
+            };
+            let more: Vec<Vec<Word>> = all.iter().flat_map(read).collect();
+            // Then all of it is left open.
+            if more.len() > MAX_READINGS {
+                return vec![words.to_vec()];
+            }
+            all = more;
+        }
+        all
+    }
+
+    fn of(&self, name: &str, at: Place<'_>) -> Choice {
+        let assigned = || {
+            let all = self.script.commands.iter().flat_map(|command| &command.assignments);
+            all.filter(|one| one.name == name)
+        };
+        let looped = || {
+            let all = self.script.commands.iter().flat_map(|command| &command.loops);
+            let redirected = self.script.redirects.iter().flat_map(|redirect| &redirect.loops);
+            all.chain(redirected).filter(|one| one.name == name)
+        };
+        let later = self.script.steps.contains(&Step::Later);
+        if let Some(value) = self.settled(name, at.command).filter(|_| looped().next().is_none()) {
+            return vec![Some(value)];
+        }
+        let own = at.loops.iter().rev().find(|one| one.name == name);
+        let alone = !self.script.sets_beyond_loops && !later && assigned().next().is_none();
+        if let Some(values) = own.filter(|_| alone).and_then(|one| self.words(one, at.dirs)) {
+            return values.into_iter().map(Some).collect();
+        }
+        let assigned = assigned().filter_map(|one| plain(&one.value));
+        let looped = looped().filter_map(|one| self.words(one, at.dirs)).flatten();
+        let mut choice: Choice = vec![None];
+        for value in assigned.chain(looped).map(Some) {
+            if !choice.contains(&value) && choice.len() < MAX_READINGS {
+                choice.push(value);
+            }
+        }
+        choice
+    }
+
+    /// What a variable is certainly set to before a command, once.
+    fn settled(&self, name: &str, before: Option<usize>) -> Option<String> {
+        let before = before.filter(|_| self.one_scope && !self.script.sets_beyond_loops)?;
+        let mut all = self.script.commands.iter().enumerate().flat_map(|(at, command)| {
+            let own = command.assignments.iter().filter(|one| one.name == name);
+            own.map(move |one| (at, one))
+        });
+        let (at, only) = all.next()?;
+        let sure = only.sure && at < before && all.next().is_none();
+        let value = || plain(&only.value).or_else(|| self.temporary(&only.value));
+        sure.then(value).flatten()
+    }
+
+    /// What `mktemp` makes is new.
+    fn temporary(&self, value: &str) -> Option<String> {
+        let mut all = self.script.commands.iter().flat_map(|command| &command.assignments);
+        let bare = value.trim_matches('"');
+        (matches!(bare, "$(mktemp)" | "$(mktemp -d)") && !all.any(|one| one.name == "TMPDIR"))
+            .then(|| "/tmp/tmp.new".to_owned())
+    }
+
+    /// What a loop sets its variable to, if the text and the disk fix it.
+    fn words(&self, one: &Loop, dirs: &[PathBuf]) -> Option<Vec<String>> {
+        let mut values = Vec::new();
+        for word in &one.words {
+            match &word.literal {
+                Some(text) => values.push(is_plain(text).then(|| text.clone())?),
+                None if is_glob(&word.source) => {
+                    for dir in dirs {
+                        values.extend(self.matching(dir, &word.source)?);
+                    }
+                }
+                None => values.extend(braces(&word.source)?),
+            }
+        }
+        (values.len() <= MAX_READINGS).then_some(values)
+    }
+
+    fn matching(&self, dir: &Path, pattern: &str) -> Option<Vec<String>> {
+        let found = files::expand(self.world, dir, pattern)?;
+        let found = found.iter().filter(|path| self.world.exists(path));
+        let relative = found.map(|path| path.strip_prefix(dir).unwrap_or(path).to_str());
+        relative.map(|name| name.filter(|name| is_plain(name)).map(str::to_owned)).collect()
+    }
+}
+
+/// Where words stand.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// In which command, if it is one of its own.
+    pub(super) command: Option<usize>,
+    pub(super) loops: &'a [Loop],
+    /// The directories it may be in.
+    pub(super) dirs: &'a [PathBuf],
+}
+
+/// Whether a text means the same with and without quotes.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-@+%,:=".contains(&b))
+}
+
+/// What a value is without its quotes, if it is plain.
+fn plain(value: &str) -> Option<String> {
+    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    let bare = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
+    is_plain(bare).then(|| bare.to_owned())
+}
+
+/// The variables in a word.
+fn variables(source: &str) -> impl Iterator<Item = &str> {
+    let name = |rest: &'_ str| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        end.unwrap_or(rest.len())
+    };
+    source.match_indices('$').filter_map(move |(at, _)| {
+        let rest = &source[at + 1..];
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        Some(&rest[..name(rest)]).filter(|name| !name.is_empty())
+    })
+}
+
+/// A word with the value of a variable in its place.
+fn with_value(word: &Word, name: &str, value: &str) -> Word {
+    if word.literal.is_some() {
+        return word.clone();
+    }
+    let mut text = word.source.replace(&format!("${{{name}}}"), value);
+    let mark = format!("${name}");
+    let mut from = 0;
+    while let Some(at) = text[from..].find(&mark).map(|at| from + at) {
+        let end = at + mark.len();
+        let goes_on = text[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        from = if goes_on { end } else { at + value.len() };
+        if !goes_on {
+            text.replace_range(at..end, value);
+        }
+    }
+    let bare = text.replace('"', "");
+    let literal = (is_plain(&bare) && text != word.source).then_some(bare);
+    Word { source: text, literal }
+}
+
+/// `{1..5}` and `{a,b}`.
+fn braces(source: &str) -> Option<Vec<String>> {
+    let (head, rest) = source.split_once('{')?;
+    let (inner, tail) = rest.split_once('}')?;
+    if !is_plain(head) || !is_plain(inner) || !is_plain(tail) {
+        return None;
+    }
+    // With a zero in front all get as many digits.
+    let number = |text: &str| text.parse().ok().filter(|_| text == "0" || !text.starts_with('0'));
+    let range = inner.split_once("..").map(|(from, to)| Some((number(from)?, number(to)?)));
+    let values: Vec<String> = match range {
+        Some(range) => {
+            let (from, to): (u32, u32) = range?;
+            let (low, high) = (from.min(to), from.max(to));
+            let few = (high - low) as usize <= MAX_READINGS;
+            few.then(|| (low..=high).map(|number| number.to_string()).collect())?
+        }
+        None if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
+        None => return None,
+    };
+    Some(values.iter().map(|value| format!("{head}{value}{tail}")).collect())
+}
+
+/// Whether a word begins where the home or the directory is that the line starts in, and is fixed apart from that.
+pub(super) fn begins_at_a_known_place(word: &Word, script: &Script) -> bool {
+    let set = |name: &str| {
+        let mut all = script.commands.iter().flat_map(|command| &command.assignments);
+        script.sets_beyond_loops || all.any(|one: &shell::Assignment| one.name == name)
+    };
+    let bare = word.source.replace('"', "");
+    let behind = |prefix: &str| {
+        bare.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let known =
+        [("~", "HOME"), ("$HOME", "HOME"), ("${HOME}", "HOME"), ("$PWD", "PWD"), ("${PWD}", "PWD")];
+    known.iter().any(|(prefix, name)| behind(prefix).is_some_and(is_plain) && !set(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use ona_testkit::Disk;
+
+    use super::*;
+
+    /// The readings of the last command, a `?` before each word that is not fixed.
+    fn readings(source: &str) -> Vec<String> {
+        let script = shell::parse(source);
+        let at = script.commands.len() - 1;
+        let command = &script.commands[at];
+        let values = Values { world: &Disk, script: &script, one_scope: true };
+        let place = Place { command: Some(at), loops: &command.loops, dirs: &[] };
+        let shown = |word: &Word| match &word.literal {
+            Some(text) => text.clone(),
+            None => format!("?{}", word.source),
+        };
+        let read = values.readings(&command.words, place);
+        read.iter().map(|words| words.iter().map(shown).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    #[test]
+    fn words_are_read_in_every_way_they_may_be_meant() {
+        for (source, expected) in [
+            ("f=a; cat \"$f\" ${f}b $fb", &["cat a ab ?$fb"][..]),
+            ("for f in a b; do cat $f; done", &["cat a", "cat b"]),
+            ("for f in a; do for g in x y; do cat $f/$g; done; done", &["cat a/x", "cat a/y"]),
+            ("for i in {1..3}; do cat f$i; done", &["cat f1", "cat f2", "cat f3"]),
+            ("for i in {08..09}; do cat $i; done", &["cat ?$i"]),
+            ("for f in $x; do cat $f; done", &["cat ?$f"]),
+            // Only possible: it may also be something else.
+            ("true && f=a; cat $f", &["cat ?$f", "cat a"]),
+            ("for f in a; do true; done; cat $f", &["cat ?$f", "cat a"]),
+            ("for f in a; do f=b; cat $f; done", &["cat ?$f", "cat b", "cat a"]),
+            ("for f in a; do read f; cat $f; done", &["cat ?$f", "cat a"]),
+            ("f='a b'; cat $f", &["cat ?$f"]),
+            ("cat '$f'", &["cat $f"]),
+            ("f=a; cat \"$f\"'$f'", &["cat ?\"a\"'a'"]),
+        ] {
+            let found = readings(source);
+            let expected: Vec<&str> = expected.to_vec();
+            assert_eq!(found, expected, "{source}");
+        }
+    }
+}

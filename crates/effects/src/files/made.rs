@@ -1,0 +1,48 @@
+//! Files that programs write without being told their names, or by options of programs that are not in the table.
+
+use super::{Access, Operand, Touched, files_named};
+use crate::programs::{Arguments, Kind};
+use crate::shell::Word;
+
+/// What a program calls the files that it makes, where the command line does not say.
+pub(super) fn unnamed(name: &str, arguments: &Arguments, touched: &mut Touched) {
+    let made = match name {
+        "split" if arguments.operands.len() < 2 => "xaa",
+        "csplit" if !arguments.has(Kind::Write) => "xx00",
+        _ => return,
+    };
+    touched.files.push((Access::Writes, Operand::Fixed(made.to_owned())));
+}
+
+/// Programs that write what an option names, or their operands.
+pub(super) fn outputs(name: &str, words: &[Word], touched: &mut Touched) {
+    match name {
+        "gpg" | "gpg2" => {
+            for (at, word) in words.iter().enumerate() {
+                let text = word.literal.as_deref().unwrap_or(&word.source);
+                let is_output = match text.strip_prefix("--") {
+                    Some(long) => long.len() > 1 && "output".starts_with(long),
+                    None => text.starts_with('-') && text.ends_with('o'),
+                };
+                let joined = text.strip_prefix("--output=").or_else(|| text.strip_prefix("-o"));
+                let joined = joined.filter(|value| !value.is_empty()).map(|value| Word {
+                    source: value.to_owned(),
+                    literal: word.literal.is_some().then(|| value.to_owned()),
+                });
+                let next = words.get(at + 1).filter(|_| is_output).cloned();
+                let named: Vec<Word> = joined.into_iter().chain(next).collect();
+                files_named(&named, Access::Writes, touched);
+            }
+        }
+        // It writes down what happens on the terminal.
+        "script" => {
+            let names: Vec<Word> =
+                words.iter().filter(|word| !word.source.starts_with('-')).cloned().collect();
+            files_named(&names, Access::Writes, touched);
+            if names.is_empty() {
+                touched.files.push((Access::Writes, Operand::Fixed("typescript".to_owned())));
+            }
+        }
+        _ => {}
+    }
+}
