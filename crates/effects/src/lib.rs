@@ -27,6 +27,7 @@ pub mod read_only;
 pub mod shell;
 mod surroundings;
 pub mod wildcard;
+mod wrappers;
 
 pub use ona_types::World;
 
