@@ -51,9 +51,12 @@ pub(crate) struct Known<'a> {
 
 impl Known<'_> {
     /// Whether a command may get an option that its text does not show, and such an option could make it run a program or
-    /// write a file.
+    /// write a file; or works in a repository that could.
     pub(crate) fn hides_options(&self, words: &[Word]) -> bool {
         wrappers::all_shown(words).any(|words| {
+            if self.enters_open_repository(words) {
+                return true;
+            }
             let seen = words.iter().position(|word| word.literal.as_deref() == Some("--"));
             let words = &words[..seen.unwrap_or(words.len())];
             operands(words).iter().any(|word| self.may_be_option(word))

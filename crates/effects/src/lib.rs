@@ -21,6 +21,7 @@ mod effects;
 mod files;
 mod git_options;
 mod hidden_options;
+mod open_repositories;
 pub mod path;
 mod programs;
 pub mod read_only;
