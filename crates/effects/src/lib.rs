@@ -33,5 +33,5 @@ mod wrappers;
 pub use ona_types::World;
 
 pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
-pub use read_only::git_only_reads;
+pub use read_only::{git_only_reads, why_git_is_not_free};
 pub use surroundings::Surroundings;

@@ -120,6 +120,24 @@ fn a_prefix_rule_about_git_does_not_cover_a_repository_among_the_files() {
 }
 
 #[test]
+fn it_says_why_git_is_not_free() {
+    let (_dir, around) = tracked_project();
+    let because = |command: &str| {
+        let effects = Effects::of_shell(around.world, command, &around.cwd).unwrap();
+        let facts = RuleFacts::of_tool("Bash");
+        let call = Call { tool: "Bash", facts, input: &json!({}), effects: &effects };
+        Permissions::new(Vec::new(), DefaultMode, around.clone()).judge(&call).because
+    };
+    assert_eq!(because("git status"), None);
+    assert_eq!(because("git commit -m x"), None);
+    git(&around.cwd, &["config", "filter.x.clean", "./evil"]);
+    let said = because("git status").unwrap();
+    assert!(said.starts_with("filter.x.clean is set in "), "{said}");
+    assert!(because("git -C /elsewhere log").unwrap().contains("not in the project"));
+    assert_eq!(because("git commit -m x"), None, "it would not be free anywhere");
+}
+
+#[test]
 fn git_does_not_write_protected_files_unasked() {
     let (_dir, around) = tracked_project();
     let app = &around.cwd;
