@@ -3,77 +3,36 @@
 use crate::git_options::GitCall;
 use crate::programs;
 use crate::shell::{self, Command, Script, Step, Word};
+use crate::wrappers::{EXEC_WRAPPERS, WRAPPERS, all_shown, feeds_orders, is_wrapper};
 
-/// Commands that only change how another runs. They are looked through for every rule.
-const WRAPPERS: &[&str] =
-    &["timeout", "time", "nice", "nohup", "stdbuf", "builtin", "command", "noglob", "xargs"];
-
-/// Commands that run another in ways of their own. Deny and ask rules look through them; a prefix rule
-/// never allows them as a matter of course.
-const EXEC_WRAPPERS: &[&str] = &[
-    "sudo",
-    "doas",
-    "env",
-    "watch",
-    "ionice",
-    "setsid",
-    "flock",
-    "chroot",
-    "exec",
-    "xargs",
-    "parallel",
-    "busybox",
-    "unshare",
-    "nsenter",
-    "strace",
-    "find",
-    "fd",
-    "fdfind",
-    "chrt",
-    "taskset",
-    "runuser",
-    "su",
-    "ssh-agent",
-    "bwrap",
-    "cgexec",
-    "chpst",
-    "dbus-run-session",
-    "dumb-init",
-    "entr",
-    "fakeroot",
-    "firejail",
-    "linux32",
-    "linux64",
-    "ltrace",
-    "choom",
-    "i386",
-    "x86_64",
-    "uname26",
-    "capsh",
-    "cpulimit",
-    "logsave",
-    "numactl",
-    "perf",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "rlwrap",
-    "script",
-    "setarch",
-    "setpriv",
-    "sg",
-    "systemd-run",
-    "tini",
-    "toybox",
-    "unbuffer",
-    "valgrind",
-    "xvfb-run",
-];
+pub use crate::wrappers::{is_feeder, may_be_fed, to_be_named, unwrapped};
 
 /// Commands that only an exact rule allows: they run others, or take commands of their own that do.
+#[rustfmt::skip]
 const NEVER_BY_PREFIX: &[&str] = &[
-    "watch", "setsid", "ionice", "flock", "at", "batch", "crontab", "ed", "emacs", "ex", "nvim",
-    "rename", "vi", "view", "vim",
+    "watch", "setsid", "ionice", "flock", "script", "su", "runuser", "sg", "at", "batch", "crontab", "rename",
+    "ed", "emacs", "ex", "joe", "kak", "mg", "micro", "nano", "nvim", "vi", "view", "vim", "gdb", "lldb",
+];
+
+/// Other names of programs that are known.
+#[rustfmt::skip]
+const SAME: &[(&str, &[&str])] = &[
+    ("awk", &["bwk", "goawk", "igawk", "oawk", "original-awk"]),
+    ("emacs", &["emacsclient", "xemacs"]),
+    ("nano", &["pico", "rnano"]),
+    ("sed", &["minised", "ssed"]),
+    ("vim", &["eview", "evim", "gview", "gvim", "gvimdiff", "nvi", "nview", "nvimdiff", "rgview", "rgvim", "rview", "rvim", "vimdiff"]),
+    ("psql", &["pgcli"]),
+    ("mysql", &["mariadb", "mycli"]),
+    ("sqlite3", &["litecli", "sqlcipher", "sqlite"]),
+];
+
+/// Programs that have a `g` before their name where there are others of the same name.
+#[rustfmt::skip]
+const GNU: &[&str] = &[
+    "cat", "chmod", "chown", "cp", "csplit", "date", "dd", "du", "env", "find", "grep", "head", "install", "ln", "mv",
+    "nice", "nohup", "rm", "sed", "shuf", "sort", "split", "stdbuf", "tail", "tee", "timeout", "touch", "truncate",
+    "uniq", "wc", "xargs",
 ];
 
 /// Package managers, whose settings name programs.
@@ -98,31 +57,23 @@ pub fn base_name(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, base)| base)
 }
 
-/// The program that the words start, without its directory.
+/// The program that the words start, without its directory, and by the name that is known here: `gsed` and `vim.tiny` are
+/// `sed` and `vim`.
 pub fn name(words: &[Word]) -> Option<&str> {
-    words.first()?.literal.as_deref().map(base_name)
+    words.first()?.literal.as_deref().map(base_name).map(usual_name)
 }
 
-/// What a wrapper runs, if the command is one that every rule looks through.
-pub fn unwrapped(words: &[Word]) -> Option<&[Word]> {
-    let wrapper = words.first()?.literal.as_deref()?;
-    if !WRAPPERS.contains(&wrapper) {
-        return None;
+fn usual_name(name: &str) -> &str {
+    if let Some((usual, _)) = SAME.iter().find(|(_, names)| names.contains(&name)) {
+        return usual;
     }
-    let literal = |index: usize| words.get(index).and_then(|word| word.literal.as_deref());
-    let mut next = 1;
-    while let Some(option) = literal(next).filter(|word| word.starts_with('-')) {
-        next += match (wrapper, option) {
-            // `command -v` only looks up a command; what xargs with options runs is unknown.
-            ("command" | "xargs", _) => return None,
-            ("nice", "-n") | ("timeout", "-s" | "-k") | ("stdbuf", "-i" | "-o" | "-e") => 2,
-            _ => 1,
-        };
+    // `vim.gtk3`, `emacs-nox`.
+    let stem = name.split(['.', '-']).next().unwrap_or(name);
+    match name.strip_prefix('g').filter(|rest| GNU.contains(rest)) {
+        Some(rest) => rest,
+        None if name.starts_with("vim.") || name.starts_with("emacs-") => stem,
+        None => name,
     }
-    if wrapper == "timeout" {
-        next += 1;
-    }
-    words.get(next..).filter(|rest| !rest.is_empty())
 }
 
 /// Whether a command runs others in ways of its own.
@@ -186,8 +137,13 @@ pub(crate) fn acts(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a prefix rule must not allow the command, because what it does lies in its arguments.
+/// Whether a prefix rule must not allow the command, because what it does lies in its arguments, or in those of what it
+/// runs.
 pub fn needs_exact_rule(words: &[Word]) -> bool {
+    feeds_orders(words) || all_shown(words).any(hides_its_deeds)
+}
+
+fn hides_its_deeds(words: &[Word]) -> bool {
     let has = |wanted: &[&str]| {
         words.iter().filter_map(|word| word.literal.as_deref()).any(|text| wanted.contains(&text))
     };
@@ -416,21 +372,31 @@ fn given_line(all: &[&[Word]]) -> Option<Option<String>> {
             }
             _ if runs_argument(name, rest) => Some(None),
             _ if WITH_COMMAND_OPTION.contains(&name) => {
-                let joined = rest
-                    .iter()
-                    .find_map(|word| word.literal.as_deref()?.strip_prefix("--command="));
-                if let Some(text) = joined {
-                    return Some(Some(text.to_owned()));
-                }
-                let at = rest
-                    .iter()
-                    .position(|word| matches!(word.literal.as_deref(), Some("-c" | "--command")))?;
-                Some(literal(rest.get(at + 1)))
+                rest.iter().enumerate().find_map(|(at, word)| {
+                    let text = word.literal.as_deref()?;
+                    match behind_command_option(text)? {
+                        "" => Some(literal(rest.get(at + 1))),
+                        line => Some(Some(line.to_owned())),
+                    }
+                })
             }
             _ if SHELLS.contains(&name) => shell_script(rest),
             _ => None,
         }
     })
+}
+
+/// What stands in the same word behind an option for a command line: `-c`, `-qc`, `-cLINE`, `--comm=LINE`.
+fn behind_command_option(text: &str) -> Option<&str> {
+    match text.strip_prefix("--") {
+        Some(long) => {
+            let (name, line) = long.split_once('=').unwrap_or((long, ""));
+            let is_it = name.len() > 1
+                && ["command", "session-command"].iter().any(|whole| whole.starts_with(name));
+            is_it.then_some(line)
+        }
+        None => text.strip_prefix('-')?.split_once('c').map(|(_, line)| line),
+    }
 }
 
 /// Whether one of the words is a command line, in a way of the program's own.
@@ -512,16 +478,13 @@ const INTERPRETERS: &[&str] =
 /// Whether a rule for the command and anything after it would be one for anything at all.
 pub fn runs_anything(words: &[Word]) -> bool {
     name(words).is_some_and(|name| {
-        let wraps = EXEC_WRAPPERS.contains(&name) && !is_finder(name);
-        wraps || SHELLS.contains(&name) || INTERPRETERS.contains(&name)
+        is_wrapper(name) || SHELLS.contains(&name) || INTERPRETERS.contains(&name)
     })
 }
 
 /// Whether it runs another command and the text does not fix which.
 pub(crate) fn runs_unknown(words: &[Word]) -> bool {
-    let wraps = name(words).is_some_and(|name| {
-        WRAPPERS.contains(&name) || (EXEC_WRAPPERS.contains(&name) && !is_finder(name))
-    });
+    let wraps = name(words).is_some_and(is_wrapper);
     // What is run stands among the first words.
     wraps && words.iter().skip(1).take(3).any(|word| word.literal.is_none())
 }
@@ -548,33 +511,6 @@ pub fn git_is_unsure(words: &[Word]) -> bool {
 mod tests {
     use super::*;
 
-    fn words(source: &str) -> Vec<Word> {
-        shell::parse(source).commands.remove(0).words
-    }
-
-    fn text(words: &[Word]) -> String {
-        words.iter().map(|word| word.source.as_str()).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn wrappers_are_looked_through() {
-        for (source, inner) in [
-            ("timeout 30 npm test", Some("npm test")),
-            ("timeout -s KILL 30 npm test", Some("npm test")),
-            ("nice -n 5 npm test", Some("npm test")),
-            ("nice npm test", Some("npm test")),
-            ("time -p make", Some("make")),
-            ("xargs grep p", Some("grep p")),
-            ("xargs -n1 grep p", None),
-            ("command ls", Some("ls")),
-            ("command -v ls", None),
-            ("npx npm test", None),
-            ("nohup", None),
-        ] {
-            assert_eq!(unwrapped(&words(source)).map(text).as_deref(), inner, "{source}");
-        }
-    }
-
     #[test]
     fn command_lines_within_command_lines_are_found() {
         let commands = |source: &str| {
@@ -593,6 +529,10 @@ mod tests {
             "trap 'rm x' EXIT",
             "su -c 'rm x' user",
             "script -c 'rm x' /dev/null",
+            "script -qc 'rm x' /dev/null",
+            "script -qc'rm x' /dev/null",
+            "script -q --comm 'rm x' /dev/null",
+            "su --session-command='rm x'",
             "bash -eo pipefail -c 'rm x'",
             "bash -euo pipefail -c 'rm x'",
             "bash -co pipefail 'rm x'",

@@ -22,6 +22,10 @@ pub(crate) struct GitCall<'w> {
     pub(crate) arguments: &'w [Word],
     /// Where its repository or its files are, or what it does, is not fixed in the text or in no usual place.
     pub(crate) is_elsewhere: bool,
+    /// The text does not fix where it is told to work.
+    pub(crate) dir_is_open: bool,
+    /// It is told of a repository that is in no `.git`, or could be.
+    in_other_repository: bool,
 }
 
 /// Options before the subcommand whose value may be the next word.
@@ -45,7 +49,7 @@ impl<'w> GitCall<'w> {
         let mut rest = words;
         while let Some((word, behind)) = rest.split_first() {
             let Some(text) = word.literal.as_deref() else {
-                call.is_elsewhere = true;
+                (call.is_elsewhere, call.in_other_repository) = (true, true);
                 break;
             };
             if !text.starts_with('-') {
@@ -58,7 +62,7 @@ impl<'w> GitCall<'w> {
                 "-C" => {
                     match value {
                         Some(dir) => call.enter(dir),
-                        None => call.is_elsewhere = true,
+                        None => (call.is_elsewhere, call.dir_is_open) = (true, true),
                     }
                     behind.get(1..).unwrap_or_default()
                 }
@@ -72,6 +76,11 @@ impl<'w> GitCall<'w> {
                     let name = text.split('=').next().unwrap_or(text);
                     call.is_elsewhere |= LEADING.contains(&name);
                     let takes_next = VALUED.contains(&text);
+                    let named =
+                        if takes_next { value } else { text.split_once('=').map(|it| it.1) };
+                    let in_git = |path: &str| path.split('/').any(|part| part == ".git");
+                    call.in_other_repository |=
+                        name == "--bare" || name == "--git-dir" && !named.is_some_and(in_git);
                     if takes_next { behind.get(1..).unwrap_or_default() } else { behind }
                 }
             };
@@ -141,6 +150,7 @@ impl<'w> GitCall<'w> {
     /// or configured, or could do so.
     pub(crate) fn needs_exact_rule(&self) -> bool {
         if self.names_program()
+            || self.in_other_repository
             || self.switches.iter().any(|text| matches!(*text, "-p" | "--paginate"))
             || !self.settings.iter().all(|setting| is_harmless_setting(setting))
         {
@@ -185,6 +195,53 @@ impl<'w> GitCall<'w> {
         }
     }
 
+    /// The repositories that something is sent to, or that are asked for more than their objects: their own hooks and
+    /// configuration then run programs. Those that get a name for later are among them.
+    pub(crate) fn receivers(&self) -> Vec<String> {
+        let given =
+            |long: &str| self.values("", long, "").into_iter().map(Option::unwrap_or_default);
+        let verb = self.literals().iter().find(|text| !text.starts_with('-')).copied();
+        match self.subcommand {
+            Some("push" | "send-pack") => {
+                let first =
+                    self.operands("o", &["--push-option", "--repo", "--exec", "--receive-pack"]);
+                first.into_iter().take(1).chain(given("--repo")).collect()
+            }
+            Some("archive") => given("--remote").collect(),
+            Some("remote") if matches!(verb, Some("add" | "set-url")) => {
+                let operands = self.operands("tm", &[]);
+                operands.into_iter().skip(2).filter(|text| is_path(text)).collect()
+            }
+            Some("subtree") if verb == Some("push") => {
+                let operands = self.operands("Pmb", &["--prefix", "--message", "--branch"]);
+                operands.into_iter().skip(1).take(1).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The words that are no options and no values of these.
+    fn operands(&self, valued: &str, long: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut words = self.arguments.iter();
+        while let Some(word) = words.next() {
+            let text = word.literal.as_deref().unwrap_or(&word.source);
+            let takes_next = match text.strip_prefix('-') {
+                Some("" | "-") => false,
+                Some(_) if text.starts_with("--") => !text.contains('=') && is_long(text, long),
+                Some(letters) => letters.ends_with(|letter| valued.contains(letter)),
+                None => {
+                    found.push(text.to_owned());
+                    false
+                }
+            };
+            if takes_next {
+                words.next();
+            }
+        }
+        found
+    }
+
     /// Whether a strategy is named that is a program of its own.
     fn has_strange_strategy(&self) -> bool {
         let known = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
@@ -225,15 +282,19 @@ impl<'w> GitCall<'w> {
 /// Subcommands that exist to run something.
 const RUNNERS: &[&str] = &[
     "credential",
+    "daemon",
     "filter-branch",
     "for-each-repo",
     "hook",
+    "http-backend",
     "instaweb",
     "merge-index",
     "quiltimport",
+    "receive-pack",
     "remote-ext",
     "remote-fd",
     "shell",
+    "upload-archive",
     "web--browse",
 ];
 
@@ -340,6 +401,14 @@ fn is_among(text: &str, letters: &str, valued: &str) -> bool {
     false
 }
 
+/// Whether the address of a repository is a path; the one that git is in has protected hooks.
+pub(crate) fn is_path(address: &str) -> bool {
+    let address = address.trim_matches(['"', '\'']);
+    let host = address.split('/').next().unwrap_or(address);
+    let is_path = address.contains('/') || address.starts_with(['.', '~']);
+    address != "." && is_path && !host.contains(':')
+}
+
 /// Whether a word is, or ends in, an address for a program: `ext::sh -c …`.
 fn is_helper_address(text: &str) -> bool {
     let address = text.rsplit('=').next().unwrap_or(text);
@@ -401,6 +470,7 @@ mod tests {
             "git hook run pre-commit",
             "git merge-index evil -a",
             "git remote-ext a evil",
+            "git receive-pack evil",
         ] {
             assert!(GitCall::of(&words(source)[1..]).names_program(), "{source}");
         }
@@ -451,6 +521,11 @@ mod tests {
             "git grep $x",
             "git grep x *",
             "git bisect view",
+            "git --git-dir evil --work-tree . diff y",
+            "git --git-dir=evil diff y",
+            "git --git-dir=\"$d\" diff y",
+            "git --bare diff y",
+            "git $x diff",
         ] {
             assert!(GitCall::of(&words(source)[1..]).needs_exact_rule(), "{source}");
         }
@@ -470,6 +545,8 @@ mod tests {
             "git diff $base",
             "git tag v1",
             "git pull --rebase",
+            "git --git-dir=.git --work-tree=. diff",
+            "git --git-dir sub/.git log",
         ] {
             assert!(!GitCall::of(&words(source)[1..]).needs_exact_rule(), "{source}");
         }

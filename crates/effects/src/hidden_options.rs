@@ -9,6 +9,7 @@ use crate::commands;
 use crate::files;
 use crate::programs;
 use crate::shell::{Script, Word};
+use crate::wrappers;
 
 /// Commands of git with an option that runs a program or writes a file, and their options whose value is the next word.
 const GIT: &[(&[&str], &[&str])] = &[
@@ -50,10 +51,12 @@ pub(crate) struct Known<'a> {
 
 impl Known<'_> {
     /// Whether a command may get an option that its text does not show, and such an option could make it run a program or
-    /// write a file.
+    /// write a file; or works in a repository that could.
     pub(crate) fn hides_options(&self, words: &[Word]) -> bool {
-        let inner = std::iter::successors(Some(words), |words| commands::unwrapped(words));
-        inner.into_iter().any(|words| {
+        wrappers::all_shown(words).any(|words| {
+            if self.enters_open_repository(words) {
+                return true;
+            }
             let seen = words.iter().position(|word| word.literal.as_deref() == Some("--"));
             let words = &words[..seen.unwrap_or(words.len())];
             operands(words).iter().any(|word| self.may_be_option(word))
@@ -160,6 +163,8 @@ mod tests {
             "git grep $x",
             "x=a; x=-Osh; git grep $x",
             "timeout 5 sort $x",
+            "sudo sort $x",
+            "env A=b sort $x",
             "o=--ext-diff; git log $o",
             "find . $x",
             "for x in a; do sort $x; done",
@@ -189,7 +194,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.txt"), "").unwrap();
         assert!(!hides("tar cf /tmp/a.tar *", dir.path()));
+        assert!(!hides("sed -n p *", dir.path()));
         fs::write(dir.path().join("--checkpoint=1"), "").unwrap();
+        assert!(hides("sed -n p *", dir.path()));
         assert!(hides("tar cf /tmp/a.tar *", dir.path()));
         assert!(!hides("tar cf /tmp/a.tar *.txt", dir.path()));
         assert!(!hides("tar cf /tmp/a.tar ./*", dir.path()));

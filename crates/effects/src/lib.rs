@@ -21,15 +21,17 @@ mod effects;
 mod files;
 mod git_options;
 mod hidden_options;
+mod open_repositories;
 pub mod path;
 mod programs;
 pub mod read_only;
 pub mod shell;
 mod surroundings;
 pub mod wildcard;
+mod wrappers;
 
 pub use ona_types::World;
 
 pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
-pub use read_only::git_only_reads;
+pub use read_only::{git_only_reads, why_git_is_not_free};
 pub use surroundings::Surroundings;

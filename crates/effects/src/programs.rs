@@ -4,12 +4,13 @@
 //! word. All that is read here, once for all programs; the table says what the values are.
 
 mod awk;
+mod databases;
 mod sed;
 mod table;
 
 use std::borrow::Cow;
 
-use crate::commands::base_name;
+use crate::commands;
 use crate::shell::Word;
 
 pub(crate) use table::PROGRAMS;
@@ -95,6 +96,8 @@ pub(crate) enum Kind {
     Action,
     /// A setting of `ssh`, some of which are command lines.
     SshSetting,
+    /// A statement for a database.
+    Statement,
 }
 
 impl Kind {
@@ -122,6 +125,7 @@ impl Kind {
             "run" => Self::Run,
             "action" => Self::Action,
             "ssh" => Self::SshSetting,
+            "statement" => Self::Statement,
             _ => return None,
         })
     }
@@ -228,11 +232,13 @@ impl Program {
     pub(crate) fn has_risky_options(&self) -> bool {
         use Operands::{Nothing, Read, ReadAfterText};
         let only_reads = matches!(self.operands, Nothing | Read | ReadAfterText);
-        self.entries().any(|(_, kind)| match kind {
-            Kind::Script | Kind::Runs | Kind::Run | Kind::Action | Kind::SshSetting => true,
-            Kind::Write | Kind::OptionalWrite | Kind::Into => only_reads,
-            _ => false,
-        })
+        self.is_pager()
+            || self.entries().any(|(_, kind)| match kind {
+                Kind::Script | Kind::Runs | Kind::Run | Kind::Action => true,
+                Kind::SshSetting | Kind::Statement => true,
+                Kind::Write | Kind::OptionalWrite | Kind::Into => only_reads,
+                _ => false,
+            })
     }
 
     fn letter(&self, letter: char) -> Option<Kind> {
@@ -380,11 +386,38 @@ impl Program {
             lines.push(None);
         }
         // Pagers take commands of their own behind a `+`.
-        let is_pager = self.names.contains(&"less") || self.names.contains(&"more");
-        if is_pager && words.iter().any(|word| shown(word).starts_with('+')) {
+        if self.is_pager() && words.iter().any(|word| shown(word).starts_with('+')) {
+            lines.push(None);
+        }
+        let has = |begins: &str| words.iter().any(|word| shown(word).starts_with(begins));
+        if self.is_compiler() && COMPILER_PROGRAMS.iter().any(|begins| has(begins)) {
+            lines.push(None);
+        }
+        if self.is_database_shell() && self.gives_orders(&arguments) {
             lines.push(None);
         }
         lines
+    }
+
+    fn is_compiler(&self) -> bool {
+        self.names.contains(&"cc")
+    }
+
+    fn is_pager(&self) -> bool {
+        self.names.contains(&"less") || self.names.contains(&"more")
+    }
+
+    /// Whether the word behind an option belongs to it.
+    pub(crate) fn takes_next(&self, option: &str) -> bool {
+        let wants = |kind: Kind| kind.words() > 0;
+        match option.strip_prefix("--") {
+            Some(long) => !long.contains('=') && self.long(long).into_iter().any(wants),
+            None => {
+                let letters = option.trim_start_matches('-');
+                let valued = letters.find(|letter| self.letter(letter).is_some_and(wants));
+                valued.is_some_and(|at| letters[at..].chars().count() == 1)
+            }
+        }
     }
 
     pub(crate) fn is_script_taker(&self) -> bool {
@@ -471,6 +504,22 @@ fn part(text: &str, fixed: bool) -> Word {
     Word { source: text.to_owned(), literal: fixed.then(|| text.to_owned()) }
 }
 
+/// How options of compilers begin that name programs, or files which name some.
+const COMPILER_PROGRAMS: &[&str] = &[
+    "-wrapper",
+    "-B",
+    "-specs",
+    "--specs",
+    "-fplugin",
+    "-plugin",
+    "-Xclang",
+    "-fuse-ld=/",
+    "--ld-path",
+    "linker=",
+    "-Clinker",
+    "@",
+];
+
 /// Settings of `ssh` whose value is a command line for this machine.
 const SSH_COMMANDS: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"];
 /// And those that name files which can make it run something.
@@ -489,9 +538,9 @@ fn ssh_command(setting: &str) -> Option<&str> {
 
 /// The command lines that a command's arguments make it run; `None` stands for one that the text does not fix.
 pub(crate) fn runs(words: &[Word]) -> Vec<Option<String>> {
-    let Some((first, rest)) = words.split_first() else { return Vec::new() };
-    let name = first.literal.as_deref().map(base_name);
-    name.and_then(known).map_or_else(Vec::new, |program| program.runs(rest))
+    let Some((_, rest)) = words.split_first() else { return Vec::new() };
+    let program = commands::name(words).and_then(known);
+    program.map_or_else(Vec::new, |program| program.runs(rest))
 }
 
 /// Whether options make a command that reads do more than to show the files it names.

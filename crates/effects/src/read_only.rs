@@ -291,6 +291,21 @@ pub fn git_only_reads(effects: &Effects, around: &Surroundings) -> bool {
     calls.peek().is_some() && calls.all(known)
 }
 
+/// Why git, which would only read, is not free where it is told to.
+pub fn why_git_is_not_free(effects: &Effects, around: &Surroundings) -> Option<String> {
+    let calls = effects.commands.iter().filter(|one| commands::name(&one.words) == Some("git"));
+    calls.map(|command| GitCall::of(&command.words[1..])).find_map(|call| {
+        let name = call.subcommand?;
+        let reads = |entry: &ReadOnly| entry.command.split(' ').take(2).eq(["git", name]);
+        READ_ONLY.iter().find(|entry| reads(entry))?;
+        let below = call.dir.as_deref().unwrap_or(".");
+        effects.dirs.iter().find_map(|dir| {
+            let dir = around.world.resolve(dir, Path::new(below)).ok()?;
+            around.world.git_oddity(&dir, &around.project_dir)
+        })
+    })
+}
+
 /// Whether a test says nothing of what it compares: where it wants numbers and gets none, it would.
 fn compares_in_silence(command: &Command, assigned: &Assigned<'_>) -> bool {
     let text = command.text();

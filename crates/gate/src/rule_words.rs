@@ -36,7 +36,12 @@ pub fn ruling(ruling: &Ruling<'_>) -> (String, Value) {
                     format!("{verb} in mode {mode}: no rule matches")
                 }
             };
-            (words, json!({"mode": mode}))
+            match &ruling.because {
+                Some(why) => {
+                    (format!("{words}; git is not free here: {why}"), json!({"mode": mode}))
+                }
+                None => (words, json!({"mode": mode})),
+            }
         }
         By::Opaque(why) => (format!("{verb}: {why}"), json!({"opaque": why})),
     }

@@ -12,7 +12,7 @@ use crate::rule::{Guard, PathPattern, Rule, Scope};
 use crate::subject::{RuleFacts, RuleSubject};
 use ona_effects::path::Target;
 use ona_effects::shell::{self, Assignment, Command};
-use ona_effects::{Effects, Surroundings};
+use ona_effects::{Effects, Surroundings, why_git_is_not_free};
 
 /// A call to be judged.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,14 @@ pub struct Ruling<'r> {
     pub behavior: Behavior,
     /// Why.
     pub by: By<'r>,
+    /// Why the call is not free, where it would be in another place.
+    pub because: Option<String>,
+}
+
+impl<'r> Ruling<'r> {
+    fn new(behavior: Behavior, by: By<'r>) -> Self {
+        Self { behavior, by, because: None }
+    }
 }
 
 /// The rules in force and the mode.
@@ -136,9 +144,9 @@ impl Permissions {
                 let by_mode = self.by_mode(call);
                 // If the mode denies, a protected path is denied too.
                 if rule.source.scope == Scope::Builtin && by_mode == Behavior::Deny {
-                    return Ruling { behavior: by_mode, by: By::Mode(self.mode) };
+                    return Ruling::new(by_mode, By::Mode(self.mode));
                 }
-                return Ruling { behavior, by: By::Rules(vec![rule]) };
+                return Ruling::new(behavior, By::Rules(vec![rule]));
             }
         }
         if let Some(why) = self.unclear(call) {
@@ -146,12 +154,17 @@ impl Permissions {
                 PermissionMode::DontAsk | PermissionMode::Plan => Behavior::Deny,
                 _ => Behavior::Ask,
             };
-            return Ruling { behavior, by: By::Opaque(why) };
+            return Ruling::new(behavior, By::Opaque(why));
         }
         if let Some(rules) = self.covering(call) {
-            return Ruling { behavior: Behavior::Allow, by: By::Rules(rules) };
+            return Ruling::new(Behavior::Allow, By::Rules(rules));
         }
-        Ruling { behavior: self.by_mode(call), by: By::Mode(self.mode) }
+        let behavior = self.by_mode(call);
+        let because = match behavior {
+            Behavior::Allow => None,
+            Behavior::Ask | Behavior::Deny => why_git_is_not_free(call.effects, &self.around),
+        };
+        Ruling { because, ..Ruling::new(behavior, By::Mode(self.mode)) }
     }
 
     fn by_mode(&self, call: &Call<'_>) -> Behavior {

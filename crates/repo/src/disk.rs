@@ -74,7 +74,7 @@ impl World for Disk {
         }
     }
 
-    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool {
-        plain::git_is_plain(dir, project)
+    fn git_oddity(&self, dir: &Path, project: &Path) -> Option<String> {
+        plain::git_oddity(dir, project)
     }
 }

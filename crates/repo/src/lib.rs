@@ -20,6 +20,7 @@
 //! ```
 
 mod checkout;
+mod config;
 mod discovery;
 mod disk;
 pub mod git;

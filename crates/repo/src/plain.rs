@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use ona_files::{read_text_at_most, resolve};
 
 use crate::checkout::Checkout;
+use crate::config::{Config, Oddity};
 use crate::discovery::{Found, find};
 use crate::index::Tracked;
 use crate::repository::Repository;
@@ -18,21 +19,34 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// How deep submodules within submodules are looked at.
 const MAX_DEPTH: usize = 5;
 
-/// Whether git, started in `dir`, finds the checkout that `project` is in, or a submodule of it, or nothing, and reading
-/// there runs nothing.
-pub(crate) fn git_is_plain(dir: &Path, project: &Path) -> bool {
+/// Hooks that run when git only reads.
+const HOOKS: &[&str] = &["post-index-change", "fsmonitor-watchman"];
+/// And those that run when it then fetches what is missing.
+const LAZY_HOOKS: &[&str] = &["pre-auto-gc", "reference-transaction"];
+
+/// Why git, started in `dir`, may run something or look elsewhere although it only reads; nothing if it finds the checkout
+/// that `project` is in, or a submodule of it, or nothing, and reading there runs nothing.
+pub(crate) fn git_oddity(dir: &Path, project: &Path) -> Option<String> {
     let real = |path: &Path| resolve(Path::new("/"), path);
     let inside = real(dir).is_ok_and(|dir| real(project).is_ok_and(|root| dir.starts_with(root)));
-    inside
-        && match (find(dir), find(project)) {
-            (Found::Nothing, Found::Nothing) => true,
-            (Found::Top(top), Found::Top(own)) => {
-                let checkout = Checkout::at(&own);
-                (top == own || checkout.has_submodule(&top) || is_plain_worktree(&top, &own))
-                    && checkout.is_plain()
+    if !inside {
+        return Some(format!("{} is not in the project", dir.display()));
+    }
+    match (find(dir), find(project)) {
+        (Found::Nothing, Found::Nothing) => None,
+        (Found::Top(top), Found::Top(own)) => {
+            let checkout = Checkout::at(&own);
+            let own = top == own || checkout.has_submodule(&top) || is_plain_worktree(&top, &own);
+            match own {
+                true => checkout.oddity(),
+                false => Some(format!("{} has a repository of its own", top.display())),
             }
-            _ => false,
         }
+        (Found::Bare(dir), _) | (_, Found::Bare(dir)) => {
+            Some(format!("{} looks like a repository", dir.display()))
+        }
+        _ => Some(format!("{} has a repository of its own", dir.display())),
+    }
 }
 
 /// Whether a checkout is a linked worktree that the repository of another knows of, and reading there runs nothing.
@@ -46,47 +60,110 @@ fn is_plain_worktree(top: &Path, other: &Path) -> bool {
 impl Checkout {
     /// Whether nothing in the repository makes git run something, or look elsewhere, when it only reads.
     pub fn is_plain(&self) -> bool {
-        self.is_plain_at(0)
+        self.oddity().is_none()
     }
 
-    fn is_plain_at(&self, depth: usize) -> bool {
-        let Some(dirs) = self.git() else { return false };
+    /// What in the repository makes git run something, or look elsewhere, when it only reads.
+    fn oddity(&self) -> Option<String> {
+        self.oddity_at(0)
+    }
+
+    fn oddity_at(&self, depth: usize) -> Option<String> {
+        let here = self.top().display();
+        let Some(dirs) = self.git() else {
+            return Some(format!("the repository of {here} cannot be found"));
+        };
         // Where it is no repository, git goes on to the next one above.
         let is_repository = dirs.own.join("HEAD").symlink_metadata().is_ok()
             && dirs.common.join("objects").is_dir()
             && dirs.common.join("refs").is_dir();
-        let hooks = ["post-index-change", "fsmonitor-watchman"];
-        let hooked = hooks.iter().any(|hook| dirs.common.join("hooks").join(hook).exists());
-        let elsewhere = dirs.common.join("objects/info/alternates").exists();
-        if !is_repository
-            || hooked
-            || elsewhere
-            || !self.has_plain_config()
-            || has_links(&dirs.own)
-            || has_links(&dirs.common)
-        {
-            return false;
+        if !is_repository {
+            return Some(format!("{here} has a `.git` that is no repository"));
+        }
+        let config = match self.config() {
+            Ok(config) => config,
+            Err(Oddity(odd)) => return Some(odd),
+        };
+        let hooks_dirs = match self.hooks_dirs(&dirs.common, &config) {
+            Ok(dirs) => dirs,
+            Err(Oddity(odd)) => return Some(odd),
+        };
+        let is_there = |dir: &PathBuf, hook: &str| dir.join(hook).symlink_metadata().is_ok();
+        let lazy = if config.fetches_lazily { LAZY_HOOKS } else { &[] };
+        let mut hooks = HOOKS.iter().chain(lazy);
+        if let Some(hook) = hooks.find(|hook| hooks_dirs.iter().any(|dir| is_there(dir, hook))) {
+            return Some(format!("there is a hook {hook}, which reading runs"));
+        }
+        if config.fetches_lazily && config.has_helper {
+            return Some("a partial clone with a credential.helper of its own runs it".to_owned());
+        }
+        if dirs.common.join("objects/info/alternates").exists() {
+            return Some("objects/info/alternates leads to another repository".to_owned());
+        }
+        if has_links(&dirs.own) || has_links(&dirs.common) {
+            return Some(format!("there are links in {}", dirs.common.display()));
+        }
+        let Some(files) = self.tracked() else {
+            return Some(format!("the index of {here} cannot be read"));
+        };
+        if self.leads_out(&files) {
+            return Some(format!("the index of {here} leads out of it"));
         }
         // git obeys the configuration of the repositories within too.
-        let plain_within = |file: &Tracked| {
-            file.path.join(".git").symlink_metadata().is_err()
-                || depth < MAX_DEPTH && Self::at(&file.path).is_plain_at(depth + 1)
-        };
-        self.tracked().is_some_and(|files| {
-            !self.leads_out(&files)
-                && files.iter().filter(|file| file.is_repository).all(plain_within)
-        })
+        let within = files
+            .iter()
+            .filter(|file| file.is_repository && file.path.join(".git").symlink_metadata().is_ok());
+        for module in within {
+            if config.recurses {
+                return Some("submodule.recurse is set, and there are submodules".to_owned());
+            }
+            if depth >= MAX_DEPTH {
+                return Some(format!("the submodules of {here} are nested too deep"));
+            }
+            if let Some(odd) = Self::at(&module.path).oddity_at(depth + 1) {
+                return Some(format!("in the submodule {}: {odd}", module.path.display()));
+            }
+        }
+        None
     }
 
     /// Whether its configuration has nothing but harmless keys.
     pub(crate) fn has_plain_config(&self) -> bool {
-        let Some(dirs) = self.git() else { return false };
-        let plain = |dir: &Path, name: &str| match read_text_at_most(&dir.join(name), MAX_CONFIG) {
-            Ok(Some(text)) => is_plain_config(&text, &|value| self.is_its_worktree(dir, value)),
-            Ok(None) => true,
-            Err(_) => false,
+        self.config().is_ok()
+    }
+
+    /// Its configuration; otherwise what in it is not harmless.
+    fn config(&self) -> Result<Config, Oddity> {
+        let Some(dirs) = self.git() else {
+            return Err(Oddity("there is no repository".to_owned()));
         };
-        plain(&dirs.common, "config") && plain(&dirs.own, "config.worktree")
+        let mut config = Config::default();
+        for (dir, name) in [(&dirs.common, "config"), (&dirs.own, "config.worktree")] {
+            let path = dir.join(name);
+            match read_text_at_most(&path, MAX_CONFIG) {
+                Ok(Some(text)) => config
+                    .read(&text, &|value| self.is_its_worktree(dir, value))
+                    .map_err(|Oddity(odd)| Oddity(format!("{odd} in {}", path.display())))?,
+                Ok(None) => {}
+                Err(_) => return Err(Oddity(format!("{} cannot be read", path.display()))),
+            }
+        }
+        Ok(config)
+    }
+
+    /// Where its hooks are. They may be among its own files.
+    fn hooks_dirs(&self, common: &Path, config: &Config) -> Result<Vec<PathBuf>, Oddity> {
+        let mut dirs = vec![common.join("hooks")];
+        for path in &config.hooks_paths {
+            let real = |base: &Path, path: &str| resolve(base, path).ok();
+            let top = resolve(Path::new("/"), self.top()).ok();
+            let found = top.and_then(|top| real(&top, path).filter(|dir| dir.starts_with(&top)));
+            match found {
+                Some(dir) => dirs.push(dir),
+                None => return Err(Oddity(format!("core.hooksPath leads to {path}"))),
+            }
+        }
+        Ok(dirs)
     }
 
     /// Whether a submodule's configuration leads back to the checkout itself.
@@ -142,10 +219,14 @@ fn has_links(git_dir: &Path) -> bool {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
             let kind = entry.file_type();
+            let name = entry.file_name();
+            // Hooks may be links; git does not show them, and those that reading runs are looked for by their names.
+            if name == "hooks" && dir == git_dir {
+                continue;
+            }
             if seen > MAX_ENTRIES || kind.as_ref().is_ok_and(fs::FileType::is_symlink) {
                 return true;
             }
-            let name = entry.file_name();
             if name == "objects" && dir == git_dir {
                 pending.push(entry.path().join("info"));
             } else if name == "modules" && dir == git_dir {
@@ -156,67 +237,6 @@ fn has_links(git_dir: &Path) -> bool {
         }
     }
     false
-}
-
-/// What a repository's configuration may say, in lower case: section and key; `*` is any.
-#[rustfmt::skip]
-const HARMLESS: &[(&str, &[&str])] = &[
-    ("advice", &["*"]),
-    ("alias", &["*"]),
-    ("branch", &["remote", "merge", "rebase", "description", "pushremote", "vscode-merge-base"]),
-    ("color", &["*"]),
-    ("core", &[
-        "repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
-        "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "sharedrepository",
-        "preloadindex", "longpaths", "protecthfs", "protectntfs", "commitgraph", "multipackindex",
-    ]),
-    ("commit", &["gpgsign"]),
-    ("diff", &["renames", "algorithm", "colormoved", "noprefix", "mnemonicprefix", "context"]),
-    ("extensions", &["worktreeconfig", "objectformat", "refstorage"]),
-    ("fetch", &["*"]),
-    ("gc", &["*"]),
-    ("init", &["defaultbranch"]),
-    ("lfs", &["repositoryformatversion", "access"]),
-    ("log", &["date", "abbrevcommit", "decorate", "follow"]),
-    ("maintenance", &["*"]),
-    ("merge", &["conflictstyle"]),
-    ("pull", &["*"]),
-    ("push", &["*"]),
-    ("rebase", &["*"]),
-    ("remote", &["url", "pushurl", "fetch", "tagopt", "prune", "gh-resolved"]),
-    ("rerere", &["*"]),
-    ("status", &["showuntrackedfiles", "short", "branch"]),
-    ("submodule", &["url", "active"]),
-    ("tag", &["*"]),
-    ("user", &["name", "email", "signingkey", "useconfigonly"]),
-];
-
-/// Whether a configuration contains only keys known to be harmless, in the plain form that git itself writes. `leads_back`
-/// says of a work tree it names whether that is the checkout's own.
-fn is_plain_config(text: &str, leads_back: &dyn Fn(&str) -> bool) -> bool {
-    let mut section = String::new();
-    text.lines().map(str::trim).all(|line| {
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            return true;
-        }
-        if let Some(head) = line.strip_prefix('[') {
-            let Some(head) = head.strip_suffix(']') else { return false };
-            let name = head.split([' ', '\t', '.']).next().unwrap_or_default();
-            section = name.to_ascii_lowercase();
-            return !head.contains(']');
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-        if section == "core" && key == "worktree" {
-            return leads_back(value);
-        }
-        let known = HARMLESS.iter().find(|(name, _)| *name == section);
-        let known = known.is_some_and(|(_, keys)| keys.contains(&"*") || keys.contains(&&*key));
-        // `ext::…` names a program, and a bare repository has no files of its own.
-        let bare = key == "bare" && !value.eq_ignore_ascii_case("false");
-        let odd = value.contains("::") || value.ends_with('\\') || bare;
-        known && !odd
-    })
 }
 
 #[cfg(test)]
@@ -241,6 +261,10 @@ mod tests {
         fs::write(top.join(".git/worktrees/x/config.worktree"), "[core]\n\tfsmonitor = ./evil\n")
             .unwrap();
         assert!(!git_is_plain(&tree, &top));
+    }
+
+    fn git_is_plain(dir: &Path, project: &Path) -> bool {
+        git_oddity(dir, project).is_none()
     }
 
     /// The forms a committed repository can have: git would take each for one.
@@ -281,29 +305,6 @@ mod tests {
 
     #[test]
     fn what_could_make_git_run_something_is_not_plain() {
-        for (text, plain) in [
-            ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x.example/y\n", true),
-            (
-                "[branch \"a.b\"]\n\tremote = origin\n# comment\n; another\n[user]\n\tname = x\n",
-                true,
-            ),
-            ("[core]\n\tfsmonitor = ./evil\n", false),
-            ("[core]\n\tworktree = /etc\n", false),
-            ("[core] fsmonitor = ./evil\n", false),
-            ("[core]\n\tbare = true\n", false),
-            ("[CORE]\n\tFsMonitor\n", false),
-            ("[include]\n\tpath = x\n", false),
-            ("[gpg]\n\tprogram = ./evil\n", false),
-            ("[log]\n\tshowSignature = true\n", false),
-            ("[blame]\n\tignoreRevsFile = /etc/passwd\n", false),
-            ("[remote \"o\"]\n\turl = ext::sh -c evil\n", false),
-            ("[remote \"o\"]\n\tpromisor = true\n", false),
-            ("[man \"x\"]\n\tcmd = evil\n", false),
-            ("[diff \"x\"]\n\ttextconv = evil\n", false),
-            ("[user]\n\tname = x\\\n", false),
-        ] {
-            assert_eq!(is_plain_config(text, &|_| false), plain, "{text}");
-        }
         let dir = tempfile::tempdir().unwrap();
         let (top, other) = (dir.path().join("top"), dir.path().join("other"));
         for repository in [&top, &other] {
@@ -365,5 +366,59 @@ mod tests {
         let tree = Checkout::of(&dir.path().join("tree")).unwrap();
         fs::write(top.join(".git/config"), "[core]\n\tsshCommand = ./evil\n").unwrap();
         assert!(!tree.is_plain());
+    }
+
+    #[test]
+    fn what_ordinary_repositories_say_keeps_git_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        git(&top, &["init", "-q"]);
+        git(&top, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        let odd = || git_oddity(&top, &top);
+        for (key, value) in [
+            ("core.hooksPath", ".husky/_"),
+            ("core.editor", "code --wait"),
+            ("core.untrackedCache", "true"),
+            ("core.fsmonitor", "false"),
+            ("diff.tool", "vimdiff"),
+            ("merge.tool", "vimdiff"),
+            ("gpg.format", "ssh"),
+            ("submodule.recurse", "true"),
+            ("branch.x.gh-merge-base", "main"),
+            ("credential.helper", "store"),
+        ] {
+            git(&top, &["config", key, value]);
+            assert_eq!(odd(), None, "{key}");
+        }
+        // A hook of husky's that reading does not run, and one that it does.
+        fs::create_dir_all(top.join(".husky/_")).unwrap();
+        fs::write(top.join(".husky/_/pre-commit"), "").unwrap();
+        std::os::unix::fs::symlink("../../x", top.join(".git/hooks/pre-commit")).unwrap();
+        assert_eq!(odd(), None);
+        let hook = top.join(".husky/_/post-index-change");
+        fs::write(&hook, "").unwrap();
+        assert!(odd().unwrap().contains("post-index-change"));
+        fs::remove_file(hook).unwrap();
+        // Fetching what is missing asks a helper for a password.
+        git(&top, &["config", "remote.origin.promisor", "true"]);
+        assert!(odd().unwrap().contains("credential.helper"));
+        git(&top, &["config", "--unset", "credential.helper"]);
+        git(&top, &["config", "remote.origin.partialclonefilter", "blob:none"]);
+        assert_eq!(odd(), None);
+        let hook = top.join(".git/hooks/pre-auto-gc");
+        fs::write(&hook, "").unwrap();
+        assert!(odd().unwrap().contains("pre-auto-gc"));
+        fs::remove_file(hook).unwrap();
+        for path in ["../elsewhere", "/x", "~/hooks", "a b"] {
+            git(&top, &["config", "core.hooksPath", path]);
+            assert!(odd().unwrap().contains("hooksPath"), "{path}");
+        }
+        git(&top, &["config", "--unset", "core.hooksPath"]);
+        git(&top, &["config", "filter.x.clean", "./evil"]);
+        let said = odd().unwrap();
+        assert!(
+            said.starts_with("filter.x.clean is set in ") && said.contains(".git/config"),
+            "{said}"
+        );
     }
 }

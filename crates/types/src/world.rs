@@ -61,9 +61,15 @@ pub trait World: fmt::Debug + Send + Sync {
     /// The files that git tracks in the checkout that a directory belongs to.
     fn tracked(&self, dir: &Path) -> TrackedIn;
 
-    /// Whether git, started in `dir`, finds the repository of the checkout that `project` is in, or of a submodule of
-    /// it, or none at all, and nothing there makes it run something or look elsewhere when it only reads.
-    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool;
+    /// Why git, started in `dir`, may run something or look elsewhere although it only reads. Nothing if it finds the
+    /// repository of the checkout that `project` is in, or of a submodule of it, or none at all, and nothing there makes
+    /// it do so.
+    fn git_oddity(&self, dir: &Path, project: &Path) -> Option<String>;
+
+    /// Whether there is no such reason.
+    fn git_is_plain(&self, dir: &Path, project: &Path) -> bool {
+        self.git_oddity(dir, project).is_none()
+    }
 }
 
 /// Whether an entry with this name is wanted; it may be a directory.

@@ -31,14 +31,16 @@ const OPENERS: &[&str] = &[
 pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
     let tokens = tokens(script)?;
     let mut found = ScriptEffects::default();
-    // In a print statement, and outside parentheses, `>` writes; elsewhere it compares.
-    let (mut prints, mut depth) = (false, 0_usize);
+    // In a print statement, and outside parentheses, `>` writes; elsewhere it compares. So with `getline` and `<`.
+    let (mut prints, mut gets, mut depth) = (false, false, 0_usize);
     for (at, token) in tokens.iter().enumerate() {
         let next = tokens.get(at + 1);
         match token {
-            // Behind a comma a statement goes on.
-            Token::Newline if at > 0 && tokens[at - 1] == Token::Other(',') => {}
-            Token::Newline | Token::Sign(";" | "{" | "}") => (prints, depth) = (false, 0),
+            Token::Newline if goes_on(&tokens[..at]) => {}
+            Token::Newline | Token::Sign(";" | "{" | "}") => {
+                (prints, gets, depth) = (false, false, 0);
+            }
+            Token::Word(word) if word == "getline" => gets = true,
             Token::Word(word) if word == "print" || word == "printf" => (prints, depth) = (true, 0),
             Token::Word(word) if word == "system" => found.runs = true,
             // Its files are whatever the script puts there.
@@ -52,7 +54,7 @@ pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
                 Some(file) => found.writes.push(file),
                 None => found.writes_more = true,
             },
-            Token::Sign("<") if reads_line(&tokens[..at]) => match file(next, tokens.get(at + 2)) {
+            Token::Sign("<") if gets => match file(next, tokens.get(at + 2)) {
                 Some(file) => found.reads.push(file),
                 None => found.reads_more = true,
             },
@@ -73,11 +75,14 @@ fn file(text: Option<&Token>, behind: Option<&Token>) -> Option<String> {
     }
 }
 
-/// Whether a `getline` stands before in the same statement, with or without a variable, however long its subscript.
-fn reads_line(before: &[Token]) -> bool {
-    let is_getline = |token: &Token| matches!(token, Token::Word(word) if word == "getline");
-    let ends = |token: &&Token| matches!(token, Token::Sign(";" | "{" | "}"));
-    before.iter().rev().take_while(|token| !ends(token)).any(is_getline)
+/// Whether a statement goes on behind a line end: what stands before it cannot be the end of one.
+fn goes_on(before: &[Token]) -> bool {
+    let last = before.iter().rev().find(|token| **token != Token::Newline);
+    match last {
+        Some(Token::Sign(sign)) => !matches!(*sign, ")" | "++" | "--" | "{" | "}" | ";"),
+        Some(Token::Other(sign)) => *sign != ']',
+        _ => false,
+    }
 }
 
 fn tokens(script: &str) -> Option<Vec<Token>> {
@@ -208,6 +213,8 @@ mod tests {
             "!seen[$0]++",
             "{ n = split($0, a, /[,;]/); print a[1] }",
             "# system(1)\n{ print }",
+            "{ print $1\n}\n$1 > 5",
+            "{ print a[1]\n if (x > 1) print (b)\n}\nx > 3",
         ] {
             let found = effects(script).unwrap_or_else(|| panic!("{script} is not read"));
             assert_eq!(found, ScriptEffects::default(), "{script}");
@@ -221,6 +228,11 @@ mod tests {
             "{ printf \"%s\", $1 >> \"out\" }",
             "{print>\"out\"}",
             "{ if (x) print \"a\" > \"out\"; }",
+            "BEGIN{print \"x\" ||\n\"y\" > \"out\"}",
+            "BEGIN{print \"x\" &&  # and\n\n\"y\" > \"out\"}",
+            "{ print x ?\n1 :\n2 > \"out\" }",
+            "{ print $1,\n$2 > \"out\" }",
+            "{ print $1 \\\n > \"out\" }",
         ] {
             assert_eq!(effects(script).unwrap().writes, ["out"], "{script}");
         }
@@ -230,11 +242,8 @@ mod tests {
         {
             assert!(effects(script).unwrap().writes_more, "{script}");
         }
-        for script in [
-            "{ getline x < f }",
-            "{ while ((getline a[i,j,k,l] < f) > 0) n++ }",
-            "BEGIN { ARGV[1] = \".\" \"env\"; ARGC = 2 }",
-        ] {
+        let far = "{ while ((getline a[i, j, k, l] < f) > 0) n++ }";
+        for script in [far, "{ getline x < f }", "BEGIN { ARGV[1] = \".\" \"env\"; ARGC = 2 }"] {
             assert!(effects(script).unwrap().reads_more, "{script}");
         }
     }

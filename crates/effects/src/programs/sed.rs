@@ -4,9 +4,12 @@ use super::ScriptEffects;
 
 /// What a script does; nothing if it cannot be read with certainty.
 pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
-    // Whether a delimiter in brackets ends a pattern is not the same for every `sed`.
-    let readings = [read(script, false), read(script, true)];
-    readings.into_iter().flatten().reduce(|mut all, other| {
+    // Whether a delimiter in brackets ends a pattern, and what ends a label, is not the same for every `sed`. One that
+    // cannot read a script runs nothing of it.
+    let readings = [false, true].into_iter().flat_map(|brackets| {
+        LABEL_ENDS.iter().map(move |label_ends| read(script, brackets, label_ends))
+    });
+    readings.flatten().reduce(|mut all, other| {
         all.runs |= other.runs;
         all.reads.extend(other.reads);
         all.writes.extend(other.writes);
@@ -14,8 +17,12 @@ pub(super) fn effects(script: &str) -> Option<ScriptEffects> {
     })
 }
 
-fn read(script: &str, brackets: bool) -> Option<ScriptEffects> {
-    let mut reader = Reader { rest: script, brackets, found: ScriptEffects::default() };
+/// What ends a label, with the end of the line.
+const LABEL_ENDS: &[&str] = &[" \t\r\x0b\x0c;}", " \t\r\x0b\x0c;", ";", ""];
+
+fn read(script: &str, brackets: bool, label_ends: &'static str) -> Option<ScriptEffects> {
+    let found = ScriptEffects::default();
+    let mut reader = Reader { rest: script, brackets, label_ends, found };
     while reader.command()? {}
     Some(reader.found)
 }
@@ -24,6 +31,7 @@ struct Reader<'s> {
     rest: &'s str,
     /// A delimiter in brackets is an ordinary character.
     brackets: bool,
+    label_ends: &'static str,
     found: ScriptEffects,
 }
 
@@ -64,8 +72,12 @@ impl<'s> Reader<'s> {
             | 'z' | 'F' => {}
             '#' => drop(self.line()),
             'l' | 'L' | 'q' | 'Q' => self.skip(|c| c == ' ' || c.is_ascii_digit()),
-            ':' | 'b' | 't' | 'T' | 'v' => self.skip(|c| c != '\n' && c != ';' && c != '}'),
-            'a' | 'i' | 'c' => self.text(),
+            ':' | 'b' | 't' | 'T' | 'v' => {
+                self.skip(|c| c == ' ' || c == '\t');
+                let ends = self.label_ends;
+                self.skip(|c| c != '\n' && !ends.contains(c));
+            }
+            'a' | 'i' | 'c' => self.text()?,
             'r' | 'R' => {
                 let file = self.line().trim().to_owned();
                 self.found.reads.push(file);
@@ -118,6 +130,8 @@ impl<'s> Reader<'s> {
         while let Some(next) = self.next() {
             match next {
                 '\\' => drop(self.next()?),
+                // It has to be escaped.
+                '\n' => return None,
                 '[' if self.brackets && is_pattern && !in_brackets => {
                     in_brackets = true;
                     self.skip_once('^');
@@ -158,12 +172,17 @@ impl<'s> Reader<'s> {
     }
 
     /// The text of `a`, `i` and `c`: to the end of the line, and on where a backslash ends it.
-    fn text(&mut self) {
+    fn text(&mut self) -> Option<()> {
+        // Whether the text begins on the next line if only blanks are behind the backslash is not certain.
+        let first = self.rest.split('\n').next()?.trim_start();
+        if first.len() > 1 && first.starts_with('\\') && first[1..].trim().is_empty() {
+            return None;
+        }
         loop {
             let line = self.line();
             let dashes = line.len() - line.trim_end_matches('\\').len();
             if dashes.is_multiple_of(2) || self.rest.is_empty() {
-                return;
+                return Some(());
             }
         }
     }
@@ -201,6 +220,17 @@ mod tests {
             "s/a\\/b/c/e",
             "$!N;e",
             "s/\\n/x/e",
+            ":a e id",
+            ":a\te id",
+            ":a;e id",
+            "v 4.2 e id",
+            "ba e id\n:a",
+            "tx e id",
+            "b;e id",
+            "b}e id",
+            "/x/{ba e id\n}\n:a",
+            "s/x/y/ e",
+            "a\\ \ny/a\ne id\n/b/p",
         ] {
             assert!(effects(script).is_none_or(|found| found.runs), "{script}");
         }
@@ -220,6 +250,9 @@ mod tests {
             "# e",
             "n;d",
             ":a;N;$!ba;s/\\n/ /g",
+            ":a; N; $!ba; s/\\n/ /g",
+            "/x/{bend}\n:end",
+            "a\\\n  text e",
             "/a/,+3p",
             "5q",
             "s/\\(e\\)/\\1/p",
@@ -241,6 +274,8 @@ mod tests {
             "/x/W out",
             "p\nw out",
             "{w out\n}",
+            ":a w out",
+            "v 4.2 w out",
         ] {
             assert!(writes(script).contains(&"out".to_owned()), "{script}");
         }

@@ -164,10 +164,25 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "ex|iex|x|ix|eval-command|command|init-command|init-eval-command|source|one-line:script")
         .with_one_dash(),
     program(&["tcpdump"], Unknown, "-z:run -w:write -rF:read -ciGCWsyE:text"),
-    program(&["xargs"], Unknown, "-a|arg-file:list -dEILnPs|delimiter|max-lines|max-args|max-procs|max-chars|replace:text"),
+    program(&["xargs"], Unknown, "-a|arg-file:list -dEILnPs|delimiter|max-args|max-procs|max-chars|process-slot-var:text -eil|eof|max-lines|replace:optional"),
     program(&["cc", "gcc", "g++", "clang", "clang++", "rustc", "ld"], Unknown, "-o|output:write"),
     program(&["pandoc"], Unknown, "-o|output:write -F|filter|-L|lua-filter|pdf-engine|-d|defaults:script"),
-    program(&["sqlite3"], Unknown, "cmd|init:script").with_one_dash(),
+    program(&["sqlite3"], Unknown,
+        "cmd|init|vfs:script separator|newline|nullvalue|lookaside|mmap|maxsize|pagecache|heap|key:text").with_one_dash(),
+    program(&["psql"], Unknown,
+        "-c|command:statement -f|file:script -oL|output|log-file:write \
+         -vPdUhpFRT|variable|set|pset|dbname|username|host|port|field-separator|record-separator|table-attr:text"),
+    program(&["mysql"], Unknown,
+        "-e|execute:statement defaults-file|defaults-extra-file|pager|plugin-dir|default-auth:script tee:write \
+         -hPuSD|host|port|user|socket|database|default-character-set|init-command|protocol:text -p|password:optional"),
+    program(&["fzf", "sk"], Unknown, "preview|bind|with-shell|listen-unsafe|cmd:script history:write -qfdn|query|filter:text"),
+    program(&["svn"], Unknown,
+        "diff-cmd|diff3-cmd|editor-cmd|config-option|config-dir:script -F|file:read \
+         -rmclgx|revision|message|change|limit|changelist|depth|extensions|username|password|targets|set-depth:text"),
+    program(&["hg"], Unknown,
+        "config|config-file|-R|repository|cwd:script -lX|logfile:read -rmudI|rev|message|user|date|include|exclude|encoding:text"),
+    program(&["ssh-keygen"], Unknown, "-Dw:script -f:write -sMGT:read -CNPtbaImnOrVWzYZFREIJ:text"),
+    program(&["ssh-add"], Unknown, "-sSeH:script -tEhT:text"),
 ];
 
 #[cfg(test)]

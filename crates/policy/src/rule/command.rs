@@ -40,6 +40,18 @@ impl CommandPattern {
         !self.open && self.shape == text
     }
 
+    /// Whether anything may follow what it names.
+    fn leaves_open(&self) -> bool {
+        self.open || self.shape.ends_with('*')
+    }
+
+    /// Whether it names these words, as the first, without leaving any of them open.
+    fn names(&self, words: &[Word]) -> bool {
+        let fixed = self.shape.split('*').next().unwrap_or_default();
+        let behind = fixed.strip_prefix(text(words).as_str());
+        words.is_empty() || behind.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
     fn fits(&self, text: &str) -> bool {
         wildcard::matches(&self.shape, text)
             || (self.open && wildcard::matches(&format!("{} *", self.shape), text))
@@ -59,15 +71,21 @@ impl CommandPattern {
             return false;
         }
         let mut words = command.words.as_slice();
+        let mut fed = false;
         loop {
             let mut texts = commands::without_git_options(words, false);
             texts.push(text(words));
-            let hides = command.hides_options || command.hides_target;
-            let needs_exact = hides || commands::needs_exact_rule(words);
-            let fits = texts.iter().any(|text| self.fits(text)) && !needs_exact;
-            if fits || texts.iter().any(|text| self.is_exactly(text)) {
+            let needs_exact = command.hides_options
+                || command.hides_target
+                || commands::needs_exact_rule(words)
+                || !self.names(commands::to_be_named(words));
+            // With arguments from elsewhere it is another command than an exact rule says.
+            let fed_well = !fed || self.leaves_open() && commands::may_be_fed(words);
+            let fits = texts.iter().any(|text| self.fits(text)) && !needs_exact && fed_well;
+            if fits || !fed && texts.iter().any(|text| self.is_exactly(text)) {
                 return true;
             }
+            fed |= commands::is_feeder(words);
             match commands::unwrapped(words) {
                 Some(inner) => words = inner,
                 None => return false,

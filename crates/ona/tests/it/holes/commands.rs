@@ -90,11 +90,49 @@ fn reading_through_a_link_behind_two_dashes_is_not_free() {
 
 #[test]
 fn a_rule_for_a_program_does_not_let_it_run_others() {
-    let own =
-        ["sed", "tar", "rg", "awk", "find", "sort", "zip", "rsync", "ssh", "man", "split", "less"];
+    let own = [
+        "sed",
+        "tar",
+        "rg",
+        "awk",
+        "find",
+        "sort",
+        "zip",
+        "rsync",
+        "ssh",
+        "man",
+        "split",
+        "less",
+        "gsed",
+        "goawk",
+        "vimdiff",
+        "vim.tiny",
+        "nano",
+        "emacsclient",
+        "script",
+        "sqlite3",
+        "psql",
+        "mysql",
+        "svn",
+        "hg",
+        "gcc",
+        "fzf",
+        "lldb",
+        "ssh-keygen",
+        "env",
+        "timeout",
+        "nice",
+        "sudo",
+        "strace",
+        "xargs",
+        "busybox",
+        "sudo apt",
+        "grep",
+    ];
     let rules: Vec<String> = own.iter().map(|name| format!("Bash({name} *)")).collect();
     let project = governed(&json!({"permissions": {"allow": rules}}));
     project.file("a.txt", "x\n");
+    project.file("odd/-e1etouch p", "");
     for command in [
         "sed 's:.*:touch p:e' a.txt",
         "sed -n '1e touch p' a.txt",
@@ -115,12 +153,52 @@ fn a_rule_for_a_program_does_not_let_it_run_others() {
         "sort $x a.txt",
         "rg \"$(cat a.txt)\" .",
         "x=-delete; find . $x",
+        "sed ':a e touch p' a.txt",
+        "sed 'v 4.2 e touch p' a.txt",
+        "sed 'ba e touch p\n:a' a.txt",
+        "cd odd && sed -n p *",
+        "echo --pre=./p | xargs rg x a.txt",
+        "echo \"'1etouch p' a.txt\" | xargs sed -n",
+        "cat a.txt | xargs awk",
+        "echo -o .mcp.json a.txt | xargs sort",
+        "script -qc 'touch p' /dev/null",
+        "sqlite3 x.db '.shell touch p'",
+        "vimdiff -es -c '!touch p' -c qa! a.txt a.txt",
+        "gsed 's/x/id/e' a.txt",
+        "goawk 'BEGIN { system(\"id\") }'",
+        "vim.tiny -c '!id' a.txt",
+        "nano -s id a.txt",
+        "emacsclient -e '(id)'",
+        "psql -c '\\! id'",
+        "mysql -e 'system id'",
+        "svn diff --diff-cmd id",
+        "hg --config alias.x='!id' x",
+        "gcc -wrapper id a.c",
+        "fzf --preview id",
+        "lldb -o 'shell id'",
+        "ssh-keygen -D ./x.so",
+        "env ./p",
+        "timeout 5 ./p",
+        "nice ./p",
+        "sudo ./p",
+        "strace ./p",
+        "xargs ./p",
+        "busybox sh",
     ] {
         assert_eq!(verdict(&project, command), "ask", "{command}");
     }
-    for command in
-        ["sed 's/a/e/' a.txt", "tar cf t a.txt", "awk '$1 > 2 || /a|b/' a.txt", "rsync -a a.txt b"]
-    {
+    for command in [
+        "sed 's/a/e/' a.txt",
+        "sed ':a;N;$!ba;s/x/y/' a.txt",
+        "tar cf t a.txt",
+        "awk '$1 > 2 || /a|b/' a.txt",
+        "rsync -a a.txt b",
+        "ls | xargs grep x",
+        "timeout 5 sed -n p a.txt",
+        "sudo apt install x",
+        "sqlite3 x.db 'select 1'",
+        "gcc -o x a.c",
+    ] {
         assert_eq!(verdict(&project, command), "allow", "{command}");
     }
 }
@@ -151,6 +229,7 @@ fn protected_files_are_asked_about_whatever_brings_them() {
         "patch -p1 -i bad.patch",
         "unzip nowhere.zip",
         "awk '{ print > \".git/hooks/x\" }' a.txt",
+        "awk 'BEGIN { print \"x\" ||\n\"y\" > \".mcp.json\" }'",
         "sed -n 'w .bashrc' a.txt",
         "shuf --output=.bashrc a.txt",
         "cp -r bad/. .",

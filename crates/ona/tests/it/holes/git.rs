@@ -147,7 +147,7 @@ fn a_repository_whose_own_configuration_runs_something_is_asked_about() {
         "pager.log",
         "interactive.diffFilter",
         "trailer.x.command",
-        "credential.helper",
+        "gc.recentObjectsHook",
     ] {
         let project = cloned(&[("a.txt", "1\n")]);
         assert!(in_silence(&project, &project.dir(), "git log -1").0, "{key}");
@@ -183,6 +183,40 @@ fn reading_git_stays_free_in_repositories_worktrees_and_submodules() {
         let (ran, said) = in_silence(&project, &top, command);
         assert!(ran, "{command}: {said}");
     }
+}
+
+#[test]
+fn reading_git_stays_free_with_what_ordinary_repositories_configure() {
+    let project = cloned(&[("a.txt", "1\n"), (".husky/_/pre-commit", "exit 1\n")]);
+    let top = project.dir();
+    symlink("../../.husky/_/pre-commit", project.path(".git/hooks/pre-commit")).unwrap();
+    for (key, value) in [
+        ("core.hooksPath", ".husky/_"),
+        ("core.editor", "vim"),
+        ("core.untrackedCache", "true"),
+        ("diff.tool", "vimdiff"),
+        ("merge.tool", "vimdiff"),
+        ("gpg.format", "ssh"),
+        ("submodule.recurse", "true"),
+        ("branch.x.gh-merge-base", "main"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.partialclonefilter", "blob:none"),
+    ] {
+        git(&top, &["config", key, value]);
+        for command in ["git status", "git diff", "git log -1"] {
+            let (ran, said) = in_silence(&project, &top, command);
+            assert!(ran, "{key}: {command}: {said}");
+        }
+    }
+    git(&top, &["config", "credential.helper", "/x"]);
+    assert!(!in_silence(&project, &top, "git log -1").0, "a partial clone asks it for passwords");
+    git(&top, &["config", "--unset", "remote.origin.promisor"]);
+    git(&top, &["config", "--unset", "remote.origin.partialclonefilter"]);
+    assert!(in_silence(&project, &top, "git log -1").0);
+    // Otherwise it says why.
+    git(&top, &["config", "core.pager", "/x"]);
+    let said = run(&mut project.ona(["explain", "--bash", "git status"])).stdout;
+    assert!(said.contains("core.pager is set in "), "{said}");
 }
 
 #[test]
@@ -271,6 +305,7 @@ fn a_prefix_rule_does_not_cover_arguments_that_run_or_write() {
     let patch = |file: &str| format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+x\n");
     project.file("good.patch", patch("src/new.rs"));
     project.file("bad.patch", patch(".claude/settings.json"));
+    git(&project.dir(), &["init", "-q", "--bare", "evil"]);
     let rules = json!({"allow": ["Bash(git grep *)", "Bash(git *)"]});
     for command in [
         "git grep -Otouch x",
@@ -304,6 +339,15 @@ fn a_prefix_rule_does_not_cover_arguments_that_run_or_write() {
         "git config core.fsmonitor list",
         "git init --template=.",
         "git clone -c core.hooksPath=. . x",
+        "git push ./evil HEAD:refs/heads/y",
+        "git push evil HEAD:refs/heads/y",
+        "git archive --remote=./evil --format=tgz x",
+        "git archive --remote=./evil -o q.tgz x",
+        "git --git-dir evil --work-tree . diff y --",
+        "git -C evil diff x",
+        "cd evil && git diff x",
+        "git remote add x ./evil",
+        "echo --output=x | xargs git log",
     ] {
         assert_eq!(explained(&project, &rules, command), "ask", "{command}");
     }
@@ -316,6 +360,8 @@ fn a_prefix_rule_does_not_cover_arguments_that_run_or_write() {
         "git diff --output=out.txt",
         "git archive -o out.tar HEAD",
         "git config --get user.name",
+        "git push origin feature/x",
+        "git --git-dir=.git log",
     ] {
         assert_eq!(explained(&project, &rules, command), "allow", "{command}");
     }

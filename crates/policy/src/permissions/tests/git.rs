@@ -92,6 +92,52 @@ fn a_prefix_rule_about_git_does_not_cover_what_runs_another_program() {
 }
 
 #[test]
+fn a_prefix_rule_about_git_does_not_cover_a_repository_among_the_files() {
+    let (_dir, around) = tracked_project();
+    git(&around.cwd, &["init", "-q", "--bare", "evil"]);
+    for command in [
+        "git push ./evil HEAD:refs/heads/y",
+        "git push evil HEAD:refs/heads/y",
+        "git archive --remote=./evil --format=tgz x",
+        "git archive --remote=./evil -o q.tgz x",
+        "git --git-dir evil --work-tree . diff y --",
+        "git --git-dir=evil diff y",
+        "git -C evil diff x",
+        "cd evil && git diff x",
+        "git remote add x ./evil",
+    ] {
+        for rule in ["Bash(git *)", "Bash(git diff *)", "Bash(git push *)"] {
+            let rules = [(Allow, rule)];
+            assert_eq!(verdict(&around, &rules, DefaultMode, command), Ask, "{rule}: {command}");
+        }
+    }
+    for command in ["git push origin feature/x", "git -C sub add x", "git --git-dir=.git log"] {
+        let rules = [(Allow, "Bash(git *)")];
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), Allow, "{command}");
+    }
+    let exact = [(Allow, "Bash(git push ./evil main)")];
+    assert_eq!(verdict(&around, &exact, DefaultMode, "git push ./evil main"), Allow);
+}
+
+#[test]
+fn it_says_why_git_is_not_free() {
+    let (_dir, around) = tracked_project();
+    let because = |command: &str| {
+        let effects = Effects::of_shell(around.world, command, &around.cwd).unwrap();
+        let facts = RuleFacts::of_tool("Bash");
+        let call = Call { tool: "Bash", facts, input: &json!({}), effects: &effects };
+        Permissions::new(Vec::new(), DefaultMode, around.clone()).judge(&call).because
+    };
+    assert_eq!(because("git status"), None);
+    assert_eq!(because("git commit -m x"), None);
+    git(&around.cwd, &["config", "filter.x.clean", "./evil"]);
+    let said = because("git status").unwrap();
+    assert!(said.starts_with("filter.x.clean is set in "), "{said}");
+    assert!(because("git -C /elsewhere log").unwrap().contains("not in the project"));
+    assert_eq!(because("git commit -m x"), None, "it would not be free anywhere");
+}
+
+#[test]
 fn git_does_not_write_protected_files_unasked() {
     let (_dir, around) = tracked_project();
     let app = &around.cwd;

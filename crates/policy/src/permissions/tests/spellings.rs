@@ -334,6 +334,55 @@ fn a_programs_own_rule_does_not_cover_what_it_is_told_to_run() {
         "wget --use-askpass=./p https://x.example",
         "curl -K a.txt",
         "bat --pager=./p a.txt",
+        // Labels end at a blank.
+        "sed ':a e touch p' a.txt",
+        "sed 'v 4.2 e touch p' a.txt",
+        // Programs of the same family.
+        "gsed 's/x/id/e' a.txt",
+        "original-awk 'BEGIN { system(\"id\") }'",
+        "goawk 'BEGIN { system(\"id\") }'",
+        "gsort --compress-program=./p a.txt",
+        "vim.tiny -c '!touch p' a.txt",
+        "gvim a.txt",
+        "nvi -c '!touch p' a.txt",
+        "rvim -c 'py3 x' a.txt",
+        "vimdiff -es -c '!touch p' -c qa! a.txt src/x",
+        "nano -s ./p a.txt",
+        "emacsclient -e '(shell-command \"id\")'",
+        "emacs-nox -Q --batch",
+        // Others with orders of their own.
+        "script -qc 'touch p' /dev/null",
+        "script -q -c id x",
+        "script x",
+        "sqlite3 x.db '.shell touch p'",
+        "psql -c '\\! touch p'",
+        "mysql -e 'system touch p'",
+        "svn diff --diff-cmd ./p",
+        "hg --config alias.x='!touch p' x",
+        "hg --conf alias.x='!touch p' x",
+        "gcc -wrapper ./p a.c",
+        "gcc -fplugin=./p.so a.c",
+        "fzf --preview ./p",
+        "fzf --bind 'start:execute(touch p)'",
+        "lldb -o 'shell touch p'",
+        "ssh-keygen -D ./p.so",
+        // What runs others.
+        "env ./p",
+        "env A=b ./p",
+        "timeout 5 ./p",
+        "timeout --signal KILL 5 ./p",
+        "nice ./p",
+        "nohup ./p",
+        "sudo ./p",
+        "sudo -u x ./p",
+        "strace ./p",
+        "strace -f ./p",
+        "busybox sh",
+        "xargs ./p",
+        "xargs -n1 sed -n",
+        "xargs -0 sort",
+        "valgrind ./p",
+        "exec ./p",
     ] {
         let own = format!("Bash({} *)", command.split(' ').next().unwrap());
         let rules = [(Allow, own.as_str())];
@@ -362,6 +411,17 @@ fn a_programs_own_rule_does_not_cover_what_it_is_told_to_run() {
         "npm run build",
         "curl -fsSL https://x.example",
         "tar cf x.tar --checkpoint=1 --checkpoint-action=dot src",
+        "sed ':a;N;$!ba;s/x/y/' a.txt",
+        "gsed -n p a.txt",
+        "sqlite3 x.db 'select 1'",
+        "psql -c 'select 1'",
+        "svn diff -r 1:2 src",
+        "hg log -l 3",
+        "gcc -Wall -O2 -o x a.c",
+        "ssh-keygen -t ed25519 -f key",
+        "fzf -q x",
+        "env",
+        "sudo -l",
     ] {
         let own = format!("Bash({} *)", command.split(' ').next().unwrap());
         assert_eq!(
@@ -370,6 +430,49 @@ fn a_programs_own_rule_does_not_cover_what_it_is_told_to_run() {
             "{command}"
         );
     }
+    for (rules, command, expected) in [
+        // Arguments from elsewhere can be options and scripts.
+        (&["sed"][..], "echo 1etouch p | xargs sed -n", Ask),
+        (&["awk", "cat"], "cat src/x | xargs awk", Ask),
+        (&["rg"], "echo --pre=./p | xargs rg x a.txt", Ask),
+        (&["sort"], "echo -o .mcp.json a.txt | xargs sort", Ask),
+        (&["git log"], "echo --output=x | xargs git log", Ask),
+        (&["more"], "echo '+!id' | xargs more", Ask),
+        (&["sort"], "echo a | timeout 5 xargs sort", Ask),
+        (&["xargs", "sort"], "echo a | xargs -n1 sort", Ask),
+        (&["xargs -n1 sort"], "echo a | xargs -n1 sort", Ask),
+        (&["grep"], "ls src | xargs grep p", Allow),
+        (&["wc"], "ls src | xargs wc -l", Allow),
+        (&["xargs -n1 grep"], "ls src | xargs -n1 grep p", Allow),
+        // A rule may name what a wrapper runs.
+        (&["sudo apt"], "sudo apt install x", Allow),
+        (&["sudo apt"], "sudo ./p apt", Ask),
+        (&["sudo -u x make"], "sudo -u x make test", Allow),
+        (&["sudo -u x"], "sudo -u x make test", Ask),
+        (&["sudo sed"], "sudo sed -n p a.txt", Allow),
+        (&["sudo sed"], "sudo sed '1e id' a.txt", Ask),
+        (&["sudo sort"], "sudo sort $x", Ask),
+        (&["sudo find"], "sudo find . -delete", Ask),
+        (&["env A=b make"], "env A=b make test", Allow),
+        (&["timeout 5 make"], "timeout 5 make test", Allow),
+        (&["make"], "timeout 5 make test", Allow),
+        (&["make"], "timeout 5 nice make test", Allow),
+        (&["make"], "\\time -f make ./p", Ask),
+        (&["busybox sed"], "busybox sed -n p a.txt", Allow),
+        (&["busybox sed"], "busybox sed '1e id' a.txt", Ask),
+        (&["busybox"], "busybox sed -n p a.txt", Ask),
+    ] {
+        let rules: Vec<String> = rules.iter().map(|rule| format!("Bash({rule} *)")).collect();
+        let rules: Vec<_> = rules.iter().map(|rule| (Allow, rule.as_str())).collect();
+        assert_eq!(verdict(&around, &rules, DefaultMode, command), expected, "{command}");
+    }
+    // An exact rule is for the whole.
+    let exact = |rule: &'static str| [(Allow, rule)];
+    let fed = "ls src | xargs sort -u";
+    assert_eq!(verdict(&around, &exact("Bash(sort -u)"), DefaultMode, fed), Ask);
+    assert_eq!(verdict(&around, &exact("Bash(xargs sort -u)"), DefaultMode, fed), Allow);
+    let whole = "sudo -n ./deploy.sh";
+    assert_eq!(verdict(&around, &exact("Bash(sudo -n ./deploy.sh)"), DefaultMode, whole), Allow);
     // What is run is seen by rules about it.
     for command in [
         "tar cf x --checkpoint-action=exec='rm y' src",
