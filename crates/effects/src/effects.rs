@@ -220,7 +220,8 @@ impl Effects {
         let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
             let set = if one_scope { settled(&script, at) } else { Vec::new() };
-            let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
+            let written = effects.writes.len();
+            let scene = Scene { world, home, dirs: &possible.commands[at], line, at, written };
             let known = Known { world, script: &script, dirs: scene.dirs };
             hiding.push(known.hides_options(&command.words));
             effects.touch(&scene, &with_values(command, &set));
@@ -338,8 +339,8 @@ impl Effects {
     /// Notes the files that a command is known to take.
     fn touch(&mut self, scene: &Scene<'_>, command: &shell::Command) {
         let touched = files::touched(&command.words);
-        let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
-            touched;
+        let Touched { files, trees, given, chdirs, copies, derived, .. } = touched;
+        let (unpacked, unsure, scatters) = (touched.unpacked, touched.unsure, touched.scatters);
         self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
@@ -387,6 +388,9 @@ impl Effects {
         for copied in &copies {
             self.copy(scene, copied);
         }
+        for derived in &derived {
+            self.derive(scene, derived);
+        }
         for unpacked in &unpacked {
             self.unpack(start, unpacked);
         }
@@ -414,7 +418,9 @@ impl Effects {
         };
         let dirs = self.dirs.clone();
         let line = Line { source: "", script };
-        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0 };
+        let written = self.writes.len();
+        let scene =
+            Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0, written };
         for root in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
                 let by = "`xargs`".to_owned();
@@ -488,6 +494,8 @@ struct Scene<'a> {
     line: Line<'a>,
     /// Which of the commands it is.
     at: usize,
+    /// How many of the files that the line writes are written before it.
+    written: usize,
 }
 
 /// What a text names, from any of these directories; with a `~` in front it may be below the user's home.

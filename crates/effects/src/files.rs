@@ -4,6 +4,7 @@
 //! it is not known to take stays unknown.
 
 mod archives;
+mod derived;
 mod git;
 mod lists;
 mod pattern;
@@ -15,6 +16,7 @@ use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
 pub(crate) use archives::{Format, Unpacked, members};
+pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
 pub(crate) use lists::listed;
 pub(crate) use pattern::{expand, is_glob};
@@ -46,6 +48,8 @@ pub(crate) struct Touched {
     pub(crate) chdirs: Vec<Operand>,
     /// What it copies, moves or links, and to where.
     pub(crate) copies: Vec<Copied>,
+    /// What it writes beside others.
+    pub(crate) derived: Vec<Derived>,
     /// Archives and patches that say which files it writes.
     pub(crate) unpacked: Vec<Unpacked>,
     /// It takes the names of files from its input, and does this with them.
@@ -168,7 +172,8 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     if program.is_script_taker() {
         of_script(name, program, &arguments, touched);
     }
-    archives::unpacks(name, &arguments, touched);
+    archives::unpacks(name, words, &arguments, touched);
+    derived::derived(name, in_place(words), &arguments, touched);
     downloads(name, words, &arguments, touched);
 }
 
@@ -301,6 +306,12 @@ pub(crate) fn only_reads(name: &str) -> bool {
     programs::known(name).is_some_and(reads)
 }
 
+/// Whether what a program does with its operands is known.
+pub(crate) fn is_known(name: &str) -> bool {
+    programs::known(name).is_some_and(|program| program.operands != Operands::Unknown)
+        || matches!(name, "tar" | "bsdtar" | "gtar" | "unzip")
+}
+
 fn writes(name: &str, words: &[Word]) -> bool {
     let changes = |program: &Program| {
         matches!(
@@ -314,9 +325,15 @@ fn writes(name: &str, words: &[Word]) -> bool {
 
 /// Whether an option says that the files themselves are changed.
 fn in_place(words: &[Word]) -> bool {
-    words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-        Some(long) => long.starts_with("in-p") || long.starts_with("inplace"),
-        None => option.contains('i'),
+    // The rest of the word need not be fixed: `-i"$suffix"`.
+    let shown =
+        |word: &Word| word.literal.clone().unwrap_or_else(|| word.source.replace(['"', '\''], ""));
+    words.iter().map(shown).any(|text| match text.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            !name.is_empty() && ("in-place".starts_with(name) || "inplace".starts_with(name))
+        }
+        None => text.starts_with('-') && text.contains('i'),
     })
 }
 
@@ -490,7 +507,9 @@ fn goes_through(name: &str, words: &[Word]) -> bool {
     letters.is_empty()
         || words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
             Some(long) => {
-                long.starts_with("rec") || long.starts_with("dereference-r") || long == "archive"
+                long.starts_with("rec")
+                    || long.starts_with("dereference-r")
+                    || is_abbreviation(option, "--archive")
             }
             None => option.contains(|letter| letters.contains(letter)),
         })
@@ -548,6 +567,8 @@ mod tests {
             ("rm -rf src/f", "src/f"),
             ("sed -i s/a/b/ src/f", "src/f"),
             ("sed -Ei s/a/b/ src/f", "src/f"),
+            ("sed --i s/a/b/ src/f", "src/f"),
+            ("sed -i\"$s\" s/a/b/ src/f", "src/f"),
             ("sed --in-place=.bak s/a/b/ src/f", "src/f"),
             ("sed -n 's/a/b/w src/f' x", "src/f"),
             ("dd if=x of=src/f", "src/f"),
