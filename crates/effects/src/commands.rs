@@ -5,7 +5,7 @@ use crate::programs;
 use crate::shell::{self, Command, Script, Step, Word};
 
 /// Commands that only change how another runs. They are looked through for every rule.
-const WRAPPERS: &[&str] =
+pub(crate) const WRAPPERS: &[&str] =
     &["timeout", "time", "nice", "nohup", "stdbuf", "builtin", "command", "noglob", "xargs"];
 
 /// Commands that run another in ways of their own. Deny and ask rules look through them; a prefix rule
@@ -84,7 +84,7 @@ const FIND_ACTIONS: &[&str] =
     &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
 
 /// Shells whose `-c` argument is a command line.
-const SHELLS: &[&str] =
+pub(crate) const SHELLS: &[&str] =
     &["bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "mksh", "rbash", "yash", "csh", "tcsh"];
 
 /// Other commands whose `-c` argument is one.
@@ -504,7 +504,7 @@ fn joined(words: &[Word]) -> Option<String> {
 }
 
 /// Programs that run whatever text they are given.
-const INTERPRETERS: &[&str] =
+pub(crate) const INTERPRETERS: &[&str] =
     &["python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk"];
 
 /// Whether a rule for the command and anything after it would be one for anything at all.

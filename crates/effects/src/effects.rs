@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use ona_types::World;
 
 use crate::commands;
-use crate::files::{self, Operand, Touched};
+use crate::files::{self, Listed, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
+use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
 
@@ -78,7 +79,12 @@ pub struct Given {
     pub target: Target,
     /// It is one: it is there and no directory, or it is written like one.
     pub is_file: bool,
+    /// Whether the program may write it is not known.
+    pub may_write: bool,
 }
+
+/// Who goes through the files that it is told of.
+const XARGS: &str = "`xargs`";
 
 /// Where a command line starts.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +165,13 @@ pub struct Tree {
     pub skips: Skips,
     /// Who goes through it.
     pub by: String,
+}
+
+impl Tree {
+    /// Whether each of the files may be changed by whatever is told of it.
+    pub fn is_fed_to_writer(&self) -> bool {
+        self.access == Access::Writes && self.by == XARGS
+    }
 }
 
 /// Files that git tracks.
@@ -382,7 +395,8 @@ impl Effects {
                 let is_dir = scene.world.is_dir(&target.real);
                 let is_there = || scene.world.exists(&target.real);
                 let is_file = takes_files && !is_dir && (written_so || is_there());
-                self.given.push(Given { program: program.clone(), target, is_file });
+                let may_write = read_only::may_write_operands(&program);
+                self.given.push(Given { program: program.clone(), target, is_file, may_write });
             }
         }
         for copied in &copies {
@@ -401,7 +415,7 @@ impl Effects {
     fn feed(&mut self, start: &places::Start<'_>, script: &Script) {
         let fed = script.commands.iter().find_map(|command| files::touched(&command.words).fed);
         let Some(access) = fed else { return };
-        let listed: Option<Vec<Vec<Option<Operand>>>> =
+        let listed: Option<Vec<Vec<Listed>>> =
             script.commands.iter().map(|command| files::listed(&command.words)).collect();
         let listed = listed.filter(|roots| {
             script.redirects.is_empty()
@@ -421,10 +435,10 @@ impl Effects {
         let written = self.writes.len();
         let scene =
             Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0, written };
-        for root in listed.into_iter().flatten() {
+        for Listed { root, skips } in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
-                let by = "`xargs`".to_owned();
-                let (root, skips) = (root.clone(), Skips::default());
+                let by = XARGS.to_owned();
+                let (root, skips) = (root.clone(), skips.clone());
                 self.go_through(&scene, &files::Tree { access, root, skips, by });
             }
         }

@@ -18,7 +18,7 @@ use crate::shell::Word;
 pub(crate) use archives::{Format, Unpacked, members};
 pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
-pub(crate) use lists::listed;
+pub(crate) use lists::{Listed, listed};
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
@@ -88,6 +88,8 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
         all.push(deeper);
         inner = deeper;
     }
+    // What a wrapper runs is looked at like what is run without one.
+    let innermost = all.len() - 1;
     all.extend(suffixes(words));
     let mut touched = Touched::default();
     for (at, words) in all.into_iter().enumerate() {
@@ -97,7 +99,10 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
                 give(name, &words[1..], &mut touched);
             }
             // The words inside a wrapper are looked at with the whole.
-            Some(name) => of_command(name, &words[1..], at == 0, &mut touched),
+            Some(name) => {
+                let outermost = at == 0 || at == innermost;
+                of_command(name, &words[1..], outermost, &mut touched);
+            }
             None => {}
         }
     }
@@ -293,9 +298,19 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
 
 /// What `xargs` does with the files from its input.
 fn fed(words: &[Word]) -> Access {
-    let run = words.iter().find(|word| !word.source.starts_with('-'));
-    let run = run.and_then(|word| word.literal.as_deref()).map_or("echo", base_name);
-    if only_reads(run) { Access::Reads } else { Access::Writes }
+    let at = words.iter().position(|word| !word.source.starts_with('-'));
+    let (run, behind) = at.map_or((None, &[][..]), |at| (Some(&words[at]), &words[at + 1..]));
+    let run = run.map_or("echo", |word| word.literal.as_deref().map_or("", base_name));
+    // With `sed -i` a reader writes, and with other options it may.
+    let changes = writes(run, behind)
+        || programs::known(run).is_some_and(|program| {
+            program
+                .read(behind)
+                .options
+                .iter()
+                .any(|(kind, _)| matches!(kind, Kind::Write | Kind::OptionalWrite | Kind::Into))
+        });
+    if only_reads(run) && !changes { Access::Reads } else { Access::Writes }
 }
 
 /// Whether a program is known to change none of the files it is given.

@@ -3,7 +3,7 @@
 //! Names are taken from where git works: below the directory of `-C`, and from the top of the checkout in `HEAD:file`,
 //! `:/file` and `:(top)file`.
 
-use super::tables::{GIT_CHANGERS, GIT_READERS, GIT_WRITERS};
+use super::tables::{GIT_CHANGERS, GIT_INNER, GIT_READERS, GIT_WRITERS};
 use super::trees::{Skips, Tree};
 use super::{Access, Operand, Touched, operands, pieces, values};
 use crate::git_options::GitCall;
@@ -180,7 +180,14 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         _ if GIT_WRITERS.contains(&name) => Access::Writes,
         _ if GIT_READERS.contains(&name) => Access::Reads,
         // What others are told, such as a message, is seldom a file, but it could be one.
-        _ => return give(&literals, touched),
+        _ if GIT_INNER.contains(&name) => return give(&literals, touched),
+        _ => {
+            let before = touched.given.len();
+            give(&literals, touched);
+            let unknown = touched.given[before..].iter_mut();
+            unknown.for_each(|(program, _)| *program = format!("git {name}"));
+            return;
+        }
     };
     operands(call.arguments.iter(), access, touched);
     // Behind `--` a word is a name, whatever it begins with.

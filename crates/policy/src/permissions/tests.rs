@@ -11,6 +11,7 @@ use serde_json::json;
 mod git;
 mod hostile;
 mod spellings;
+mod writes;
 
 use super::*;
 use crate::rule::{Anchors, RuleError, Scope, Source};
