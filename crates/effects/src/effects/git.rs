@@ -81,6 +81,18 @@ impl Effects {
                 writes.extend(names.iter().filter_map(|name| Target::of(world, &root, name).ok()));
             }
         }
+        // In a loop it would be another patch the next time.
+        let own = |target: &Target| {
+            let file = patch.file.as_ref();
+            file.is_some_and(|file| {
+                scene.dirs.iter().any(|dir| {
+                    Target::of(world, dir, file).is_ok_and(|own| own.real == target.real)
+                })
+            })
+        };
+        if writes.iter().any(own) {
+            self.patch_is_unknown();
+        }
         self.writes.extend(writes);
     }
 

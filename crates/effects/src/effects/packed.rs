@@ -62,6 +62,12 @@ impl Effects {
             let written = names.iter().flat_map(|name| spellings(name, unpacked.strips));
             let written = written.filter_map(|name| Target::of(scene.world, &dir.named, name).ok());
             let written: Vec<Target> = written.collect();
+            // In a loop it would be another archive the next time.
+            let archives = unpacked.archive.as_ref().map(|archive| self.targets(scene, archive));
+            let mut archives = archives.into_iter().flatten();
+            if archives.any(|own| written.iter().any(|one| one.real == own.real)) {
+                self.scatters.get_or_insert(format!("`{}` replaces its archive", unpacked.by));
+            }
             self.writes.extend(written);
         }
     }
@@ -87,6 +93,7 @@ impl Effects {
         let others = script.commands.iter().enumerate().filter(|(at, _)| *at != scene.at);
         let others = others.filter(|(at, _)| !in_turn || *at < scene.at);
         for (at, command) in others {
+            // What was written before it is listed, with names that programs make up.
             let Some(written) = written_by(&command.words, in_turn && known) else { return true };
             // Where it runs matters little: from any of the directories it could be the file.
             let dirs = scene.dirs.iter().chain(&self.dirs).cloned().collect::<Vec<PathBuf>>();
@@ -149,7 +156,8 @@ impl Effects {
             let longer = PathBuf::from(format!("{}.zip", archive.real.display()));
             let bytes = read(&archive.real).or_else(|| read(&longer))?;
             all.extend(files::members(unpacked.format, &bytes)?);
-            if self.may_change(scene, archive) {
+            let longer = Target::of(scene.world, Path::new("/"), longer).ok()?;
+            if self.may_change(scene, archive) || self.may_change(scene, &longer) {
                 return None;
             }
         }
@@ -157,9 +165,9 @@ impl Effects {
     }
 }
 
-/// What a command writes, or a directory that holds it; nothing if it may be anything. What it unpacks need not be named if it is
-/// known.
-fn written_by(words: &[Word], unpacked_is_known: bool) -> Option<Vec<Operand>> {
+/// What a command writes, or a directory that holds it; nothing if it may be anything. Names that it takes from an archive or makes
+/// up are left out where they are listed already.
+fn written_by(words: &[Word], listed: bool) -> Option<Vec<Operand>> {
     let Some(name) = commands::name(words) else { return words.is_empty().then(Vec::new) };
     // It makes new directories and changes none.
     if name == "mkdir" || commands::is_finder(name) && !commands::acts(words) {
@@ -175,7 +183,8 @@ fn written_by(words: &[Word], unpacked_is_known: bool) -> Option<Vec<Operand>> {
         || touched.in_git.writes_unknown.is_some()
         || touched.fed.is_some()
         || !programs::runs(words).is_empty();
-    if !is_known || is_open || unpacks && !unpacked_is_known {
+    let makes_names = unpacks || !touched.derived.is_empty();
+    if !is_known || is_open || makes_names && !listed {
         return None;
     }
     // A word that is not fixed could be an option, or a file that it writes.

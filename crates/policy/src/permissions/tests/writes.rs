@@ -21,6 +21,7 @@ fn project() -> (tempfile::TempDir, Surroundings) {
         ("ok.patch", patch("a.txt")),
         ("evil.patch", patch(".mcp.json")),
         ("other.patch", patch("ok.patch")),
+        ("own.patch", patch("own.patch")),
         (
             "evil.mbox",
             format!("Content-Transfer-Encoding:\n quoted-printable\n\n{}", patch("=2emcp.json")),
@@ -34,8 +35,14 @@ fn project() -> (tempfile::TempDir, Surroundings) {
     std::fs::create_dir_all(app.join("cpx")).unwrap();
     std::fs::write(app.join("cpx/.mcp.json"), "x\n").unwrap();
     std::fs::write(app.join(".ripgreprc"), "x\n").unwrap();
-    let mut tar = std::process::Command::new("tar");
-    assert!(tar.args(["cf", "ok.tar", "a.txt"]).current_dir(app).status().unwrap().success());
+    std::fs::write(app.join("own.tar"), "x\n").unwrap();
+    let tar = |arguments: &[&str]| {
+        let mut tar = std::process::Command::new("tar");
+        assert!(tar.args(arguments).current_dir(app).status().unwrap().success());
+    };
+    tar(&["cf", "ok.tar", "a.txt"]);
+    tar(&["cf", "made.tar", "own.tar"]);
+    std::fs::rename(app.join("made.tar"), app.join("own.tar")).unwrap();
     git(app, &["init", "-q"]);
     (dir, around)
 }
@@ -110,7 +117,7 @@ fn an_archive_or_a_patch_that_the_line_may_change_is_unknown() {
     let (_dir, around) = project();
     let programs = [
         "git", "patch", "sed", "tar", "cp", "sort", "mv", "sleep", "mkdir", "rm", "cat", "touch",
-        "echo", "tee",
+        "echo", "tee", "gunzip",
     ];
     for command in [
         "sed -n 'w ok.patch' evil.patch; git apply ok.patch",
@@ -137,6 +144,10 @@ fn an_archive_or_a_patch_that_the_line_may_change_is_unknown() {
         "patch -i ok.patch -i evil.patch -p1",
         "patch a.txt evil.patch -i ok.patch",
         "git apply \"$x\" < ok.patch",
+        "for i in 1 2; do git apply own.patch; done",
+        "for i in 1 2; do tar xf own.tar; done",
+        "tar xf ok.tar & gunzip ok.tar.gz",
+        "gunzip -f ok.tar.gz; tar xf ok.tar",
     ] {
         assert_eq!(own(&around, &programs, command), Ask, "{command}");
     }
