@@ -43,7 +43,7 @@ const FIND_ACTIONS: &[&str] =
     &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
 
 /// Shells whose `-c` argument is a command line.
-const SHELLS: &[&str] =
+pub(crate) const SHELLS: &[&str] =
     &["bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "mksh", "rbash", "yash", "csh", "tcsh"];
 
 /// Other commands whose `-c` argument is one.
@@ -472,7 +472,7 @@ fn joined(words: &[Word]) -> Option<String> {
 }
 
 /// Programs that run whatever text they are given.
-const INTERPRETERS: &[&str] =
+pub(crate) const INTERPRETERS: &[&str] =
     &["python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk"];
 
 /// Whether a rule for the command and anything after it would be one for anything at all.

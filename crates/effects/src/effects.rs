@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use ona_types::World;
 
 use crate::commands;
-use crate::files::{self, Operand, Touched};
+use crate::files::{self, Listed, Operand, Touched};
 pub use crate::files::{Access, Skips};
 use crate::hidden_options::Known;
 use crate::path::{PathError, Target};
+use crate::read_only;
 use crate::shell::{self, Direction, Script, Step};
 use git::Line;
 use values::{Place, Values};
@@ -81,7 +82,12 @@ pub struct Given {
     pub target: Target,
     /// It is one: it is there and no directory, or it is written like one.
     pub is_file: bool,
+    /// Whether the program may write it is not known.
+    pub may_write: bool,
 }
+
+/// Who goes through the files that it is told of.
+const XARGS: &str = "`xargs`";
 
 /// Where a command line starts.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +140,13 @@ pub struct Tree {
     pub skips: Skips,
     /// Who goes through it.
     pub by: String,
+}
+
+impl Tree {
+    /// Whether each of the files may be changed by whatever is told of it.
+    pub fn is_fed_to_writer(&self) -> bool {
+        self.access == Access::Writes && self.by == XARGS
+    }
 }
 
 /// Files that git tracks.
@@ -195,7 +208,8 @@ impl Effects {
         let mut hiding = Vec::new();
         let line = Line { source, script: &script };
         for (at, command) in script.commands.iter().enumerate() {
-            let scene = Scene { world, home, dirs: &possible.commands[at], line, at };
+            let written = effects.writes.len();
+            let scene = Scene { world, home, dirs: &possible.commands[at], line, at, written };
             let known = Known { world, script: &script, dirs: scene.dirs };
             let place = Place { command: Some(at), loops: &command.loops, dirs: scene.dirs };
             // A variable such as PATH may hold directories.
@@ -287,7 +301,7 @@ impl Effects {
                                 .collect(),
                         };
                         let line = Line { source: "", script };
-                        let scene = Scene { world, home, dirs, line, at: 0 };
+                        let scene = Scene { world, home, dirs, line, at: 0, written: 0 };
                         for part in &parts {
                             targets.extend(self.targets(&scene, part));
                         }
@@ -348,8 +362,8 @@ impl Effects {
             ));
             hides_target |= !values::begins_at_a_known_place(word, scene.line.script);
         }
-        let Touched { files, trees, given, chdirs, copies, unpacked, unsure, scatters, .. } =
-            touched;
+        let Touched { files, trees, given, chdirs, copies, derived, .. } = touched;
+        let (unpacked, unsure, scatters) = (touched.unpacked, touched.unsure, touched.scatters);
         self.touch_git(scene, touched.in_git);
         self.unsure = self.unsure.take().or(unsure);
         self.scatters = self.scatters.take().or(scatters);
@@ -391,11 +405,15 @@ impl Effects {
                 let is_dir = scene.world.is_dir(&target.real);
                 let is_there = || scene.world.exists(&target.real);
                 let is_file = takes_files && !is_dir && (written_so || is_there());
-                self.given.push(Given { program: program.clone(), target, is_file });
+                let may_write = read_only::may_write_operands(&program);
+                self.given.push(Given { program: program.clone(), target, is_file, may_write });
             }
         }
         for copied in &copies {
             self.copy(scene, copied);
+        }
+        for derived in &derived {
+            self.derive(scene, derived);
         }
         for unpacked in &unpacked {
             self.unpack(start, unpacked);
@@ -408,7 +426,7 @@ impl Effects {
     fn feed(&mut self, start: &places::Start<'_>, script: &Script) {
         let fed = script.commands.iter().find_map(|command| files::touched(&command.words).fed);
         let Some(access) = fed else { return };
-        let listed: Option<Vec<Vec<Option<Operand>>>> =
+        let listed: Option<Vec<Vec<Listed>>> =
             script.commands.iter().map(|command| files::listed(&command.words)).collect();
         let listed = listed.filter(|roots| {
             script.redirects.is_empty()
@@ -425,11 +443,13 @@ impl Effects {
         };
         let dirs = self.dirs.clone();
         let line = Line { source: "", script };
-        let scene = Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0 };
-        for root in listed.into_iter().flatten() {
+        let written = self.writes.len();
+        let scene =
+            Scene { world: start.world, home: start.home, dirs: &dirs, line, at: 0, written };
+        for Listed { root, skips } in listed.into_iter().flatten() {
             for access in [Access::Reads, access] {
-                let by = "`xargs`".to_owned();
-                let (root, skips) = (root.clone(), Skips::default());
+                let by = XARGS.to_owned();
+                let (root, skips) = (root.clone(), skips.clone());
                 self.go_through(&scene, &files::Tree { access, root, skips, by });
             }
         }
@@ -499,6 +519,8 @@ struct Scene<'a> {
     line: Line<'a>,
     /// Which of the commands it is.
     at: usize,
+    /// How many of the files that the line writes are written before it.
+    written: usize,
 }
 
 /// What a text names, from any of these directories; with a `~` in front it may be below the user's home.

@@ -4,6 +4,7 @@
 //! it is not known to take stays unknown.
 
 mod archives;
+mod derived;
 mod git;
 mod lists;
 mod made;
@@ -16,8 +17,9 @@ use crate::programs::{self, Arguments, Kind, Operands, Program};
 use crate::shell::Word;
 
 pub(crate) use archives::{Format, Unpacked, members};
+pub(crate) use derived::Derived;
 pub(crate) use git::{InGit, Patch};
-pub(crate) use lists::listed;
+pub(crate) use lists::{Listed, listed};
 pub(crate) use pattern::{expand, is_glob};
 use tables::RECURSIVE;
 pub use trees::Skips;
@@ -47,6 +49,8 @@ pub(crate) struct Touched {
     pub(crate) chdirs: Vec<Operand>,
     /// What it copies, moves or links, and to where.
     pub(crate) copies: Vec<Copied>,
+    /// What it writes beside others.
+    pub(crate) derived: Vec<Derived>,
     /// Archives and patches that say which files it writes.
     pub(crate) unpacked: Vec<Unpacked>,
     /// It takes the names of files from its input, and does this with them.
@@ -87,6 +91,8 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
         all.push(deeper);
         inner = deeper;
     }
+    // What a wrapper runs is looked at like what is run without one.
+    let innermost = all.len() - 1;
     all.extend(suffixes(words));
     let mut touched = Touched::default();
     for (at, words) in all.into_iter().enumerate() {
@@ -96,7 +102,10 @@ pub(crate) fn touched(words: &[Word]) -> Touched {
                 give(name, &words[1..], &mut touched);
             }
             // The words inside a wrapper are looked at with the whole.
-            Some(name) => of_command(name, &words[1..], at == 0, &mut touched),
+            Some(name) => {
+                let outermost = at == 0 || at == innermost;
+                of_command(name, &words[1..], outermost, &mut touched);
+            }
             None => {}
         }
     }
@@ -178,7 +187,8 @@ fn of_command(name: &str, words: &[Word], outermost: bool, touched: &mut Touched
     if program.is_script_taker() {
         of_script(name, program, &arguments, touched);
     }
-    archives::unpacks(name, &arguments, touched);
+    archives::unpacks(name, words, &arguments, touched);
+    derived::derived(name, in_place(words), &arguments, touched);
     downloads(name, words, &arguments, touched);
 }
 
@@ -298,10 +308,19 @@ fn give(name: &str, words: &[Word], touched: &mut Touched) {
 
 /// What `xargs` does with the files from its input.
 fn fed(words: &[Word]) -> Access {
-    let at = words.iter().position(|word| !word.source.starts_with('-')).unwrap_or(words.len());
-    let behind = words.get(at + 1..).unwrap_or_default();
-    let run = words.get(at).and_then(|word| word.literal.as_deref()).map_or("echo", base_name);
-    if only_reads(run) && !writes(run, behind) { Access::Reads } else { Access::Writes }
+    let at = words.iter().position(|word| !word.source.starts_with('-'));
+    let (run, behind) = at.map_or((None, &[][..]), |at| (Some(&words[at]), &words[at + 1..]));
+    let run = run.map_or("echo", |word| word.literal.as_deref().map_or("", base_name));
+    // With `sed -i` a reader writes, and with other options it may.
+    let changes = writes(run, behind)
+        || programs::known(run).is_some_and(|program| {
+            program
+                .read(behind)
+                .options
+                .iter()
+                .any(|(kind, _)| matches!(kind, Kind::Write | Kind::OptionalWrite | Kind::Into))
+        });
+    if only_reads(run) && !changes { Access::Reads } else { Access::Writes }
 }
 
 /// Whether a program is known to change none of the files it is given.
@@ -310,6 +329,12 @@ pub(crate) fn only_reads(name: &str) -> bool {
         matches!(program.operands, Operands::Nothing | Operands::Read | Operands::ReadAfterText)
     };
     programs::known(name).is_some_and(reads)
+}
+
+/// Whether what a program does with its operands is known.
+pub(crate) fn is_known(name: &str) -> bool {
+    programs::known(name).is_some_and(|program| program.operands != Operands::Unknown)
+        || matches!(name, "tar" | "bsdtar" | "gtar" | "unzip")
 }
 
 fn writes(name: &str, words: &[Word]) -> bool {
@@ -325,9 +350,15 @@ fn writes(name: &str, words: &[Word]) -> bool {
 
 /// Whether an option says that the files themselves are changed.
 fn in_place(words: &[Word]) -> bool {
-    words.iter().filter_map(option).any(|option| match option.strip_prefix("--") {
-        Some(long) => long.starts_with("in-p") || long.starts_with("inplace"),
-        None => option.contains('i'),
+    // The rest of the word need not be fixed: `-i"$suffix"`.
+    let shown =
+        |word: &Word| word.literal.clone().unwrap_or_else(|| word.source.replace(['"', '\''], ""));
+    words.iter().map(shown).any(|text| match text.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            !name.is_empty() && ("in-place".starts_with(name) || "inplace".starts_with(name))
+        }
+        None => text.starts_with('-') && text.contains('i'),
     })
 }
 
@@ -563,6 +594,8 @@ mod tests {
             ("rm -rf src/f", "src/f"),
             ("sed -i s/a/b/ src/f", "src/f"),
             ("sed -Ei s/a/b/ src/f", "src/f"),
+            ("sed --i s/a/b/ src/f", "src/f"),
+            ("sed -i\"$s\" s/a/b/ src/f", "src/f"),
             ("sed --in-place=.bak s/a/b/ src/f", "src/f"),
             ("sed -n 's/a/b/w src/f' x", "src/f"),
             ("dd if=x of=src/f", "src/f"),

@@ -80,6 +80,10 @@ pub(crate) enum Kind {
     Write,
     /// The same, and may be left out.
     OptionalWrite,
+    /// What the names of files that it writes begin with.
+    Prefix,
+    /// What they end in, or how they are made.
+    Suffix,
     /// A directory that it writes into.
     Into,
     /// A directory that it works in.
@@ -117,6 +121,8 @@ impl Kind {
             "lists" => Self::Lists,
             "write" => Self::Write,
             "optional-write" => Self::OptionalWrite,
+            "prefix" => Self::Prefix,
+            "suffix" => Self::Suffix,
             "into" => Self::Into,
             "chdir" => Self::Chdir,
             "archive" => Self::Archive,

@@ -306,6 +306,47 @@ pub fn why_git_is_not_free(effects: &Effects, around: &Surroundings) -> Option<S
     })
 }
 
+/// Parts of the shell that write none of the words they are given.
+const BUILTINS: &[&str] = &[
+    "alias",
+    "bg",
+    "caller",
+    "compgen",
+    "complete",
+    "declare",
+    "dirs",
+    "disown",
+    "fg",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "readarray",
+    "readonly",
+    "shopt",
+    "times",
+    "typeset",
+    "ulimit",
+    "unalias",
+];
+
+/// Programs whose options tell what they write; their operands are something else.
+const TOLD_BY_OPTIONS: &[&str] =
+    &["7z", "7za", "7zr", "ar", "bsdtar", "curl", "gtar", "tar", "unrar", "unzip", "wget"];
+
+/// Whether a program may write a file that it is given, as far as is known. What runs any text could write any file, whether it
+/// is given one or not; a rule for it says that much.
+pub(crate) fn may_write_operands(program: &str) -> bool {
+    let runs_text =
+        commands::SHELLS.contains(&program) || commands::INTERPRETERS.contains(&program);
+    let wraps = crate::wrappers::WRAPPERS.contains(&program) && program != "xargs";
+    let reads = READ_ONLY.iter().any(|entry| entry.command.split(' ').next() == Some(program));
+    let known = programs::known(program)
+        .is_some_and(|program| program.operands != programs::Operands::Unknown);
+    let harmless = BUILTINS.contains(&program) || TOLD_BY_OPTIONS.contains(&program);
+    !(runs_text || wraps || reads || known || harmless)
+}
+
 /// Whether a test says nothing of what it compares: where it wants numbers and gets none, it would.
 fn compares_in_silence(command: &Command, assigned: &Assigned<'_>) -> bool {
     let text = command.text();

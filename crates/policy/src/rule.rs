@@ -427,6 +427,11 @@ impl Rule {
         self.is_bare() && matches!(self.tool.as_str(), "Edit" | "Write")
     }
 
+    /// Whether it is a rule about paths, and about this one.
+    pub(crate) fn is_about(&self, target: &Target) -> bool {
+        self.path().is_some_and(|(_, shape)| shape.hits(target)) && !self.guard.leaves_out(target)
+    }
+
     /// Whether the rule is about all writing, and the call a command line that is seen to write.
     fn forbids_writing(&self, call: &Call<'_>) -> bool {
         self.is_about_writing()

@@ -8,8 +8,7 @@ use ona_types::World;
 use super::{Access, Effects, Scene, TrackedFiles};
 use crate::files::{InGit, Patch};
 use crate::path::Target;
-use crate::read_only::READ_ONLY;
-use crate::shell::{Command, Direction, Script};
+use crate::shell::Script;
 
 /// The limit for a patch, in bytes.
 const MAX_PATCH: u64 = 8 << 20;
@@ -58,7 +57,7 @@ impl Effects {
 
     /// Notes the files that a patch changes, or that they are not known.
     fn patch(&mut self, scene: &Scene<'_>, patch: &Patch) {
-        let Scene { world, line, .. } = *scene;
+        let world = scene.world;
         let mut writes = Vec::new();
         // Where the command is, the patch is too.
         let is_there =
@@ -68,7 +67,7 @@ impl Effects {
             return self.patch_is_unknown();
         }
         for dir in dirs {
-            let Some(text) = self.patch_text(world, patch, &dir, line) else {
+            let Some(text) = self.patch_text(scene, patch, &dir) else {
                 return self.patch_is_unknown();
             };
             let Some(names) = changed_files(&text, patch.strip) else {
@@ -82,6 +81,18 @@ impl Effects {
                 writes.extend(names.iter().filter_map(|name| Target::of(world, &root, name).ok()));
             }
         }
+        // In a loop it would be another patch the next time.
+        let own = |target: &Target| {
+            let file = patch.file.as_ref();
+            file.is_some_and(|file| {
+                scene.dirs.iter().any(|dir| {
+                    Target::of(world, dir, file).is_ok_and(|own| own.real == target.real)
+                })
+            })
+        };
+        if writes.iter().any(own) {
+            self.patch_is_unknown();
+        }
         self.writes.extend(writes);
     }
 
@@ -92,24 +103,20 @@ impl Effects {
     }
 
     /// The text of a patch, if nothing else in the command line could change it.
-    fn patch_text(
-        &self,
-        world: &dyn World,
-        patch: &Patch,
-        dir: &Path,
-        line: Line<'_>,
-    ) -> Option<String> {
+    fn patch_text(&mut self, scene: &Scene<'_>, patch: &Patch, dir: &Path) -> Option<String> {
+        let Scene { world, line, .. } = *scene;
         let Line { source, script } = line;
-        let writes = script.redirects.iter().any(|redirect| {
-            redirect.direction != Direction::Read
-                && redirect.target.literal.as_deref() != Some("/dev/null")
-        });
-        if writes || !script.commands.iter().all(leaves_files_alone) {
-            return None;
-        }
         let alone = script.commands.len() == 1;
         match &patch.file {
-            Some(file) => text(world, &Target::of(world, dir, file).ok()?),
+            Some(file) => {
+                let file = Target::of(world, dir, file).ok()?;
+                // One patch may change the next.
+                let changed = self.writes.iter().any(|target| target.real == file.real);
+                if changed || self.may_change(scene, &file) {
+                    return None;
+                }
+                text(world, &file)
+            }
             None if !alone || script.opaque.is_some() => None,
             // A document in the command line: its lines are lines of the command line.
             None if script.here => {
@@ -118,7 +125,7 @@ impl Effects {
                 (plain && self.fed.is_empty()).then(|| source.to_owned())
             }
             None => match self.fed.as_slice() {
-                [one] => text(world, one),
+                [one] if self.redirected.is_empty() => text(world, one),
                 _ => None,
             },
         }
@@ -129,29 +136,15 @@ fn text(world: &dyn World, patch: &Target) -> Option<String> {
     String::from_utf8(world.content(&patch.real, MAX_PATCH)?).ok()
 }
 
-/// Whether a command is one of those that read, or applies a patch itself.
-fn leaves_files_alone(command: &Command) -> bool {
-    let is = |known: &str| {
-        let mut words = command.words.iter();
-        known
-            .split(' ')
-            .all(|part| words.next().is_some_and(|word| word.literal.as_deref() == Some(part)))
-    };
-    let is_patch = !crate::files::touched(&command.words).in_git.patches.is_empty();
-    command.words.is_empty()
-        || is_patch
-        || is("git apply")
-        || READ_ONLY.iter().any(|entry| is(entry.command))
-}
-
 /// The names of the files that a patch changes, without as many directories as are taken off; nothing if it is not certain
 /// that these are all.
 fn changed_files(text: &str, strip: usize) -> Option<Vec<String>> {
-    // A mail may hide its text.
+    // A mail may hide its text, and say so in a line that begins with a blank.
     let encoded = |line: &str| {
         let line = line.to_ascii_lowercase();
-        line.starts_with("content-transfer-encoding")
-            && (line.contains("base64") || line.contains("quoted"))
+        ["base64", "quoted-printable", "flowed", "delsp", "x-uuencode"]
+            .iter()
+            .any(|way| line.contains(way))
     };
     let mut found: Vec<String> = Vec::new();
     // Names in the first line of a part are joined by a blank, and others may follow.
@@ -176,7 +169,13 @@ fn changed_files(text: &str, strip: usize) -> Option<Vec<String>> {
             let (name, _) = rest.split_once('\t').unwrap_or((rest, ""));
             match name.trim_end() {
                 "/dev/null" => None,
-                name => Some(stripped(&unquoted(name)?, strip).to_owned()),
+                name => {
+                    let name = unquoted(name)?;
+                    // Where a time follows, the name may end before any of its blanks.
+                    let shorter = name.match_indices(' ').map(|(at, _)| name[..at].trim_end());
+                    found.extend(shorter.map(|name| stripped(name, strip).to_owned()));
+                    Some(stripped(&name, strip).to_owned())
+                }
             }
         } else if let Some(name) = MOVES.iter().find_map(|begin| line.strip_prefix(begin)) {
             nameless = false;
@@ -314,6 +313,10 @@ mod tests {
                 &["x", ".envrc"],
             ),
             ("diff --git \"a/\\056git\" \"b/\\056git\"\nnew file mode 100644\n", &[".git"]),
+            (
+                "--- x\n+++ .mcp.json 2020-01-01 00:00:00\n",
+                &["x", ".mcp.json", ".mcp.json 2020-01-01", ".mcp.json 2020-01-01 00:00:00"],
+            ),
             // What a change takes away is no name.
             ("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n y\n--- a/.bashrc\n--- a/z\n", &["x", "x", "z"]),
         ] {
@@ -324,6 +327,8 @@ mod tests {
             "nothing",
             "diff --git a/x b/y\nnew file mode 100644\n",
             "Content-Transfer-Encoding: base64\n\nLS0tIGEveAo=\n--- a/x\n+++ b/x\n",
+            "Content-Transfer-Encoding:\n quoted-printable\n\n--- a/x\n+++ b/=2emcp.json\n",
+            "Content-Type: text/plain; format=Flowed;\n\tdelsp=yes\n\n--- a/x\n+++ b/.mcp \n.json\n",
             "--- \"a/x\n+++ b/x\n",
         ] {
             assert_eq!(names(unknown), None, "{unknown}");

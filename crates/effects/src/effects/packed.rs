@@ -1,5 +1,6 @@
 //! Files that are written because they are in a directory, an archive or a patch.
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +9,12 @@ use ona_types::world::Wanted;
 
 use super::{Effects, Scene};
 use crate::commands;
-use crate::files::{self, Copied, Format, Operand, Unpacked};
+use crate::files::{self, Access, Copied, Derived, Format, Operand, Unpacked};
+use crate::git_options::GitCall;
 use crate::path::Target;
-use crate::shell::Direction;
+use crate::programs;
+use crate::read_only::READ_ONLY;
+use crate::shell::{Direction, Step, Word};
 
 /// The limit for the files of a directory that are looked at.
 const MAX_FILES: usize = 5_000;
@@ -58,19 +62,75 @@ impl Effects {
             let written = names.iter().flat_map(|name| spellings(name, unpacked.strips));
             let written = written.filter_map(|name| Target::of(scene.world, &dir.named, name).ok());
             let written: Vec<Target> = written.collect();
+            // In a loop it would be another archive the next time.
+            let archives = unpacked.archive.as_ref().map(|archive| self.targets(scene, archive));
+            let mut archives = archives.into_iter().flatten();
+            if archives.any(|own| written.iter().any(|one| one.real == own.real)) {
+                self.scatters.get_or_insert(format!("`{}` replaces its archive", unpacked.by));
+            }
             self.writes.extend(written);
+        }
+    }
+
+    /// Whether something else in the line could change a file before it is used.
+    pub(super) fn may_change(&mut self, scene: &Scene<'_>, file: &Target) -> bool {
+        let script = scene.line.script;
+        // What stands behind it runs later, unless there are loops or several processes.
+        let in_turn = !script
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Again | Step::Later | Step::Enter));
+        let fixed = script.redirects.iter().all(|redirect| redirect.target.literal.is_some());
+        if script.opaque.is_some() || !fixed {
+            return true;
+        }
+        let is_it = |target: &Target| target.real == file.real || target.named == file.named;
+        let before = &self.writes[..scene.written];
+        if self.redirected.iter().chain(before).any(is_it) {
+            return true;
+        }
+        let known = self.scatters.is_none() && self.feeds_writer.is_none();
+        let others = script.commands.iter().enumerate().filter(|(at, _)| *at != scene.at);
+        let others = others.filter(|(at, _)| !in_turn || *at < scene.at);
+        for (at, command) in others {
+            // What was written before it is listed, with names that programs make up.
+            let Some(written) = written_by(&command.words, in_turn && known) else { return true };
+            // Where it runs matters little: from any of the directories it could be the file.
+            let dirs = scene.dirs.iter().chain(&self.dirs).cloned().collect::<Vec<PathBuf>>();
+            for operand in written {
+                let targets = self.targets(&Scene { dirs: &dirs, at, ..*scene }, &operand);
+                let holds = |target: &Target| {
+                    file.real.starts_with(&target.real) || file.named.starts_with(&target.named)
+                };
+                if targets.iter().any(holds) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Notes what is written beside another file.
+    pub(super) fn derive(&mut self, scene: &Scene<'_>, derived: &Derived) {
+        for target in self.targets(scene, &derived.from) {
+            let Some(name) = target.named.file_name().and_then(OsStr::to_str) else { continue };
+            for name in derived.how.names(name) {
+                let beside =
+                    [&target.named, &target.real].into_iter().filter_map(|file| file.parent());
+                let dirs: Vec<&Path> = match name.contains('/') {
+                    true => scene.dirs.iter().map(PathBuf::as_path).collect(),
+                    false => beside.collect(),
+                };
+                let written =
+                    dirs.into_iter().filter_map(|dir| Target::of(scene.world, dir, &name).ok());
+                let written: Vec<Target> = written.collect();
+                self.writes.extend(written);
+            }
         }
     }
 
     /// The names, if the archive is there now and nothing in the line could change it before it is used.
     fn names_in(&mut self, scene: &Scene<'_>, unpacked: &Unpacked) -> Option<Vec<String>> {
-        let tame = |command: &crate::shell::Command| {
-            let name = commands::name(&command.words);
-            name.is_some_and(|name| name == "mkdir" || files::only_reads(name))
-        };
-        if !scene.line.script.commands[..scene.at].iter().all(tame) {
-            return None;
-        }
         let archives = match &unpacked.archive {
             // `patch` goes to its directory first.
             Some(archive) if unpacked.format == Format::Patch && unpacked.into.is_some() => {
@@ -89,7 +149,6 @@ impl Effects {
                 self.targets(scene, &Operand::Fixed(file))
             }
         };
-        let written = |path: &Path| self.redirected.iter().any(|target| target.real == *path);
         let mut all = Vec::new();
         for archive in &archives {
             let read = |path: &Path| scene.world.content(path, MAX_ARCHIVE);
@@ -97,12 +156,64 @@ impl Effects {
             let longer = PathBuf::from(format!("{}.zip", archive.real.display()));
             let bytes = read(&archive.real).or_else(|| read(&longer))?;
             all.extend(files::members(unpacked.format, &bytes)?);
-            if written(&archive.real) {
+            let longer = Target::of(scene.world, Path::new("/"), longer).ok()?;
+            if self.may_change(scene, archive) || self.may_change(scene, &longer) {
                 return None;
             }
         }
         (!archives.is_empty()).then_some(all)
     }
+}
+
+/// What a command writes, or a directory that holds it; nothing if it may be anything. Names that it takes from an archive or makes
+/// up are left out where they are listed already.
+fn written_by(words: &[Word], listed: bool) -> Option<Vec<Operand>> {
+    let Some(name) = commands::name(words) else { return words.is_empty().then(Vec::new) };
+    // It makes new directories and changes none.
+    if name == "mkdir" || commands::is_finder(name) && !commands::acts(words) {
+        return Some(Vec::new());
+    }
+    let touched = files::touched(words);
+    let unpacks = !touched.unpacked.is_empty() || !touched.in_git.patches.is_empty();
+    let is_known = match name {
+        "git" => git_is_known(words),
+        name => files::is_known(name) && !commands::runs_others(words),
+    };
+    let is_open = touched.scatters.is_some()
+        || touched.in_git.writes_unknown.is_some()
+        || touched.fed.is_some()
+        || !programs::runs(words).is_empty();
+    let makes_names = unpacks || !touched.derived.is_empty();
+    if !is_known || is_open || makes_names && !listed {
+        return None;
+    }
+    // A word that is not fixed could be an option, or a file that it writes.
+    let only_reads = files::only_reads(name)
+        && programs::known(name).is_some_and(|program| !program.has_risky_options());
+    let is_fixed = touched.unsure.is_none() && words.iter().all(|word| word.literal.is_some());
+    if !only_reads && !is_fixed {
+        return None;
+    }
+    let writes = |access: Access| access == Access::Writes;
+    let files = touched.files.into_iter().filter(|(access, _)| writes(*access));
+    let trees = touched.trees.into_iter().filter(|tree| writes(tree.access));
+    let here = || Operand::Fixed(".".to_owned());
+    let trees = trees.map(|tree| tree.root.unwrap_or_else(here));
+    let files = files.map(|(_, operand)| operand).chain(trees);
+    let copies = touched.copies.into_iter().map(|copied| copied.to);
+    let derived = touched.derived.into_iter().map(|derived| derived.from);
+    Some(files.chain(copies).chain(derived).collect())
+}
+
+/// Whether git only reads, or applies a patch.
+fn git_is_known(words: &[Word]) -> bool {
+    let is = |known: &str| {
+        let mut words = words.iter();
+        known
+            .split(' ')
+            .all(|part| words.next().is_some_and(|word| word.literal.as_deref() == Some(part)))
+    };
+    GitCall::of(&words[1..]).is(&["apply"]) || READ_ONLY.iter().any(|entry| is(entry.command))
 }
 
 /// The files below a directory, relative to it; nothing if there are too many.

@@ -27,7 +27,7 @@ pub(crate) struct Unpacked {
 }
 
 /// What a program writes that takes the names from an archive or a patch.
-pub(super) fn unpacks(name: &str, arguments: &Arguments, touched: &mut Touched) {
+pub(super) fn unpacks(name: &str, words: &[Word], arguments: &Arguments, touched: &mut Touched) {
     let archives: Vec<Word> = arguments.values(Kind::Archive).cloned().collect();
     let first = arguments.operands.first();
     let does = first.and_then(|word| word.literal.as_deref()).unwrap_or_default();
@@ -39,9 +39,13 @@ pub(super) fn unpacks(name: &str, arguments: &Arguments, touched: &mut Touched) 
     match name {
         "tar" | "bsdtar" | "gtar" => tar(name, &archives, arguments, touched),
         "unzip" => {
-            // It lists, tests or prints.
-            if !arguments.letters.contains(['l', 't', 'v', 'p', 'c', 'z', 'Z']) {
-                let into: Vec<Word> = arguments.values(Kind::Into).cloned().collect();
+            let into: Vec<Word> = arguments.values(Kind::Into).cloned().collect();
+            // It looks for names that fit, and may write others in small letters.
+            let pattern = does.contains(['*', '?', '[', '\\']);
+            if only_shows(words) {
+            } else if pattern || into.len() > 1 || arguments.letters.contains('L') {
+                scatters(touched);
+            } else {
                 unpack(name, Format::Zip, first, &into, arguments, touched);
             }
             files_named(
@@ -52,9 +56,18 @@ pub(super) fn unpacks(name: &str, arguments: &Arguments, touched: &mut Touched) 
         }
         "patch" if !arguments.has_long("dry-run") => {
             let dirs: Vec<Word> = arguments.values(Kind::Chdir).cloned().collect();
-            let file = archives.first().or_else(|| arguments.operands.get(1));
             files_named(&archives, Access::Reads, touched);
-            unpack(name, Format::Patch, file, &dirs, arguments, touched);
+            // Of several one counts, wherever it stands.
+            let files: Vec<&Word> = archives.iter().chain(arguments.operands.get(1)).collect();
+            if dirs.len() > 1 {
+                scatters(touched);
+            }
+            if files.is_empty() {
+                unpack(name, Format::Patch, None, &dirs, arguments, touched);
+            }
+            for file in files {
+                unpack(name, Format::Patch, Some(file), &dirs, arguments, touched);
+            }
         }
         "cpio" => {
             let creates = arguments.letters.contains(['o', 'O']) || arguments.has_long("create");
@@ -81,6 +94,22 @@ pub(super) fn unpacks(name: &str, arguments: &Arguments, touched: &mut Touched) 
         }
         _ => {}
     }
+}
+
+/// Whether `unzip` lists, tests or prints, by the options before the archive. A dash among them takes one back, and the
+/// values of some are not letters.
+fn only_shows(words: &[Word]) -> bool {
+    let options: Option<Vec<&str>> = words
+        .iter()
+        .take_while(|word| word.source.starts_with(['-', '"', '\'', '$', '\\']))
+        .map(|word| word.literal.as_deref())
+        .collect();
+    let Some(options) = options else { return false };
+    let options: Vec<&str> = options.into_iter().map_while(|text| text.strip_prefix('-')).collect();
+    let plain = |text: &&str| text.chars().all(|letter| "ltvpczqonajCMhZ12".contains(letter));
+    let shows = |text: &&str| text.contains(['l', 't', 'v', 'p', 'c', 'z']);
+    let lists = options.first().is_some_and(|first| first.starts_with('Z'));
+    options.iter().all(plain) && (lists || options.iter().any(shows))
 }
 
 fn tar(name: &str, archives: &[Word], arguments: &Arguments, touched: &mut Touched) {
@@ -117,16 +146,29 @@ fn tar(name: &str, archives: &[Word], arguments: &Arguments, touched: &mut Touch
         "suffix",
     ];
     let renames = renames.iter().any(|long| arguments.has_long(long))
-        || arguments.letters.contains(['g', 'G']);
+        || arguments.letters.contains(['g', 'G', 's']);
+    // A list of names may hold options, and another volume other members.
+    let told_more = arguments.has(Kind::List) || told(&['M'], &["multi-volume"]);
+    let remote = |word: &Word| word.literal.as_deref().is_some_and(|text| text.contains(':'));
     let dirs: Vec<Word> = arguments.values(Kind::Chdir).cloned().collect();
-    if renames || dirs.len() > 1 {
+    if renames || told_more || archives.iter().any(remote) || dirs.len() > 1 {
         touched
             .scatters
             .get_or_insert(format!("which files `{name}` writes is not in the command"));
         return;
     }
     files_named(&dirs, Access::Writes, touched);
-    unpack(name, Format::Tar, archives.first(), &dirs, arguments, touched);
+    let all: Vec<Option<&Word>> = match archives {
+        [] => vec![None],
+        archives => archives.iter().map(Some).collect(),
+    };
+    for archive in all {
+        unpack(name, Format::Tar, archive, &dirs, arguments, touched);
+        // Members that stand before the directory go where it starts.
+        if !arguments.operands.is_empty() && !dirs.is_empty() {
+            unpack(name, Format::Tar, archive, &[], arguments, touched);
+        }
+    }
 }
 
 fn unpack(
@@ -156,4 +198,64 @@ fn unpack(
         into: to.flatten(),
         strips,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::touched;
+    use super::*;
+    use crate::shell;
+
+    fn of(source: &str) -> Touched {
+        touched(&shell::parse(source).commands.remove(0).words)
+    }
+
+    #[test]
+    fn what_only_shows_an_archive_writes_nothing() {
+        for source in [
+            "unzip -l a.zip",
+            "unzip -qt a.zip",
+            "unzip -p a.zip x",
+            "unzip -Z1 a.zip",
+            "tar tf a.tar",
+            "tar -xOf a.tar",
+        ] {
+            let touched = of(source);
+            assert!(touched.scatters.is_none() && touched.unpacked.is_empty(), "{source}");
+        }
+        for source in [
+            "unzip -l-l -o a.zip",
+            "unzip -o-t--t a.zip",
+            "unzip -o a.zip .mcp.json -l",
+            "unzip -P -l a.zip",
+            "unzip -d l a.zip",
+            "unzip -o -- a.zip -l",
+            "unzip $x a.zip",
+            "unzip -oZ a.zip",
+            "patch -i --dry-run",
+        ] {
+            let touched = of(source);
+            assert!(touched.scatters.is_some() || !touched.unpacked.is_empty(), "{source}");
+        }
+    }
+
+    #[test]
+    fn what_else_says_where_members_go_makes_them_unknown() {
+        for source in [
+            "tar xf a.tar -T list",
+            "tar xf a.tar --files-fr=list",
+            "tar xMf a.tar",
+            "bsdtar -xf a.tar -s ,^,.git/hooks/,",
+            "unzip -L a.zip",
+            "unzip '*.zip'",
+            "patch -d a -d b -i p",
+        ] {
+            assert!(of(source).scatters.is_some(), "{source}");
+        }
+        assert_eq!(of("tar xf a.tar -f b.tar").unpacked.len(), 2);
+        assert_eq!(of("patch -i a -i b").unpacked.len(), 2);
+        assert_eq!(of("patch x b -i a").unpacked.len(), 2);
+        let into: Vec<_> = of("tar xf a.tar m -C d").unpacked;
+        assert!(into.iter().any(|one| one.into.is_none()), "{into:?}");
+    }
 }

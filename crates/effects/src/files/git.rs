@@ -3,7 +3,7 @@
 //! Names are taken from where git works: below the directory of `-C`, and from the top of the checkout in `HEAD:file`,
 //! `:/file` and `:(top)file`.
 
-use super::tables::{GIT_CHANGERS, GIT_READERS, GIT_WRITERS};
+use super::tables::{GIT_CHANGERS, GIT_INNER, GIT_READERS, GIT_WRITERS};
 use super::trees::{Skips, Tree};
 use super::{Access, Operand, Touched, operands, pieces, values};
 use crate::git_options::GitCall;
@@ -196,7 +196,14 @@ fn collect(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         _ if GIT_WRITERS.contains(&name) => Access::Writes,
         _ if GIT_READERS.contains(&name) => Access::Reads,
         // What others are told, such as a message, is seldom a file, but it could be one.
-        _ => return give(&literals, touched),
+        _ if GIT_INNER.contains(&name) => return give(&literals, touched),
+        _ => {
+            let before = touched.given.len();
+            give(&literals, touched);
+            let unknown = touched.given[before..].iter_mut();
+            unknown.for_each(|(program, _)| *program = format!("git {name}"));
+            return;
+        }
     };
     operands(call.arguments.iter(), access, touched);
     // It changes files that are tracked; which branch it is does not matter.
@@ -338,21 +345,15 @@ fn give(literals: &[&str], touched: &mut Touched) {
 
 /// What `apply` and `am` change is in their patches.
 fn patches(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
-    let looks = call.has(&["--stat", "--numstat", "--summary", "--check"])
-        && !call.literals().contains(&"--apply");
-    let goes_on = call.has(&[
-        "--continue",
-        "--resolved",
-        "--skip",
-        "--abort",
-        "--quit",
-        "--retry",
-        "--show-current-patch",
-    ]);
     match name {
-        "apply" if !looks => {}
-        "am" if !goes_on => {}
+        "apply" if !only_looks(call) => {}
+        "am" if !goes_on(call) => {}
         _ => return,
+    }
+    if !call.arguments.iter().all(is_fixed) {
+        let why = "which patch `git` applies is only known at run time";
+        touched.in_git.writes_unknown = Some(why.to_owned());
+        return;
     }
     let strip = call.values("p", "", "C").pop().flatten().and_then(|value| value.parse().ok());
     let below = call.values("", "--directory", "pC").pop().flatten();
@@ -374,6 +375,40 @@ fn patches(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     if touched.in_git.patches.len() == before {
         touched.in_git.patches.push(patch(None));
     }
+}
+
+/// Whether a patch is only looked at: by one of these, and nothing that takes it back or could have it for its value.
+fn only_looks(call: &GitCall<'_>) -> bool {
+    let looks = ["--stat", "--numstat", "--summary", "--check"];
+    let plain =
+        ["-v", "--verbose", "-q", "--quiet", "-R", "--reverse", "-z", "--index", "--cached"];
+    let strips = |word: &str| {
+        word.strip_prefix("-p").is_some_and(|count| {
+            !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    let literals = call.literals();
+    let known = |word: &&str| looks.contains(word) || plain.contains(word) || strips(word);
+    literals.len() == call.arguments.len()
+        && literals.iter().filter(|word| word.starts_with('-')).all(known)
+        && literals.iter().any(|word| looks.contains(word))
+}
+
+/// Whether `am` goes on with what it was given before.
+fn goes_on(call: &GitCall<'_>) -> bool {
+    let known = [
+        "--continue",
+        "--resolved",
+        "--skip",
+        "--abort",
+        "--quit",
+        "--retry",
+        "--show-current-patch",
+        "-r",
+    ];
+    let is_known = |word: &&str| known.contains(&word.split('=').next().unwrap_or(word));
+    let literals = call.literals();
+    literals.len() == call.arguments.len() && !literals.is_empty() && literals.iter().all(is_known)
 }
 
 /// The configuration files that are read or changed.
@@ -424,10 +459,19 @@ fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
         }
     };
     let letter = match name {
-        "archive" | "bundle" | "format-patch" | "bugreport" | "diagnose" | "mailsplit" => "o",
+        "index-pack" | "archive" | "bundle" | "format-patch" | "bugreport" | "diagnose"
+        | "mailsplit" => "o",
         _ => "",
     };
-    for long in ["--output", "--output-directory", "--export-marks", "--separate-git-dir"] {
+    for long in [
+        "--output",
+        "--output-directory",
+        "--export-marks",
+        "--export-pack-edges",
+        "--build-fake-ancestor",
+        "--index-output",
+        "--separate-git-dir",
+    ] {
         let letter = if long == "--output" { letter } else { "" };
         // `--output` is also the beginning of the longer one.
         for file in call.values(letter, long, "") {
@@ -441,12 +485,29 @@ fn outputs(call: &GitCall<'_>, name: &str, touched: &mut Touched) {
     if matches!(name, "init" | "clone") && call.has(&["--template"]) {
         written(Some(".git/hooks".to_owned()), touched);
     }
-    if name == "submodule" && call.literals().contains(&"add") {
+    let literals = call.literals();
+    let does = |of: &[&str]| literals.iter().any(|word| of.contains(word));
+    if name == "submodule" && does(&["add", "set-url", "set-branch"]) {
         written(Some(".gitmodules".to_owned()), touched);
+    }
+    match name {
+        "credential-store" => {
+            call.values("", "--file", "").into_iter().for_each(|file| written(file, touched));
+        }
+        // It keeps a list of repositories in the user's configuration.
+        "maintenance" if does(&["register", "unregister", "start", "stop"]) => {
+            for file in ["~/.gitconfig", ".gitconfig"] {
+                written(Some(file.to_owned()), touched);
+            }
+        }
+        "interpret-trailers" if call.has(&["--in-place"]) => {
+            operands(call.arguments.iter(), Access::Writes, touched);
+        }
+        "format-patch" if !call.has(&["--stdout"]) => written(Some("0001".to_owned()), touched),
+        _ => {}
     }
     let places =
         ["bundle", "clone", "read-tree", "checkout-index", "worktree", "init", "submodule"];
-    let literals = call.literals();
     let makes = match name {
         "bundle" => literals.contains(&"create"),
         "worktree" => literals.first().is_some_and(|word| matches!(*word, "add" | "move")),

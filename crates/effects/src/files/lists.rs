@@ -1,12 +1,19 @@
 //! Commands that name files on their output, for another to take.
 
-use super::{Access, Operand, Touched, operands, option};
+use super::{Access, Operand, Skips, Touched, operands, option};
 use crate::commands::name;
 use crate::shell::Word;
 
+/// A directory whose files are named; where the command runs if it does not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) root: Option<Operand>,
+    pub(crate) skips: Skips,
+}
+
 /// The directories whose files a command names on its output; nothing if it may name others. What only passes
 /// lines on, or leaves some out, names no directory.
-pub(crate) fn listed(words: &[Word]) -> Option<Vec<Option<Operand>>> {
+pub(crate) fn listed(words: &[Word]) -> Option<Vec<Listed>> {
     let name = name(words)?;
     let rest = &words[1..];
     // Behind it a word with a dash is no option, which is easy to get wrong.
@@ -25,24 +32,55 @@ pub(crate) fn listed(words: &[Word]) -> Option<Vec<Option<Operand>>> {
     let lists = match name {
         "find" => !crate::commands::acts(rest) && !has("--", &['L', 'H', '0', 'f']),
         "fd" | "fdfind" => !crate::commands::acts(rest) && !has("--fo", &['L']),
-        "git" => rest.first().is_some_and(|word| word.source == "ls-files"),
+        "git" => rest.first().is_some_and(|word| word.source == "ls-files") && !has("--fo", &[]),
         "rg" => has("--files", &['l']) && !has("--follow", &['L']),
-        "grep" if has("--files-with", &['l']) => !has("--deref", &['R']),
+        // It may be told what to call its input.
+        "grep" if has("--files-with", &['l']) => !has("--deref", &['R']) && !has("--la", &[]),
         "ls" => !has("--deref", &['L', 'H']),
         "cd" | "xargs" => return Some(Vec::new()),
         // As filters: a number or a pattern, and no file.
         "sort" | "uniq" => return names.is_empty().then(Vec::new),
         "head" | "tail" => {
             let number = |name: &Operand| matches!(name, Operand::Fixed(text) if text.parse::<u64>().is_ok());
-            return names.iter().all(number).then(Vec::new);
+            // Bytes would cut a name short.
+            let lines = !has("--b", &['c', 'b']) && names.iter().all(number);
+            return lines.then(Vec::new);
         }
-        "grep" => return (names.len() < 2 && !has("--r", &['r', 'R', 'e', 'f'])).then(Vec::new),
+        // Parts of a line are other names.
+        "grep" => {
+            let whole = !has("--o", &['o']) && !has("--r", &['r', 'R', 'e', 'f']);
+            return (names.len() < 2 && whole).then(Vec::new);
+        }
         _ => false,
     };
     // Without a directory they search the current one; the search text is not a directory.
     let here = names.len() < if name == "find" || name == "ls" { 1 } else { 2 };
     let roots = names.into_iter().map(Some).chain(here.then_some(None));
+    let skips = skips(name, rest, has);
+    let roots = roots.map(|root| Listed { root, skips: skips.clone() });
     (lists && named.unsure.is_none()).then(|| roots.collect())
+}
+
+/// What of its directories a command does not name.
+fn skips(name: &str, words: &[Word], has: impl Fn(&str, &[char]) -> bool) -> Skips {
+    let literals: Vec<&str> = words.iter().filter_map(|word| word.literal.as_deref()).collect();
+    let hidden = match name {
+        "rg" => !has("--h", &['.', 'u']) && !has("--un", &[]) && !has("--no-", &[]),
+        "ls" => !has("--a", &['a', 'A', 'f']),
+        "fd" | "fdfind" => !has("--h", &['H', 'u']) && !has("--un", &[]) && !has("--no-", &[]),
+        _ => false,
+    };
+    match name {
+        "find" => Skips { only: super::trees::one_name(&literals), ..Skips::default() },
+        // It never names its own files.
+        "git" => Skips { except: vec![".git".to_owned()], ..Skips::default() },
+        "grep" => Skips {
+            except: super::trees::values(words, &["--exclude=", "--exclude-dir="]),
+            only: super::trees::values(words, &["--include="]),
+            ..Skips::default()
+        },
+        _ => Skips { hidden, ..Skips::default() },
+    }
 }
 
 #[cfg(test)]
@@ -63,9 +101,17 @@ mod tests {
         ] {
             assert!(lists(source).is_some(), "{source}");
         }
-        for source in
-            ["echo .env", "cat names", "head names", "grep -h . names", "find . -exec echo x ';'"]
-        {
+        for source in [
+            "echo .env",
+            "cat names",
+            "head names",
+            "head -c 9",
+            "grep -h . names",
+            "grep -o x",
+            "grep -l --label=.mcp.json x -",
+            "git ls-files --format=.mcp.json",
+            "find . -exec echo x ';'",
+        ] {
             assert!(lists(source).is_none(), "{source}");
         }
     }

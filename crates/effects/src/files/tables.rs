@@ -56,3 +56,16 @@ pub(super) const GIT_READERS: &[&str] = &[
     "interpret-trailers", "log", "ls-files", "ls-tree", "merge-tree", "range-diff", "rev-list", "shortlog", "show",
     "whatchanged",
 ];
+
+/// What of it only changes the repository, or files that it tracks: what it is told besides is no file that it writes.
+#[rustfmt::skip]
+pub(super) const GIT_INNER: &[&str] = &[
+    "add", "bisect", "branch", "bundle", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "cherry",
+    "cherry-pick", "clone", "commit", "commit-graph", "commit-tree", "config", "count-objects", "describe", "fetch",
+    "fetch-pack", "for-each-ref", "fsck", "gc", "get-tar-commit-id", "help", "init", "ls-remote", "maintenance", "merge",
+    "merge-base", "mktag", "mktree", "name-rev", "notes", "pack-refs", "patch-id", "prune", "pull", "push", "read-tree",
+    "rebase", "reflog", "remote", "repack", "replace", "request-pull", "rerere", "reset", "rev-parse", "revert",
+    "send-pack", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace",
+    "submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "verify-commit", "verify-pack",
+    "verify-tag", "version", "worktree", "write-tree",
+];

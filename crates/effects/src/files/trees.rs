@@ -115,7 +115,7 @@ pub(super) fn through(
 }
 
 /// The values of options, where they stand in the same word.
-fn values(words: &[Word], options: &[&str]) -> Vec<String> {
+pub(super) fn values(words: &[Word], options: &[&str]) -> Vec<String> {
     let texts = words.iter().filter_map(|word| word.literal.as_deref());
     let value =
         |text: &str| options.iter().find_map(|option| text.strip_prefix(option).map(str::to_owned));
@@ -173,7 +173,7 @@ pub(super) fn found(name: &str, words: &[Word], touched: &mut Touched) {
 }
 
 /// The one name that is looked for, if nothing else could be found as well.
-fn one_name(literals: &[&str]) -> Vec<String> {
+pub(super) fn one_name(literals: &[&str]) -> Vec<String> {
     let otherwise = ["-o", "-or", "!", "-not", ",", "(", "-iname", "-prune"];
     let name = literals.iter().position(|text| *text == "-name");
     match name.and_then(|at| literals.get(at + 1)) {

@@ -52,7 +52,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     program(&["file"], Read, "-f|files-from:list -m|magic-file:read -FPe|separator|parameter|exclude:text"),
     program(&["hexdump"], Read, "-f:read -ens:text"),
     program(&["iconv"], Read, "-o|output:write -ft|from-code|to-code:text"),
-    program(&["csplit"], Read, "-f|prefix:write -bn|suffix-format|digits:text"),
+    program(&["csplit"], Read, "-f|prefix:prefix -b|suffix-format:suffix -n|digits:text"),
     program(&["man"], Nothing,
         "-P|pager:run -H|html:runs -C|config-file:script -l|local-file:read -MmSsLprRETe|manpath|systems|sections:text"),
 
@@ -85,34 +85,39 @@ pub(crate) const PROGRAMS: &[Program] = &[
 
     // They change the files they are given.
     program(&[
-        "bunzip2", "bzip2", "chattr", "ed", "emacs", "ex", "gunzip", "gzip", "nano", "nvim", "rename", "rm", "rmdir",
-        "sponge", "tee", "unlink", "unxz", "vi", "view", "vim",
+        "chattr", "ed", "emacs", "ex", "nano", "nvim", "rename", "rm", "rmdir", "sponge", "tee", "unlink", "vi", "view",
+        "vim",
     ], Write, ""),
     program(&["mkdir", "mkfifo", "mknod"], Write, "-m|mode:text"),
-    program(&["xz", "lzma"], Write, "files|files0:list -STFCM|suffix|threads|format|check|memlimit:text"),
-    program(&["zstd"], Write, "-o:write -D|patch-from:read output-dir-flat|output-dir-mirror:into filelist:list -TMB:text"),
+    program(&[
+        "brotli", "bunzip2", "bzip2", "compress", "gunzip", "gzip", "lbzip2", "lz4", "lzip", "lzop", "pbzip2", "pigz",
+        "uncompress", "unlz4", "unpigz",
+    ], Write, "-S|suffix:suffix -o|output:write"),
+    program(&["lzma", "unlzma", "unxz", "xz"], Write,
+        "files|files0:list -S|suffix:suffix -TFCM|threads|format|check|memlimit:text"),
+    program(&["unzstd", "zstd", "zstdmt"], Write, "-o:write -D|patch-from:read output-dir-flat|output-dir-mirror:into filelist:list -TMB:text"),
     program(&["chmod", "chown", "chgrp"], Write, "reference:read from:text"),
     program(&["setfacl"], Write, "-MX|modify-file|remove-file|restore:read -mx|modify|remove:text"),
     program(&["touch"], Write, "-r|reference:read -dt|date|time:text"),
     program(&["truncate"], Write, "-r|reference:read -s|size:text"),
     program(&["shred"], Write, "random-source:read -ns|iterations|size:text"),
     program(&["patch"], Write,
-        "-i|input:archive -d|directory:chdir -or|output|reject-file:write -pFgVzBYD|strip|fuzz|get|version-control:text \
-         suffix|prefix|basename-prefix|ifdef|reject-format|read-only|quoting-style:text"),
-    program(&["cp"], LastWritten, "-t|target-directory:into -S|suffix:text backup|preserve|no-preserve|reflink|sparse|update:optional"),
+        "-i|input:archive -d|directory:chdir -or|output|reject-file:write -pFgVD|strip|fuzz|get|version-control:text \
+         -zBY|suffix|prefix|basename-prefix:suffix ifdef|reject-format|read-only|quoting-style:text"),
+    program(&["cp"], LastWritten, "-t|target-directory:into -S|suffix:suffix backup|preserve|no-preserve|reflink|sparse|update:optional"),
     program(&["install"], LastWritten,
-        "-t|target-directory:into strip-program:run -Smog|suffix|mode|owner|group:text backup|preserve-context:optional"),
-    program(&["mv", "ln", "link"], Moved, "-t|target-directory:into -S|suffix:text backup|update:optional"),
+        "-t|target-directory:into strip-program:run -S|suffix:suffix -mog|mode|owner|group:text backup|preserve-context:optional"),
+    program(&["mv", "ln", "link"], Moved, "-t|target-directory:into -S|suffix:suffix backup|update:optional"),
     program(&["rsync"], LastWritten,
         "-e|rsh|rsync-path:run files-from:list exclude-from|include-from|password-file|early-input:read log-file:write \
          -T|temp-dir|partial-dir|backup-dir|compare-dest|copy-dest|link-dest:into write-batch|only-write-batch:write \
-         read-batch|config|dparam:script -fMB|filter|remote-option|block-size|suffix|chmod|chown|exclude|include|port:text \
+         read-batch|config|dparam:script suffix:suffix -fMB|filter|remote-option|block-size|chmod|chown|exclude|include|port:text \
          max-size|min-size|bwlimit|timeout|out-format|compress-level|info|debug|modify-window|usermap|groupmap|sockopts:text"),
     program(&["scp"], LastWritten, "-SD:run -F:script -o:ssh -i:read -PclJX:text"),
     program(&["uniq"], SecondWritten, "-fsw|skip-fields|skip-chars|check-chars:text group|all-repeated:optional"),
     program(&["xxd"], SecondWritten, "-slcgonR:text"),
     program(&["split"], SecondWritten,
-        "filter:run -abClnt|suffix-length|bytes|line-bytes|lines|number|separator|additional-suffix:text \
+        "filter:run -abClnt|suffix-length|bytes|line-bytes|lines|number|separator:text additional-suffix:suffix \
          numeric-suffixes|hex-suffixes:optional"),
     program(&["zip"], Write,
         "unzip-command:run -O|output-file|out:write -b|temp-path:into -@:lists -ixtnP|include|exclude|password:text"),

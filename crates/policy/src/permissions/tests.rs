@@ -12,6 +12,7 @@ mod git;
 mod hostile;
 mod reads;
 mod spellings;
+mod writes;
 
 use super::*;
 use crate::rule::{Anchors, RuleError, Scope, Source};

@@ -71,9 +71,49 @@ impl Permissions {
         if let Some(why) = writes_unknown.filter(|_| !bypassed) {
             return Some(format!("{why}, and some paths are protected"));
         }
+        if let Some(why) = self.unclear_protected(call) {
+            return Some(why);
+        }
         let about_files: Vec<&Rule> =
             written.into_iter().filter(|rule| rule.path().is_some()).collect();
         unclear_files(self.around.world, call, &about_files)
+    }
+}
+
+impl Permissions {
+    /// Why the call may write a protected file, although it is not seen to.
+    fn unclear_protected(&self, call: &Call<'_>) -> Option<String> {
+        let rules: Vec<&Rule> = self
+            .of(Behavior::Ask)
+            .filter(|rule| rule.source.scope == Scope::Builtin && rule.path().is_some())
+            .collect();
+        for given in call.effects.given.iter().filter(|given| given.may_write) {
+            let Given { program, target, .. } = given;
+            if rules.iter().any(|rule| rule.is_about(target)) && !self.is_named(call, given) {
+                let file = target.named.display();
+                return Some(format!(
+                    "what `{program}` does with {file} is not known, and that path is protected"
+                ));
+            }
+        }
+        let mut trees = call.effects.trees.iter().filter(|tree| tree.is_fed_to_writer());
+        trees.find_map(|tree| within(self.around.world, tree, &rules))
+    }
+
+    /// Whether the rule that allows a program names the file that it is given.
+    fn is_named(&self, call: &Call<'_>, given: &Given) -> bool {
+        let Some(file) = given.target.named.file_name().and_then(OsStr::to_str) else {
+            return false;
+        };
+        let of_program = |command: &&ona_effects::shell::Command| {
+            commands::name(&command.words) == Some(given.program.as_str())
+        };
+        let mut commands = call.effects.commands.iter().filter(of_program).peekable();
+        let names = |command| {
+            let rule = self.covering_command(command, call.effects);
+            rule.is_some_and(|rule| rule.text.contains(file))
+        };
+        commands.peek().is_some() && commands.all(names)
     }
 }
 
@@ -145,7 +185,7 @@ fn among(world: &dyn World, files: &TrackedFiles, rules: &[&Rule]) -> Option<Str
 }
 
 fn is_about(rule: &Rule, target: &Target) -> bool {
-    rule.path().is_some_and(|(_, shape)| shape.hits(target))
+    rule.is_about(target)
 }
 
 /// Whether a rule is about something in a directory, or about the directory.

@@ -173,12 +173,15 @@ fn in_zip(bytes: &[u8]) -> Option<Vec<String>> {
         // A name in the extra field would take the place of this one.
         let renamed =
             bytes.get(at + 46 + name..at + 46 + name + extra)?.windows(2).any(|two| two == b"up");
-        if is_link || renamed {
+        let written = std::str::from_utf8(bytes.get(at + 46..at + 46 + name)?).ok()?;
+        // What `unzip` leaves out of a name: versions, signs that cannot be shown, the way up.
+        let altered = written.contains(';')
+            || written.contains(char::is_control)
+            || written.split(['/', '\\']).any(|part| part == "..");
+        if is_link || renamed || altered {
             return None;
         }
-        names.push(
-            std::str::from_utf8(bytes.get(at + 46..at + 46 + name)?).ok()?.replace('\\', "/"),
-        );
+        names.push(written.replace('\\', "/"));
         at += 46 + name + extra + comment;
     }
     Some(names)

@@ -254,6 +254,80 @@ fn protected_files_are_asked_about_whatever_brings_them() {
 }
 
 #[test]
+fn protected_files_are_asked_about_when_a_name_is_made_up_or_an_archive_is_swapped() {
+    let own = [
+        "cp", "csplit", "curl", "echo", "find", "git", "gpg", "gunzip", "gzip", "patch",
+        "prettier", "rsync", "sed", "sleep", "sort", "split", "tar", "unzip", "xargs",
+    ];
+    let rules: Vec<String> = own.iter().map(|name| format!("Bash({name} *)")).collect();
+    let project = governed(&json!({"permissions": {"allow": rules}}));
+    for file in ["a.txt", ".mcp", "post-checkout", "cpx/.mcp.json", "list"] {
+        project.file(file, "x\n");
+    }
+    project.file("ok.patch", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n");
+    let evil = "--- /dev/null\n+++ b/.mcp.json\n@@ -0,0 +1 @@\n+y\n";
+    project.file("evil.patch", evil);
+    project.file(
+        "evil.mbox",
+        &format!(
+            "Content-Transfer-Encoding:\n quoted-printable\n\n{}",
+            evil.replace("/.m", "/=2em")
+        ),
+    );
+    let packed =
+        run(project.command("tar").args(["-cf", "ok.tar", "a.txt"]).current_dir(project.dir()));
+    assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    for command in [
+        "sed -i'.git/hooks/*' 2p post-checkout",
+        "sed -i.json p .mcp",
+        "patch -b -B .git/hooks/ -p1 -i ok.patch",
+        "cp -b -S .json a.txt .mcp",
+        "gunzip .mcp.json.gz",
+        "gunzip -N y.gz",
+        "gzip -S .json .mcp",
+        "split -l1 a.txt .env",
+        "csplit -k -f .mcp -b '.json%.0d' a.txt 6",
+        "curl -s -o '#1' 'http://127.0.0.1:1/{.mcp.json}'",
+        "unzip -l-l -o evil.zip",
+        "unzip -o evil.zip .mcp.json -l",
+        "git apply --numstat --appl evil.patch",
+        "git apply --check --no-check evil.patch",
+        "git apply --directory --stat evil.patch",
+        "git am evil.mbox",
+        "tar xf ok.tar -T list",
+        "sed -n 'w ok.patch' evil.patch; git apply ok.patch",
+        "for i in 1 2; do tar xf ok.tar; cp evil.tar ok.tar; done",
+        "{ sleep 1; tar xf ok.tar; } & cp evil.tar ok.tar",
+        "cp --archiv cpx/. .",
+        "echo .ripgreprc | xargs sed -i s/x/y/",
+        "find . -type f | xargs sed -i s/a/b/",
+        "echo x | git credential-store --file=.mcp.json store",
+        "git fast-import --export-pack-edges=.mcp.json",
+        "git maintenance register",
+        "gpg -o .mcp.json a.txt",
+        "prettier --write .mcp.json",
+        "rsync -a h:x .",
+    ] {
+        assert_eq!(verdict(&project, command), "ask", "{command}");
+    }
+    for command in [
+        "sed -i.bak p a.txt",
+        "cp -b a.txt b.txt",
+        "gunzip y.gz",
+        "split -l1 a.txt part-",
+        "git apply --stat evil.patch",
+        "git apply ok.patch",
+        "tar xf ok.tar",
+        "cp a.txt b.txt && tar xf ok.tar",
+        "find cpx -name '*.txt' | xargs sed -i s/a/b/",
+        "gpg -o x a.txt",
+        "git add .mcp",
+    ] {
+        assert_eq!(verdict(&project, command), "allow", "{command}");
+    }
+}
+
+#[test]
 fn a_bare_deny_of_edit_covers_what_commands_write() {
     for rule in ["Edit", "Write"] {
         let project = governed(&json!({"permissions": {"allow": ["Bash"], "deny": [rule]}}));
