@@ -278,6 +278,27 @@ mod tests {
     }
 
     #[test]
+    fn names_that_unzip_would_alter_are_unknown() {
+        let zip = |name: &str| {
+            let length = u16::try_from(name.len()).unwrap().to_le_bytes();
+            let mut bytes = b"PK\x01\x02".to_vec();
+            bytes.resize(28, 0);
+            bytes.extend(length);
+            bytes.resize(46, 0);
+            bytes.extend(name.bytes());
+            let size = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+            bytes.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+            bytes.extend(size);
+            bytes.extend([0; 6]);
+            bytes
+        };
+        assert_eq!(members(Format::Zip, &zip("a/b")).unwrap(), ["a/b"]);
+        for name in [".mcp.json;1", ".env\u{1}rc", "../.mcp.json"] {
+            assert_eq!(members(Format::Zip, &zip(name)), None, "{name:?}");
+        }
+    }
+
+    #[test]
     fn names_in_patches() {
         let names = |patch: &str| members(Format::Patch, patch.as_bytes());
         assert_eq!(names("--- a/x\t2020\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n").unwrap(), ["a/x", "b/x"]);

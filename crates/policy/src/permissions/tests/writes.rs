@@ -11,6 +11,17 @@ fn own(around: &Surroundings, programs: &[&str], command: &str) -> Behavior {
     verdict(around, &rules, DefaultMode, command)
 }
 
+/// An archive with one empty file.
+fn tar(member: &str) -> Vec<u8> {
+    let mut block = vec![0; 512];
+    block[..member.len()].copy_from_slice(member.as_bytes());
+    block[156] = b'0';
+    block[148..156].fill(b' ');
+    let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    block
+}
+
 fn project() -> (tempfile::TempDir, Surroundings) {
     let (dir, around) = hostile_project();
     let app = &around.cwd;
@@ -35,14 +46,9 @@ fn project() -> (tempfile::TempDir, Surroundings) {
     std::fs::create_dir_all(app.join("cpx")).unwrap();
     std::fs::write(app.join("cpx/.mcp.json"), "x\n").unwrap();
     std::fs::write(app.join(".ripgreprc"), "x\n").unwrap();
-    std::fs::write(app.join("own.tar"), "x\n").unwrap();
-    let tar = |arguments: &[&str]| {
-        let mut tar = std::process::Command::new("tar");
-        assert!(tar.args(arguments).current_dir(app).status().unwrap().success());
-    };
-    tar(&["cf", "ok.tar", "a.txt"]);
-    tar(&["cf", "made.tar", "own.tar"]);
-    std::fs::rename(app.join("made.tar"), app.join("own.tar")).unwrap();
+    for (archive, member) in [("ok.tar", "a.txt"), ("own.tar", "own.tar")] {
+        std::fs::write(app.join(archive), tar(member)).unwrap();
+    }
     git(app, &["init", "-q"]);
     (dir, around)
 }
