@@ -442,7 +442,7 @@ fn a_programs_own_rule_does_not_cover_what_it_is_told_to_run() {
         (&["xargs", "sort"], "echo a | xargs -n1 sort", Ask),
         (&["xargs -n1 sort"], "echo a | xargs -n1 sort", Ask),
         (&["grep"], "ls src | xargs grep p", Allow),
-        (&["wc"], "ls src | xargs wc -l", Allow),
+        (&["wc"], "ls src | xargs wc -w", Allow),
         (&["xargs -n1 grep"], "ls src | xargs -n1 grep p", Allow),
         // A rule may name what a wrapper runs.
         (&["sudo apt"], "sudo apt install x", Allow),

@@ -258,11 +258,13 @@ fn what_is_not_known_may_write_a_protected_file_that_it_is_given() {
 #[test]
 fn files_from_a_list_are_changed_like_those_that_are_named() {
     let (_dir, around) = project();
-    let programs = ["find", "sed", "xargs", "grep", "rg", "git", "ls", "echo", "sort"];
+    let programs = ["find", "sed", "touch", "xargs", "grep", "rg", "git", "ls", "echo", "sort"];
     for command in [
         "echo .ripgreprc | xargs sed -i s/x/y/",
         "echo .ripgreprc | xargs sed --in-pl s/x/y/",
         "find . -type f | xargs sed -i s/a/b/",
+        "find . -type f | xargs touch",
+        "echo .ripgreprc | xargs touch",
         "find . | xargs -n1 sed -i s/a/b/",
         "grep -rl x . | xargs sed -i s/a/b/",
         "git ls-files --format=.mcp.json | xargs sed -i s/a/b/",
@@ -274,10 +276,10 @@ fn files_from_a_list_are_changed_like_those_that_are_named() {
         assert_eq!(own(&around, &programs, command), Ask, "{command}");
     }
     for command in [
-        "find src -type f | xargs sed -i s/a/b/",
-        "find . -name '*.txt' | xargs sed -i s/a/b/",
-        "rg -l x | xargs sed -i s/a/b/",
-        "grep -rl --include='*.txt' x . | xargs sed -i s/a/b/",
+        "find src -type f | xargs touch",
+        "find . -name '*.txt' | xargs touch",
+        "rg -l x | xargs touch",
+        "grep -rl --include='*.txt' x . | xargs touch",
         "find . -type f | xargs grep x",
     ] {
         assert_eq!(own(&around, &programs, command), Allow, "{command}");
