@@ -30,6 +30,6 @@ pub mod wildcard;
 
 pub use ona_types::World;
 
-pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree};
+pub use effects::{Access, Effects, Given, Skips, Start, TrackedFiles, Tree, Written};
 pub use read_only::git_only_reads;
 pub use surroundings::Surroundings;
